@@ -1,0 +1,85 @@
+import js from '@eslint/js';
+import globals from 'globals';
+import tseslint from 'typescript-eslint';
+
+/** Imports point one way: core ← (db, queue, runtime) ← apps; see docs/architecture.md. */
+const mayImport = {
+  'packages/core': [],
+  'packages/db': ['core'],
+  'packages/queue': ['core'],
+  'packages/runtime': ['core'],
+  'packages/local-servers': [],
+  'packages/testing': ['core', 'db', 'queue', 'runtime', 'local-servers'],
+  'apps/*': ['core', 'db', 'queue', 'runtime'],
+};
+const everyPackage = ['core', 'db', 'queue', 'runtime', 'local-servers', 'testing', 'api', 'cleanup-worker', 'cli'];
+
+const importRule = (allowed, extra = []) => [
+  'error',
+  {
+    patterns: [
+      {
+        group: everyPackage.filter((name) => !allowed.includes(name)).map((name) => `@callplane/${name}`),
+        message: 'Imports point one way (docs/architecture.md): core ← (db, queue, runtime) ← apps; only tests import testing.',
+      },
+      { group: ['**/apps/*/**', '**/packages/*/src/**'], message: 'Import another package by its name.' },
+      ...extra,
+    ],
+  },
+];
+const prismaStaysInDb = {
+  group: ['@prisma/*', 'pg', '**/generated/**'],
+  message: 'packages/db is the only importer of Prisma and pg.',
+};
+const bullmqStaysInQueue = { group: ['bullmq'], message: 'packages/queue is the only importer of BullMQ.' };
+
+const ambient = [
+  { selector: "MemberExpression[object.name='process'][property.name='env']", message: 'The environment is parsed once, in config.ts through runtime.' },
+  { selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']", message: 'Take the time from the clock that is passed in.' },
+  { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: 'Take the time from the clock that is passed in.' },
+  { selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']", message: 'Take randomness from the source that is passed in.' },
+];
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', '**/generated/**', '**/.turbo/**', '.data/**', '.tools/**', 'node_modules/**'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      'no-restricted-syntax': ['error', ...ambient],
+    },
+  },
+  { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
+  ...Object.entries(mayImport).map(([folder, allowed]) => ({
+    files: [`${folder}/src/**/*.ts`],
+    ignores: ['**/*.test.ts', '**/*.testkit.ts'],
+    rules: {
+      'no-restricted-imports': importRule(allowed, [
+        ...(['packages/db', 'packages/testing'].includes(folder) ? [] : [prismaStaysInDb]),
+        ...(folder === 'packages/queue' ? [] : [bullmqStaysInQueue]),
+      ]),
+    },
+  })),
+  {
+    files: ['packages/runtime/src/**', 'packages/local-servers/src/**', 'packages/testing/src/**', '**/main.ts', '**/*.test.ts', '**/*.testkit.ts', 'tests/**', 'scripts/**'],
+    rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    files: ['**/*.test.ts', '**/*.testkit.ts', 'tests/**'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+    },
+  },
+);
