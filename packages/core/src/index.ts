@@ -6,6 +6,7 @@ export * from './operations/operation.js';
 export * from './operations/schedule.js';
 export * from './participants/participant.js';
 export * from './rooms/room.js';
+export * from './secrets/sealed-box.js';
 export * from './text/json-body.js';
 export * from './text/text.js';
 export * from './time.js';
