@@ -20,7 +20,8 @@ const importRule = (allowed, extra = []) => [
     patterns: [
       {
         group: everyPackage.filter((name) => !allowed.includes(name)).map((name) => `@callplane/${name}`),
-        message: 'Imports point one way (docs/architecture.md): core ← (db, queue, runtime) ← apps; only tests import testing.',
+        message:
+          'Imports point one way (docs/architecture.md): core ← (db, queue, runtime) ← apps; only tests import testing.',
       },
       { group: ['**/apps/*/**', '**/packages/*/src/**'], message: 'Import another package by its name.' },
       ...extra,
@@ -34,10 +35,22 @@ const prismaStaysInDb = {
 const bullmqStaysInQueue = { group: ['bullmq'], message: 'packages/queue is the only importer of BullMQ.' };
 
 const ambient = [
-  { selector: "MemberExpression[object.name='process'][property.name='env']", message: 'The environment is parsed once, in config.ts through runtime.' },
-  { selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']", message: 'Take the time from the clock that is passed in.' },
-  { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: 'Take the time from the clock that is passed in.' },
-  { selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']", message: 'Take randomness from the source that is passed in.' },
+  {
+    selector: "MemberExpression[object.name='process'][property.name='env']",
+    message: 'The environment is parsed once, in config.ts through runtime.',
+  },
+  {
+    selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']",
+    message: 'Take the time from the clock that is passed in.',
+  },
+  {
+    selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+    message: 'Take the time from the clock that is passed in.',
+  },
+  {
+    selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']",
+    message: 'Take randomness from the source that is passed in.',
+  },
 ];
 
 export default tseslint.config(
@@ -68,7 +81,16 @@ export default tseslint.config(
     },
   })),
   {
-    files: ['packages/runtime/src/**', 'packages/local-servers/src/**', 'packages/testing/src/**', '**/main.ts', '**/*.test.ts', '**/*.testkit.ts', 'tests/**', 'scripts/**'],
+    files: [
+      'packages/runtime/src/**',
+      'packages/local-servers/src/**',
+      'packages/testing/src/**',
+      '**/main.ts',
+      '**/*.test.ts',
+      '**/*.testkit.ts',
+      'tests/**',
+      'scripts/**',
+    ],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

@@ -1,0 +1,44 @@
+import { describe, expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { API_KEY_PATTERN, formatApiKey, hashApiKey, parseApiKey } from './api-key.js';
+import { API_KEY_TYPES, mayUse, SCOPES } from './scopes.js';
+
+describe('API keys', () => {
+  test.each(API_KEY_TYPES)('a %s key is recognised by its own format', (type) => {
+    for (let round = 0; round < 200; round++) {
+      const key = formatApiKey(type, randomBytes(32));
+      expect(key).toMatch(type === 'secret' ? /^rtc_sk_[0-9A-Za-z]{49}$/ : /^rtc_pk_[0-9A-Za-z]{49}$/);
+      expect(parseApiKey(key)).toBe(type);
+      expect(`key=${key};`.match(API_KEY_PATTERN)).toEqual([key]);
+    }
+  });
+
+  test('the extremes of the random part have the same length as all others', () => {
+    for (const bytes of [new Uint8Array(32), new Uint8Array(32).fill(255)]) {
+      expect(parseApiKey(formatApiKey('secret', bytes))).toBe('secret');
+    }
+  });
+
+  test('a single wrong, missing or added character is refused by the checksum alone', () => {
+    const key = formatApiKey('secret', randomBytes(32));
+    for (let at = 0; at < key.length; at++) {
+      const other = key[at] === 'x' ? 'y' : 'x';
+      expect(parseApiKey(key.slice(0, at) + other + key.slice(at + 1))).toBeNull();
+    }
+    expect(parseApiKey(key.slice(0, -1))).toBeNull();
+    expect(parseApiKey(`${key}0`)).toBeNull();
+    expect(parseApiKey('')).toBeNull();
+  });
+
+  test('the stored hash is the SHA-256 of the whole key', () => {
+    expect(hashApiKey('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+
+  test('a publishable key may use nothing that needs a scope, whatever scopes it was given', () => {
+    for (const scope of SCOPES) {
+      expect(mayUse({ keyType: 'publishable', scopes: [...SCOPES] }, scope)).toBe(false);
+      expect(mayUse({ keyType: 'secret', scopes: [scope] }, scope)).toBe(true);
+      expect(mayUse({ keyType: 'secret', scopes: SCOPES.filter((other) => other !== scope) }, scope)).toBe(false);
+    }
+  });
+});

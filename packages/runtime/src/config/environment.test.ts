@@ -1,0 +1,76 @@
+import { describe, expect, test } from '@jest/globals';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Type } from 'typebox';
+import { databaseSettings, logSettings } from './common-settings.js';
+import { ConfigurationError, parseEnvironment, SECRET } from './environment.js';
+
+const schema = Type.Object({
+  ...databaseSettings,
+  ...logSettings,
+  PORT: Type.Integer({ default: 8080, minimum: 1, maximum: 65535, description: 'Port.' }),
+  VERBOSE: Type.Boolean({ default: false, description: 'Talkative.' }),
+  URLS: Type.Array(Type.String({ pattern: '^turn:' }), { default: [], description: 'URLs.' }),
+  TURN_SECRET: Type.Optional(Type.String({ ...SECRET, minLength: 8, description: 'Shared with coturn.' })),
+});
+const url = 'postgresql://u:hunter2@localhost/db';
+const problems = (environment: NodeJS.ProcessEnv) => {
+  try {
+    parseEnvironment(schema, environment);
+    return [];
+  } catch (error) {
+    return (error as ConfigurationError).problems;
+  }
+};
+
+describe('environment', () => {
+  test('defaults, numbers, switches, lists', () => {
+    expect(parseEnvironment(schema, { DATABASE_URL: url, PORT: '', UNRELATED: 'x' })).toEqual({
+      DATABASE_URL: url,
+      DATABASE_POOL_MAX: 10,
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: 'auto',
+      PORT: 8080,
+      VERBOSE: false,
+      URLS: [],
+    });
+    expect(parseEnvironment(schema, { DATABASE_URL: url, PORT: '1', VERBOSE: 'true', URLS: 'turn:a, turn:b,' })).toMatchObject({
+      PORT: 1,
+      VERBOSE: true,
+      URLS: ['turn:a', 'turn:b'],
+    });
+  });
+
+  test('every problem is told at once, without the value of a secret', () => {
+    const told = problems({
+      DATABASE_URL: 'mysql://root:hunter2@db',
+      PORT: '99999',
+      VERBOSE: 'yes',
+      LOG_LEVEL: 'loud',
+      URLS: 'turn:a,http:b',
+      TURN_SECRET: 'short',
+      DATABASE_POOL_MAX: '1e1',
+    });
+    expect([...told].sort()).toEqual([
+      'DATABASE_POOL_MAX must be a whole number from 1 to 500, not "1e1"',
+      'DATABASE_URL must be a URL like postgresql://user:password@host:5432/database',
+      'LOG_LEVEL must be one of error, warn, info, debug, not "loud"',
+      'PORT must be a whole number from 1 to 65535, not "99999"',
+      expect.stringMatching(/^TURN_SECRET must be /),
+      expect.stringMatching(/^URLS must be .*, not "turn:a,http:b"$/),
+      'VERBOSE must be true or false, not "yes"',
+    ]);
+    expect(told.join()).not.toContain('hunter2');
+    expect(problems({})).toEqual(['DATABASE_URL is required: PostgreSQL, the truth.']);
+  });
+
+  test('a secret may come from a file', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'callplane-')), 'url');
+    writeFileSync(file, `${url}\n`);
+    expect(parseEnvironment(schema, { DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url);
+    expect(problems({ DATABASE_URL_FILE: '/nowhere' })).toEqual([
+      'DATABASE_URL cannot be read from DATABASE_URL_FILE (ENOENT: /nowhere)',
+    ]);
+  });
+});

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import formats from 'ajv-formats';
+import { Type, type Static, type TObject, type TSchema } from 'typebox';
+
+/** Every problem of an environment at once; never holds the value of a secret. */
+export class ConfigurationError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.name = 'ConfigurationError';
+    this.problems = problems;
+  }
+}
+
+/** A setting whose value is never printed; it may also be given as a file (`NAME_FILE=/run/secrets/name`). */
+export const SECRET = { secret: true } as const;
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, strictTypes: false });
+formats.default(ajv);
+ajv.addVocabulary(['secret', 'expected']);
+
+/**
+ * Reads the settings that a schema names from the environment. Numbers are written in decimal, switches as `true` or
+ * `false`, lists with commas; an empty variable counts as unset.
+ * @throws ConfigurationError naming every setting that is missing or wrong.
+ */
+export function parseEnvironment<T extends TObject>(schema: T, environment: NodeJS.ProcessEnv): Static<T> {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(schema.properties)) {
+    const text = readSetting(name, setting, environment, problems);
+    if (text === undefined) continue;
+    const value = decode(text, setting);
+    if (value === undefined) problems.push(`${name} ${expectation(setting)}${shown(text, setting)}`);
+    else values[name] = value;
+  }
+  const misread = new Set(problems.map((problem) => problem.split(' ')[0]));
+  const validate = ajv.compile<Static<T>>(schema);
+  if (!validate(values)) {
+    for (const error of validate.errors ?? []) {
+      const missing = error.keyword === 'required' ? String(error.params['missingProperty']) : undefined;
+      const name = missing ?? error.instancePath.split('/')[1] ?? '';
+      if (misread.has(name)) continue;
+      misread.add(name);
+      const setting = schema.properties[name] as TSchema;
+      problems.push(
+        missing === undefined
+          ? `${name} ${expectation(setting)}${shown(environment[name] ?? '', setting)}`
+          : `${name} is required: ${describe(setting)}`,
+      );
+    }
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return values as Static<T>;
+}
+
+/** For `main.ts`: the settings, or every problem on stderr and exit code 1. */
+export function loadConfig<T extends TObject>(schema: T): Static<T> {
+  try {
+    return parseEnvironment(schema, process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  }
+}
+
+function readSetting(
+  name: string,
+  setting: TSchema,
+  environment: NodeJS.ProcessEnv,
+  problems: string[],
+): string | undefined {
+  const text = environment[name];
+  if (text !== undefined && text !== '') return text;
+  const file = isSecret(setting) ? environment[`${name}_FILE`] : undefined;
+  if (file === undefined || file === '') return undefined;
+  try {
+    return readFileSync(file, 'utf8').trimEnd();
+  } catch (error) {
+    problems.push(`${name} cannot be read from ${name}_FILE (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}: ${file})`);
+    return undefined;
+  }
+}
+
+function decode(text: string, setting: TSchema): unknown {
+  switch (typeOf(setting)) {
+    case 'integer':
+      return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : undefined;
+    case 'array':
+      return text
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '');
+    default:
+      return text;
+  }
+}
+
+/** What a setting takes, in words: for problems and for docs/configuration.md. */
+export function expectation(setting: TSchema): string {
+  const { minimum, maximum, enum: choices, pattern } = setting as Record<string, unknown>;
+  switch (typeOf(setting)) {
+    case 'integer':
+      return `must be a whole number${minimum === undefined ? '' : ` from ${String(minimum)}`}${maximum === undefined ? '' : ` to ${String(maximum)}`}`;
+    case 'boolean':
+      return 'must be true or false';
+    case 'array':
+      return 'must be a list with commas';
+    default:
+      if (Array.isArray(choices)) return `must be one of ${choices.join(', ')}`;
+      return `must be ${(setting as { expected?: string }).expected ?? (pattern === undefined ? 'a text' : `like ${String(pattern)}`)}`;
+  }
+}
+
+/** A closed choice of words. */
+export function choice<const T extends string>(values: readonly T[], options: { default?: T; description: string }) {
+  return Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
+}
+
+export function isSecret(setting: TSchema): boolean {
+  return (setting as { secret?: boolean }).secret === true;
+}
+
+function typeOf(setting: TSchema): string {
+  return String((setting as { type?: string }).type);
+}
+
+function describe(setting: TSchema): string {
+  return String((setting as { description?: string }).description ?? '');
+}
+
+function shown(text: string, setting: TSchema): string {
+  return isSecret(setting) ? '' : `, not ${JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)}`;
+}

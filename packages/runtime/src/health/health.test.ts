@@ -1,0 +1,39 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { PassThrough } from 'node:stream';
+import { createLogger } from '../logging/logger.js';
+import { createHealth, startHealthServer, type HealthCheck } from './health.js';
+
+const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function serve(checks: Record<string, HealthCheck>, closing = false) {
+  const server = await startHealthServer(createHealth(logger, checks, () => closing), { host: '127.0.0.1', port: 0 });
+  closers.push(() => server.close());
+  return async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`);
+    return [response.status, await response.json()] as const;
+  };
+}
+
+describe('health', () => {
+  test('is live whatever its dependencies do, and ready only when all of them answer', async () => {
+    const get = await serve({ postgres: () => Promise.reject(new Error('down')), redis: () => Promise.resolve() });
+    expect(await get('/livez')).toEqual([200, { status: 'ok' }]);
+    expect(await get('/readyz')).toEqual([503, { status: 'unavailable', checks: { postgres: 'unavailable', redis: 'ok' } }]);
+  });
+
+  test('a dependency that hangs is unavailable after two seconds', async () => {
+    const get = await serve({ postgres: () => new Promise(() => undefined) });
+    expect((await get('/readyz'))[0]).toBe(503);
+  });
+
+  test('is not ready while it drains', async () => {
+    const get = await serve({}, true);
+    expect((await get('/readyz'))[0]).toBe(503);
+    expect((await get('/livez'))[0]).toBe(200);
+    expect((await get('/other'))[0]).toBe(404);
+  });
+});

@@ -1,0 +1,81 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '../logging/logger.js';
+
+/** Resolves when a dependency answers, rejects when it does not. */
+export type HealthCheck = () => Promise<unknown>;
+
+export interface HealthReport {
+  status: 200 | 503;
+  body: { status: 'ok' | 'unavailable'; checks?: Record<string, 'ok' | 'unavailable'> };
+}
+
+/** How long a dependency may take to answer, in milliseconds. */
+const CHECK_DEADLINE_MS = 2000;
+
+export interface Health {
+  /** The process works: it answers. Never asks a dependency, or a database outage would restart every app. */
+  livez(): HealthReport;
+  /** Its dependencies answer and it is not draining: it may be sent work. */
+  readyz(): Promise<HealthReport>;
+}
+
+export function createHealth(
+  logger: Logger,
+  checks: Readonly<Record<string, HealthCheck>>,
+  isClosing: () => boolean,
+): Health {
+  return {
+    livez: () => ({ status: 200, body: { status: 'ok' } }),
+    async readyz() {
+      const results = await Promise.all(
+        Object.entries(checks).map(async ([name, check]) => [name, await answers(logger, name, check)] as const),
+      );
+      const ready = !isClosing() && results.every(([, result]) => result === 'ok');
+      return {
+        status: ready ? 200 : 503,
+        body: { status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
+      };
+    },
+  };
+}
+
+async function answers(logger: Logger, name: string, check: HealthCheck): Promise<'ok' | 'unavailable'> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_DEADLINE_MS} ms`)), CHECK_DEADLINE_MS);
+    });
+    await Promise.race([check(), deadline]);
+    return 'ok';
+  } catch (error) {
+    logger.warn('dependency unavailable', { dependency: name, error });
+    return 'unavailable';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `/livez` and `/readyz` on a port of their own, for apps that serve nothing else. */
+export async function startHealthServer(
+  health: Health,
+  address: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server: Server = createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    const report =
+      path === '/livez' ? Promise.resolve(health.livez()) : path === '/readyz' ? health.readyz() : Promise.resolve(undefined);
+    void report.then((answer) => {
+      response.writeHead(answer?.status ?? 404, { 'content-type': 'application/json', connection: 'close' });
+      response.end(JSON.stringify(answer?.body ?? { status: 'not found' }));
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}

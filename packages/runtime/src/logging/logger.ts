@@ -1,0 +1,76 @@
+import { createLogger as createWinston, format, transports, type Logger as Winston } from 'winston';
+import { redactFields, redactText } from './redact.js';
+
+/** One structured line an event: a constant message, and what varies as fields. Never bodies, never secrets. */
+export interface Logger {
+  error(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  debug(message: string, fields?: Record<string, unknown>): void;
+  /** A logger that adds these fields to every line. */
+  child(fields: Record<string, unknown>): Logger;
+}
+
+export interface LogSettings {
+  LOG_LEVEL: 'error' | 'warn' | 'info' | 'debug';
+  LOG_FORMAT: 'json' | 'pretty' | 'auto';
+}
+
+/** Where winston's own formats find the finished line. */
+const MESSAGE = Symbol.for('message');
+
+/**
+ * The process's logger, on standard output.
+ * @param app name of the app, in every line.
+ */
+export function createLogger(settings: LogSettings, app: string, stream: NodeJS.WritableStream = process.stdout): Logger {
+  const pretty = settings.LOG_FORMAT === 'pretty' || (settings.LOG_FORMAT === 'auto' && process.stdout.isTTY);
+  const winston = createWinston({
+    level: settings.LOG_LEVEL,
+    format: pretty ? prettyLine() : jsonLine(),
+    transports: [new transports.Stream({ stream })],
+  });
+  return fieldsLogger(winston, { app });
+}
+
+function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger {
+  const at =
+    (level: 'error' | 'warn' | 'info' | 'debug') =>
+    (message: string, fields?: Record<string, unknown>): void => {
+      if (winston.isLevelEnabled(level)) winston.log({ ...fixed, ...fields, level, message });
+    };
+  return {
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: at('debug'),
+    child: (fields) => fieldsLogger(winston, { ...fixed, ...fields }),
+  };
+}
+
+/** `{"time":…,"level":…,"app":…,"message":…, fields…}` */
+const jsonLine = format((info) => {
+  const { level, message, ...fields } = info;
+  const line = JSON.stringify({ time: new Date().toISOString(), level, message, ...fields }, redactFields);
+  info[MESSAGE] = redactText(line);
+  return info;
+});
+
+const COLOURS: Record<string, string> = { error: '\u001b[31m', warn: '\u001b[33m', info: '\u001b[36m', debug: '\u001b[90m' };
+
+/** `12:00:00.000 info  api  request method=GET status=200` */
+const prettyLine = format((info) => {
+  const { level, message, app, ...fields } = info;
+  const rest = Object.entries(fields)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([key, value]) => {
+      const shown = redactFields(key, value);
+      const isError = value instanceof Error;
+      const text = isError ? `${value.name}: ${value.message}` : typeof shown === 'object' ? JSON.stringify(shown, redactFields) : String(shown as string);
+      return `${key}=${text}`;
+    })
+    .join(' ');
+  const time = new Date().toISOString().slice(11, 23);
+  info[MESSAGE] = redactText(`${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`);
+  return info;
+});
