@@ -62,10 +62,3 @@ export class PublicError extends Error {
   }
 }
 
-/** Thrown by a repository when PostgreSQL cannot be reached: the API answers 503, a worker tries again. */
-export class DatabaseUnavailable extends Error {
-  constructor(cause: unknown) {
-    super('PostgreSQL cannot be reached', { cause });
-    this.name = 'DatabaseUnavailable';
-  }
-}

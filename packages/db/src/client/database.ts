@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { PrismaPg } from '@prisma/adapter-pg';
+import pg from 'pg';
+import { PrismaClient, type Prisma } from '../generated/client.js';
+
+export interface DatabaseSettings {
+  /** `postgresql://…` */
+  readonly url: string;
+  /** Connections that may be open at once. */
+  readonly poolMax: number;
+  /** Told about connections that fail while idle; they are replaced by themselves. */
+  readonly onConnectionError?: (error: Error) => void;
+}
+
+/** Either the client itself or one transaction of it: what every repository function takes first. */
+export type Db = PrismaClient | Prisma.TransactionClient;
+
+/** How long a request waits for a free connection, and a statement for PostgreSQL, in milliseconds. */
+const CONNECT_DEADLINE_MS = 3000;
+const STATEMENT_DEADLINE_MS = 10_000;
+const TRANSACTION_WAIT_MS = 3000;
+const TRANSACTION_DEADLINE_MS = 15_000;
+/** Distinct statements kept prepared per connection; Prisma's generated SQL is a small closed set. */
+const PREPARED_STATEMENTS_MAX = 300;
+
+/** The process's access to PostgreSQL. */
+export class Database {
+  readonly prisma: PrismaClient;
+  readonly #pool: pg.Pool;
+
+  constructor(settings: DatabaseSettings) {
+    this.#pool = new pg.Pool({
+      connectionString: settings.url,
+      max: settings.poolMax,
+      connectionTimeoutMillis: CONNECT_DEADLINE_MS,
+      // Both ends: PostgreSQL gives up on a statement that is slow, we on a server that is frozen.
+      statement_timeout: STATEMENT_DEADLINE_MS,
+      query_timeout: STATEMENT_DEADLINE_MS + 1000,
+      idle_in_transaction_session_timeout: TRANSACTION_DEADLINE_MS,
+      keepAlive: true,
+    });
+    const onError = (error: Error): void => settings.onConnectionError?.(error);
+    this.prisma = new PrismaClient({
+      adapter: new PrismaPg(this.#pool, {
+        statementNameGenerator: statementNames(),
+        onPoolError: onError,
+        onConnectionError: onError,
+      }),
+      errorFormat: 'minimal',
+    });
+  }
+
+  /** Resolves when PostgreSQL answers. */
+  async ping(): Promise<void> {
+    await this.#pool.query('SELECT 1');
+  }
+
+  /** Commits all that `work` writes, or nothing. */
+  transaction<T>(work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T> {
+    return this.prisma.$transaction(work, { maxWait: TRANSACTION_WAIT_MS, timeout: TRANSACTION_DEADLINE_MS });
+  }
+
+  async close(): Promise<void> {
+    await this.prisma.$disconnect();
+    if (!this.#pool.ended) await this.#pool.end();
+  }
+}
+
+/** Names statements by their text, so that each connection parses and plans each of them once. */
+function statementNames(): (query: { sql: string; args: unknown[] }) => string {
+  const names = new Map<string, string>();
+  return ({ sql, args }) => {
+    const known = names.get(sql);
+    if (known !== undefined) return known;
+    // The empty name is PostgreSQL's unnamed statement: parsed each time, kept by nobody.
+    if (args.length === 0 || names.size >= PREPARED_STATEMENTS_MAX) return '';
+    const name = `cp_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`;
+    names.set(sql, name);
+    return name;
+  };
+}

@@ -1,0 +1,3 @@
+export * from './client/database.js';
+export * from './client/unavailable.js';
+export { Prisma } from './generated/client.js';
