@@ -2,10 +2,10 @@ import { createSocket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { reclaim, type StopStep } from './reclaim.js';
-import { startServer, type LocalServer } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
-export interface CoturnOptions {
+export interface CoturnOptions extends ServerOptions {
   /** Holds the configuration (mode 0600), the pid file and coturn's own database. */
   dir: string;
   /** UDP and TCP. */
@@ -18,9 +18,6 @@ export interface CoturnOptions {
   minPort: number;
   maxPort: number;
   realm?: string;
-  /** Where the server's output goes; default `<dir>/coturn.log`. */
-  logFile?: string;
-  onNotice?: (message: string) => void;
 }
 
 const STOP_STEPS: StopStep[] = [
@@ -34,7 +31,7 @@ const READY_WITHIN_MS = 10_000;
  * multicast. Stops the server of an earlier run on the same directory first, if one is still there.
  * `url` is its `turn:` URL over UDP.
  *
- * Throws a LocalServerError when it cannot be found or started.
+ * Its log is `<dir>/coturn.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
  */
 export async function startCoturn(options: CoturnOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);
@@ -76,6 +73,7 @@ export async function startCoturn(options: CoturnOptions): Promise<LocalServer> 
     isReady: () => answersBinding(options.host, options.listeningPort),
     readyWithinMs: READY_WITHIN_MS,
     stopSteps: STOP_STEPS,
+    onSpawn: options.onSpawn,
   });
 }
 

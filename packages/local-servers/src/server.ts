@@ -37,6 +37,16 @@ export class LocalServerError extends Error {
   }
 }
 
+/** What every server's options have in common. */
+export interface ServerOptions {
+  /** Where the server's output goes; each has a default of its own. */
+  logFile?: string;
+  /** Told what was done beyond starting, such as stopping a server that an earlier run left behind. */
+  onNotice?: (message: string) => void;
+  /** Told the process id as soon as there is one, which is before the server is ready. */
+  onSpawn?: (pid: number) => void;
+}
+
 interface ServerPlan {
   name: string;
   port: number;
@@ -49,6 +59,7 @@ interface ServerPlan {
   isReady: (pid: number) => Promise<boolean>;
   readyWithinMs: number;
   stopSteps: StopStep[];
+  onSpawn: ((pid: number) => void) | undefined;
 }
 
 const LOOK_EVERY_MS = 20;
@@ -72,6 +83,7 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
 
   const pid = child.pid;
   if (pid === undefined) throw failed(`cannot be run (${(await exited).error?.message ?? plan.command.file})`);
+  plan.onSpawn?.(pid);
 
   const until = performance.now() + plan.readyWithinMs;
   while (!(await plan.isReady(pid))) {
