@@ -8,6 +8,6 @@ export { startPostgres, type PostgresOptions, type PostgresServer } from './post
 export { startRedis, type RedisOptions } from './redis.js';
 export { isAlive, commandLineOf, childrenOf } from './process-table.js';
 export { stopProcess, type StopStep } from './reclaim.js';
-export { openLog, tailOf } from './log-file.js';
+export { openLog, sizeOf, tailOf } from './log-file.js';
 export { LocalServerError, type LocalServer, type ServerExit, type ServerOptions } from './server.js';
 export { startWatchdog, type Watchdog } from './watchdog.js';
