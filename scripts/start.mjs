@@ -1,0 +1,185 @@
+/**
+ * `npm start`: the whole of Callplane on this machine, from a bare clone. Reads top to bottom; everything that it
+ * starts is a process of its own, listed in DATA_DIR/dev.json, restarted when it dies and stopped with this one.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { bootstrap } from './lib/bootstrap.mjs';
+import { explain, Failure } from './lib/failure.mjs';
+import { takeLock } from './lib/lock.mjs';
+import { progress } from './lib/progress.mjs';
+import { installCommand } from './lib/system-packages.mjs';
+import { followLogs } from './start/app-logs.mjs';
+import { APPS, AppExit, startApp } from './start/app.mjs';
+import { developmentKeys, migrate } from './start/development.mjs';
+import { keepRunning } from './start/keep-running.mjs';
+import { portBook } from './start/ports.mjs';
+import { clearEarlierRun, devFileOf, openRoster } from './start/roster.mjs';
+import { screen } from './start/screen.mjs';
+import { localSecrets } from './start/secrets.mjs';
+import { startServers } from './start/servers.mjs';
+import { checkPort, readSettings } from './start/settings.mjs';
+import { handleSignals } from './start/signals.mjs';
+
+/** @type {(line: string) => void} */
+const say = (line) => console.log(line);
+const step = progress(say);
+const { stopSignal, onKillNow } = handleSignals(say);
+/** What stops what was started, newest last. @type {{ apps: (() => Promise<void>)[], servers: (() => Promise<void>)[] }} */
+const started = { apps: [], servers: [] };
+/** What is left to do once everything has stopped, last first. @type {(() => void)[]} */
+const cleanUps = [];
+
+let exitCode = 0;
+try {
+  await start();
+  await stopRequested();
+} catch (error) {
+  if (!stopSignal.aborted) {
+    exitCode = 1;
+    explain(error);
+  }
+}
+await stopEverything();
+process.exit(exitCode);
+
+async function start() {
+  const began = performance.now();
+  const settings = readSettings();
+  const { dataDir } = settings;
+  takeDataDir(dataDir);
+  await clearEarlierRun(dataDir, say);
+  await checkPort(settings);
+
+  const programs = [...(settings.redisUrl ? [] : ['redis-server']), ...(settings.turnUrls ? [] : ['turnserver'])];
+  const { missing } = await bootstrap({ say, programs, signal: stopSignal });
+  if (missing.includes('redis-server')) {
+    throw new Failure(
+      `Redis is not installed. Run "${installCommand(missing)}" and start again, or set REDIS_URL to a Redis 6.2 or later`,
+    );
+  }
+  const hasCoturn = !missing.includes('turnserver');
+  if (!hasCoturn) {
+    say(
+      `  coturn is not installed: this start goes on without STUN and TURN. To have them: ${installCommand(missing)}`,
+    );
+  }
+
+  const servers = await import('@callplane/local-servers');
+  const watchdog = servers.startWatchdog([devFileOf(dataDir)]);
+  const roster = openRoster(dataDir, watchdog);
+  cleanUps.push(() => roster.close());
+  onKillNow(() => {
+    roster.withdraw();
+    for (const pid of roster.pids()) process.kill(pid, 'SIGKILL');
+  });
+  const ports = portBook(dataDir, servers);
+  const secrets = localSecrets(dataDir);
+
+  const { databaseUrl, redisUrl, turn } = await step('Starting PostgreSQL, Redis and coturn', () =>
+    startServers({
+      ...{ settings, secrets, ports, roster, servers, say, hasCoturn, stopSignal },
+      onStarted: (stop) => started.servers.push(stop),
+    }),
+  );
+  stopSignal.throwIfAborted();
+
+  const env = appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn });
+  await step('Migrating the database', () => migrate(env, stopSignal));
+
+  const logs = APPS.map(({ name }) => ({ name, file: join(dataDir, 'logs', `${name}.log`) }));
+  await step(`Starting ${APPS.map(({ name }) => name).join(' and ')}`, async () => {
+    const results = await Promise.allSettled(APPS.map((app) => startOne(app)));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  });
+  stopSignal.throwIfAborted();
+
+  const keys = await step('Making a development project', () => developmentKeys(settings, env, stopSignal));
+  roster.publish({ baseUrl: `${settings.origin}/v1`, ...keys, databaseUrl, redisUrl });
+  cleanUps.push(() => roster.withdraw());
+  const turnUrl = (settings.turnUrls ?? turn['TURN_URLS'])?.split(',')[0];
+  say(screen({ origin: settings.origin, dataDir, turn: turnUrl, seconds: (performance.now() - began) / 1000, keys }));
+  cleanUps.push(followLogs(logs, say));
+
+  /** @param {(typeof APPS)[number]} app */
+  async function startOne({ name, readyPort }) {
+    const healthPort = await ports.portOf(`${name}-health`);
+    const readyUrl = readyPort === 'PORT' ? `${settings.origin}/readyz` : `http://127.0.0.1:${healthPort}/readyz`;
+    const begin = () =>
+      startApp(
+        {
+          ...{ name, readyUrl, env: { ...env, HEALTH_PORT: String(healthPort) } },
+          logFile: join(dataDir, 'logs', `${name}.log`),
+          // A little more than what the app gives itself to finish what is under way.
+          stopWithinMs: settings.shutdownDeadlineMs + 2_000,
+          onSpawn: (pid) => roster.spawned(name, pid),
+          stopSignal,
+        },
+        servers,
+      );
+    // With exit code 1 an app has said what is wrong with its settings, and would say it again.
+    const isPassing = (/** @type {unknown} */ error) => error instanceof AppExit && error.code !== 1;
+    const { stop } = await keepRunning({ name, begin, say, stopSignal, isPassing });
+    started.apps.push(stop);
+  }
+}
+
+/** @param {string} dataDir */
+function takeDataDir(dataDir) {
+  try {
+    mkdirSync(dataDir, { recursive: true });
+  } catch (error) {
+    throw new Failure(`DATA_DIR cannot be made: ${/** @type {Error} */ (error).message}`);
+  }
+  const lock = takeLock(join(dataDir, 'start.lock'));
+  if ('owner' in lock) {
+    throw new Failure(
+      `Another start (process ${lock.owner}) runs on ${dataDir}. Stop it, or give this one a place of its own: ` +
+        'DATA_DIR=.data-2 PORT=8081 npm start',
+    );
+  }
+  cleanUps.push(lock.release);
+}
+
+/**
+ * The environment of the apps and the command line: everything from here, and what is not set in it.
+ * @param {import('./start/settings.mjs').Settings} settings
+ * @param {ReturnType<typeof localSecrets>} secrets
+ * @param {{ databaseUrl: string, redisUrl: string, turn: Record<string, string> }} made
+ * @returns {NodeJS.ProcessEnv}
+ */
+function appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn }) {
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  return {
+    NODE_ENV: 'development',
+    HEALTH_HOST: '127.0.0.1',
+    // Their output goes to files, so they cannot see for themselves that somebody reads along in a terminal.
+    ...(process.stdout.isTTY ? { LOG_FORMAT: 'pretty' } : {}),
+    RATE_LIMIT_READS_PER_SECOND: '0',
+    RATE_LIMIT_WRITES_PER_SECOND: '0',
+    ENCRYPTION_KEYS: secrets.encryptionKeys,
+    ...turn,
+    ...given,
+    HOST: settings.host,
+    PORT: String(settings.port),
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+  };
+}
+
+/** @returns {Promise<void>} */
+function stopRequested() {
+  return new Promise((resolve) => {
+    if (stopSignal.aborted) resolve();
+    else stopSignal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Apps before servers, so that they can finish what is under way; then what was noted, last first. */
+async function stopEverything() {
+  for (const group of [started.apps, started.servers]) {
+    const results = await Promise.allSettled(group.map((stop) => stop()));
+    for (const result of results) if (result.status === 'rejected') explain(result.reason);
+  }
+  for (const cleanUp of cleanUps.reverse()) cleanUp();
+}

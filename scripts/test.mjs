@@ -1,0 +1,65 @@
+/**
+ * `npm test [-- <Jest arguments>]`: installs and builds what is missing, then runs Jest. `--full` adds the slow files
+ * (*.full.test.ts). The last line is `N passed, N failed`.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bootstrap } from './lib/bootstrap.mjs';
+import { toolsEnvironment } from './lib/dependencies.mjs';
+import { explain, Failure } from './lib/failure.mjs';
+import { readJson, root } from './lib/files.mjs';
+import { installCommand } from './lib/system-packages.mjs';
+
+const full = process.argv.includes('--full');
+const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--full');
+let exitCode = 1;
+let counts = { passed: 0, failed: 1 };
+const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
+try {
+  const { missing } = await bootstrap({ say: (line) => console.log(line), programs: ['redis-server', 'turnserver'] });
+  if (missing.length > 0) throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
+  const countsFile = join(scratch, 'counts.json');
+  exitCode = await jest(countsFile);
+  counts = readJson(countsFile) ?? counts;
+} catch (error) {
+  explain(error);
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+console.log(`\n${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = exitCode;
+
+/**
+ * @param {string} countsFile
+ * @returns {Promise<number>} its exit code
+ */
+function jest(countsFile) {
+  const reporters = ['--reporters=default', `--reporters=${join(root, 'scripts', 'test', 'count-reporter.mjs')}`];
+  const child = spawn(
+    process.execPath,
+    [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...reporters, ...jestArguments],
+    {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: {
+        ...toolsEnvironment(),
+        NODE_OPTIONS: [
+          process.env['NODE_OPTIONS'],
+          '--experimental-vm-modules',
+          '--disable-warning=ExperimentalWarning',
+        ]
+          .filter(Boolean)
+          .join(' '),
+        CALLPLANE_TEST_COUNTS: countsFile,
+        CALLPLANE_TEST_FULL: String(full),
+      },
+    },
+  );
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
