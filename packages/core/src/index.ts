@@ -3,6 +3,7 @@ export * from './api-keys/scopes.js';
 export * from './errors/errors.js';
 export * from './ids/ids.js';
 export * from './operations/operation.js';
+export * from './operations/request.js';
 export * from './operations/schedule.js';
 export * from './participants/participant.js';
 export * from './rooms/room.js';

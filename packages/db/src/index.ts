@@ -1,5 +1,13 @@
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export * from './idempotency/idempotency.repository.js';
+export * from './operations/operation-leases.js';
+export * from './operations/operation-sweep.js';
+export * from './operations/operations.repository.js';
+export * from './participants/participant-cleanup.js';
+export * from './participants/participants.repository.js';
+export * from './rooms/room-cleanup.js';
+export * from './rooms/rooms.repository.js';
 export { Prisma } from './generated/client.js';
 export { MigrationError } from './migrations/migration-error.js';
 export * from './migrations/migrations.js';

@@ -37,6 +37,8 @@ export class Database {
       statement_timeout: STATEMENT_DEADLINE_MS,
       query_timeout: STATEMENT_DEADLINE_MS + 1000,
       idle_in_transaction_session_timeout: TRANSACTION_DEADLINE_MS,
+      // Prisma's adapter writes and reads timestamps without a zone and takes the session's to be UTC.
+      options: '-c TimeZone=UTC',
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);
