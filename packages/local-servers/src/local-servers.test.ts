@@ -1,0 +1,304 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  commandLineOf,
+  freePort,
+  hostIPv4,
+  isAlive,
+  isPortFree,
+  startCoturn,
+  startPostgres,
+  startRedis,
+  type LocalServer,
+  type ServerExit,
+} from './index.js';
+
+const isRoot = process.getuid?.() === 0;
+let dir: string;
+const running: LocalServer[] = [];
+const keep = <S extends LocalServer>(server: S): S => {
+  running.push(server);
+  return server;
+};
+const exitOf = (server: LocalServer) => new Promise<ServerExit>((resolve) => server.onExit(resolve));
+const goneOf = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'callplane-servers-'));
+  chmodSync(dir, 0o755);
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.stop()));
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const postgres = async (dataDir = join(dir, 'postgres'), onNotice?: (message: string) => void) =>
+  keep(
+    await startPostgres({
+      dataDir,
+      port: await freePort(),
+      password: 'local-test',
+      durable: false,
+      ...(onNotice ? { onNotice } : {}),
+    }),
+  );
+
+describe('PostgreSQL', () => {
+  test('starts on loopback without a socket, not as root, in a session of its own, and leaves no password file', async () => {
+    const server = await postgres();
+    expect(isAlive(server.pid)).toBe(true);
+    expect(server.url).toBe(`postgresql://callplane:local-test@127.0.0.1:${server.port}/callplane`);
+    expect(server.adminUrl).toBe(`postgresql://postgres:local-test@127.0.0.1:${server.port}/postgres`);
+    const [user, session] = psLine(server.pid, 'euid,sid');
+    expect(Number(user)).toBe(isRoot ? Number(spawnSync('id', ['-u', 'nobody']).stdout) : process.getuid?.());
+    expect(Number(session)).toBe(server.pid);
+    expect(statSync(join(dir, 'postgres')).mode & 0o777).toBe(0o700);
+    expect(() => statSync(join(dir, 'postgres.password'))).toThrow();
+    expect(await isPortFree(server.port)).toBe(false);
+    expect(readFileSync(join(dir, 'postgres', 'pg_hba.conf'), 'utf8')).not.toMatch(/^[^#]*\btrust$/m);
+  });
+
+  test('stop() is idempotent, ends the process and reports an expected exit', async () => {
+    const server = await postgres();
+    const exit = exitOf(server);
+    await Promise.all([server.stop(), server.stop()]);
+    await server.stop();
+    expect(isAlive(server.pid)).toBe(false);
+    expect(await exit).toMatchObject({ code: 0, expected: true });
+  });
+
+  test('a killed server reports an unexpected exit and starts again on the same data at once', async () => {
+    const server = await postgres();
+    process.kill(server.pid, 'SIGKILL');
+    expect(await exitOf(server)).toMatchObject({ signal: 'SIGKILL', expected: false });
+    const again = await postgres();
+    expect(again.pid).not.toBe(server.pid);
+  });
+
+  test('a server left behind on the same data is stopped first, and that is said', async () => {
+    const orphan = await postgres();
+    const notices: string[] = [];
+    const server = await postgres(undefined, (message) => notices.push(message));
+    expect(isAlive(orphan.pid)).toBe(false);
+    expect(isAlive(server.pid)).toBe(true);
+    expect(notices).toEqual([`stopped PostgreSQL (pid ${orphan.pid}), left running by an earlier start`]);
+  });
+
+  test('a pid file that names a stranger neither blocks the start nor harms the stranger', async () => {
+    const first = await postgres();
+    const pidFile = readFileSync(join(dir, 'postgres', 'postmaster.pid'), 'utf8');
+    await first.stop();
+    const ids = isRoot ? { uid: statSync(join(dir, 'postgres')).uid } : {};
+    const stranger = spawn('sleep', ['60'], ids);
+    const gone = goneOf(stranger);
+    try {
+      writeFileSync(join(dir, 'postgres', 'postmaster.pid'), pidFile.replace(/^\d+/, String(stranger.pid)));
+      await postgres();
+      expect(isAlive(stranger.pid!)).toBe(true);
+    } finally {
+      stranger.kill('SIGKILL');
+      await gone;
+    }
+  });
+
+  test('an initialisation that was cut short is begun anew', async () => {
+    mkdirSync(join(dir, 'postgres.new'));
+    writeFileSync(join(dir, 'postgres.new', 'PG_VERSION'), '18\n');
+    const server = await postgres();
+    expect(isAlive(server.pid)).toBe(true);
+    expect(() => statSync(join(dir, 'postgres.new'))).toThrow();
+  });
+
+  test('a start that fails throws with the end of the log', async () => {
+    const taken = await listening();
+    try {
+      const start = startPostgres({ dataDir: join(dir, 'pg'), port: taken.port, password: 'x', durable: false });
+      await expect(start).rejects.toThrow(/postgres exited at start[^]*Address already in use/);
+    } finally {
+      await taken.close();
+    }
+  });
+
+  const onlyAsRoot = isRoot ? test : test.skip;
+  onlyAsRoot('runs as nobody also below a directory that only root may enter', async () => {
+    chmodSync(dir, 0o700);
+    const server = await postgres(join(dir, 'deep', 'postgres'));
+    expect(psLine(server.pid, 'user')).toEqual(['nobody']);
+    const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
+    // One capability, to look past directory permissions: DAC_READ_SEARCH, or DAC_OVERRIDE where that is withheld.
+    expect(Number.parseInt(/^CapEff:\s*([0-9a-f]+)/m.exec(status)![1]!, 16)).toBeLessThanOrEqual(4);
+  });
+
+  onlyAsRoot('takes over data that belongs to another user, as after a copy', async () => {
+    await (await postgres()).stop();
+    spawnSync('chown', ['-R', 'root', join(dir, 'postgres')]);
+    expect(isAlive((await postgres()).pid)).toBe(true);
+  });
+});
+
+describe('Redis', () => {
+  const redis = async (onNotice?: (message: string) => void) =>
+    keep(
+      await startRedis({
+        dir: join(dir, 'redis'),
+        port: await freePort(),
+        password: 'hush',
+        ...(onNotice ? { onNotice } : {}),
+      }),
+    );
+
+  test('asks for the password, keeps it in a private file, and keeps its data over a kill', async () => {
+    const server = await redis();
+    expect(statSync(join(dir, 'redis', 'redis.conf')).mode & 0o777).toBe(0o600);
+    expect(commandLineOf(server.pid)).not.toContain('hush');
+    expect(await converse(server.port, 'PING\r\n')).toContain('NOAUTH');
+    const said = await converse(
+      server.port,
+      'AUTH hush\r\nSET a 1\r\nCONFIG GET maxmemory-policy\r\nCONFIG GET appendonly\r\nBGREWRITEAOF\r\n',
+    );
+    expect(said).toMatch(/noeviction[^]*yes/);
+    await server.stop();
+    const again = await redis();
+    expect(await converse(again.port, 'AUTH hush\r\nGET a\r\n')).toContain('$1\r\n1');
+  });
+
+  test('a server left behind on the same directory is stopped first, also a frozen one', async () => {
+    const orphan = await redis();
+    process.kill(orphan.pid, 'SIGSTOP');
+    const notices: string[] = [];
+    await redis((message) => notices.push(message));
+    expect(isAlive(orphan.pid)).toBe(false);
+    expect(notices).toEqual([`stopped Redis (pid ${orphan.pid}), left running by an earlier start`]);
+  });
+
+  test('a missing program is named', async () => {
+    const path = process.env['PATH'];
+    process.env['PATH'] = dir;
+    try {
+      await expect(redis()).rejects.toThrow(/redis cannot be run \(spawn redis-server ENOENT\)/);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
+
+describe('coturn', () => {
+  const coturn = async () =>
+    keep(
+      await startCoturn({
+        dir: join(dir, 'coturn'),
+        listeningPort: await freePort(hostIPv4()),
+        host: hostIPv4(),
+        secret: 'turn-test',
+        minPort: 31_000,
+        maxPort: 31_050,
+      }),
+    );
+
+  test('answers on the host address, stops, and replaces a server left behind', async () => {
+    const orphan = await coturn();
+    expect(orphan.url).toBe(`turn:${hostIPv4()}:${orphan.port}?transport=udp`);
+    expect(statSync(join(dir, 'coturn', 'turnserver.conf')).mode & 0o777).toBe(0o600);
+    const server = await coturn();
+    expect(isAlive(orphan.pid)).toBe(false);
+    await server.stop();
+    expect(isAlive(server.pid)).toBe(false);
+  });
+});
+
+describe('the watchdog', () => {
+  // A supervisor that is killed cannot tidy up; this one says what it started and then waits for its death.
+  const supervisor = (children: number) =>
+    spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `import { spawn } from 'node:child_process';
+         import { startWatchdog } from ${JSON.stringify(join(import.meta.dirname, '..', 'dist', 'index.js'))};
+         const watchdog = startWatchdog([${JSON.stringify(join(dir, 'dev.json'))}]);
+         const pids = Array.from({ length: ${children} }, () => spawn('sleep', ['60'], { detached: true, stdio: 'ignore' }).pid);
+         pids.forEach((pid, i) => watchdog.watch(pid, i === 0 ? 'TERM' : 'INT'));
+         watchdog.unwatch(pids.pop());
+         console.log(JSON.stringify({ watchdog: watchdog.pid, pids }));
+         process.stdin.on('end', () => { watchdog.release(); process.exit(); }).resume();`,
+      ],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    );
+  const told = async (child: ChildProcess) => {
+    let out = '';
+    for await (const chunk of child.stdout!) {
+      out += String(chunk);
+      if (out.endsWith('\n')) break;
+    }
+    return JSON.parse(out) as { watchdog: number; pids: number[] };
+  };
+  const until = async (holds: () => boolean) => {
+    for (let i = 0; !holds() && i < 200; i += 1) await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(holds()).toBe(true);
+  };
+
+  test('stops what it watches, and nothing else, when its owner is killed', async () => {
+    writeFileSync(join(dir, 'dev.json'), '{}');
+    const owner = supervisor(3);
+    const { watchdog, pids } = await told(owner);
+    expect(pids.every(isAlive)).toBe(true);
+    owner.kill('SIGKILL');
+    await until(() => !pids.some(isAlive) && !isAlive(watchdog));
+    expect(() => statSync(join(dir, 'dev.json'))).toThrow();
+  });
+
+  test('does nothing once it was released', async () => {
+    writeFileSync(join(dir, 'dev.json'), '{}');
+    const owner = supervisor(2);
+    const { watchdog, pids } = await told(owner);
+    owner.stdin.end();
+    await until(() => !isAlive(watchdog));
+    expect(pids.every(isAlive)).toBe(true);
+    expect(statSync(join(dir, 'dev.json')).isFile()).toBe(true);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+  });
+});
+
+test('freePort() hands out different ports that nothing listens on', async () => {
+  const ports = await Promise.all(Array.from({ length: 20 }, () => freePort()));
+  expect(new Set(ports).size).toBe(20);
+});
+
+function psLine(pid: number, columns: string): string[] {
+  return spawnSync(
+    'ps',
+    [
+      '-o',
+      columns
+        .split(',')
+        .map((c) => `${c}=`)
+        .join(','),
+      '-p',
+      String(pid),
+    ],
+    { encoding: 'utf8' },
+  )
+    .stdout.trim()
+    .split(/\s+/);
+}
+
+async function listening(): Promise<{ port: number; close: () => Promise<void> }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** Sends lines to Redis, ends the connection, and returns all that came back. */
+async function converse(port: number, lines: string): Promise<string> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.end(lines);
+  let said = '';
+  for await (const chunk of socket) said += String(chunk);
+  return said;
+}

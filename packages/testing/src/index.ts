@@ -1,0 +1,25 @@
+/**
+ * Real servers and apps for tests. Everything that is started here belongs to the test file and is stopped with it,
+ * also when its tests fail or Jest is killed.
+ */
+export { eventually, type Patience } from './eventually.js';
+export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
+export { repositoryRoot } from './repository-root.js';
+export {
+  spawnApp,
+  TEST_ENCRYPTION_KEYS,
+  type AppExit,
+  type LogLine,
+  type TestApp,
+  type TestAppOptions,
+} from './test-app.js';
+export { testClock, type TestClock } from './test-clock.js';
+export { createTestDatabase, type TestDatabase } from './test-database.js';
+export {
+  startTestCoturn,
+  startTestPostgres,
+  startTestRedis,
+  temporaryDirectory,
+  type TestPostgres,
+  type TestServer,
+} from './test-servers.js';

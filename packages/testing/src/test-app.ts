@@ -1,0 +1,181 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '@callplane/local-servers';
+import { eventually } from './eventually.js';
+import { repositoryRoot } from './repository-root.js';
+import { forgetProcess, superviseProcess } from './resources.js';
+
+export interface TestAppOptions {
+  /** A folder of apps/, such as `api`. */
+  name: string;
+  /** Added to the defaults below. DATABASE_URL and REDIS_URL belong here. */
+  env: Record<string, string>;
+  /** Wait for /readyz (default true). Without it the app may be one that refuses to start. */
+  untilReady?: boolean;
+  /** Default 20000. */
+  readyWithinMs?: number;
+}
+
+/** A line of an app's JSON log. */
+export type LogLine = Record<string, unknown> & { level: string; message: string };
+
+export interface AppExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** An app of ours as the process that production runs. */
+export interface TestApp {
+  readonly name: string;
+  readonly pid: number;
+  /** `http://127.0.0.1:<PORT>`; answers for apps that serve HTTP. */
+  readonly url: string;
+  /** `http://127.0.0.1:<HEALTH_PORT>`; answers for apps that serve nothing else. */
+  readonly healthUrl: string;
+  /** Every JSON line written so far. */
+  readonly logs: readonly LogLine[];
+  /** Everything written so far, standard output and standard error. */
+  output(): string;
+  /** Resolves once a log line matches (also one written earlier), throws after `timeoutMs` (default 10000). */
+  waitForLog(matches: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>;
+  kill(signal: NodeJS.Signals): void;
+  /** SIGSTOP: its connections stay open and it does nothing. */
+  freeze(): void;
+  thaw(): void;
+  /** SIGTERM (after thawing), SIGKILL after 15 s. Idempotent; called when the test file ends. */
+  stop(): Promise<AppExit>;
+  /** Resolves once the process is gone, whoever ended it. */
+  readonly exited: Promise<AppExit>;
+}
+
+/** An `ENCRYPTION_KEYS` value for tests. */
+export const TEST_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
+
+const STOP_WITHIN_MS = 15_000;
+
+/**
+ * Runs `node apps/<name>/dist/main.js` on free ports and waits until it is ready.
+ * Throws with the app's output when it exits or stays unready instead.
+ */
+export async function spawnApp({
+  name,
+  env,
+  untilReady = true,
+  readyWithinMs = 20_000,
+}: TestAppOptions): Promise<TestApp> {
+  const main = join(repositoryRoot, 'apps', name, 'dist', 'main.js');
+  if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
+  const ports = { PORT: await freePort(), HEALTH_PORT: await freePort() };
+  const child = spawn(process.execPath, [main], {
+    cwd: repositoryRoot,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      NODE_ENV: 'test',
+      HOST: '127.0.0.1',
+      HEALTH_HOST: '127.0.0.1',
+      LOG_FORMAT: 'json',
+      ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
+      PORT: String(ports.PORT),
+      HEALTH_PORT: String(ports.HEALTH_PORT),
+      ...env,
+    },
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${name} cannot be spawned`);
+
+  let text = '';
+  let unread = '';
+  const logs: LogLine[] = [];
+  const read = (chunk: string) => {
+    text += chunk;
+    const lines = (unread + chunk).split('\n');
+    unread = lines.pop() ?? '';
+    for (const line of lines) {
+      const parsed = parseLine(line);
+      if (parsed !== undefined) logs.push(parsed);
+    }
+  };
+  child.stdout.setEncoding('utf8').on('data', read);
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+
+  let exit: AppExit | undefined;
+  // 'close' and not 'exit': by then all of its output has been read.
+  const exited = new Promise<AppExit>((resolve) => {
+    child.once('close', (code, signal) => {
+      exit = { code, signal };
+      forgetProcess(pid);
+      resolve(exit);
+    });
+  });
+  const kill = (signal: NodeJS.Signals) => void child.kill(signal);
+  const stop = async () => {
+    if (exit !== undefined) return exit;
+    kill('SIGTERM');
+    kill('SIGCONT');
+    const timer = setTimeout(() => kill('SIGKILL'), STOP_WITHIN_MS);
+    const how = await exited;
+    clearTimeout(timer);
+    return how;
+  };
+  superviseProcess(pid, stop);
+
+  const app: TestApp = {
+    name,
+    pid,
+    url: `http://127.0.0.1:${env['PORT'] ?? ports.PORT}`,
+    healthUrl: `http://127.0.0.1:${env['HEALTH_PORT'] ?? ports.HEALTH_PORT}`,
+    logs,
+    output: () => text,
+    waitForLog: (matches, timeoutMs) =>
+      eventually(() => logs.find(matches), timeoutMs === undefined ? {} : { timeoutMs }),
+    kill,
+    freeze: () => kill('SIGSTOP'),
+    thaw: () => kill('SIGCONT'),
+    stop,
+    exited,
+  };
+  if (untilReady) await ready(app, readyWithinMs, () => exit);
+  return app;
+}
+
+async function ready(app: TestApp, readyWithinMs: number, exitOf: () => AppExit | undefined): Promise<void> {
+  const until = performance.now() + readyWithinMs;
+  for (;;) {
+    const exit = exitOf();
+    if (exit !== undefined) {
+      throw new Error(`${app.name} exited (${exit.signal ?? `code ${exit.code ?? '?'}`}):\n${app.output()}`);
+    }
+    // Apps that serve HTTP answer on PORT, workers on HEALTH_PORT.
+    const answers = await Promise.all([app.url, app.healthUrl].map((base) => statusOf(`${base}/readyz`)));
+    if (answers.includes(200)) return;
+    if (performance.now() > until) {
+      await app.stop();
+      throw new Error(`${app.name} was not ready within ${readyWithinMs} ms:\n${app.output()}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** The status of a GET, or 0 when nobody answers within 2 s. */
+async function statusOf(url: string): Promise<number> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000), headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    return response.status;
+  } catch {
+    return 0;
+  }
+}
+
+function parseLine(line: string): LogLine | undefined {
+  try {
+    return JSON.parse(line) as LogLine;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,142 @@
+import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import {
+  createTestDatabase,
+  eventually,
+  startTestCoturn,
+  startTestPostgres,
+  startTestRedis,
+  testClock,
+} from './index.js';
+
+const query = async (url: string, text: string) => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+};
+
+describe('the shared PostgreSQL', () => {
+  test('gives every caller a migrated database of its own', async () => {
+    const [one, two] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+    expect(one.url).not.toBe(two.url);
+    await query(one.url, 'CREATE TABLE mine (id int)');
+    const tables = (url: string) => query(url, `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+    const names = (await tables(two.url)).map((row) => row['tablename']);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names).not.toContain('mine');
+    await two.drop();
+    await expect(query(two.url, 'SELECT 1')).rejects.toThrow(/does not exist/);
+  });
+
+  test('asks for the password', async () => {
+    const url = new URL((await createTestDatabase()).url);
+    url.password = 'wrong';
+    await expect(query(url.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  });
+});
+
+describe('a PostgreSQL of one test file', () => {
+  test('restarts on the same address and data, also after it was killed', async () => {
+    const server = await startTestPostgres();
+    const { url } = await server.createDatabase();
+    await query(url, 'CREATE TABLE kept (id int); INSERT INTO kept VALUES (7)');
+    const before = server.pid;
+    await server.restart();
+    expect(server.pid).not.toBe(before);
+    expect(await query(url, 'SELECT id FROM kept')).toEqual([{ id: 7 }]);
+    server.kill('SIGKILL');
+    await eventually(() =>
+      query(url, 'SELECT 1').then(
+        () => false,
+        () => true,
+      ),
+    );
+    await server.start();
+    expect(await query(url, 'SELECT id FROM kept')).toEqual([{ id: 7 }]);
+  });
+
+  test('does not answer while it is frozen, and stops even then', async () => {
+    const server = await startTestPostgres();
+    const client = new pg.Client({ connectionString: server.url, query_timeout: 300 });
+    client.on('error', () => undefined);
+    await client.connect();
+    server.freeze();
+    await expect(client.query('SELECT 1')).rejects.toThrow(/timeout/);
+    await expect(query(server.url, 'SELECT 1')).rejects.toThrow(/timeout/);
+    server.thaw();
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    server.freeze();
+    await server.stop();
+    await client.end().catch(() => undefined);
+    await expect(query(server.url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
+
+test('a Redis of one test file restarts with its data, and freezes', async () => {
+  const server = await startTestRedis();
+  const redis = new Redis(server.url, { commandTimeout: 300, maxRetriesPerRequest: null });
+  redis.on('error', () => undefined);
+  try {
+    await redis.set('kept', '7');
+    await server.restart();
+    await eventually(async () => (await redis.get('kept')) === '7');
+    server.freeze();
+    await expect(redis.get('kept')).rejects.toThrow(/timed out/i);
+    server.thaw();
+    await eventually(async () => (await redis.get('kept')) === '7');
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test('a coturn of one test file grants a relay to whoever knows its secret, and to nobody else', async () => {
+  const turn = await startTestCoturn();
+  const username = `${Math.floor(Date.now() / 1000) + 60}:test`;
+  const allocate = (secret: string) => {
+    const credential = createHmac('sha1', secret).update(username).digest('base64');
+    const args = [
+      '-y',
+      '-c',
+      '-n',
+      '1',
+      '-m',
+      '1',
+      '-u',
+      username,
+      '-w',
+      credential,
+      '-p',
+      String(turn.port),
+      turn.host,
+    ];
+    return spawnSync('turnutils_uclient', args).status;
+  };
+  expect(allocate(turn.secret)).toBe(0);
+  expect(allocate('wrong')).not.toBe(0);
+});
+
+describe('eventually', () => {
+  test('returns what the condition resolved to, and throws its last error when time is up', async () => {
+    let calls = 0;
+    const third = () => ((calls += 1) === 3 ? 'third' : false);
+    expect(await eventually(third, { intervalMs: 1 })).toBe('third');
+    const never = () => Promise.reject(new Error('still no'));
+    await expect(eventually(never, { timeoutMs: 20, intervalMs: 1 })).rejects.toThrow('not within 20 ms: still no');
+  });
+});
+
+test('a test clock moves only when it is told to', () => {
+  const clock = testClock('2030-01-01T00:00:00.000Z');
+  clock.advance(1_500);
+  expect(clock.now().toISOString()).toBe('2030-01-01T00:00:01.500Z');
+  clock.set('2031-01-01T00:00:00.000Z');
+  expect(clock.now().getUTCFullYear()).toBe(2031);
+});

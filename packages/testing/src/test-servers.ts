@@ -1,0 +1,141 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  childrenOf,
+  freePort,
+  hostIPv4,
+  startCoturn,
+  startPostgres,
+  startRedis,
+  type LocalServer,
+} from '@callplane/local-servers';
+import { createDatabase, type TestDatabase } from './test-database.js';
+import { forgetProcess, superviseProcess } from './resources.js';
+
+/** A real server that belongs to one test file and that a test may mistreat. */
+export interface TestServer {
+  readonly url: string;
+  readonly port: number;
+  /** Of the present process; another one after restart(). */
+  readonly pid: number;
+  /** Sends a signal to the server's first process. */
+  kill(signal: NodeJS.Signals): void;
+  /** Stops the server politely and starts it again on the same port and data. */
+  restart(): Promise<void>;
+  /** Starts it again after it was killed or stopped. */
+  start(): Promise<void>;
+  /** SIGSTOP to the server and all of its children: connections stay open and nothing answers. */
+  freeze(): void;
+  thaw(): void;
+  /** Idempotent; called when the test file ends. */
+  stop(): Promise<void>;
+}
+
+export type TestPostgres = TestServer & {
+  /** A new, migrated database on this server. */
+  createDatabase(): Promise<TestDatabase>;
+};
+
+/**
+ * A Redis of this test file's own, with an append-only file and a password.
+ */
+export async function startTestRedis(): Promise<TestServer> {
+  const dir = temporaryDirectory('redis');
+  const port = await freePort();
+  return testServer(dir, () => startRedis({ dir: join(dir, 'redis'), port, password: 'test-redis-password' }));
+}
+
+/**
+ * A durable PostgreSQL of this test file's own, for tests that kill, freeze or restart it; all others share one server
+ * through createTestDatabase(). `url` is the superuser's.
+ */
+export async function startTestPostgres(): Promise<TestPostgres> {
+  const dir = temporaryDirectory('postgres');
+  const port = await freePort();
+  const dataDir = join(dir, 'data');
+  const start = async () => {
+    const server = await startPostgres({ dataDir, port, password: 'test-postgres-password', durable: true });
+    return { ...server, url: server.adminUrl };
+  };
+  const server = await testServer(dir, start, 'INT');
+  return Object.assign(server, { createDatabase: () => createDatabase(server.url) });
+}
+
+/** A coturn on the host's address; `secret` is what the API signs with. */
+export async function startTestCoturn(): Promise<TestServer & { host: string; secret: string }> {
+  const dir = temporaryDirectory('coturn');
+  const host = hostIPv4();
+  const secret = 'test-turn-secret';
+  const listeningPort = await freePort(host);
+  const start = () =>
+    startCoturn({ dir: join(dir, 'coturn'), host, listeningPort, secret, minPort: 31_000, maxPort: 31_999 });
+  return Object.assign(await testServer(dir, start), { host, secret });
+}
+
+/** A directory under the system's temporary one that an unprivileged server can reach. */
+export function temporaryDirectory(purpose: string): string {
+  const dir = mkdtempSync(join(tmpdir(), `callplane-test-${purpose}-`));
+  chmodSync(dir, 0o755);
+  return dir;
+}
+
+async function testServer(
+  dir: string,
+  begin: () => Promise<LocalServer>,
+  politeSignal: 'TERM' | 'INT' = 'TERM',
+): Promise<TestServer> {
+  let server: LocalServer;
+  let frozen: number[] = [];
+  const thaw = () => {
+    for (const pid of frozen.splice(0)) signalIfAlive(pid, 'SIGCONT');
+  };
+  const halt = async () => {
+    thaw();
+    await server.stop();
+  };
+  const stop = async () => {
+    await halt();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const start = async () => {
+    server = await begin();
+    const { pid } = server;
+    superviseProcess(pid, stop, politeSignal);
+    server.onExit(() => forgetProcess(pid));
+  };
+  await start();
+  return {
+    get url() {
+      return server.url;
+    },
+    get port() {
+      return server.port;
+    },
+    get pid() {
+      return server.pid;
+    },
+    kill: (signal) => signalIfAlive(server.pid, signal),
+    start,
+    restart: async () => {
+      await halt();
+      await start();
+    },
+    freeze: () => {
+      // The parent first: frozen, it makes no more children.
+      process.kill(server.pid, 'SIGSTOP');
+      frozen = [server.pid, ...childrenOf(server.pid)];
+      for (const pid of frozen) signalIfAlive(pid, 'SIGSTOP');
+    },
+    thaw,
+    stop,
+  };
+}
+
+function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
