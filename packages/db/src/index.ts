@@ -11,3 +11,8 @@ export * from './rooms/rooms.repository.js';
 export { Prisma } from './generated/client.js';
 export { MigrationError } from './migrations/migration-error.js';
 export * from './migrations/migrations.js';
+export * from './tenants/tenants.repository.js';
+export * from './api-keys/api-keys.repository.js';
+export type { PublicJwk, PublishedJwk } from './signing-keys/signing-key.js';
+export * from './signing-keys/signing-key-rotation.js';
+export * from './signing-keys/signing-keys.repository.js';

@@ -24,7 +24,8 @@ export function engineAdapters(fields: ConnectionFields): EngineAdapters {
   const open = new Set<() => Promise<void>>();
   const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
     // One connection: the engine's advisory lock belongs to a session.
-    const pool = new pg.Pool({ ...database, max: 1 });
+    // UTC, because Prisma's adapter takes and gives timestamps without a zone.
+    const pool = new pg.Pool({ ...database, max: 1, options: '-c TimeZone=UTC' });
     // A connection that is lost while idle fails the next statement; unheard, the event would end the process.
     pool.on('error', () => undefined);
     const dispose = async (): Promise<void> => {
