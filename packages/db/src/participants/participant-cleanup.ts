@@ -8,6 +8,8 @@ export async function endParticipantPresence(
   reason: SessionEndReason,
   now: Date,
 ): Promise<void> {
+  // Locks the participant before its session, as the end of its room does: in another order the two would deadlock.
+  await db.$queryRaw`SELECT 1 FROM participants WHERE id = ${participantId} FOR NO KEY UPDATE`;
   await db.participantSession.updateMany({
     where: { participantId, endedAt: null },
     data: { endedAt: now, endReason: reason },

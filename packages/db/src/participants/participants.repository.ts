@@ -49,7 +49,9 @@ export async function insertParticipantIfOpen(
   const expiresAt = participant.token.expiresAt.toISOString();
   const [room] = await db.$queryRaw<{ status: RoomStatus }[]>`
     WITH room AS (
+      -- The lock makes this and acceptRoomEnd wait for each other, so that the clean-up misses nobody.
       SELECT id, status FROM rooms WHERE id = ${participant.roomId} AND environment_id = ${tenant.environmentId}
+      FOR SHARE
     ), participant AS (
       INSERT INTO participants
         (id, environment_id, room_id, external_id, name, metadata, role, created_at, token_expires_at)

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
+import { acceptRoomEnd, claimOperation, insertParticipantIfOpen, type AcceptedOperation, type Db } from '@callplane/db';
+import { eventually } from '@callplane/testing';
+import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { stepsOf } from './steps.js';
+import { workOnOperation } from './work-on-operation.js';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+beforeEach(() => worker.clock.set(NOON));
+
+const leftAt = async (participantId: string) =>
+  (await worker.deps.database.prisma.participant.findUniqueOrThrow({ where: { id: participantId } })).leftAt;
+const sessionOf = (participantId: string) =>
+  worker.deps.database.prisma.participantSession.findFirstOrThrow({ where: { participantId } });
+const roomOf = (id: string) => worker.deps.database.prisma.room.findUniqueOrThrow({ where: { id } });
+/** Sessions that block on a row which another transaction holds. */
+const waitingOnLocks = async () => {
+  const [row] = await worker.deps.database.prisma.$queryRaw<{ count: number }[]>`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return row?.count ?? 0;
+};
+
+const issueToken = (db: Db, roomId: string, participantId: string) =>
+  insertParticipantIfOpen(db, worker.tenant, {
+    id: participantId,
+    roomId,
+    externalId: null,
+    name: 'Ada',
+    metadata: {},
+    role: 'participant',
+    createdAt: before(1),
+    token: { id: newId('token'), permissions: ['room:join'], expiresAt: after(300) },
+  });
+
+describe('room.end', () => {
+  test('ends every session, says truly when each participant left, and ends the room', async () => {
+    const roomId = await worker.newRoom();
+    const here = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
+    const gone = await worker.newParticipant(roomId, { connectedAt: before(50), leftAt: before(40) });
+    const invited = await worker.newParticipant(roomId, { tokenExpiresAt: after(300) });
+    const expired = await worker.newParticipant(roomId, { tokenExpiresAt: before(10) });
+    const elsewhere = await worker.newParticipant(await worker.newRoom(), { connectedAt: before(30), inSession: true });
+    const { operation } = await worker.endRoom(roomId);
+    expect(await roomOf(roomId)).toMatchObject({ status: 'ending', endedAt: null });
+    worker.clock.advance(2000);
+
+    await workOnOperation(worker.deps, operation.id);
+
+    expect(await sessionOf(here)).toMatchObject({ endedAt: after(2), endReason: 'room_ended' });
+    expect(await leftAt(here)).toEqual(after(2));
+    expect(await leftAt(gone)).toEqual(before(40));
+    expect(await leftAt(invited)).toEqual(after(2));
+    expect(await leftAt(expired)).toEqual(before(10));
+    expect(await roomOf(roomId)).toMatchObject({ status: 'ended', endedAt: after(2) });
+    expect(await sessionOf(elsewhere)).toMatchObject({ endedAt: null });
+    expect(await leftAt(elsewhere)).toBeNull();
+  });
+
+  test('goes on where a worker died: what was done stays as it was', async () => {
+    const roomId = await worker.newRoom();
+    const participantId = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
+    const { id } = (await worker.endRoom(roomId)).operation;
+    const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000);
+    const [endSessions] = stepsOf('room.end');
+    await endSessions!.run(worker.deps, claim!);
+    worker.clock.advance(1000);
+    await endSessions!.run(worker.deps, claim!);
+    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id = '${id}'`);
+    worker.clock.advance(120_000);
+
+    await workOnOperation(worker.deps, id);
+
+    expect(await sessionOf(participantId)).toMatchObject({ endedAt: NOON, endReason: 'room_ended' });
+    expect(await leftAt(participantId)).toEqual(NOON);
+    expect(await roomOf(roomId)).toMatchObject({ status: 'ended', endedAt: after(121) });
+    expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 2 });
+  });
+
+  test('a second settle of the same claim changes nothing', async () => {
+    const roomId = await worker.newRoom();
+    const { id } = (await worker.endRoom(roomId)).operation;
+    const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000);
+    const settle = stepsOf('room.end').at(-1)!;
+    await settle.run(worker.deps, claim!);
+    const [room, row] = [await roomOf(roomId), await worker.row(id)];
+    worker.clock.advance(5000);
+    await expect(settle.run(worker.deps, claim!)).rejects.toThrow('lease');
+    expect(await roomOf(roomId)).toEqual(room);
+    expect(await worker.row(id)).toEqual(row);
+  });
+
+  test('a room of 5,000 is ended in batches, so that no transaction holds locks for long', async () => {
+    const roomId = await worker.newRoom();
+    await worker.sql(`
+      INSERT INTO participants
+        (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at, connected_at)
+      SELECT 'part_many' || n, '${worker.tenant.environmentId}', '${roomId}', 'Ada', '{}', 'participant',
+        '${before(60).toISOString()}', '${after(600).toISOString()}', '${before(30).toISOString()}'
+      FROM generate_series(1, 5000) n`);
+    await worker.sql(`
+      INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at)
+      SELECT 'sess' || substr(id, 5), environment_id, room_id, id, connected_at FROM participants
+      WHERE room_id = '${roomId}'`);
+    const { id } = (await worker.endRoom(roomId)).operation;
+    const startedAt = performance.now();
+
+    await workOnOperation(worker.deps, id);
+
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1 });
+    const { prisma } = worker.deps.database;
+    expect(await prisma.participant.count({ where: { roomId, leftAt: NOON } })).toBe(5000);
+    expect(await prisma.participantSession.count({ where: { roomId, endReason: 'room_ended' } })).toBe(5000);
+    const batches = await prisma.$queryRaw<{ rows: number }[]>`
+      SELECT count(*)::int AS rows FROM participants WHERE room_id = ${roomId} GROUP BY xmin::text`;
+    expect(batches.length).toBeGreaterThanOrEqual(3);
+    expect(Math.max(...batches.map(({ rows }) => rows))).toBeLessThanOrEqual(2000);
+  });
+
+  test('takes turns with the removal of one of its participants instead of deadlocking', async () => {
+    const roomId = await worker.newRoom();
+    const participantId = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
+    const removal = (await worker.removeParticipant(roomId, participantId)).operation.id;
+    const end = (await worker.endRoom(roomId)).operation.id;
+    const both: Promise<unknown>[] = [];
+    await worker.deps.database.transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM participant_sessions WHERE participant_id = ${participantId} FOR UPDATE`;
+      both.push(workOnOperation(worker.deps, removal));
+      await eventually(async () => (await waitingOnLocks()) === 1);
+      both.push(workOnOperation(worker.deps, end));
+      await eventually(async () => (await waitingOnLocks()) === 2);
+    });
+    await Promise.all(both);
+    for (const id of [removal, end]) expect(await worker.row(id)).toMatchObject({ status: 'completed', attempts: 1 });
+    expect(await sessionOf(participantId)).toMatchObject({ endReason: 'removed' });
+  });
+
+  test('misses nobody whose token was being issued when the end was accepted', async () => {
+    const roomId = await worker.newRoom();
+    const late = newId('participant');
+    const { database } = worker.deps;
+    let ending: Promise<AcceptedOperation> | undefined;
+    await database.transaction(async (tx) => {
+      expect(await issueToken(tx, roomId, late)).toBe('active');
+      ending = worker.endRoom(roomId);
+      await eventually(async () => (await waitingOnLocks()) === 1);
+    });
+    const { operation } = await ending!;
+    await workOnOperation(worker.deps, operation.id);
+    expect(await leftAt(late)).toEqual(NOON);
+  });
+
+  test('no token is issued from the moment on that the end is accepted', async () => {
+    const roomId = await worker.newRoom();
+    const { database } = worker.deps;
+    let issued: Promise<string | null> | undefined;
+    await database.transaction(async (tx) => {
+      await acceptRoomEnd(tx, worker.tenant, roomId, NOON);
+      issued = issueToken(database.prisma, roomId, newId('participant'));
+      await eventually(async () => (await waitingOnLocks()) === 1);
+    });
+    expect(await issued!).toBe('ending');
+    expect(await database.prisma.participant.count({ where: { roomId } })).toBe(0);
+  });
+});
+
+describe('participant.remove', () => {
+  test('ends the session of one who has joined', async () => {
+    const roomId = await worker.newRoom();
+    const participantId = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
+    const other = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await worker.row(operation.id)).toMatchObject({ status: 'completed', attempts: 1, lastError: null });
+    expect(await sessionOf(participantId)).toMatchObject({ endedAt: NOON, endReason: 'removed' });
+    expect(await leftAt(participantId)).toEqual(NOON);
+    expect(await sessionOf(other)).toMatchObject({ endedAt: null });
+    expect(await leftAt(other)).toBeNull();
+    expect(await roomOf(roomId)).toMatchObject({ status: 'active' });
+  });
+
+  test('works on an identity that has not joined yet, and on one whose token has expired', async () => {
+    const roomId = await worker.newRoom();
+    const invited = await worker.newParticipant(roomId, { tokenExpiresAt: after(300) });
+    const expired = await worker.newParticipant(roomId, { tokenExpiresAt: before(10) });
+    for (const participantId of [invited, expired]) {
+      const { operation } = await worker.removeParticipant(roomId, participantId);
+      await workOnOperation(worker.deps, operation.id);
+      expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
+    }
+    expect(await leftAt(invited)).toEqual(NOON);
+    expect(await leftAt(expired)).toEqual(before(10));
+  });
+
+  test('keeps the time and reason of one who had left already', async () => {
+    const roomId = await worker.newRoom();
+    const participantId = await worker.newParticipant(roomId, { connectedAt: before(50), leftAt: before(40) });
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await leftAt(participantId)).toEqual(before(40));
+  });
+});

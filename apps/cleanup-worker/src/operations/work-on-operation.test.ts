@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '@callplane/core';
+import { assertLease, claimOperation, settleCompleted } from '@callplane/db';
+import { JobWorker, NoticeListener } from '@callplane/queue';
+import { eventually, stopAtEnd } from '@callplane/testing';
+import { startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { stepsOf, type Step } from './steps.js';
+import { workOnOperation } from './work-on-operation.js';
+
+let worker: TestWorker;
+const notices: string[] = [];
+const silent = { onLost: () => undefined, onReady: () => undefined };
+
+beforeAll(async () => {
+  worker = await startTestWorker();
+  const listener = new NoticeListener(worker.redis.url, silent);
+  stopAtEnd(() => listener.close());
+  listener.on('operationSettled', (id) => notices.push(id));
+  await eventually(() => listener.isListening);
+});
+afterEach(() => {
+  worker.lines.length = 0;
+});
+
+const failing = (message: string) => (): Step[] => [
+  { name: 'reach the media server', run: () => Promise.reject(new Error(message)) },
+];
+/** Another worker's claim on a row whose lease has run out. */
+async function takeOver(operationId: string): Promise<string> {
+  await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 ms' WHERE id = '${operationId}'`);
+  const token = randomUUID();
+  expect(await claimOperation(worker.deps.database.prisma, operationId, token, 60_000)).not.toBeNull();
+  return token;
+}
+const outcomeOf = (operationId: string) =>
+  worker.lines.find((line) => line.message === 'operation attempt' && line['operationId'] === operationId);
+
+describe('claim', () => {
+  test('of twenty claims of one row at once exactly one wins', async () => {
+    const id = await worker.newOperation();
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, () => claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000)),
+    );
+    const won = claims.filter((claim) => claim !== null);
+    expect(won).toHaveLength(1);
+    expect(await worker.row(id)).toMatchObject({ attempts: 1, runAttempts: 1, leaseToken: won[0]?.leaseToken });
+  });
+
+  test('counts the attempt when it begins, not when it ends', async () => {
+    const id = await worker.newOperation();
+    let during: unknown;
+    await workOnOperation(worker.deps, id, () => [
+      {
+        name: 'look',
+        async run() {
+          during = await worker.row(id);
+          throw new Error('enough seen');
+        },
+      },
+    ]);
+    expect(during).toMatchObject({ status: 'pending', attempts: 1, runAttempts: 1 });
+  });
+
+  test('a row that is held, settled, or not there is left alone', async () => {
+    const held = await worker.newOperation();
+    await claimOperation(worker.deps.database.prisma, held, randomUUID(), 60_000);
+    const settled = await worker.newOperation();
+    await workOnOperation(worker.deps, settled);
+    const rows = await Promise.all([held, settled].map(worker.row));
+    for (const id of [held, settled, 'op_unknown'])
+      expect(await workOnOperation(worker.deps, id, failing('must not run'))).toEqual({ again: false });
+    expect(await Promise.all([held, settled].map(worker.row))).toEqual(rows);
+  });
+
+  test('a job that comes early is put off and runs when its row is due', async () => {
+    const { operation, wake } = await worker.endRoom(await worker.newRoom());
+    await worker.sql(`UPDATE runtime_operations SET due_at = now() + interval '600 ms' WHERE id = '${operation.id}'`);
+    const jobs = new JobWorker({
+      redisUrl: worker.redis.url,
+      queue: 'room-end',
+      concurrency: 4,
+      leaseSeconds: 60,
+      process: ({ operationId }) => workOnOperation(worker.deps, operationId),
+      events: { ...silent, onJobError: (error) => worker.lines.push({ level: 'error', message: String(error) }) },
+    });
+    stopAtEnd(() => jobs.close());
+    await worker.deps.producer.wake({ queue: 'room-end', row: wake! });
+    await eventually(async () => (await worker.deps.producer.redis.zcard('callplane:room-end:delayed')) === 1);
+    expect(await worker.row(operation.id)).toMatchObject({ status: 'pending', attempts: 0 });
+    const line = await eventually(() => outcomeOf(operation.id));
+    expect(line).toMatchObject({ outcome: 'completed', attempt: 1 });
+    expect(line['lagMs']).toBeGreaterThanOrEqual(0);
+    expect(line['lagMs']).toBeLessThan(1000);
+    // The job leaves nothing behind.
+    await eventually(async () => (await worker.deps.producer.redis.keys(`callplane:room-end:${operation.id}*`)).length === 0);
+    await jobs.close();
+  });
+});
+
+describe('settle', () => {
+  test('a completed attempt completes the operation once and tells of it', async () => {
+    const id = await worker.newOperation();
+    await workOnOperation(worker.deps, id);
+    expect(await worker.row(id)).toMatchObject({
+      status: 'completed',
+      attempts: 1,
+      completedAt: worker.clock.now(),
+      lastError: null,
+      leaseToken: null,
+      leaseExpiresAt: null,
+    });
+    await eventually(() => notices.includes(id));
+    expect(outcomeOf(id)).toMatchObject({ level: 'info', outcome: 'completed', attempt: 1, run: 1 });
+  });
+
+  test('every failed attempt but the eighth waits by the schedule, the eighth fails the run, a new run goes on', async () => {
+    const roomId = await worker.newRoom();
+    const { operation } = await worker.endRoom(roomId);
+    const { id } = operation;
+    for (let attempt = 1; attempt <= ATTEMPTS_PER_RUN; attempt += 1) {
+      const [{ now: earliest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
+      await workOnOperation(worker.deps, id, failing('connect ECONNREFUSED 10.11.12.13:8088'));
+      const [{ now: latest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
+      const row = await worker.row(id);
+      expect(row).toMatchObject({ attempts: attempt, runAttempts: attempt, leaseToken: null, leaseExpiresAt: null });
+      expect(row.lastError).toEqual({ code: 'STEP_FAILED', message: expect.stringContaining('reach the media server') });
+      expect(JSON.stringify(row.lastError)).not.toMatch(/10\.11|8088|ECONN/);
+      if (attempt === ATTEMPTS_PER_RUN) {
+        expect(row).toMatchObject({ status: 'failed', completedAt: null });
+        continue;
+      }
+      expect(row.status).toBe('pending');
+      const delayMs = BACKOFF_SECONDS[attempt - 1]! * 1000;
+      expect(row.dueAt.getTime()).toBeGreaterThanOrEqual(earliest.getTime() + delayMs - 1);
+      expect(row.dueAt.getTime()).toBeLessThanOrEqual(latest.getTime() + delayMs * 1.2 + 1);
+      // The alarm clock is set for it, and the sweep counts from when that is to ring.
+      expect(await worker.deps.producer.redis.zcard('callplane:room-end:delayed')).toBe(attempt);
+      expect(row.wokenAt).toEqual(row.dueAt);
+      await worker.sql(`UPDATE runtime_operations SET due_at = now() WHERE id = '${id}'`);
+    }
+    await eventually(() => notices.includes(id));
+    // No ninth attempt, whoever asks for it.
+    await workOnOperation(worker.deps, id);
+    expect(await worker.row(id)).toMatchObject({ status: 'failed', attempts: 8 });
+
+    const rerun = await worker.endRoom(roomId);
+    expect(rerun.operation).toMatchObject({ id, status: 'pending', attempts: 8 });
+    expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 0, wakeUps: 1 });
+    await workOnOperation(worker.deps, id, failing('still away'));
+    expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 1, attempts: 9, status: 'pending' });
+    await worker.sql(`UPDATE runtime_operations SET due_at = now() WHERE id = '${id}'`);
+    await workOnOperation(worker.deps, id);
+    expect(await worker.row(id)).toMatchObject({ run: 2, attempts: 10, status: 'completed', lastError: null });
+    await worker.deps.producer.redis.del('callplane:room-end:delayed');
+  });
+
+  test('a retry is stored although Redis cannot be told of it', async () => {
+    const id = await worker.newOperation();
+    worker.redis.freeze();
+    try {
+      await workOnOperation(worker.deps, id, failing('away'));
+    } finally {
+      worker.redis.thaw();
+    }
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 1, leaseToken: null });
+    await eventually(() => worker.deps.producer.redis.status === 'ready');
+  });
+});
+
+describe('a worker whose lease was taken over writes nothing', () => {
+  async function overtaken(steps: (takeOver: () => Promise<void>) => Step[]) {
+    const roomId = await worker.newRoom();
+    const participantId = await worker.newParticipant(roomId, { connectedAt: worker.clock.now(), inSession: true });
+    const { id } = (await worker.endRoom(roomId)).operation;
+    let after: unknown;
+    await workOnOperation(worker.deps, id, () =>
+      steps(async () => {
+        await takeOver(id);
+        after = await worker.row(id);
+      }),
+    );
+    expect(outcomeOf(id)).toMatchObject({ level: 'warn', outcome: 'lease_lost' });
+    expect(await worker.row(id)).toEqual(after);
+    expect(notices).not.toContain(id);
+    const { prisma } = worker.deps.database;
+    expect(await prisma.participant.findUnique({ where: { id: participantId } })).toMatchObject({ leftAt: null });
+    expect(await prisma.participantSession.count({ where: { roomId, endedAt: null } })).toBe(1);
+    expect(await prisma.room.findUnique({ where: { id: roomId } })).toMatchObject({ status: 'ending' });
+    return id;
+  }
+  const steal = (run: () => Promise<void>): Step => ({ name: 'stall', run });
+
+  test('in its next step', () => overtaken((take) => [steal(take), ...stepsOf('room.end')]));
+  test('in the step that settles', () => overtaken((take) => [steal(take), stepsOf('room.end').at(-1)!]));
+  test('when it settles a failure', () =>
+    overtaken((take) => [steal(() => take().then(() => Promise.reject(new Error('too late'))))]));
+
+  test('when it settles the failure of the last attempt', async () => {
+    const id = await worker.newOperation();
+    await worker.sql(`UPDATE runtime_operations SET attempts = 6, run_attempts = 6 WHERE id = '${id}'`);
+    let token = '';
+    await workOnOperation(worker.deps, id, () => [
+      steal(async () => {
+        token = await takeOver(id);
+        throw new Error('too late');
+      }),
+    ]);
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 8, leaseToken: token, lastError: null });
+  });
+
+  test('nor does one whose lease merely ran out', async () => {
+    const id = await worker.newOperation();
+    const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 100);
+    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id = '${id}'`);
+    const { database } = worker.deps;
+    await expect(database.transaction((tx) => assertLease(tx, claim!))).rejects.toThrow('lease');
+    await expect(database.transaction((tx) => settleCompleted(tx, claim!, new Date()))).rejects.toThrow('lease');
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', leaseToken: claim?.leaseToken });
+  });
+});
