@@ -37,18 +37,19 @@ const deps: Deps = { database, producer, logger, clock: systemClock, random: Mat
 
 // The contract's concurrency is per worker process, so the two queues share it.
 const slots = pLimit(CONCURRENCY_PER_WORKER);
-const workers = Object.values(QUEUE_OF_OPERATION).map((queue) => {
-  const worker = new JobWorker({
-    redisUrl: config.REDIS_URL,
-    queue,
-    concurrency: CONCURRENCY_PER_WORKER,
-    leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
-    process: ({ operationId }) => slots(() => workOnOperation(deps, operationId)),
-    events: { ...redisEvents(logger, queue), onJobError: (error) => logger.error('job failed', { queue, error }) },
-  });
-  lifecycle.onClose(queue, () => worker.close());
-  return worker;
-});
+const workers = Object.values(QUEUE_OF_OPERATION).map(
+  (queue) =>
+    new JobWorker({
+      redisUrl: config.REDIS_URL,
+      queue,
+      concurrency: CONCURRENCY_PER_WORKER,
+      leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
+      process: ({ operationId }) => slots(() => workOnOperation(deps, operationId)),
+      events: { ...redisEvents(logger, queue), onJobError: (error) => logger.error('job failed', { queue, error }) },
+    }),
+);
+// At once: while one queue drains, the other takes nothing more.
+lifecycle.onClose('queues', () => Promise.all(workers.map((worker) => worker.close())));
 
 for (const [name, intervalMs, work] of [
   ['operations', config.SWEEP_INTERVAL_MS, () => sweepOperations(deps)],

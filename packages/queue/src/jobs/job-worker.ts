@@ -24,22 +24,33 @@ const ajv = new Ajv({ strict: false });
 /** BullMQ fails a job after this many stalls; high enough never to decide anything. */
 const STALLS_MAX = 1_000_000;
 const STALLED_INTERVAL_MS = 30_000;
+/** How long closing waits for Redis once no job is under way, in milliseconds: it may never answer again. */
+const FAREWELL_MS = 1000;
 
 /** Takes jobs of one queue and hands their payload on. Its own retries are off: rows decide what is tried again. */
 export class JobWorker {
   readonly #redis: Redis;
+  /** BullMQ makes its blocking connection out of ours, and would wait for ever to say goodbye on it. */
+  readonly #copies: Redis[] = [];
   readonly #worker: Worker<unknown>;
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(settings: JobWorkerSettings) {
     const { queue, process, events } = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', events);
+    const duplicate = this.#redis.duplicate.bind(this.#redis);
+    this.#redis.duplicate = (...options) => {
+      const copy = duplicate(...options);
+      this.#copies.push(copy);
+      return copy;
+    };
     const isPayload = ajv.compile<OperationJob>(QUEUES[queue]);
     this.#worker = new Worker<unknown>(
       queue,
       async (job: Job<unknown>, token) => {
         if (!isPayload(job.data))
           throw new Error(`job ${String(job.id)} of ${queue} has another payload than the catalogue says`);
-        const result = await process(job.data);
+        const result = await this.#track(process(job.data));
         if (!result.again) return;
         // The process's own clock decides here because BullMQ compares with it; the claim compares with PostgreSQL's.
         await job.moveToDelayed(job.timestamp + Math.max(0, elapsedSince(job)) + result.delayMs, token);
@@ -66,11 +77,34 @@ export class JobWorker {
     await this.#redis.ping();
   }
 
-  /** Takes no more jobs and waits for those under way. */
+  /** Takes no more jobs and waits for those under way; for Redis only a moment. */
   async close(): Promise<void> {
-    await this.#worker.close();
-    await disconnectRedis(this.#redis);
+    let closed = false;
+    const closing = this.#worker.close().then(() => {
+      closed = true;
+    });
+    do {
+      await Promise.allSettled(this.#underWay);
+      await within(FAREWELL_MS, closing);
+    } while (!closed && this.#underWay.size > 0);
+    await Promise.all([this.#redis, ...this.#copies].map(disconnectRedis));
   }
+
+  #track<T>(job: Promise<T>): Promise<T> {
+    const tracked = job.finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+    return tracked;
+  }
+}
+
+/** Waits for `work`, but not longer than this. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, deadline]);
+  clearTimeout(timer);
 }
 
 function elapsedSince(job: Job<unknown>): number {
