@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Logger } from '@callplane/runtime';
 import type { Express } from 'express';
 import { answerClientErrors } from './http/client-errors.js';
@@ -9,6 +9,8 @@ const HEADERS_DEADLINE_MS = 10_000;
 const REQUEST_DEADLINE_MS = 30_000;
 /** Longer than a load balancer's own idle time, so that it never sends into a connection that closes (nginx: 60 s). */
 const KEEP_ALIVE_MS = 75_000;
+/** While draining: how long an idle connection may still bring a request that was on its way, in milliseconds. */
+const IDLE_GRACE_MS = 500;
 
 export interface ListeningServer {
   port: number;
@@ -26,6 +28,13 @@ export async function listen(
     app,
   );
   answerClientErrors(server, logger);
+  let draining = false;
+  const underWay = new Set<ServerResponse>();
+  server.prependListener('request', (_request, response: ServerResponse) => {
+    if (draining) response.setHeader('connection', 'close');
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(address.port, address.host, resolve);
@@ -34,8 +43,15 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
+        draining = true;
+        // Answers end their connection from now on, or a busy client would keep its own open for ever.
+        for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close');
+        const idle = setInterval(() => server.closeIdleConnections(), IDLE_GRACE_MS);
+        // Not http's own close(): it cuts idle connections at once, and with them a request that is just arriving.
+        NetServer.prototype.close.call(server, () => {
+          clearInterval(idle);
+          resolve();
+        });
       }),
   };
 }

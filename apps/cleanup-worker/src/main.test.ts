@@ -18,6 +18,15 @@ const health = async (app: TestApp, path: string) => {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
 
+const freeze = () => {
+  kit.redis.freeze();
+  return Promise.resolve();
+};
+const thaw = () => {
+  kit.redis.thaw();
+  return Promise.resolve();
+};
+
 test('a wrong configuration is told all at once, and the worker exits with 1', async () => {
   const app = await spawnApp({
     name: 'cleanup-worker',
@@ -79,7 +88,7 @@ describe('SIGTERM', () => {
   });
 
   test.each([
-    ['frozen', () => Promise.resolve(kit.redis.freeze()), () => Promise.resolve(kit.redis.thaw())],
+    ['frozen', freeze, thaw],
     ['gone', () => kit.redis.stop(), () => kit.redis.start()],
   ] as const)('ends it in time while Redis is %s', async (_state, away, back) => {
     const app = await spawnWorker();

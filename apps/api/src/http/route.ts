@@ -19,6 +19,8 @@ export interface Call<Params, Query, Body> {
   query: Query;
   body: Body;
   preference: Preference;
+  /** When the request arrived, by `performance.now()`. */
+  startedAtMs: number;
   /** A valid `Idempotency-Key`, on routes that take one. */
   idempotencyKey: string | null;
   /** Fields for the request's log line. */

@@ -61,6 +61,7 @@ function serve(route: Route) {
       query: queryValues,
       body: parsed?.value,
       preference: parsePrefer(request.headers['prefer']?.toString()),
+      startedAtMs: performance.now() - Number(process.hrtime.bigint() - context.startedAt) / 1e6,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),
     });

@@ -13,7 +13,7 @@ import { presentOperation } from './operations.presenter.js';
 export async function answerOperation(
   deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
   accepted: AcceptedOperation,
-  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'log'>,
+  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'startedAtMs' | 'log'>,
   read: () => Promise<OperationRow | null>,
 ): Promise<Reply> {
   call.log({ operationId: accepted.operation.id });
@@ -26,11 +26,12 @@ export async function answerOperation(
 async function settle(
   deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
   { operation, wake }: AcceptedOperation,
-  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'log'>,
+  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'startedAtMs' | 'log'>,
   read: () => Promise<OperationRow | null>,
 ): Promise<OperationRow> {
   if (operation.status !== 'pending') return operation;
-  const deadline = performance.now() + (call.preference.waitMs ?? deps.operationWaitMs);
+  // From the request's arrival, so that whatever Redis has cost already is not added to the wait.
+  const deadline = call.startedAtMs + (call.preference.waitMs ?? deps.operationWaitMs);
   const watch = deps.settlements.watch(operation.id);
   try {
     if (wake !== null) {

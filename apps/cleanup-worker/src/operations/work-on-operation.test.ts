@@ -28,7 +28,9 @@ const failing = (message: string) => (): Step[] => [
 ];
 /** Another worker's claim on a row whose lease has run out. */
 async function takeOver(operationId: string): Promise<string> {
-  await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 ms' WHERE id = '${operationId}'`);
+  await worker.sql(
+    `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 ms' WHERE id = '${operationId}'`,
+  );
   const token = randomUUID();
   expect(await claimOperation(worker.deps.database.prisma, operationId, token, 60_000)).not.toBeNull();
   return token;
@@ -67,10 +69,10 @@ describe('claim', () => {
     await claimOperation(worker.deps.database.prisma, held, randomUUID(), 60_000);
     const settled = await worker.newOperation();
     await workOnOperation(worker.deps, settled);
-    const rows = await Promise.all([held, settled].map(worker.row));
+    const rows = await Promise.all([held, settled].map((id) => worker.row(id)));
     for (const id of [held, settled, 'op_unknown'])
       expect(await workOnOperation(worker.deps, id, failing('must not run'))).toEqual({ again: false });
-    expect(await Promise.all([held, settled].map(worker.row))).toEqual(rows);
+    expect(await Promise.all([held, settled].map((id) => worker.row(id)))).toEqual(rows);
   });
 
   test('a job that comes early is put off and runs when its row is due', async () => {
@@ -93,7 +95,9 @@ describe('claim', () => {
     expect(line['lagMs']).toBeGreaterThanOrEqual(0);
     expect(line['lagMs']).toBeLessThan(1000);
     // The job leaves nothing behind.
-    await eventually(async () => (await worker.deps.producer.redis.keys(`callplane:room-end:${operation.id}*`)).length === 0);
+    await eventually(
+      async () => (await worker.deps.producer.redis.keys(`callplane:room-end:${operation.id}*`)).length === 0,
+    );
     await jobs.close();
   });
 });
@@ -124,7 +128,10 @@ describe('settle', () => {
       const [{ now: latest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
       const row = await worker.row(id);
       expect(row).toMatchObject({ attempts: attempt, runAttempts: attempt, leaseToken: null, leaseExpiresAt: null });
-      expect(row.lastError).toEqual({ code: 'STEP_FAILED', message: expect.stringContaining('reach the media server') });
+      expect(row.lastError).toEqual({
+        code: 'STEP_FAILED',
+        message: expect.stringContaining('reach the media server'),
+      });
       expect(JSON.stringify(row.lastError)).not.toMatch(/10\.11|8088|ECONN/);
       if (attempt === ATTEMPTS_PER_RUN) {
         expect(row).toMatchObject({ status: 'failed', completedAt: null });

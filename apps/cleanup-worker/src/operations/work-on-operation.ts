@@ -1,11 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterFailure, ATTEMPTS_PER_RUN, type OperationError } from '@callplane/core';
-import { claimOperation, dueInMs, LeaseLost, settleFailed, settleRetry, type ClaimedOperation } from '@callplane/db';
+import {
+  claimOperation,
+  dueInMs,
+  isDatabaseUnavailable,
+  LeaseLost,
+  settleFailed,
+  settleRetry,
+  type ClaimedOperation,
+} from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION, type JobResult } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import { stepsOf, type Step } from './steps.js';
 
 const DONE: JobResult = { again: false };
+
+/**
+ * When PostgreSQL is away it is most likely what made the step fail, and a restart of it takes seconds: for how long a
+ * failure is tried to be settled, and the pause between, in milliseconds. Shorter than a drain may take.
+ */
+const SETTLE_PATIENCE_MS = 8000;
+const SETTLE_PAUSE_MS = 500;
 
 /**
  * One wake-up of one operation: claim, steps, settle. Never throws for what the steps do; throws when PostgreSQL cannot
@@ -56,9 +72,9 @@ type Outcome =
 async function attempt(deps: Deps, claim: ClaimedOperation, steps: readonly Step[]): Promise<Outcome> {
   let step = '';
   try {
-    for (const { name, run } of steps) {
-      step = name;
-      await run(deps, claim);
+    for (const next of steps) {
+      step = next.name;
+      await next.run(deps, claim);
     }
     return { outcome: 'completed' };
   } catch (error) {
@@ -73,15 +89,15 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
   const next = afterFailure(claim.runAttempts, deps.random);
   try {
     if (next.status === 'failed') {
-      await settleFailed(deps.database.prisma, claim, lastError);
+      await patiently(() => settleFailed(deps.database.prisma, claim, lastError));
       return { outcome: 'failed', step, error };
     }
-    const row = await settleRetry(deps.database.prisma, claim, next.delayMs, lastError);
+    const row = await patiently(() => settleRetry(deps.database.prisma, claim, next.delayMs, lastError));
     await deps.producer.wake({ queue: QUEUE_OF_OPERATION[row.kind], row, delayMs: next.delayMs });
     return { outcome: 'retry', step, retryInMs: next.delayMs, error };
   } catch (settleError) {
     if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
-    // PostgreSQL is away: the lease runs out and the sweep takes it from there.
+    // PostgreSQL stays away: the lease runs out and the sweep takes it from there.
     deps.logger.error('operation not settled', {
       operationId: claim.id,
       attempt: claim.runAttempts,
@@ -89,5 +105,17 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
       error: settleError,
     });
     return { outcome: 'lease_lost', step };
+  }
+}
+
+async function patiently<T>(settle: () => Promise<T>): Promise<T> {
+  const until = performance.now() + SETTLE_PATIENCE_MS;
+  for (;;) {
+    try {
+      return await settle();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || performance.now() + SETTLE_PAUSE_MS > until) throw error;
+      await delay(SETTLE_PAUSE_MS);
+    }
   }
 }

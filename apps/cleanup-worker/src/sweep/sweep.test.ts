@@ -34,6 +34,15 @@ const forget = () =>
     SET due_at = due_at - interval '1 minute', woken_at = woken_at - interval '1 minute'`);
 const waitingJobs = () => worker.deps.producer.waitingCount();
 
+const freeze = () => {
+  worker.redis.freeze();
+  return Promise.resolve();
+};
+const thaw = () => {
+  worker.redis.thaw();
+  return Promise.resolve();
+};
+
 describe('wakes what was forgotten', () => {
   test('once, however many sweeps run at the same time', async () => {
     const ids = await forgotten(40);
@@ -118,7 +127,7 @@ describe('wakes what was forgotten', () => {
 
 describe('takes no row while Redis is away', () => {
   test.each([
-    ['frozen', () => worker.redis.freeze(), () => Promise.resolve(worker.redis.thaw())],
+    ['frozen', freeze, thaw],
     ['gone', () => worker.redis.stop(), () => worker.redis.start()],
   ] as const)('%s', async (_state, away, back) => {
     const [id] = await forgotten(1);

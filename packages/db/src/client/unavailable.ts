@@ -1,7 +1,10 @@
 /** Prisma: cannot reach, timed out, closed, pool exhausted, transaction not started, too many connections. */
 const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
-/** PostgreSQL: shutting down, crashed, starting up, too many connections; class 08 is connection exceptions. */
-const SQL_STATES = /^(08\w{3}|57P0[123]|53300|25P03)$/;
+/**
+ * PostgreSQL: shutting down, crashed, starting up, too many connections, statement took too long (somebody frozen holds
+ * its row); class 08 is connection exceptions.
+ */
+const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53300|25P03)$/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -36,7 +36,7 @@ export class JobWorker {
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(settings: JobWorkerSettings) {
-    const { queue, process, events } = settings;
+    const { queue, events } = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', events);
     const duplicate = this.#redis.duplicate.bind(this.#redis);
     this.#redis.duplicate = (...options) => {
@@ -50,7 +50,7 @@ export class JobWorker {
       async (job: Job<unknown>, token) => {
         if (!isPayload(job.data))
           throw new Error(`job ${String(job.id)} of ${queue} has another payload than the catalogue says`);
-        const result = await this.#track(process(job.data));
+        const result = await this.#track(settings.process(job.data));
         if (!result.again) return;
         // The process's own clock decides here because BullMQ compares with it; the claim compares with PostgreSQL's.
         await job.moveToDelayed(job.timestamp + Math.max(0, elapsedSince(job)) + result.delayMs, token);
@@ -79,13 +79,11 @@ export class JobWorker {
 
   /** Takes no more jobs and waits for those under way; for Redis only a moment. */
   async close(): Promise<void> {
-    let closed = false;
-    const closing = this.#worker.close().then(() => {
-      closed = true;
-    });
+    const closing = this.#worker.close();
+    let closed: boolean;
     do {
       await Promise.allSettled(this.#underWay);
-      await within(FAREWELL_MS, closing);
+      closed = await endsWithin(FAREWELL_MS, closing);
     } while (!closed && this.#underWay.size > 0);
     await Promise.all([this.#redis, ...this.#copies].map(disconnectRedis));
   }
@@ -97,14 +95,15 @@ export class JobWorker {
   }
 }
 
-/** Waits for `work`, but not longer than this. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
+/** Waits for `work`, but not longer than this; whether it ended. */
+async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const deadline = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
   });
-  await Promise.race([work, deadline]);
+  const ended = await Promise.race([work.then(() => true), deadline]);
   clearTimeout(timer);
+  return ended;
 }
 
 function elapsedSince(job: Job<unknown>): number {

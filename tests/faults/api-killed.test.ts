@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { measured, startStack } from './faults.testkit.js';
+
+test('an operation whose API died between commit and wake-up completes within 15 s of being due', async () => {
+  const stack = await startStack();
+  const [api, worker] = await Promise.all([
+    stack.spawnApi(),
+    // The interval that production has: this is the bound that is promised.
+    stack.spawnWorker({ SWEEP_INTERVAL_MS: '5000' }),
+  ]);
+  const roomId = await stack.newRoom(api);
+  await stack.join(roomId);
+
+  // Frozen, Redis takes no job: the request hangs after its commit, and there the API dies.
+  stack.redis.freeze();
+  const answer = stack.call(api, 'DELETE', `/v1/rooms/${roomId}`).then(
+    ({ status }) => status,
+    () => 'no answer',
+  );
+  await eventually(() => stack.operationOf(roomId), { intervalMs: 2 });
+  api.kill('SIGKILL');
+  expect(await answer).toBe('no answer');
+  // What the dead API wrote into Redis' socket goes with this Redis.
+  stack.redis.kill('SIGKILL');
+  await stack.redis.start();
+
+  const operation = await stack.completed(roomId, 20_000);
+  const lateMs = operation.completedAt!.getTime() - operation.dueAt.getTime();
+  measured({ 'ms from due to complete': lateMs });
+  expect(operation).toMatchObject({ attempts: 1, wakeUps: 2 });
+  expect(lateMs).toBeLessThan(15_000);
+  expect(worker.logs.filter(({ message }) => message === 'operations woken by sweep')).toHaveLength(1);
+}, 40_000);

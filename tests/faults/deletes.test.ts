@@ -1,0 +1,114 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { CONCURRENCY_PER_WORKER } from '@callplane/core';
+import { eventually, type TestApp } from '@callplane/testing';
+import { attemptsIn, measured, startStack, type Stack } from './faults.testkit.js';
+
+let stack: Stack;
+let api: TestApp;
+let worker: TestApp;
+beforeAll(async () => {
+  stack = await startStack();
+  [api, worker] = await Promise.all([stack.spawnApi(), stack.spawnWorker()]);
+});
+
+const leasesHeld = async () => {
+  const [row] = await stack.database.prisma.$queryRaw<{ count: number }[]>`
+    SELECT count(*)::int AS count FROM runtime_operations WHERE lease_expires_at > now()`;
+  return row?.count ?? 0;
+};
+
+test('twenty DELETEs of one room at once make one operation', async () => {
+  const roomId = await stack.newRoom(api);
+  await stack.join(roomId, 5);
+  const answers = await stack.holding([roomId], () =>
+    Promise.all(Array.from({ length: 20 }, () => stack.call(api, 'DELETE', `/v1/rooms/${roomId}`))),
+  );
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+  expect(new Set(answers.map(({ body }) => body.id as string)).size).toBe(1);
+  const operation = await stack.completed(roomId);
+  expect(operation).toMatchObject({ attempts: 1 });
+  expect(await stack.database.prisma.runtimeOperation.count({ where: { roomId } })).toBe(1);
+  const again = await Promise.all(Array.from({ length: 5 }, () => stack.call(api, 'DELETE', `/v1/rooms/${roomId}`)));
+  expect(new Set(again.map(({ status }) => status))).toEqual(new Set([204]));
+  expect(await stack.operationOf(roomId)).toEqual(operation);
+});
+
+test('a DELETE answers 204 as soon as its clean-up completes, long before its wait is over', async () => {
+  const plain: number[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    const roomId = await stack.newRoom(api);
+    await stack.join(roomId, 3);
+    const { status, ms } = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`);
+    expect(status).toBe(204);
+    plain.push(ms);
+  }
+  plain.sort((a, b) => a - b);
+
+  const roomId = await stack.newRoom(api);
+  await stack.join(roomId);
+  let waiting: Promise<{ at: number; status: number; applied: string | null }> | undefined;
+  await stack.holding([roomId], async () => {
+    waiting = stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'wait=10' }).then((answer) => ({
+      at: performance.now(),
+      status: answer.status,
+      applied: answer.headers.get('preference-applied'),
+    }));
+    await eventually(async () => (await leasesHeld()) === 1);
+    // Another caller joins the wait for the same operation and gives up at once.
+    const hasty = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'respond-async' });
+    expect(hasty.status).toBe(202);
+    expect(hasty.headers.get('preference-applied')).toBe('respond-async');
+    expect(hasty.ms).toBeLessThan(300);
+  });
+  const releasedAt = performance.now();
+  const answer = await waiting!;
+  expect(answer).toMatchObject({ status: 204, applied: 'wait=10' });
+  expect(answer.at - releasedAt).toBeLessThan(1000);
+  measured({
+    'plain DELETE p50 ms': plain[5]!,
+    slowest: plain.at(-1)!,
+    'waiting DELETE after release': answer.at - releasedAt,
+  });
+});
+
+test('300 DELETEs at once complete, and the worker never holds more than four leases, over both of its queues', async () => {
+  const rooms = await Promise.all(Array.from({ length: 300 }, () => stack.newRoom(api)));
+  const crowded = rooms.slice(0, 40);
+  const people: { roomId: string; participantId: string }[] = [];
+  for (const roomId of crowded) {
+    const [participantId] = await stack.join(roomId, 2);
+    people.push({ roomId, participantId: participantId! });
+  }
+  const before = attemptsIn(worker).length;
+  let most = 0;
+  const sampled = new AbortController();
+  const startedAt = performance.now();
+  const sampling = (async () => {
+    while (!sampled.signal.aborted) most = Math.max(most, await leasesHeld());
+  })();
+  await stack.holding(crowded, async () => {
+    // The room ends of held rooms come first and take every slot.
+    const first = await Promise.all(
+      crowded.map((roomId) => stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'respond-async' })),
+    );
+    expect(new Set(first.map(({ status }) => status))).toEqual(new Set([202]));
+    await eventually(async () => (await leasesHeld()) === CONCURRENCY_PER_WORKER);
+  });
+  const answers = await Promise.all([
+    ...rooms.slice(40).map((roomId) => stack.call(api, 'DELETE', `/v1/rooms/${roomId}`)),
+    ...people.map(({ roomId, participantId }) =>
+      stack.call(api, 'DELETE', `/v1/rooms/${roomId}/participants/${participantId}`),
+    ),
+  ]);
+  expect(answers.every(({ status }) => status === 202 || status === 204)).toBe(true);
+  await eventually(
+    async () => (await stack.database.prisma.runtimeOperation.count({ where: { status: 'pending' } })) === 0,
+    { timeoutMs: 25_000 },
+  );
+  sampled.abort();
+  await sampling;
+  expect(most).toBe(CONCURRENCY_PER_WORKER);
+  expect(attemptsIn(worker).length - before).toBe(340);
+  expect(await stack.database.prisma.runtimeOperation.count({ where: { attempts: { gt: 1 } } })).toBe(0);
+  measured({ 'ms for 340 operations': performance.now() - startedAt, 'leases at most': most });
+}, 40_000);

@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { measured, startStack } from './faults.testkit.js';
+
+// Slow because PostgreSQL's own deadline decides here: 15 s idle in a transaction.
+test('a worker frozen inside a step’s transaction gives its row back, and thawed it writes nothing', async () => {
+  const stack = await startStack();
+  const [api, frozen] = await Promise.all([stack.spawnApi(), stack.spawnWorker({ LEASE_MS: '1500' })]);
+  const roomId = await stack.newRoom(api);
+  await stack.join(roomId);
+  await stack.holding([roomId], async () => {
+    await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'respond-async' });
+    await eventually(async () => {
+      const [row] = await stack.database.prisma.$queryRaw<{ count: number }[]>`
+        SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return row?.count === 1;
+    });
+    frozen.freeze();
+  });
+  const frozenAt = performance.now();
+  const other = await stack.spawnWorker({ LEASE_MS: '1500' });
+  const operation = await stack.completed(roomId, 40_000);
+  measured({ 'ms until another completed it': performance.now() - frozenAt });
+  expect(operation).toMatchObject({ attempts: 2, lastError: null });
+
+  frozen.thaw();
+  await frozen.waitForLog((line) => line['operationId'] === operation.id && line['outcome'] === 'lease_lost');
+  expect(await stack.operationOf(roomId)).toEqual(operation);
+  expect(other.output()).not.toContain('process fails');
+}, 60_000);
