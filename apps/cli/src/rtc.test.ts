@@ -379,12 +379,10 @@ function environmentWith(env: Record<string, string>): NodeJS.ProcessEnv {
 }
 
 /** The one JSON object that a command prints with `--json`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what it holds is for each test to say
 async function json(...commandLine: string[]): Promise<any> {
   return parse(await rtc(...commandLine, '--json'));
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the same
 function parse({ code, stdout, stderr }: Outcome): any {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^\{.*\}\n$/);
