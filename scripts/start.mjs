@@ -24,7 +24,7 @@ import { handleSignals } from './start/signals.mjs';
 /** @type {(line: string) => void} */
 const say = (line) => console.log(line);
 const step = progress(say);
-const { stopSignal, onKillNow } = handleSignals(say);
+const { stopSignal, beginStop, onKillNow } = handleSignals(say);
 /** What stops what was started, newest last. @type {{ apps: (() => Promise<void>)[], servers: (() => Promise<void>)[] }} */
 const started = { apps: [], servers: [] };
 /** What is left to do once everything has stopped, last first. @type {(() => void)[]} */
@@ -40,6 +40,7 @@ try {
     explain(error);
   }
 }
+beginStop();
 await stopEverything();
 process.exit(exitCode);
 

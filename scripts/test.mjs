@@ -36,12 +36,9 @@ process.exitCode = exitCode;
  * @returns {Promise<number>} its exit code
  */
 function jest(countsFile) {
-  const reporters = ['--reporters=default', `--reporters=${join(root, 'scripts', 'test', 'count-reporter.mjs')}`];
-  const child = spawn(
-    process.execPath,
-    [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...reporters, ...jestArguments],
-    {
-      cwd: root,
+  const main = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
+  const child = spawn(process.execPath, [main, ...jestArguments], {
+    cwd: root,
       stdio: ['ignore', 'inherit', 'inherit'],
       env: {
         ...toolsEnvironment(),
