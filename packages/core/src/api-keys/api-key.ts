@@ -27,7 +27,11 @@ export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string 
 
 /** The type of a well-formed key; null for anything else, a key with a wrong checksum included. */
 export function parseApiKey(text: string): ApiKeyType | null {
-  const type = text.startsWith(KEY_PREFIX.secret) ? 'secret' : text.startsWith(KEY_PREFIX.publishable) ? 'publishable' : null;
+  const type = text.startsWith(KEY_PREFIX.secret)
+    ? 'secret'
+    : text.startsWith(KEY_PREFIX.publishable)
+      ? 'publishable'
+      : null;
   if (type === null || text.length !== KEY_PREFIX[type].length + RANDOM_LENGTH + CHECKSUM_LENGTH) return null;
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH) ? type : null;
 }

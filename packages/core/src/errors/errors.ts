@@ -61,4 +61,3 @@ export class PublicError extends Error {
     return ERROR_TABLE[this.code].status;
   }
 }
-

@@ -30,7 +30,10 @@ describe("the contract's schedule", () => {
 
   test('a run ends with its eighth attempt', () => {
     for (let attempt = 1; attempt < ATTEMPTS_PER_RUN; attempt++) {
-      expect(afterFailure(attempt, () => 0)).toEqual({ status: 'pending', delayMs: BACKOFF_SECONDS[attempt - 1]! * 1000 });
+      expect(afterFailure(attempt, () => 0)).toEqual({
+        status: 'pending',
+        delayMs: BACKOFF_SECONDS[attempt - 1]! * 1000,
+      });
     }
     expect(afterFailure(ATTEMPTS_PER_RUN, () => 0)).toEqual({ status: 'failed' });
   });

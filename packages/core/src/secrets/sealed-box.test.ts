@@ -33,7 +33,9 @@ describe('sealed secrets', () => {
 
   test('a malformed list of keys is refused without showing it', () => {
     expect(() => parseMasterKeys([])).toThrow('at least one');
-    expect(() => parseMasterKeys([old, 'k2:c2hvcnQ='])).toThrow(/^entry 2 is not "<id>:<base64 of 32 bytes>" \(openssl rand -base64 32\)$/);
+    expect(() => parseMasterKeys([old, 'k2:c2hvcnQ='])).toThrow(
+      /^entry 2 is not "<id>:<base64 of 32 bytes>" \(openssl rand -base64 32\)$/,
+    );
     expect(() => parseMasterKeys([old, old])).toThrow('entry 2 repeats');
   });
 });

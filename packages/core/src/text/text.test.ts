@@ -5,7 +5,8 @@ import { codePointLength, trimUnicode, unstorableReason } from './text.js';
 
 describe('text', () => {
   test('every Unicode white space is trimmed, at both ends and only there', () => {
-    const white = '\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u1680\u2000\u2001\u2007\u200a\u2028\u2029\u202f\u205f\u3000';
+    const white =
+      '\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u1680\u2000\u2001\u2007\u200a\u2028\u2029\u202f\u205f\u3000';
     expect(trimUnicode(`${white}a${white}b${white}`)).toBe(`a${white}b`);
     expect(trimUnicode(white)).toBe('');
   });
@@ -55,10 +56,14 @@ describe('JSON bodies', () => {
     expect(details(text)).toEqual([{ path, message: expect.stringMatching(message) }]);
   });
 
-  test.each(['{"a":12345678901234567000}', '{"a":1e21}', '{"a":1000000000000000000000}', '{"a":0e-999}', '{"a":"1e-400"}', '{"a":3.14159265358979323846}'])(
-    '%s is kept as it is',
-    (text) => expect(details(text)).toEqual([]),
-  );
+  test.each([
+    '{"a":12345678901234567000}',
+    '{"a":1e21}',
+    '{"a":1000000000000000000000}',
+    '{"a":0e-999}',
+    '{"a":"1e-400"}',
+    '{"a":3.14159265358979323846}',
+  ])('%s is kept as it is', (text) => expect(details(text)).toEqual([]));
 
   test('32 levels are accepted and 33 are not, and 60,000 do not overflow the stack', () => {
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
@@ -68,7 +73,8 @@ describe('JSON bodies', () => {
   });
 
   test('broken JSON is malformed', () => {
-    for (const text of ['', '{', '{"a":01}', "{'a':1}", 'undefined', '{"a":1}x']) expect(details(text)).toBe('malformed');
+    for (const text of ['', '{', '{"a":01}', "{'a':1}", 'undefined', '{"a":1}x'])
+      expect(details(text)).toBe('malformed');
   });
 
   test('__proto__ is a key like any other', () => {

@@ -25,7 +25,9 @@ describe('TURN credentials', () => {
   });
 
   test('without a secret there is STUN alone, and without any server nothing', () => {
-    expect(issueTurnCredentials({ ...settings, secret: null }, 'env_1', now).iceServers).toEqual([{ urls: ['stun:a'] }]);
+    expect(issueTurnCredentials({ ...settings, secret: null }, 'env_1', now).iceServers).toEqual([
+      { urls: ['stun:a'] },
+    ]);
     expect(issueTurnCredentials({ ...settings, turnUrls: [], stunUrls: [] }, 'env_1', now).iceServers).toEqual([]);
   });
 });

@@ -14,11 +14,9 @@ export const SIGNATURE_CONTRACT = {
   deliveryIdHeader: 'x-service-delivery-id',
   replayCountHeader: 'x-service-replay-count',
   secretVersionHeader: 'x-service-signing-key-version',
-  signedContent:
-    'The ASCII bytes of "timestamp.deliveryId.replayCount." followed by the exact raw request body bytes.',
+  signedContent: 'The ASCII bytes of "timestamp.deliveryId.replayCount." followed by the exact raw request body bytes.',
   signatureFormat: 't=<Unix seconds>,v1=<lowercase hexadecimal HMAC>',
-  secretEncoding:
-    'The complete signing secret, including its whsec_ prefix, is used as UTF-8 bytes for the HMAC key.',
+  secretEncoding: 'The complete signing secret, including its whsec_ prefix, is used as UTF-8 bytes for the HMAC key.',
   toleranceSeconds: 300,
   deduplication:
     'A valid signature does not prevent duplicate processing. Store the event id atomically with the result of the ' +

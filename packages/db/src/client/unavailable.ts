@@ -2,7 +2,15 @@
 const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
 /** PostgreSQL: shutting down, crashed, starting up, too many connections; class 08 is connection exceptions. */
 const SQL_STATES = /^(08\w{3}|57P0[123]|53300|25P03)$/;
-const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+const SOCKET_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
 const DRIVER_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
 /** node-postgres gives no code to these. */
 const PG_MESSAGES =
@@ -15,12 +23,15 @@ const PG_MESSAGES =
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > 6) return false;
   const { code, originalCode, kind, message, cause, meta } = error as Record<string, unknown>;
-  if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code))) return true;
+  if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code)))
+    return true;
   if (typeof originalCode === 'string' && SQL_STATES.test(originalCode)) return true;
   if (typeof kind === 'string' && DRIVER_KINDS.has(kind)) return true;
   if (typeof message === 'string' && PG_MESSAGES.test(message)) return true;
   return (
     isDatabaseUnavailable(cause, depth + 1) ||
-    (typeof meta === 'object' && meta !== null && isDatabaseUnavailable((meta as { driverAdapterError?: unknown }).driverAdapterError, depth + 1))
+    (typeof meta === 'object' &&
+      meta !== null &&
+      isDatabaseUnavailable((meta as { driverAdapterError?: unknown }).driverAdapterError, depth + 1))
   );
 }

@@ -25,7 +25,11 @@ export async function tryLockIdempotencyKey(tx: Db, lockId: bigint): Promise<boo
   return row?.locked === true;
 }
 
-export async function findIdempotencyRecord(tx: Db, scope: IdempotencyScope, now: Date): Promise<IdempotencyRecord | null> {
+export async function findIdempotencyRecord(
+  tx: Db,
+  scope: IdempotencyScope,
+  now: Date,
+): Promise<IdempotencyRecord | null> {
   const record = await tx.idempotencyRecord.findUnique({
     where: { environmentId_route_key: { environmentId: scope.environmentId, route: scope.route, key: scope.key } },
   });

@@ -1,4 +1,11 @@
-import { decideRequest, newId, type OperationError, type OperationKind, type OperationStatus, type Tenant } from '@callplane/core';
+import {
+  decideRequest,
+  newId,
+  type OperationError,
+  type OperationKind,
+  type OperationStatus,
+  type Tenant,
+} from '@callplane/core';
 import type { Db } from '../client/database.js';
 import type { Prisma, RuntimeOperation } from '../generated/client.js';
 
@@ -65,7 +72,8 @@ export async function acceptRoomEnd(
     SELECT id FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
   if (room === undefined) return null;
   const existing = await tx.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } });
-  if (existing === null) await tx.room.update({ where: { id: roomId }, data: { status: 'ending' }, select: { id: true } });
+  if (existing === null)
+    await tx.room.update({ where: { id: roomId }, data: { status: 'ending' }, select: { id: true } });
   return acceptOperation(tx, tenant, { kind: 'room.end', roomId, participantId: null }, existing, now);
 }
 

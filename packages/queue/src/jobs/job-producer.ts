@@ -46,7 +46,10 @@ export class JobProducer {
     let timer: NodeJS.Timeout | undefined;
     try {
       const deadline = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`)), ENQUEUE_DEADLINE_MS);
+        timer = setTimeout(
+          () => reject(new Error(`Redis did not answer within ${ENQUEUE_DEADLINE_MS} ms`)),
+          ENQUEUE_DEADLINE_MS,
+        );
       });
       await Promise.race([Promise.all(this.#byQueue(wakeUps)), deadline]);
       return { ok: true };

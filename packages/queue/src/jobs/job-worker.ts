@@ -37,7 +37,8 @@ export class JobWorker {
     this.#worker = new Worker<unknown>(
       queue,
       async (job: Job<unknown>, token) => {
-        if (!isPayload(job.data)) throw new Error(`job ${String(job.id)} of ${queue} has another payload than the catalogue says`);
+        if (!isPayload(job.data))
+          throw new Error(`job ${String(job.id)} of ${queue} has another payload than the catalogue says`);
         const result = await process(job.data);
         if (!result.again) return;
         // The process's own clock decides here because BullMQ compares with it; the claim compares with PostgreSQL's.

@@ -35,7 +35,9 @@ describe('environment', () => {
       VERBOSE: false,
       URLS: [],
     });
-    expect(parseEnvironment(schema, { DATABASE_URL: url, PORT: '1', VERBOSE: 'true', URLS: 'turn:a, turn:b,' })).toMatchObject({
+    expect(
+      parseEnvironment(schema, { DATABASE_URL: url, PORT: '1', VERBOSE: 'true', URLS: 'turn:a, turn:b,' }),
+    ).toMatchObject({
       PORT: 1,
       VERBOSE: true,
       URLS: ['turn:a', 'turn:b'],

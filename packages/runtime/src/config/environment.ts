@@ -80,7 +80,9 @@ function readSetting(
   try {
     return readFileSync(file, 'utf8').trimEnd();
   } catch (error) {
-    problems.push(`${name} cannot be read from ${name}_FILE (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}: ${file})`);
+    problems.push(
+      `${name} cannot be read from ${name}_FILE (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}: ${file})`,
+    );
     return undefined;
   }
 }

@@ -10,7 +10,10 @@ afterEach(async () => {
 });
 
 async function serve(checks: Record<string, HealthCheck>, closing = false) {
-  const server = await startHealthServer(createHealth(logger, checks, () => closing), { host: '127.0.0.1', port: 0 });
+  const server = await startHealthServer(
+    createHealth(logger, checks, () => closing),
+    { host: '127.0.0.1', port: 0 },
+  );
   closers.push(() => server.close());
   return async (path: string) => {
     const response = await fetch(`http://127.0.0.1:${server.port}${path}`);
@@ -18,16 +21,30 @@ async function serve(checks: Record<string, HealthCheck>, closing = false) {
   };
 }
 
+const up: HealthCheck = { ping: () => Promise.resolve() };
+const down: HealthCheck = { ping: () => Promise.reject(new Error('down')) };
+
 describe('health', () => {
   test('is live whatever its dependencies do, and ready only when all of them answer', async () => {
-    const get = await serve({ postgres: () => Promise.reject(new Error('down')), redis: () => Promise.resolve() });
+    const get = await serve({ postgres: down, redis: up });
     expect(await get('/livez')).toEqual([200, { status: 'ok' }]);
-    expect(await get('/readyz')).toEqual([503, { status: 'unavailable', checks: { postgres: 'unavailable', redis: 'ok' } }]);
+    expect(await get('/readyz')).toEqual([
+      503,
+      { status: 'unavailable', checks: { postgres: 'unavailable', redis: 'ok' } },
+    ]);
   });
 
   test('a dependency that hangs is unavailable after two seconds', async () => {
-    const get = await serve({ postgres: () => new Promise(() => undefined) });
+    const get = await serve({ postgres: { ping: () => new Promise(() => undefined) } });
     expect((await get('/readyz'))[0]).toBe(503);
+  });
+
+  test('without an optional dependency it is ready, and says what is missing', async () => {
+    const get = await serve({ postgres: up, redis: { ...down, optional: true } });
+    expect(await get('/readyz')).toEqual([
+      200,
+      { status: 'degraded', checks: { postgres: 'ok', redis: 'unavailable' } },
+    ]);
   });
 
   test('is not ready while it drains', async () => {

@@ -2,12 +2,19 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../logging/logger.js';
 
-/** Resolves when a dependency answers, rejects when it does not. */
-export type HealthCheck = () => Promise<unknown>;
+/** A dependency: `ping` resolves when it answers and rejects when it does not. */
+export interface HealthCheck {
+  ping(): Promise<unknown>;
+  /**
+   * Whether the process can do its work without it for a while. It is reported all the same, but an app that still
+   * serves stays ready: taking every instance out of the load balancer would turn a slow minute into an outage.
+   */
+  optional?: boolean;
+}
 
 export interface HealthReport {
   status: 200 | 503;
-  body: { status: 'ok' | 'unavailable'; checks?: Record<string, 'ok' | 'unavailable'> };
+  body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, 'ok' | 'unavailable'> };
 }
 
 /** How long a dependency may take to answer, in milliseconds. */
@@ -31,10 +38,14 @@ export function createHealth(
       const results = await Promise.all(
         Object.entries(checks).map(async ([name, check]) => [name, await answers(logger, name, check)] as const),
       );
-      const ready = !isClosing() && results.every(([, result]) => result === 'ok');
+      const away = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
+      const ready = !isClosing() && away.every((name) => checks[name]?.optional === true);
       return {
         status: ready ? 200 : 503,
-        body: { status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
+        body: {
+          status: !ready ? 'unavailable' : away.length > 0 ? 'degraded' : 'ok',
+          checks: Object.fromEntries(results),
+        },
       };
     },
   };
@@ -46,7 +57,7 @@ async function answers(logger: Logger, name: string, check: HealthCheck): Promis
     const deadline = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_DEADLINE_MS} ms`)), CHECK_DEADLINE_MS);
     });
-    await Promise.race([check(), deadline]);
+    await Promise.race([check.ping(), deadline]);
     return 'ok';
   } catch (error) {
     logger.warn('dependency unavailable', { dependency: name, error });
@@ -64,7 +75,11 @@ export async function startHealthServer(
   const server: Server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
     const report =
-      path === '/livez' ? Promise.resolve(health.livez()) : path === '/readyz' ? health.readyz() : Promise.resolve(undefined);
+      path === '/livez'
+        ? Promise.resolve(health.livez())
+        : path === '/readyz'
+          ? health.readyz()
+          : Promise.resolve(undefined);
     void report.then((answer) => {
       response.writeHead(answer?.status ?? 404, { 'content-type': 'application/json', connection: 'close' });
       response.end(JSON.stringify(answer?.body ?? { status: 'not found' }));

@@ -36,7 +36,12 @@ describe('logger', () => {
       header: `Bearer ${jwt}`,
       url: `https://user:hunter2@example.org/?k=${key}`,
       databaseUrl: 'postgresql://callplane:hunter2@db:5432/x',
-      nested: { credential: 'hunter2', list: [{ token: 'hunter2' }], signingSecret: 'whsec_hunter2hunter2', text: 'whsec_aHVudGVyMg==' },
+      nested: {
+        credential: 'hunter2',
+        list: [{ token: 'hunter2' }],
+        signingSecret: 'whsec_hunter2hunter2',
+        text: 'whsec_aHVudGVyMg==',
+      },
       error: new Error(`cannot reach redis://:hunter2@cache:6379`, { cause: new Error(`with ${jwt}`) }),
       metadata: { diary: 'hunter2' },
     });

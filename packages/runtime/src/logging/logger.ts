@@ -23,7 +23,11 @@ const MESSAGE = Symbol.for('message');
  * The process's logger, on standard output.
  * @param app name of the app, in every line.
  */
-export function createLogger(settings: LogSettings, app: string, stream: NodeJS.WritableStream = process.stdout): Logger {
+export function createLogger(
+  settings: LogSettings,
+  app: string,
+  stream: NodeJS.WritableStream = process.stdout,
+): Logger {
   const pretty = settings.LOG_FORMAT === 'pretty' || (settings.LOG_FORMAT === 'auto' && process.stdout.isTTY);
   const winston = createWinston({
     level: settings.LOG_LEVEL,
@@ -56,7 +60,12 @@ const jsonLine = format((info) => {
   return info;
 });
 
-const COLOURS: Record<string, string> = { error: '\u001b[31m', warn: '\u001b[33m', info: '\u001b[36m', debug: '\u001b[90m' };
+const COLOURS: Record<string, string> = {
+  error: '\u001b[31m',
+  warn: '\u001b[33m',
+  info: '\u001b[36m',
+  debug: '\u001b[90m',
+};
 
 /** `12:00:00.000 info  api  request method=GET status=200` */
 const prettyLine = format((info) => {
@@ -66,11 +75,25 @@ const prettyLine = format((info) => {
     .map(([key, value]) => {
       const shown = redactFields(key, value);
       const isError = value instanceof Error;
-      const text = isError ? `${value.name}: ${value.message}` : typeof shown === 'object' ? JSON.stringify(shown, redactFields) : String(shown as string);
+      const text = isError
+        ? `${value.name}: ${value.message}`
+        : typeof shown === 'object'
+          ? JSON.stringify(shown, redactFields)
+          : String(shown as string);
       return `${key}=${text}`;
     })
     .join(' ');
   const time = new Date().toISOString().slice(11, 23);
-  info[MESSAGE] = redactText(`${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`);
+  info[MESSAGE] = redactText(
+    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`,
+  );
   return info;
 });
+
+/** Tells of a Redis connection's losses and returns, for `connectRedis` of packages/queue. */
+export function redisEvents(logger: Logger, connection: string): { onLost(error: Error): void; onReady(): void } {
+  return {
+    onLost: (error) => logger.warn('redis connection lost', { connection, error }),
+    onReady: () => logger.info('redis connected', { connection }),
+  };
+}

@@ -3,7 +3,8 @@ import { API_KEY_PATTERN } from '@callplane/core';
 const REDACTED = '[redacted]';
 
 /** Fields whose value is never logged, whatever it is. */
-const SECRET_FIELD = /^(authorization|cookie|password|passphrase|secret|token|credential|apikey|api_key|signingsecret|privatekey|metadata|body)$/i;
+const SECRET_FIELD =
+  /^(authorization|cookie|password|passphrase|secret|token|credential|apikey|api_key|signingsecret|privatekey|metadata|body)$/i;
 
 /** Secrets that are recognised by their form wherever they stand in a text. */
 const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [

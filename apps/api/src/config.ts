@@ -1,0 +1,84 @@
+import { databaseSettings, encryptionSettings, logSettings, redisSettings, shutdownSettings } from '@callplane/runtime';
+import { Type, type Static } from 'typebox';
+
+/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+export const ApiConfig = Type.Object({
+  HOST: Type.String({ default: '0.0.0.0', description: 'Address that the API listens on.' }),
+  PORT: Type.Integer({
+    default: 8080,
+    minimum: 0,
+    maximum: 65535,
+    description: 'Port of the API; 0 takes a free one and logs it.',
+  }),
+  TRUST_PROXY: Type.Array(Type.String(), {
+    default: [],
+    description:
+      'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or one number: how ' +
+      'many proxies there are. Only what they say in `X-Forwarded-For` is believed.',
+  }),
+  ...databaseSettings,
+  ...redisSettings,
+  ...encryptionSettings,
+  TOKEN_ISSUER: Type.String({ default: 'callplane', minLength: 1, description: 'Claim `iss` of participant tokens.' }),
+  TOKEN_AUDIENCE: Type.String({
+    default: 'callplane-signaling',
+    minLength: 1,
+    description: 'Claim `aud` of participant tokens.',
+  }),
+  STUN_URLS: Type.Array(Type.String({ pattern: '^stuns?:.+' }), {
+    default: [],
+    description: 'STUN servers, e.g. `stun:turn.example.com:3478`.',
+  }),
+  TURN_URLS: Type.Array(Type.String({ pattern: '^turns?:.+' }), {
+    default: [],
+    description: 'TURN servers, e.g. `turn:turn.example.com:3478?transport=udp`.',
+  }),
+  TURN_SECRET: Type.Optional(
+    Type.String({
+      secret: true,
+      minLength: 8,
+      description: 'coturn’s `static-auth-secret`. Without it TURN credentials name STUN servers alone.',
+    }),
+  ),
+  TURN_TTL_SECONDS: Type.Integer({
+    default: 3600,
+    minimum: 60,
+    maximum: 86_400,
+    description: 'Lifetime of TURN credentials, in seconds.',
+  }),
+  ROOM_END_WAIT_MS: Type.Integer({
+    default: 500,
+    minimum: 0,
+    maximum: 10_000,
+    description:
+      'How long a DELETE waits for its clean-up before it answers 202, in milliseconds, unless the caller says `Prefer`.',
+  }),
+  RATE_LIMIT_READS_PER_SECOND: Type.Integer({
+    default: 200,
+    minimum: 0,
+    maximum: 1_000_000,
+    description: 'Reads a second and key; 0 = no limit.',
+  }),
+  RATE_LIMIT_READS_BURST: Type.Integer({
+    default: 400,
+    minimum: 1,
+    maximum: 10_000_000,
+    description: 'Reads that a key may make at once; at least the rate.',
+  }),
+  RATE_LIMIT_WRITES_PER_SECOND: Type.Integer({
+    default: 100,
+    minimum: 0,
+    maximum: 1_000_000,
+    description: 'Writes a second and key; 0 = no limit.',
+  }),
+  RATE_LIMIT_WRITES_BURST: Type.Integer({
+    default: 200,
+    minimum: 1,
+    maximum: 10_000_000,
+    description: 'Writes that a key may make at once; at least the rate.',
+  }),
+  ...logSettings,
+  ...shutdownSettings,
+});
+
+export type ApiConfig = Static<typeof ApiConfig>;

@@ -1,0 +1,97 @@
+import { parseJsonBody, PublicError, type ErrorDetail } from '@callplane/core';
+import type { Request } from 'express';
+
+/** Bytes of a request body at most. */
+export const BODY_BYTES_MAX = 64 * 1024;
+/** Bytes of one metadata object at most, once serialised. */
+export const METADATA_BYTES_MAX = 16 * 1024;
+
+export interface ParsedBody {
+  /** undefined when the request has no body. */
+  value: unknown;
+  details: ErrorDetail[];
+}
+
+/**
+ * Reads and parses a JSON body: media type first, then size, then syntax.
+ * @throws PublicError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, MALFORMED_JSON
+ */
+export async function readJsonBody(request: Request): Promise<ParsedBody> {
+  const length = request.headers['content-length'];
+  const hasBody = request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+  if (!hasBody) return { value: undefined, details: [] };
+  if (!isUtf8Json(request)) throw new PublicError('UNSUPPORTED_MEDIA_TYPE');
+  const bytes = await readBytes(request, Number(length ?? 0));
+  if (bytes.length === 0) return { value: undefined, details: [] };
+  const text = decodeUtf8(bytes);
+  const parsed = text === null ? null : parseJsonBody(text);
+  if (parsed?.ok !== true) throw new PublicError('MALFORMED_JSON');
+  const metadataBytes = serialisedBytes(parsed.value, parsed.details);
+  if (metadataBytes > METADATA_BYTES_MAX) {
+    throw new PublicError('PAYLOAD_TOO_LARGE', {
+      message: 'The metadata is too large.',
+      details: [
+        {
+          path: 'body.metadata',
+          message: `must be at most ${METADATA_BYTES_MAX} bytes once serialised, not ${metadataBytes}`,
+        },
+      ],
+    });
+  }
+  return { value: parsed.value, details: parsed.details };
+}
+
+function isUtf8Json(request: Request): boolean {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return false;
+  const [type = '', ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
+  if (type.trim() !== 'application/json') return false;
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/.exec(parameter)?.[1])
+    .find((c) => c !== undefined);
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8';
+}
+
+async function readBytes(request: Request, announced: number): Promise<Buffer> {
+  const tooLarge = new PublicError('PAYLOAD_TOO_LARGE', {
+    message: `The request body is larger than ${BODY_BYTES_MAX} bytes.`,
+    // What is still under way is not worth reading.
+    headers: { connection: 'close' },
+  });
+  if (announced > BODY_BYTES_MAX) throw tooLarge;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= BODY_BYTES_MAX) {
+        chunks.push(chunk);
+        return;
+      }
+      request.removeAllListeners('data');
+      request.pause();
+      reject(tooLarge);
+    });
+    request.on('end', () =>
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+    );
+    request.on('error', reject);
+    request.on('close', () => reject(new PublicError('MALFORMED_JSON', { message: 'The request was aborted.' })));
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function decodeUtf8(bytes: Buffer): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** Size of `metadata` as JSON; 0 when there is none, or when it is refused for something else already. */
+function serialisedBytes(body: unknown, details: readonly ErrorDetail[]): number {
+  if (details.length > 0 || typeof body !== 'object' || body === null || !('metadata' in body)) return 0;
+  return Buffer.byteLength(JSON.stringify(body.metadata) ?? '');
+}

@@ -1,0 +1,86 @@
+import { parseMasterKeys } from '@callplane/core';
+import { activateDueSigningKey, Database, ensureSigningKey, findApiKeyByHash, loadSigningKeys } from '@callplane/db';
+import { JobProducer, NoticeListener } from '@callplane/queue';
+import { createHealth, createLogger, Lifecycle, loadConfig, redisEvents, systemClock } from '@callplane/runtime';
+import { createApp } from './app.js';
+import { ApiConfig } from './config.js';
+import type { Deps } from './deps.js';
+import { CallerCache } from './http/caller-cache.js';
+import { SettlementWaiter } from './operations/settlement-waiter.js';
+import { listen } from './server.js';
+import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+
+const config = loadConfig(ApiConfig);
+const masterKeys = parseMasterKeys(config.ENCRYPTION_KEYS);
+const logger = createLogger(config, 'api');
+const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+lifecycle.handleSignals();
+
+const database = new Database({
+  url: config.DATABASE_URL,
+  poolMax: config.DATABASE_POOL_MAX,
+  onConnectionError: (error) => logger.warn('database connection lost', { error }),
+});
+lifecycle.onClose('database', () => database.close());
+
+const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
+lifecycle.onClose('producer', () => producer.close());
+
+const notices = new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices'));
+lifecycle.onClose('notices', () => notices.close());
+
+const callers = new CallerCache((keyHash) => findApiKeyByHash(database.prisma, keyHash), systemClock);
+notices.on('apiKeyRevoked', (keyHash) => callers.forget(keyHash));
+
+const signingKeys = new SigningKeyRing(async () => {
+  const now = systemClock.now();
+  await ensureSigningKey(database, masterKeys, now);
+  await activateDueSigningKey(database, now);
+  return loadSigningKeys(database, masterKeys, now);
+});
+notices.on('signingKeysChanged', () => signingKeys.expire());
+
+const deps: Deps = {
+  database,
+  producer,
+  settlements: new SettlementWaiter(notices),
+  signingKeys,
+  masterKeys,
+  turn: {
+    stunUrls: config.STUN_URLS,
+    turnUrls: config.TURN_URLS,
+    secret: config.TURN_SECRET ?? null,
+    ttlSeconds: config.TURN_TTL_SECONDS,
+  },
+  tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
+  operationWaitMs: config.ROOM_END_WAIT_MS,
+  logger,
+  clock: systemClock,
+};
+if (deps.turn.secret === null) logger.warn('no TURN relay configured', { setting: 'TURN_SECRET' });
+
+const health = createHealth(
+  logger,
+  { postgres: { ping: () => database.ping() }, redis: { ping: () => producer.redis.ping(), optional: true } },
+  () => lifecycle.isClosing,
+);
+const app = createApp(deps, {
+  callers,
+  health,
+  limits: {
+    reads: { perSecond: config.RATE_LIMIT_READS_PER_SECOND, burst: config.RATE_LIMIT_READS_BURST },
+    writes: { perSecond: config.RATE_LIMIT_WRITES_PER_SECOND, burst: config.RATE_LIMIT_WRITES_BURST },
+  },
+  trustProxy: trustProxy(config.TRUST_PROXY),
+});
+const server = await listen(app, logger, { host: config.HOST, port: config.PORT });
+lifecycle.onClose('server', () => server.close());
+// Closed first: requests that wait for an operation answer with what its row says.
+lifecycle.onClose('settlements', () => deps.settlements.close());
+logger.info('listening', { host: config.HOST, port: server.port });
+
+function trustProxy(setting: readonly string[]): number | string[] | false {
+  if (setting.length === 0) return false;
+  const [first = ''] = setting;
+  return setting.length === 1 && /^\d+$/.test(first) ? Number(first) : [...setting];
+}

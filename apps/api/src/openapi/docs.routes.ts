@@ -1,0 +1,48 @@
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { PublicError } from '@callplane/core';
+import { Router, type Request, type Response } from 'express';
+import { contextOf } from '../http/request-context.js';
+import { sendJson } from '../http/respond.js';
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8"><title>Callplane API</title><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="icon" href="/docs/favicon-32x32.png">
+</head>
+<body><div id="ui"></div><script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body>
+</html>`;
+const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null, tryItOutEnabled: false });`;
+/** Swagger UI styles its elements inline and draws icons from data URLs; nothing comes from another host. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+const FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
+
+/** The OpenAPI document, and a page that shows it without the internet. */
+export function docsRouter(document: object): Router {
+  const router = Router({ caseSensitive: true });
+  const json = JSON.stringify(document);
+  const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const get = (path: string, answer: (response: Response) => void): void => {
+    router.get(path, (_request: Request, response: Response) => {
+      contextOf(response).route = path;
+      answer(response);
+    });
+    router.all(path, () => {
+      throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
+    });
+  };
+  get('/openapi.json', (response) => sendJson(response, json));
+  get('/docs', (response) => {
+    response.setHeader('content-security-policy', PAGE_POLICY);
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(PAGE);
+  });
+  get('/docs/start.js', (response) => {
+    response.setHeader('content-type', 'text/javascript; charset=utf-8');
+    response.end(START);
+  });
+  for (const file of FILES) get(`/docs/${file}`, (response) => response.sendFile(file, { root: assets }));
+  return router;
+}

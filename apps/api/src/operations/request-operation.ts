@@ -1,0 +1,56 @@
+import type { AcceptedOperation, OperationRow } from '@callplane/db';
+import { QUEUE_OF_OPERATION } from '@callplane/queue';
+import type { Deps } from '../deps.js';
+import type { Preference } from '../http/prefer.js';
+import type { Call, Reply } from '../http/route.js';
+import { presentOperation } from './operations.presenter.js';
+
+/**
+ * The answer to a DELETE whose operation has been committed: wakes a worker, waits a moment for completion, and says
+ * 204 when the clean-up is complete or 202 with the operation when it goes on.
+ * @param read re-reads the operation: the row is the truth, a notice only a hint.
+ */
+export async function answerOperation(
+  deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
+  accepted: AcceptedOperation,
+  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'log'>,
+  read: () => Promise<OperationRow | null>,
+): Promise<Reply> {
+  call.log({ operationId: accepted.operation.id });
+  const operation = await settle(deps, accepted, call, read);
+  const headers = applied(call.preference);
+  if (operation.status === 'completed') return { status: 204, headers };
+  return { status: 202, body: presentOperation(operation), headers };
+}
+
+async function settle(
+  deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
+  { operation, wake }: AcceptedOperation,
+  call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'log'>,
+  read: () => Promise<OperationRow | null>,
+): Promise<OperationRow> {
+  if (operation.status !== 'pending') return operation;
+  const deadline = performance.now() + (call.preference.waitMs ?? deps.operationWaitMs);
+  const watch = deps.settlements.watch(operation.id);
+  try {
+    if (wake !== null) {
+      const woken = await deps.producer.wake({ queue: QUEUE_OF_OPERATION[wake.kind], row: wake });
+      if (!woken.ok) {
+        // Nothing is lost: the sweep finds the row. But nobody would tell us of its completion either.
+        deps.logger.warn('wake-up not sent', { operationId: operation.id, error: woken.error });
+        call.log({ wakeUp: 'not sent' });
+        return operation;
+      }
+    }
+    const remainingMs = deadline - performance.now();
+    if (remainingMs <= 0 || !deps.settlements.isListening) return operation;
+    await watch.settledWithin(remainingMs);
+  } finally {
+    watch.stop();
+  }
+  return (await read()) ?? operation;
+}
+
+function applied(preference: Preference): Record<string, string> {
+  return preference.applied === null ? {} : { 'preference-applied': preference.applied };
+}

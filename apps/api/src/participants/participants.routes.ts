@@ -1,0 +1,124 @@
+import { formatTimestamp } from '@callplane/core';
+import { findParticipantOperation } from '@callplane/db';
+import type { Deps } from '../deps.js';
+import { defineRoute, type Route } from '../http/route.js';
+import { presentOperation } from '../operations/operations.presenter.js';
+import { OperationSchema } from '../operations/operations.schemas.js';
+import { answerOperation } from '../operations/request-operation.js';
+import { RoomPath } from '../rooms/rooms.schemas.js';
+import { presentParticipant } from './participants.presenter.js';
+import {
+  IssueTokenBody,
+  ListParticipantsQuery,
+  ParticipantPage,
+  ParticipantPath,
+  ParticipantSchema,
+  TokenSchema,
+} from './participants.schemas.js';
+import {
+  pageOfParticipants,
+  readParticipant,
+  readParticipantOperation,
+  removeParticipant,
+} from './participants.service.js';
+import { issueToken } from './tokens.service.js';
+
+export function participantRoutes(deps: Deps): Route[] {
+  return [
+    defineRoute({
+      method: 'post',
+      path: '/v1/rooms/{roomId}/tokens',
+      operationId: 'issueToken',
+      summary: 'Issue a participant token',
+      description:
+        'Every call creates a new participant identity; it is no renewal. Authenticate your own user and check access to ' +
+        'the room before you issue one.',
+      tag: 'Participants',
+      scope: 'tokens:create',
+      params: RoomPath,
+      body: IssueTokenBody,
+      responses: { 201: { description: 'The token.', schema: TokenSchema } },
+      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      async handle({ caller, params, body, log }) {
+        const issued = await issueToken(deps, caller, params.roomId, body);
+        log({ participantId: issued.participantId, tokenId: issued.tokenId });
+        return { status: 201, body: { ...issued, expiresAt: formatTimestamp(issued.expiresAt) } };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/rooms/{roomId}/participants',
+      operationId: 'listParticipants',
+      summary: 'List participants, the latest first',
+      description: 'Those who have connected at least once.',
+      tag: 'Participants',
+      scope: 'participants:read',
+      params: RoomPath,
+      query: ListParticipantsQuery,
+      responses: { 200: { description: 'One page of participants.', schema: ParticipantPage } },
+      errors: ['ROOM_NOT_FOUND'],
+      async handle({ caller, params, query }) {
+        const { participants, nextCursor } = await pageOfParticipants(deps, caller, params.roomId, query);
+        const now = deps.clock.now();
+        return {
+          status: 200,
+          body: { data: participants.map((participant) => presentParticipant(participant, now)), nextCursor },
+        };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/rooms/{roomId}/participants/{participantId}',
+      operationId: 'readParticipant',
+      summary: 'Read a participant',
+      tag: 'Participants',
+      scope: 'participants:read',
+      params: ParticipantPath,
+      responses: { 200: { description: 'The participant.', schema: ParticipantSchema } },
+      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
+      async handle({ caller, params }) {
+        const participant = await readParticipant(deps, caller, params.roomId, params.participantId);
+        return { status: 200, body: presentParticipant(participant, deps.clock.now()) };
+      },
+    }),
+    defineRoute({
+      method: 'delete',
+      path: '/v1/rooms/{roomId}/participants/{participantId}',
+      operationId: 'removeParticipant',
+      summary: 'Remove a participant',
+      description:
+        'Blocks the identity, revokes its tokens and disconnects it, as a durable operation. Also works on one that has not joined yet.',
+      tag: 'Participants',
+      scope: 'participants:remove',
+      prefers: true,
+      params: ParticipantPath,
+      responses: {
+        202: { description: 'Clean-up is pending: poll the runtime operation.', schema: OperationSchema },
+        204: { description: 'Clean-up is complete.', schema: null },
+      },
+      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
+      async handle(call) {
+        const { caller, params } = call;
+        const accepted = await removeParticipant(deps, caller, params.roomId, params.participantId);
+        return answerOperation(deps, accepted, call, () =>
+          findParticipantOperation(deps.database.prisma, caller, params.participantId),
+        );
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/rooms/{roomId}/participants/{participantId}/runtime-operation',
+      operationId: 'readParticipantOperation',
+      summary: 'Read the clean-up of a participant',
+      tag: 'Participants',
+      scope: 'participants:read',
+      params: ParticipantPath,
+      responses: { 200: { description: 'The operation.', schema: OperationSchema } },
+      errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND', 'OPERATION_NOT_FOUND'],
+      async handle({ caller, params }) {
+        const operation = await readParticipantOperation(deps, caller, params.roomId, params.participantId);
+        return { status: 200, body: presentOperation(operation) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,70 @@
+import { formatTimestamp, issueTurnCredentials, PATH_ID_PATTERN, PublicError } from '@callplane/core';
+import { hasActiveSession } from '@callplane/db';
+import { Type } from 'typebox';
+import type { Deps } from '../deps.js';
+import { defineRoute, type Route } from '../http/route.js';
+import { strictObject, timestamp } from '../http/schemas.js';
+
+const TurnBody = strictObject(
+  {
+    roomId: Type.Optional(
+      Type.String({ pattern: PATH_ID_PATTERN, description: 'Room of the session; only together with sessionId.' }),
+    ),
+    sessionId: Type.Optional(
+      Type.String({ pattern: PATH_ID_PATTERN, description: 'Active participant session; only together with roomId.' }),
+    ),
+  },
+  { title: 'IssueTurnCredentials', dependentRequired: { roomId: ['sessionId'], sessionId: ['roomId'] } },
+);
+
+const IceServerSchema = Type.Object(
+  {
+    urls: Type.Array(Type.String()),
+    username: Type.Optional(Type.String()),
+    credential: Type.Optional(Type.String()),
+    credentialType: Type.Optional(Type.Literal('password')),
+  },
+  {
+    title: 'IceServer',
+    description: 'An entry of `RTCConfiguration.iceServers`; STUN entries have `urls` alone.',
+    additionalProperties: false,
+  },
+);
+
+const TurnCredentialsSchema = Type.Object(
+  {
+    expiresAt: timestamp('When the credentials end.'),
+    username: Type.String(),
+    ttlSeconds: Type.Integer(),
+    iceServers: Type.Array(IceServerSchema),
+  },
+  { title: 'TurnCredentials', additionalProperties: false },
+);
+
+export function turnRoutes(deps: Deps): Route[] {
+  return [
+    defineRoute({
+      method: 'post',
+      path: '/v1/turn/credentials',
+      operationId: 'issueTurnCredentials',
+      summary: 'Issue temporary STUN/TURN credentials',
+      description:
+        'With roomId and sessionId for an active session, with an empty object for the environment. Where no relay is ' +
+        'configured the answer names STUN servers alone.',
+      tag: 'TURN',
+      scope: 'tokens:create',
+      body: TurnBody,
+      responses: { 201: { description: 'The credentials.', schema: TurnCredentialsSchema } },
+      errors: ['SESSION_NOT_FOUND'],
+      async handle({ caller, body }) {
+        const { roomId, sessionId } = body;
+        if (roomId !== undefined && sessionId !== undefined) {
+          const active = await hasActiveSession(deps.database.prisma, caller, roomId, sessionId);
+          if (!active) throw new PublicError('SESSION_NOT_FOUND');
+        }
+        const issued = issueTurnCredentials(deps.turn, sessionId ?? caller.environmentId, deps.clock.now());
+        return { status: 201, body: { ...issued, expiresAt: formatTimestamp(issued.expiresAt) } };
+      },
+    }),
+  ];
+}

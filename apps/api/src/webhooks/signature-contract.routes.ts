@@ -1,0 +1,36 @@
+import { SIGNATURE_CONTRACT } from '@callplane/core';
+import { Type, type TSchema } from 'typebox';
+import { defineRoute, type Route } from '../http/route.js';
+import { matchTenant, TenantQuery } from './tenant-query.js';
+
+/** The contract's own constants make its schema: each field is documented with its value. */
+const SignatureContractSchema = Type.Object(
+  Object.fromEntries(
+    Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
+      name,
+      typeof value === 'object'
+        ? Type.Array(Type.Integer(), { examples: [value] })
+        : Type.Unsafe({ type: typeof value === 'number' ? 'integer' : 'string', const: value }),
+    ]),
+  ),
+  { title: 'SignatureContract', additionalProperties: false },
+);
+
+export function signatureContractRoutes(): Route[] {
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/v1/webhooks/signature-contract',
+      operationId: 'readSignatureContract',
+      summary: 'Read how webhooks are signed and retried',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      query: TenantQuery,
+      responses: { 200: { description: 'The signing and retry policy.', schema: SignatureContractSchema } },
+      handle({ caller, query }) {
+        matchTenant(caller, query);
+        return Promise.resolve({ status: 200, body: SIGNATURE_CONTRACT });
+      },
+    }),
+  ];
+}

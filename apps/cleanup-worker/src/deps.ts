@@ -1,0 +1,13 @@
+import type { Clock, Random } from '@callplane/core';
+import type { Database } from '@callplane/db';
+import type { JobProducer } from '@callplane/queue';
+import type { Logger } from '@callplane/runtime';
+
+export interface Deps {
+  database: Database;
+  producer: JobProducer;
+  logger: Logger;
+  clock: Clock;
+  random: Random;
+  leaseMs: number;
+}

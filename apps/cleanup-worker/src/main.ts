@@ -1,0 +1,75 @@
+import { CONCURRENCY_PER_WORKER } from '@callplane/core';
+import { Database } from '@callplane/db';
+import { JobProducer, JobWorker, QUEUE_OF_OPERATION } from '@callplane/queue';
+import {
+  createHealth,
+  createLogger,
+  Lifecycle,
+  loadConfig,
+  redisEvents,
+  startHealthServer,
+  systemClock,
+} from '@callplane/runtime';
+import pLimit from 'p-limit';
+import { CleanupWorkerConfig } from './config.js';
+import type { Deps } from './deps.js';
+import { workOnOperation } from './operations/work-on-operation.js';
+import { Repeating, sweepExpired, sweepOperations } from './sweep/sweep.js';
+
+const EXPIRED_INTERVAL_MS = 60_000;
+
+const config = loadConfig(CleanupWorkerConfig);
+const logger = createLogger(config, 'cleanup-worker');
+const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+lifecycle.handleSignals();
+
+const database = new Database({
+  url: config.DATABASE_URL,
+  poolMax: config.DATABASE_POOL_MAX,
+  onConnectionError: (error) => logger.warn('database connection lost', { error }),
+});
+lifecycle.onClose('database', () => database.close());
+
+const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
+lifecycle.onClose('producer', () => producer.close());
+
+const deps: Deps = { database, producer, logger, clock: systemClock, random: Math.random, leaseMs: config.LEASE_MS };
+
+// The contract's concurrency is per worker process, so the two queues share it.
+const slots = pLimit(CONCURRENCY_PER_WORKER);
+const workers = Object.values(QUEUE_OF_OPERATION).map((queue) => {
+  const worker = new JobWorker({
+    redisUrl: config.REDIS_URL,
+    queue,
+    concurrency: CONCURRENCY_PER_WORKER,
+    leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
+    process: ({ operationId }) => slots(() => workOnOperation(deps, operationId)),
+    events: { ...redisEvents(logger, queue), onJobError: (error) => logger.error('job failed', { queue, error }) },
+  });
+  lifecycle.onClose(queue, () => worker.close());
+  return worker;
+});
+
+for (const [name, intervalMs, work] of [
+  ['operations', config.SWEEP_INTERVAL_MS, () => sweepOperations(deps)],
+  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
+] as const) {
+  const sweep = new Repeating(deps, name, intervalMs, work);
+  lifecycle.onClose(`sweep ${name}`, () => sweep.close());
+}
+
+const health = createHealth(
+  logger,
+  {
+    postgres: { ping: () => database.ping() },
+    redis: { ping: () => Promise.all(workers.map((worker) => worker.ping())) },
+  },
+  () => lifecycle.isClosing,
+);
+const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
+lifecycle.onClose('health', () => server.close());
+logger.info('working', {
+  queues: Object.values(QUEUE_OF_OPERATION),
+  concurrency: CONCURRENCY_PER_WORKER,
+  healthPort: server.port,
+});

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { afterFailure, ATTEMPTS_PER_RUN, type OperationError } from '@callplane/core';
+import { claimOperation, dueInMs, LeaseLost, settleFailed, settleRetry, type ClaimedOperation } from '@callplane/db';
+import { publishNotice, QUEUE_OF_OPERATION, type JobResult } from '@callplane/queue';
+import type { Deps } from '../deps.js';
+import { stepsOf, type Step } from './steps.js';
+
+const DONE: JobResult = { again: false };
+
+/**
+ * One wake-up of one operation: claim, steps, settle. Never throws for what the steps do; throws when PostgreSQL cannot
+ * be asked, and then the row stays as it is and the sweep wakes it again.
+ * @param steps of this kind of operation; tests put failing ones here.
+ */
+export async function workOnOperation(
+  deps: Deps,
+  operationId: string,
+  steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
+): Promise<JobResult> {
+  const claim = await claimOperation(deps.database.prisma, operationId, randomUUID(), deps.leaseMs);
+  if (claim === null) {
+    // Held by another or settled: nothing to do. Not due yet: the job came early and waits.
+    const delayMs = await dueInMs(deps.database.prisma, operationId);
+    return delayMs === null ? DONE : { again: true, delayMs };
+  }
+  const startedAt = performance.now();
+  const outcome = await attempt(deps, claim, steps(claim.kind));
+  const fields = {
+    operationId: claim.id,
+    kind: claim.kind,
+    environmentId: claim.environmentId,
+    roomId: claim.roomId,
+    ...(claim.participantId === null ? {} : { participantId: claim.participantId }),
+    run: claim.run,
+    attempt: claim.runAttempts,
+    lagMs: claim.lagMs,
+    durationMs: performance.now() - startedAt,
+    ...outcome,
+  };
+  if (outcome.outcome === 'completed') deps.logger.info('operation attempt', fields);
+  else if (outcome.outcome === 'failed') deps.logger.error('operation attempt', fields);
+  else deps.logger.warn('operation attempt', fields);
+  if (outcome.outcome === 'completed' || outcome.outcome === 'failed') {
+    await publishNotice(deps.producer.redis, 'operationSettled', claim.id);
+  }
+  return DONE;
+}
+
+type Outcome =
+  | { outcome: 'completed' }
+  | { outcome: 'retry'; step: string; retryInMs: number; error: unknown }
+  | { outcome: 'failed'; step: string; error: unknown }
+  /** Another worker has it, or will: nothing was written. */
+  | { outcome: 'lease_lost'; step: string };
+
+async function attempt(deps: Deps, claim: ClaimedOperation, steps: readonly Step[]): Promise<Outcome> {
+  let step = '';
+  try {
+    for (const { name, run } of steps) {
+      step = name;
+      await run(deps, claim);
+    }
+    return { outcome: 'completed' };
+  } catch (error) {
+    if (error instanceof LeaseLost) return { outcome: 'lease_lost', step };
+    return settleFailure(deps, claim, step, error);
+  }
+}
+
+async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, error: unknown): Promise<Outcome> {
+  // What the caller may read: the step, never an internal host. The cause goes to the log.
+  const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
+  const next = afterFailure(claim.runAttempts, deps.random);
+  try {
+    if (next.status === 'failed') {
+      await settleFailed(deps.database.prisma, claim, lastError);
+      return { outcome: 'failed', step, error };
+    }
+    const row = await settleRetry(deps.database.prisma, claim, next.delayMs, lastError);
+    await deps.producer.wake({ queue: QUEUE_OF_OPERATION[row.kind], row, delayMs: next.delayMs });
+    return { outcome: 'retry', step, retryInMs: next.delayMs, error };
+  } catch (settleError) {
+    if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
+    // PostgreSQL is away: the lease runs out and the sweep takes it from there.
+    deps.logger.error('operation not settled', {
+      operationId: claim.id,
+      attempt: claim.runAttempts,
+      of: ATTEMPTS_PER_RUN,
+      error: settleError,
+    });
+    return { outcome: 'lease_lost', step };
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  deleteExpiredIdempotencyRecords,
+  deleteExpiredSigningKeys,
+  isDatabaseUnavailable,
+  settleExhaustedOperations,
+  takeUnwokenOperations,
+} from '@callplane/db';
+import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
+import type { Deps } from '../deps.js';
+
+/**
+ * How long a due row may go unanswered after its last wake-up, in milliseconds. With the sweep's interval (5 s) a row
+ * whose job was lost is woken within 13 s of being due; the decision is 15.
+ */
+const QUIET_MS = 8000;
+/** Rows of one sweep; the next one follows at once while there are that many. */
+const BATCH = 500;
+/**
+ * Jobs that wait already. Above this the workers are behind, not Redis forgetful: waking the same rows again would
+ * only make the queue longer.
+ */
+const BACKLOG_MAX = 1000;
+
+/** The guarantee behind the alarm clock: runs on a timer of this process, which no Redis can forget. */
+export async function sweepOperations(deps: Deps): Promise<void> {
+  await settleExhausted(deps);
+  await wakeForgotten(deps);
+}
+
+async function settleExhausted(deps: Deps): Promise<void> {
+  for (const operationId of await settleExhaustedOperations(deps.database.prisma, BATCH)) {
+    deps.logger.error('operation settled by sweep', { operationId, outcome: 'failed' });
+    await publishNotice(deps.producer.redis, 'operationSettled', operationId);
+  }
+}
+
+async function wakeForgotten(deps: Deps): Promise<void> {
+  let taken: number;
+  do {
+    // Rows are marked as woken when they are taken, so they are taken only when the wake-up can be sent.
+    if (!(await canSend(deps))) return;
+    const rows = await takeUnwokenOperations(deps.database.prisma, QUIET_MS, BATCH);
+    taken = rows.length;
+    if (taken === 0) return;
+    const sent = await deps.producer.wakeAll(rows.map((row) => ({ queue: QUEUE_OF_OPERATION[row.kind], row })));
+    deps.logger.warn('operations woken by sweep', {
+      count: taken,
+      sent: sent.ok,
+      operationIds: rows.slice(0, 20).map(({ id }) => id),
+    });
+  } while (taken === BATCH);
+}
+
+async function canSend(deps: Deps): Promise<boolean> {
+  try {
+    return (await deps.producer.waitingCount()) < BACKLOG_MAX;
+  } catch (error) {
+    deps.logger.warn('sweep waits for Redis', { error });
+    return false;
+  }
+}
+
+/** Deletes what is kept for a time only, in small batches. */
+export async function sweepExpired(deps: Deps): Promise<void> {
+  const now = deps.clock.now();
+  let deleted: number;
+  do deleted = await deleteExpiredIdempotencyRecords(deps.database.prisma, now, BATCH);
+  while (deleted === BATCH);
+  await deleteExpiredSigningKeys(deps.database.prisma, now);
+}
+
+/** Runs `work` again and again, `intervalMs` after it last ended. */
+export class Repeating {
+  readonly #stopped = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor(deps: Pick<Deps, 'logger'>, name: string, intervalMs: number, work: () => Promise<void>) {
+    this.#ended = this.#repeat(deps, name, intervalMs, work);
+  }
+
+  /** Resolves when a run that is under way has ended. */
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await this.#ended;
+  }
+
+  async #repeat(
+    { logger }: Pick<Deps, 'logger'>,
+    name: string,
+    intervalMs: number,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        const message = isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed';
+        logger.error(message, { sweep: name, error });
+      }
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) {
+          resolve();
+          return;
+        }
+        const timer = setTimeout(done, intervalMs);
+        function done(): void {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', done);
+          resolve();
+        }
+        signal.addEventListener('abort', done);
+      });
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import type { MigrationList } from '@prisma/schema-engine-wasm/schema_engine_bg';
+import { connectionFields, withConnection } from './connection.js';
+import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
+import { withMigrationLock } from './migration-lock.js';
+import { withSchemaEngine } from './schema-engine.js';
+
+export interface MigrationTarget {
+  readonly databaseUrl: string;
+  /** Where `schema.prisma` and `migrations/` are; the repository's `prisma/` by default. */
+  readonly prismaDir?: string;
+}
+
+export interface MigrationDiff {
+  /** Whether the migrations lead to another schema than `schema.prisma`. */
+  readonly drift: boolean;
+  /** What would lead from the one to the other; empty without drift. */
+  readonly sql: string;
+}
+
+const NO_FILTERS = { externalTables: [], externalEnums: [] };
+/** What the engine answers when a diff is not empty. */
+const EXIT_CODE_DIFFERENT = 2;
+/** PostgreSQL: undefined_table. */
+const UNDEFINED_TABLE = '42P01';
+
+/**
+ * Applies the migrations that the database does not have yet, each as one transaction, and returns their names.
+ * Several may run at once, in one process or in many: one applies, the others wait and find nothing left.
+ * @throws MigrationError when a migration fails, or an earlier one has failed and was not resolved.
+ */
+export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
+  const files = await readPrismaFiles(prismaDir);
+  return withMigrationLock(connectionFields(databaseUrl), () =>
+    withSchemaEngine(databaseUrl, files, async (engine) => {
+      const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
+      return (await engine.applyMigrations(input)).appliedMigrationNames;
+    }),
+  );
+}
+
+/**
+ * Compares what the migrations make with `schema.prisma`. The database at the URL is left alone: the migrations run in
+ * a shadow database beside it, so the role needs CREATEDB.
+ * @throws MigrationError
+ */
+export async function diffMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<MigrationDiff> {
+  const files = await readPrismaFiles(prismaDir);
+  return withSchemaEngine(databaseUrl, files, async (engine) => {
+    const result = await engine.diff({
+      from: files.migrations.length === 0 ? { tag: 'empty' } : { tag: 'migrations', ...migrationList(files) },
+      to: { tag: 'schemaDatamodel', files: [{ path: files.schemaPath, content: files.schema }] },
+      script: true,
+      exitCode: true,
+      filters: NO_FILTERS,
+    });
+    const drift = result.exitCode === EXIT_CODE_DIFFERENT;
+    return { drift, sql: drift ? (result.stdout ?? '') : '' };
+  });
+}
+
+/**
+ * Writes what `diffMigrations` finds as a new migration, to be completed by hand: why, what it locks, and what the
+ * schema language cannot say. Returns the path of its script, null when there is no drift.
+ * @param name lower-case words with underscores, `add_webhooks`.
+ */
+export async function createMigration(target: MigrationTarget & { name: string; now: Date }): Promise<string | null> {
+  const { drift, sql } = await diffMigrations(target);
+  if (!drift) return null;
+  const timestamp = target.now.toISOString().replaceAll(/\D/g, '').slice(0, 14);
+  return writeMigration(target.prismaDir ?? PRISMA_DIR, {
+    name: `${timestamp}_${target.name}`,
+    script: `-- Why:\n-- Locks:\n\n${sql}`,
+  });
+}
+
+/**
+ * Says what became of a migration that failed halfway (its process was killed, say), so that others may follow.
+ * `rolled-back`: nothing of it is there, it is to be applied again; `applied`: all of it is there.
+ * @throws MigrationError when that migration has not failed.
+ */
+export async function resolveMigration({
+  databaseUrl,
+  prismaDir = PRISMA_DIR,
+  name,
+  outcome,
+}: MigrationTarget & { name: string; outcome: 'applied' | 'rolled-back' }): Promise<void> {
+  const files = await readPrismaFiles(prismaDir);
+  await withMigrationLock(connectionFields(databaseUrl), () =>
+    withSchemaEngine(databaseUrl, files, async (engine) => {
+      if (outcome === 'rolled-back') await engine.markMigrationRolledBack({ migrationName: name });
+      else await engine.markMigrationApplied({ migrationName: name, migrationsList: migrationList(files) });
+    }),
+  );
+}
+
+/** Names of the migrations that the database does not have yet. One connection and one cheap query. */
+export async function pendingMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
+  const { migrations } = await readPrismaFiles(prismaDir);
+  const applied = await withConnection(connectionFields(databaseUrl), async (client) => {
+    try {
+      const { rows } = await client.query<{ migration_name: string }>(
+        'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+      );
+      return new Set(rows.map((row) => row.migration_name));
+    } catch (error) {
+      if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return new Set<string>();
+      throw error;
+    }
+  });
+  return migrations.map(({ name }) => name).filter((name) => !applied.has(name));
+}
+
+function migrationList(files: PrismaFiles): MigrationList {
+  return {
+    baseDir: files.migrationsDir,
+    shadowDbInitScript: '',
+    lockfile: { path: 'migration_lock.toml', content: files.lockFile },
+    migrationDirectories: files.migrations.map(({ name, script }) => ({
+      path: name,
+      migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: script } },
+    })),
+  };
+}

@@ -1,0 +1,46 @@
+import type { Db } from '../client/database.js';
+
+export interface ProjectRow {
+  id: string;
+  name: string;
+  createdAt: Date;
+}
+
+/** A tenant: every resource belongs to one environment. */
+export interface EnvironmentRow {
+  id: string;
+  projectId: string;
+  name: string;
+  createdAt: Date;
+}
+
+export async function createProject(db: Db, project: ProjectRow): Promise<void> {
+  await db.project.create({ data: project, select: { id: true } });
+}
+
+/** Names are unique within a project. */
+export async function createEnvironment(
+  db: Db,
+  environment: EnvironmentRow,
+): Promise<'created' | 'project_not_found' | 'name_taken'> {
+  // Projects are never deleted, so one that is found here is still there for the insert.
+  const project = await db.project.findUnique({ where: { id: environment.projectId }, select: { id: true } });
+  if (project === null) return 'project_not_found';
+  const { count } = await db.environment.createMany({ data: [environment], skipDuplicates: true });
+  return count === 1 ? 'created' : 'name_taken';
+}
+
+/** All of them, oldest first: a deployment has few. */
+export function listProjects(db: Db): Promise<ProjectRow[]> {
+  return db.project.findMany({ orderBy: { id: 'asc' } });
+}
+
+/** Oldest first; null when there is no such project. */
+export async function listEnvironments(db: Db, projectId: string): Promise<EnvironmentRow[] | null> {
+  const project = await db.project.findUnique({ where: { id: projectId }, select: { id: true } });
+  return project === null ? null : db.environment.findMany({ where: { projectId }, orderBy: { id: 'asc' } });
+}
+
+export async function environmentExists(db: Db, environmentId: string): Promise<boolean> {
+  return (await db.environment.findUnique({ where: { id: environmentId }, select: { id: true } })) !== null;
+}
