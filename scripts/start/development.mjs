@@ -27,18 +27,20 @@ export async function migrate(env, signal) {
 }
 
 /**
- * The development project, environment and keys of this DATA_DIR: those of an earlier start when the API still knows
- * them (the database may be another one by now), else new ones. Kept in development.json (mode 0600).
+ * The development project, environment and keys of this DATA_DIR, kept in development.json (mode 0600): those of an
+ * earlier start when the API still knows them (the database may be another one by now), else new ones.
  *
  * @param {{ dataDir: string, origin: string }} settings
  * @param {NodeJS.ProcessEnv} env
  * @param {AbortSignal} signal
+ * @param {Promise<unknown>} apiReady
  * @returns {Promise<{ projectId: string, environmentId: string, secretKey: string, publishableKey: string }>}
  */
-export async function developmentKeys({ dataDir, origin }, env, signal) {
+export async function developmentKeys({ dataDir, origin }, env, signal, apiReady) {
   const file = join(dataDir, 'development.json');
   const kept = readJson(file);
   if (kept !== undefined) {
+    await apiReady;
     const known = await Promise.all([kept.secretKey, kept.publishableKey].map((key) => isKnown(origin, key)));
     if (known.every(Boolean)) return kept;
   }
