@@ -93,7 +93,7 @@ async function start() {
     allOf(APPS.map((app) => startOne(app))),
   );
   // New keys need the database alone; whether there must be new ones is the API's to say.
-  const keysReady = step('Making a development project', () => developmentKeys(settings, env, stopSignal, appsReady));
+  const keysReady = developmentKeys(settings, env, stopSignal, appsReady, step);
   const [, keys] = await allOf([appsReady, keysReady]);
   stopSignal.throwIfAborted();
   roster.publish({ baseUrl: `${settings.origin}/v1`, ...keys, databaseUrl, redisUrl });
