@@ -1,6 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { formatApiKey, hashApiKey, apiKeyHint, newId, parseMasterKeys, SCOPES, type ApiKeyType, type Scope } from '@callplane/core';
+import {
+  formatApiKey,
+  hashApiKey,
+  apiKeyHint,
+  newId,
+  parseMasterKeys,
+  SCOPES,
+  type ApiKeyType,
+  type Scope,
+} from '@callplane/core';
 import {
   activateDueSigningKey,
   createEnvironment,
@@ -13,7 +22,13 @@ import {
 } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
 import { createHealth, createLogger, redisEvents, systemClock } from '@callplane/runtime';
-import { createTestDatabase, startTestRedis, stopAtEnd, TEST_ENCRYPTION_KEYS, type TestServer } from '@callplane/testing';
+import {
+  createTestDatabase,
+  startTestRedis,
+  stopAtEnd,
+  TEST_ENCRYPTION_KEYS,
+  type TestServer,
+} from '@callplane/testing';
 import request from 'supertest';
 import { createApp, type AppSettings } from './app.js';
 import type { Deps } from './deps.js';
@@ -50,7 +65,10 @@ export interface TestApi {
   /** Text of everything logged. */
   log(): string;
   newTenant(): Promise<TestTenant>;
-  newKey(environmentId: string, options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date }): Promise<string>;
+  newKey(
+    environmentId: string,
+    options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date },
+  ): Promise<string>;
   /** Sends a request (with the tenant's key unless another is given) and checks the answer against the OpenAPI document. */
   call(method: string, path: string, sent?: Sent): Promise<request.Response>;
   /** A room of the tenant, made through the API. */
@@ -117,7 +135,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       environmentId,
       type,
       name: null,
-      keyHash: hashApiKey(key),
+      keyHash: new Uint8Array(hashApiKey(key)),
       keyHint: apiKeyHint(key),
       scopes: scopes ?? (type === 'secret' ? [...SCOPES] : []),
       createdAt: new Date(),
@@ -140,10 +158,16 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   const call: TestApi['call'] = async (method, path, { key = tenant.key, body, raw, headers = {} } = {}) => {
     let sent = request(url)[method.toLowerCase() as 'get'](path).set(headers);
     if (key !== null) sent = sent.set('authorization', `Bearer ${key}`);
-    if (raw !== undefined) sent = sent.send(raw as string);
+    if (raw !== undefined) sent = sent.serialize((text: unknown) => text as string).send(raw as string);
     else if (body !== undefined) sent = sent.set('content-type', 'application/json').send(JSON.stringify(body));
     const response = await sent.ok(() => true);
-    check({ method: method.toUpperCase(), path, status: response.status, headers: response.headers, text: response.text });
+    check({
+      method: method.toUpperCase(),
+      path,
+      status: response.status,
+      headers: response.headers,
+      text: response.text ?? '',
+    });
     return response;
   };
   return {
@@ -158,9 +182,4 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     call,
     room: async (body = { name: 'A room' }) => ((await call('POST', '/v1/rooms', { body })).body as { id: string }).id,
   };
-}
-
-/** SHA-256 in hexadecimal. */
-export function sha256Hex(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

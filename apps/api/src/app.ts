@@ -29,6 +29,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   app.set('trust proxy', settings.trustProxy);
 

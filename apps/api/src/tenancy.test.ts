@@ -11,10 +11,17 @@ beforeAll(async () => {
   api = await startTestApi();
   stranger = await api.newTenant();
   room = await api.room();
-  participant = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } })).body.participantId;
+  participant = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } })).body
+    .participantId;
   session = newId('session');
   await api.database.prisma.participantSession.create({
-    data: { id: session, environmentId: api.tenant.environmentId, roomId: room, participantId: participant, startedAt: new Date() },
+    data: {
+      id: session,
+      environmentId: api.tenant.environmentId,
+      roomId: room,
+      participantId: participant,
+      startedAt: new Date(),
+    },
   });
   const ending = await api.room();
   await api.call('DELETE', `/v1/rooms/${ending}`);
@@ -29,7 +36,11 @@ const resources = (): [string, string, string, object?][] => [
   ['GET', `/v1/rooms/${room}/participants`, '/v1/rooms/room_0/participants'],
   ['GET', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
   ['DELETE', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
-  ['GET', `/v1/rooms/${room}/participants/${participant}/runtime-operation`, '/v1/rooms/room_0/participants/part_0/runtime-operation'],
+  [
+    'GET',
+    `/v1/rooms/${room}/participants/${participant}/runtime-operation`,
+    '/v1/rooms/room_0/participants/part_0/runtime-operation',
+  ],
   ['POST', '/v1/turn/credentials', '/v1/turn/credentials', { roomId: room, sessionId: session }],
 ];
 
@@ -37,7 +48,11 @@ describe('tenancy', () => {
   test("another tenant's resource answers exactly like one that does not exist", async () => {
     for (const [method, theirs, nobodys, body] of resources()) {
       const headers = { 'x-request-id': 'same' };
-      const foreign = await api.call(method, theirs, { key: stranger.key, headers, ...(body === undefined ? {} : { body }) });
+      const foreign = await api.call(method, theirs, {
+        key: stranger.key,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
       const nobody = await api.call(method, nobodys, {
         key: stranger.key,
         headers,
@@ -58,12 +73,17 @@ describe('tenancy', () => {
     await api.room();
     expect((await api.call('GET', '/v1/rooms', { key: stranger.key })).body.data).toEqual([]);
     const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1')).body;
-    expect((await api.call('GET', `/v1/rooms?cursor=${nextCursor}`, { key: stranger.key })).body).toEqual({ data: [], nextCursor: null });
+    expect((await api.call('GET', `/v1/rooms?cursor=${nextCursor}`, { key: stranger.key })).body).toEqual({
+      data: [],
+      nextCursor: null,
+    });
   });
 
   test('an environment of the same project is another tenant', async () => {
     const environmentId = newId('environment');
-    await api.database.prisma.environment.create({ data: { id: environmentId, projectId: api.tenant.projectId, name: 'other', createdAt: new Date() } });
+    await api.database.prisma.environment.create({
+      data: { id: environmentId, projectId: api.tenant.projectId, name: 'other', createdAt: new Date() },
+    });
     const key = await api.newKey(environmentId);
     expect((await api.call('GET', `/v1/rooms/${room}`, { key })).status).toBe(404);
   });

@@ -53,7 +53,9 @@ describe('Idempotency-Key', () => {
     });
     first.catch(() => undefined);
     await begins;
-    await expect(idempotently(deps, api.tenant, request, () => Promise.resolve({ status: 200, body: {} }))).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+    await expect(
+      idempotently(deps, api.tenant, request, () => Promise.resolve({ status: 200, body: {} })),
+    ).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
     release();
     await expect(first).rejects.toThrow('fails');
     const reply = await idempotently(deps, api.tenant, request, () => Promise.resolve({ status: 200, body: { n: 1 } }));
@@ -75,22 +77,31 @@ describe('Idempotency-Key', () => {
     await idempotently(api.deps, api.tenant, request, work);
     const row = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: request.key } });
     expect(row.responseBody).toMatch(/^s1\.k1\./);
-    expect(await idempotently(api.deps, api.tenant, request, work)).toMatchObject({ body: { signingSecret: 'whsec_geheim' } });
+    expect(await idempotently(api.deps, api.tenant, request, work)).toMatchObject({
+      body: { signingSecret: 'whsec_geheim' },
+    });
   });
 
   test('a key has 1 to 255 printable ASCII characters', async () => {
     expect((await create('~'.repeat(255), { name: 'A' })).status).toBe(201);
-    for (const key of ['x'.repeat(256), 'é', '']) expect([key, (await create(key, { name: 'A' })).status]).toEqual([key, 400]);
+    for (const key of ['x'.repeat(256), 'é', ''])
+      expect([key, (await create(key, { name: 'A' })).status]).toEqual([key, 400]);
   });
 
   test('tokens take none', async () => {
     const room = await api.room();
-    const issue = () => api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' }, headers: { 'idempotency-key': 'k' } });
+    const issue = () =>
+      api.call('POST', `/v1/rooms/${room}/tokens`, {
+        body: { participantName: 'A' },
+        headers: { 'idempotency-key': 'k' },
+      });
     expect((await issue()).body.participantId).not.toBe((await issue()).body.participantId);
   });
 
   test('the canonical form does not depend on the order of keys', () => {
-    expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(canonicalJson({ a: true, b: [1, { c: 'x', d: null }] }));
+    expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
+      canonicalJson({ a: true, b: [1, { c: 'x', d: null }] }),
+    );
     expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]));
   });
 });

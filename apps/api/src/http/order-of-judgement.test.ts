@@ -34,7 +34,13 @@ describe('401', () => {
   });
 
   test('comes first, whatever else is wrong, with WWW-Authenticate', async () => {
-    for (const [method, path] of [['GET', '/v1/nowhere'], ['PATCH', '/v1/rooms'], ['GET', '/v1/rooms/%FF'], ['GET', '/v1'], ['GET', '/v1/']] as const) {
+    for (const [method, path] of [
+      ['GET', '/v1/nowhere'],
+      ['PATCH', '/v1/rooms'],
+      ['GET', '/v1/rooms/%FF'],
+      ['GET', '/v1'],
+      ['GET', '/v1/'],
+    ] as const) {
       const response = await api.call(method, path, { key: null });
       expect([response.status, response.headers['www-authenticate']]).toEqual([401, 'Bearer']);
     }
@@ -50,7 +56,10 @@ describe('401', () => {
       expect(await judged('GET', '/v1/rooms', { key: wrong })).toEqual([401, 'UNAUTHENTICATED']);
     }
     for (const authorization of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} x`, `Bearer\t${key}`]) {
-      expect(await judged('GET', '/v1/rooms', { key: null, headers: { authorization } })).toEqual([401, 'UNAUTHENTICATED']);
+      expect(await judged('GET', '/v1/rooms', { key: null, headers: { authorization } })).toEqual([
+        401,
+        'UNAUTHENTICATED',
+      ]);
     }
     for (const authorization of [`bearer ${key}`, `BEARER   ${key}`]) {
       expect((await api.call('GET', '/v1/rooms', { key: null, headers: { authorization } })).status).toBe(200);
@@ -65,7 +74,9 @@ describe('404 and 405 for the route', () => {
     const key = await api.newKey(api.tenant.environmentId, { scopes: [] });
     expect(await judged('GET', '/v1/nowhere', { key })).toEqual([404, 'ROUTE_NOT_FOUND']);
     expect(await judged('GET', '/v1/Rooms', { key })).toEqual([404, 'ROUTE_NOT_FOUND']);
-    expect(await judged('POST', '/v1/rooms/room_0', { key, raw: 'x', headers: { 'content-type': 'text/plain' } })).toEqual([405, 'METHOD_NOT_ALLOWED']);
+    expect(
+      await judged('POST', '/v1/rooms/room_0', { key, raw: 'x', headers: { 'content-type': 'text/plain' } }),
+    ).toEqual([405, 'METHOD_NOT_ALLOWED']);
   });
 
   test.each([
@@ -92,7 +103,10 @@ describe('403', () => {
   test.each(ROUTES)('%s %s needs exactly its scope', async (method, path, scope) => {
     const { environmentId } = api.tenant;
     const without = await api.newKey(environmentId, { scopes: SCOPES.filter((other) => other !== scope) });
-    expect(await judged(method, path, { key: without, raw: '{', headers: { 'content-type': 'text/plain' } })).toEqual([403, 'INSUFFICIENT_SCOPE']);
+    expect(await judged(method, path, { key: without, raw: '{', headers: { 'content-type': 'text/plain' } })).toEqual([
+      403,
+      'INSUFFICIENT_SCOPE',
+    ]);
     const only = await api.newKey(environmentId, { scopes: [scope] });
     expect((await api.call(method, path, { key: only, body: {} })).status).not.toBe(403);
     const publishable = await api.newKey(environmentId, { type: 'publishable', scopes: [...SCOPES] });
@@ -101,20 +115,38 @@ describe('403', () => {
 
   test('before the form of a path id', async () => {
     const key = await api.newKey(api.tenant.environmentId, { scopes: [] });
-    for (const id of ['a.b', '%FF', '%']) expect(await judged('GET', `/v1/rooms/${id}`, { key })).toEqual([403, 'INSUFFICIENT_SCOPE']);
+    for (const id of ['a.b', '%FF', '%'])
+      expect(await judged('GET', `/v1/rooms/${id}`, { key })).toEqual([403, 'INSUFFICIENT_SCOPE']);
   });
 });
 
 describe('415, 413, 400, 404', () => {
   test('in that order', async () => {
     const large = 'x'.repeat(70_000);
-    expect(await judged('POST', '/v1/rooms/a.b/tokens', { raw: large, headers: { 'content-type': 'text/plain' } })).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
-    expect(await judged('POST', '/v1/rooms/a.b/tokens', { raw: large, headers: { 'content-type': 'application/json' } })).toEqual([413, 'PAYLOAD_TOO_LARGE']);
-    expect(await judged('POST', '/v1/rooms/a.b/tokens', { body: { participantName: 'A', metadata: { x: 'x'.repeat(20_000) } } })).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(
+      await judged('POST', '/v1/rooms/a.b/tokens', { raw: large, headers: { 'content-type': 'text/plain' } }),
+    ).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    expect(
+      await judged('POST', '/v1/rooms/a.b/tokens', { raw: large, headers: { 'content-type': 'application/json' } }),
+    ).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(
+      await judged('POST', '/v1/rooms/a.b/tokens', {
+        body: { participantName: 'A', metadata: { x: 'x'.repeat(20_000) } },
+      }),
+    ).toEqual([413, 'PAYLOAD_TOO_LARGE']);
     const both = await api.call('POST', '/v1/rooms/a.b/tokens', { body: { participantName: 1 } });
-    expect(both.body.error.details.map((d: { path: string }) => d.path)).toEqual(['path.roomId', 'body.participantName']);
-    expect(await judged('POST', '/v1/rooms/room_0/tokens', { body: { participantName: 1 } })).toEqual([400, 'VALIDATION_FAILED']);
-    expect(await judged('POST', '/v1/rooms/room_0/tokens', { body: { participantName: 'A' } })).toEqual([404, 'ROOM_NOT_FOUND']);
+    expect(both.body.error.details.map((d: { path: string }) => d.path)).toEqual([
+      'path.roomId',
+      'body.participantName',
+    ]);
+    expect(await judged('POST', '/v1/rooms/room_0/tokens', { body: { participantName: 1 } })).toEqual([
+      400,
+      'VALIDATION_FAILED',
+    ]);
+    expect(await judged('POST', '/v1/rooms/room_0/tokens', { body: { participantName: 'A' } })).toEqual([
+      404,
+      'ROOM_NOT_FOUND',
+    ]);
   });
 });
 
@@ -124,16 +156,28 @@ describe('GET /v1/', () => {
     for (const path of ['/v1/', '/v1', '/v1/?limit=x&projectId=y']) {
       const { status, body } = await api.call('GET', path);
       expect(status).toBe(200);
-      expect(body).toEqual({ apiVersion: 'v1', projectId, environmentId, keyId, keyType: 'secret', scopes: [...SCOPES] });
+      expect(body).toEqual({
+        apiVersion: 'v1',
+        projectId,
+        environmentId,
+        keyId,
+        keyType: 'secret',
+        scopes: [...SCOPES],
+      });
     }
     const publishable = await api.newKey(environmentId, { type: 'publishable' });
-    expect((await api.call('GET', '/v1/', { key: publishable })).body).toMatchObject({ keyType: 'publishable', scopes: [] });
+    expect((await api.call('GET', '/v1/', { key: publishable })).body).toMatchObject({
+      keyType: 'publishable',
+      scopes: [],
+    });
   });
 });
 
 describe('x-request-id', () => {
   test('a well-formed one is kept, another is replaced, and errors carry the same', async () => {
-    expect((await api.call('GET', '/v1/', { headers: { 'x-request-id': 'trace-17.A_b' } })).headers['x-request-id']).toBe('trace-17.A_b');
+    expect(
+      (await api.call('GET', '/v1/', { headers: { 'x-request-id': 'trace-17.A_b' } })).headers['x-request-id'],
+    ).toBe('trace-17.A_b');
     for (const incoming of ['', 'a b', 'x'.repeat(129), '<script>']) {
       const response = await api.call('GET', '/v1/rooms/room_0', { headers: { 'x-request-id': incoming } });
       expect(response.headers['x-request-id']).toMatch(/^req_[0-9a-z]{26}$/);
@@ -145,7 +189,11 @@ describe('x-request-id', () => {
 describe('transport', () => {
   test('security headers are there, the framework is not named, and private answers are not stored', async () => {
     const { headers } = await api.call('GET', '/v1/');
-    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store', 'strict-transport-security': expect.any(String) });
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'strict-transport-security': expect.any(String),
+    });
     expect(headers).not.toHaveProperty('x-powered-by');
     expect(headers).not.toHaveProperty('etag');
   });
@@ -172,7 +220,10 @@ describe('transport', () => {
   test('one wide line per request, without the key', async () => {
     const requestId = 'log-line-test';
     await api.call('GET', '/v1/rooms/room_0?secret=1', { headers: { 'x-request-id': requestId } });
-    const line = api.log().split('\n').find((text) => text.includes(requestId))!;
+    const line = api
+      .log()
+      .split('\n')
+      .find((text) => text.includes(requestId))!;
     expect(JSON.parse(line)).toMatchObject({
       level: 'info',
       message: 'request',

@@ -36,7 +36,11 @@ function trimAndMeasure(): SchemaValidateFunction {
     const length = codePointLength(trimmed);
     if (length < min || length > max) {
       validate.errors = [
-        { keyword: 'x-trimmedLength', message: `must have ${min} to ${max} characters after trimming, not ${length}` },
+        {
+          keyword: 'x-trimmedLength',
+          params: {},
+          message: `must have ${min} to ${max} characters after trimming, not ${length}`,
+        },
       ];
       return false;
     }

@@ -19,7 +19,8 @@ describe('the OpenAPI document', () => {
       const operation = document.paths[route.path][route.method];
       expect(operation.operationId).toBe(route.operationId);
       if (route.scope !== null) expect(SCOPES).toContain(operation['x-scope']);
-      for (const status of ['401', '503', ...(route.scope === null ? [] : ['403'])]) expect(operation.responses).toHaveProperty(status);
+      for (const status of ['401', '503', ...(route.scope === null ? [] : ['403'])])
+        expect(operation.responses).toHaveProperty(status);
     }
     const ids = apiRoutes(api.deps).map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -28,7 +29,8 @@ describe('the OpenAPI document', () => {
   test('refers to nothing that it does not hold', async () => {
     const text = await (await get('/openapi.json')).text();
     const document = JSON.parse(text);
-    for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) expect(document.components.schemas).toHaveProperty(name!);
+    for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+      expect(document.components.schemas).toHaveProperty(name!);
   });
 
   test('the page shows it without the internet', async () => {
@@ -52,7 +54,10 @@ describe('health', () => {
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ok', checks: { postgres: 'ok', redis: 'ok' } });
     const other = await startTestApi();
     await other.redis.stop();
-    expect(await (await fetch(`${other.url}/readyz`)).json()).toEqual({ status: 'degraded', checks: { postgres: 'ok', redis: 'unavailable' } });
+    expect(await (await fetch(`${other.url}/readyz`)).json()).toEqual({
+      status: 'degraded',
+      checks: { postgres: 'ok', redis: 'unavailable' },
+    });
     await other.database.close();
     expect((await fetch(`${other.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${other.url}/livez`)).status).toBe(200);

@@ -30,11 +30,14 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
   return ({ method, path, status, headers, text }) => {
     const say = (problem: string) => `${method} ${path} → ${status}: ${problem}\n${text.slice(0, 1000)}`;
     if (!/^[\w.:-]{1,128}$/.test(String(headers['x-request-id']))) throw new Error(say('no x-request-id'));
-    const pathname = path.split('?')[0] ?? '';
+    const pathname = (path.split(/[?#]/)[0] ?? '').replace(/\/$/, '');
     const template = Object.keys(document['paths'] as Json).find((candidate) =>
-      new RegExp(`^${candidate.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(pathname),
+      new RegExp(`^${candidate.replace(/\/$/, '').replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
     );
-    const operation: Json | undefined = template === undefined ? undefined : document['paths'][template][method === 'HEAD' ? 'get' : method.toLowerCase()];
+    const operation: Json | undefined =
+      template === undefined
+        ? undefined
+        : document['paths'][template][method === 'HEAD' ? 'get' : method.toLowerCase()];
     let pointer = '/components/schemas/Error';
     if (operation !== undefined) {
       const response: Json | undefined = operation['responses'][String(status)];
@@ -52,6 +55,7 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
     const body = JSON.parse(text) as Json;
     const validate = validator(pointer);
     if (!validate(body)) throw new Error(say(ajv.errorsText(validate.errors)));
-    if (status >= 400 && body['error'].requestId !== headers['x-request-id']) throw new Error(say('requestId is not x-request-id'));
+    if (status >= 400 && body['error'].requestId !== headers['x-request-id'])
+      throw new Error(say('requestId is not x-request-id'));
   };
 }

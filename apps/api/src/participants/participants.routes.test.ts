@@ -10,22 +10,39 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 
-const issue = (room: string, body: object = { participantName: 'Ada' }) => api.call('POST', `/v1/rooms/${room}/tokens`, { body });
+const issue = (room: string, body: object = { participantName: 'Ada' }) =>
+  api.call('POST', `/v1/rooms/${room}/tokens`, { body });
 
 /** Verifies as a gateway would: with nothing but the published keys. */
 async function verify(token: string): Promise<jwt.JwtPayload> {
-  const { keys } = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as { keys: (JsonWebKey & { kid: string })[] };
+  const { keys } = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as {
+    keys: { kid: string }[];
+  };
   const { kid } = jwt.decode(token, { complete: true })!.header;
   const jwk = keys.find((key) => key.kid === kid)!;
-  return jwt.verify(token, createPublicKey({ key: jwk as never, format: 'jwk' }), { algorithms: ['ES256'], audience: 'callplane-signaling', issuer: 'callplane' }) as jwt.JwtPayload;
+  return jwt.verify(token, createPublicKey({ key: jwk as never, format: 'jwk' }), {
+    algorithms: ['ES256'],
+    audience: 'callplane-signaling',
+    issuer: 'callplane',
+  }) as jwt.JwtPayload;
 }
 
 /** What a gateway will do at a first join. */
 async function connect(participantId: string, room: string, at: Date, left?: Date): Promise<string> {
   const id = newId('session');
-  await api.database.prisma.participant.update({ where: { id: participantId }, data: { connectedAt: at, leftAt: left ?? null } });
+  await api.database.prisma.participant.update({
+    where: { id: participantId },
+    data: { connectedAt: at, leftAt: left ?? null },
+  });
   await api.database.prisma.participantSession.create({
-    data: { id, environmentId: api.tenant.environmentId, roomId: room, participantId, startedAt: at, ...(left === undefined ? {} : { endedAt: left, endReason: 'left' }) },
+    data: {
+      id,
+      environmentId: api.tenant.environmentId,
+      roomId: room,
+      participantId,
+      startedAt: at,
+      ...(left === undefined ? {} : { endedAt: left, endReason: 'left' }),
+    },
   });
   return id;
 }
@@ -61,7 +78,13 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     expect(claims.iat! - before).toBeLessThanOrEqual(2);
     expect(response.body.expiresAt).toBe(new Date(claims.exp! * 1000).toISOString());
     const participant = await api.call('GET', `/v1/rooms/${room}/participants/${response.body.participantId}`);
-    expect(participant.body).toMatchObject({ externalId: 'user-17', name: 'Ada', metadata: { seat: 1 }, role: 'participant', leftAt: null });
+    expect(participant.body).toMatchObject({
+      externalId: 'user-17',
+      name: 'Ada',
+      metadata: { seat: 1 },
+      role: 'participant',
+      leftAt: null,
+    });
     expect(api.log()).not.toContain(response.body.token.split('.')[2]);
   });
 
@@ -109,15 +132,16 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     await deps.signingKeys.jwks();
     const published = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as { keys: object[] };
     expect(published.keys).toHaveLength(2);
-    for (const key of published.keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    for (const key of published.keys)
+      expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
     expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).toBe(oldKid);
 
-    await database.prisma.signingKey.updateMany({ where: { status: 'next' }, data: { activatesAt: new Date(Date.now() - 1000) } });
-    // The ring serves slightly old keys while it loads new ones: two uses, the second sees them.
+    await database.prisma.signingKey.updateMany({
+      where: { status: 'next' },
+      data: { activatesAt: new Date(Date.now() - 1000) },
+    });
     deps.signingKeys.expire();
-    await deps.signingKeys.signer();
-    const kids = new Set<unknown>();
-    while (!kids.has('new')) kids.add(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid === oldKid ? 'old' : 'new');
+    expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).not.toBe(oldKid);
     expect((await verify(old)).sub).toMatch(/^part_/);
   });
 });
@@ -133,12 +157,17 @@ describe('participants', () => {
 
     const expiry = new Date('2026-01-01T00:00:00.000Z');
     await api.database.prisma.participant.update({ where: { id: participantId }, data: { tokenExpiresAt: expiry } });
-    expect((await api.call('GET', path)).body).toMatchObject({ joinedAt: issued.joinedAt, leftAt: expiry.toISOString() });
+    expect((await api.call('GET', path)).body).toMatchObject({
+      joinedAt: issued.joinedAt,
+      leftAt: expiry.toISOString(),
+    });
 
     const at = new Date('2026-02-01T12:00:00.123Z');
     await connect(participantId, room, at);
     expect((await api.call('GET', path)).body).toMatchObject({ joinedAt: at.toISOString(), leftAt: null });
-    expect((await api.call('GET', `/v1/rooms/${room}/participants`)).body.data.map((p: { id: string }) => p.id)).toEqual([participantId]);
+    expect(
+      (await api.call('GET', `/v1/rooms/${room}/participants`)).body.data.map((p: { id: string }) => p.id),
+    ).toEqual([participantId]);
   });
 
   test('are listed latest first, in stable pages, by status', async () => {
@@ -147,14 +176,22 @@ describe('participants', () => {
     for (let n = 0; n < 7; n++) {
       const { participantId } = (await issue(room)).body;
       // Two of them at the same instant: the id decides.
-      await connect(participantId, room, new Date(Date.UTC(2026, 0, 1, 0, 0, n === 3 ? 2 : n)), n % 2 === 1 ? new Date() : undefined);
+      await connect(
+        participantId,
+        room,
+        new Date(Date.UTC(2026, 0, 1, 0, 0, n === 3 ? 2 : n)),
+        n % 2 === 1 ? new Date() : undefined,
+      );
       ids.unshift(participantId);
     }
     const order = [...ids];
     const all = async (query: string) => {
       const seen: string[] = [];
-      for (let cursor: string | null = ''; cursor !== null; ) {
-        const { body } = await api.call('GET', `/v1/rooms/${room}/participants?limit=2${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const { body } = await api.call(
+          'GET',
+          `/v1/rooms/${room}/participants?limit=2${query}${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        );
         seen.push(...body.data.map((p: { id: string }) => p.id));
         cursor = body.nextCursor;
       }
@@ -197,7 +234,9 @@ describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
 
   test('404 for an unknown participant or room', async () => {
     const room = await api.room();
-    expect((await api.call('DELETE', `/v1/rooms/${room}/participants/part_0`)).body.error.code).toBe('PARTICIPANT_NOT_FOUND');
+    expect((await api.call('DELETE', `/v1/rooms/${room}/participants/part_0`)).body.error.code).toBe(
+      'PARTICIPANT_NOT_FOUND',
+    );
     expect((await api.call('DELETE', `/v1/rooms/room_0/participants/part_0`)).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 });

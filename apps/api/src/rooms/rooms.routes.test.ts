@@ -50,7 +50,8 @@ describe('POST /v1/rooms', () => {
   });
 
   test('metadata comes back equal, whatever JSON it is', async () => {
-    const text = '{"__proto__":{"polluted":true},"constructor":1,"n":[0,-1.5,1e300,5e-324,12345678901234567000,0.1],"deep":{"a":[[{}]]},"t":"\\u2028\\ud83d\\ude00","":null}';
+    const text =
+      '{"__proto__":{"polluted":true},"constructor":1,"n":[0,-1.5,1e300,5e-324,12345678901234567000,0.1],"deep":{"a":[[{}]]},"t":"\\u2028\\ud83d\\ude00","":null}';
     const created = await api.call('POST', '/v1/rooms', {
       raw: `{"name":"m","metadata":${text}}`,
       headers: { 'content-type': 'application/json; charset=UTF-8' },
@@ -60,7 +61,11 @@ describe('POST /v1/rooms', () => {
       const { metadata } = JSON.parse(response.text);
       const sent = JSON.parse(text);
       expect(Object.keys(metadata).sort()).toEqual(Object.keys(sent).sort());
-      for (const key of Object.keys(sent)) expect([key, Object.getOwnPropertyDescriptor(metadata, key)!.value]).toEqual([key, Object.getOwnPropertyDescriptor(sent, key)!.value]);
+      for (const key of Object.keys(sent))
+        expect([key, Object.getOwnPropertyDescriptor(metadata, key)!.value]).toEqual([
+          key,
+          Object.getOwnPropertyDescriptor(sent, key)!.value,
+        ]);
     }
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
@@ -107,7 +112,9 @@ describe('POST /v1/rooms', () => {
   });
 
   test('a body that is missing, malformed, of another type or too large', async () => {
-    expect((await api.call('POST', '/v1/rooms')).body.error.details).toEqual([{ path: 'body', message: 'must be a JSON object' }]);
+    expect((await api.call('POST', '/v1/rooms')).body.error.details).toEqual([
+      { path: 'body', message: 'must be a JSON object' },
+    ]);
     for (const raw of ['{', '{"name":}', Buffer.from([0x7b, 0xff, 0x7d])]) {
       const response = await api.call('POST', '/v1/rooms', { raw, headers: { 'content-type': 'application/json' } });
       expect([response.status, response.body.error.code]).toEqual([400, 'MALFORMED_JSON']);
@@ -121,7 +128,10 @@ describe('POST /v1/rooms', () => {
       const response = await api.call('POST', '/v1/rooms', { raw: '{"name":"a"}', headers });
       expect([response.status, response.body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     }
-    const room = (bytes: number) => ({ raw: `{"name":"a"${' '.repeat(bytes - 12)}}`, headers: { 'content-type': 'application/json' } });
+    const room = (bytes: number) => ({
+      raw: `{"name":"a"${' '.repeat(bytes - 12)}}`,
+      headers: { 'content-type': 'application/json' },
+    });
     expect((await api.call('POST', '/v1/rooms', room(65_536))).status).toBe(201);
     const large = await api.call('POST', '/v1/rooms', room(65_537));
     expect([large.status, large.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
@@ -135,7 +145,7 @@ describe('POST /v1/rooms', () => {
         },
       }),
       duplex: 'half',
-    } as RequestInit);
+    });
     expect(chunked.status).toBe(413);
   });
 
@@ -152,13 +162,14 @@ describe('GET /v1/rooms', () => {
   test('lists newest first, in pages that rows added meanwhile do not move', async () => {
     const { key } = await api.newTenant();
     const created: string[] = [];
-    const add = async () => created.unshift((await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id);
+    const add = async () =>
+      created.unshift((await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id);
     for (let n = 0; n < 25; n++) await add();
     const first = await api.call('GET', '/v1/rooms?limit=10', { key });
     expect(first.body.data).toHaveLength(10);
     await add();
     const seen = [...first.body.data];
-    for (let cursor = first.body.nextCursor; cursor !== null; ) {
+    for (let cursor = first.body.nextCursor; cursor !== null;) {
       const next = await api.call('GET', `/v1/rooms?limit=10&cursor=${cursor}`, { key });
       seen.push(...next.body.data);
       cursor = next.body.nextCursor;
@@ -170,9 +181,12 @@ describe('GET /v1/rooms', () => {
 
   test('filters by status', async () => {
     const { key, environmentId } = await api.newTenant();
-    const ids = await Promise.all([1, 2, 3].map(async () => (await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id));
+    const ids = await Promise.all(
+      [1, 2, 3].map(async () => (await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id),
+    );
     await api.database.prisma.room.update({ where: { id: ids[1] }, data: { status: 'active', startedAt: new Date() } });
-    const list = async (status: string) => (await api.call('GET', `/v1/rooms?status=${status}`, { key })).body.data.map((room: { id: string }) => room.id);
+    const list = async (status: string) =>
+      (await api.call('GET', `/v1/rooms?status=${status}`, { key })).body.data.map((room: { id: string }) => room.id);
     expect(await list('active')).toEqual([ids[1]]);
     expect((await list('created')).sort()).toEqual([ids[0], ids[2]].sort());
     expect(await list('ended')).toEqual([]);
@@ -200,7 +214,10 @@ describe('GET /v1/rooms', () => {
     const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1&colour=red')).body;
     expect(typeof nextCursor).toBe('string');
     const room = await api.room();
-    const participants = await api.call('GET', `/v1/rooms/${room}/participants?cursor=${nextCursor}&limit=0&status=created`);
+    const participants = await api.call(
+      'GET',
+      `/v1/rooms/${room}/participants?cursor=${nextCursor}&limit=0&status=created`,
+    );
     expect(participants.body.error.details).toHaveLength(3);
     const mangled = nextCursor.slice(0, -8) + (nextCursor.at(-8) === 'A' ? 'B' : 'A') + nextCursor.slice(-7);
     expect((await api.call('GET', `/v1/rooms?cursor=${mangled}`)).status).toBe(400);
@@ -258,7 +275,12 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     expect(performance.now() - startedAt).toBeLessThan(5000);
     expect((await api.call('DELETE', `/v1/rooms/${room}`)).status).toBe(204);
     const operation = (await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body;
-    expect(operation).toMatchObject({ id, status: 'completed', attempts: 1, completedAt: expect.stringMatching(TIMESTAMP) });
+    expect(operation).toMatchObject({
+      id,
+      status: 'completed',
+      attempts: 1,
+      completedAt: expect.stringMatching(TIMESTAMP),
+    });
   });
 
   test('a failed one starts a new run of the same operation', async () => {

@@ -11,7 +11,12 @@ beforeAll(async () => {
   coturn = await startTestCoturn();
   const urls = (scheme: string) => `${scheme}:${coturn.host}:${coturn.port}`;
   api = await startTestApi({
-    turn: { stunUrls: [urls('stun')], turnUrls: [`${urls('turn')}?transport=udp`, `${urls('turn')}?transport=tcp`], secret: coturn.secret, ttlSeconds: 600 },
+    turn: {
+      stunUrls: [urls('stun')],
+      turnUrls: [`${urls('turn')}?transport=udp`, `${urls('turn')}?transport=tcp`],
+      secret: coturn.secret,
+      ttlSeconds: 600,
+    },
   });
 });
 
@@ -19,7 +24,22 @@ const issue = (body: object = {}) => api.call('POST', '/v1/turn/credentials', { 
 
 /** Allocates a relay with coturn's own client; resolves to whether it was let in. */
 async function allocates(username: string, credential: string, transport: 'udp' | 'tcp'): Promise<boolean> {
-  const args = ['-y', '-c', '-n', '2', '-m', '1', ...(transport === 'tcp' ? ['-t'] : []), '-u', username, '-w', credential, '-p', String(coturn.port), coturn.host];
+  const args = [
+    '-y',
+    '-c',
+    '-n',
+    '2',
+    '-m',
+    '1',
+    ...(transport === 'tcp' ? ['-t'] : []),
+    '-u',
+    username,
+    '-w',
+    credential,
+    '-p',
+    String(coturn.port),
+    coturn.host,
+  ];
   try {
     await promisify(execFile)('turnutils_uclient', args, { timeout: 20_000 });
     return true;
@@ -65,24 +85,37 @@ describe('POST /v1/turn/credentials', () => {
   test('for a session: only an active one of that room and tenant', async () => {
     const room = await api.room();
     const other = await api.room();
-    const { participantId } = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } })).body;
+    const { participantId } = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } }))
+      .body;
     const sessionId = newId('session');
     await api.database.prisma.participantSession.create({
-      data: { id: sessionId, environmentId: api.tenant.environmentId, roomId: room, participantId, startedAt: new Date() },
+      data: {
+        id: sessionId,
+        environmentId: api.tenant.environmentId,
+        roomId: room,
+        participantId,
+        startedAt: new Date(),
+      },
     });
     const response = await issue({ roomId: room, sessionId });
     expect(response.status).toBe(201);
     expect(response.body.username.split(':')[1]).toBe(sessionId);
 
     const refused = async (body: object, key?: string) => {
-      const { status, body: answer } = await api.call('POST', '/v1/turn/credentials', { body, ...(key === undefined ? {} : { key }) });
+      const { status, body: answer } = await api.call('POST', '/v1/turn/credentials', {
+        body,
+        ...(key === undefined ? {} : { key }),
+      });
       return [status, answer.error.code];
     };
     const notFound = [404, 'SESSION_NOT_FOUND'];
     expect(await refused({ roomId: other, sessionId })).toEqual(notFound);
     expect(await refused({ roomId: room, sessionId: 'sess_0' })).toEqual(notFound);
     expect(await refused({ roomId: room, sessionId }, (await api.newTenant()).key)).toEqual(notFound);
-    await api.database.prisma.participantSession.update({ where: { id: sessionId }, data: { endedAt: new Date(), endReason: 'left' } });
+    await api.database.prisma.participantSession.update({
+      where: { id: sessionId },
+      data: { endedAt: new Date(), endReason: 'left' },
+    });
     expect(await refused({ roomId: room, sessionId })).toEqual(notFound);
   });
 
@@ -93,13 +126,17 @@ describe('POST /v1/turn/credentials', () => {
         { path: 'body.x', message: 'is not a known field' },
       ]),
     );
-    expect((await issue({ sessionId: 'sess_1' })).body.error.details.map((d: { path: string }) => d.path)).toEqual(['body.roomId']);
+    expect((await issue({ sessionId: 'sess_1' })).body.error.details.map((d: { path: string }) => d.path)).toEqual([
+      'body.roomId',
+    ]);
     expect((await issue({ roomId: 'a b', sessionId: 1 })).body.error.details).toHaveLength(2);
     expect((await issue({ roomId: null, sessionId: null })).status).toBe(400);
   });
 
   test('without a secret there is STUN alone', async () => {
-    const plain = await startTestApi({ turn: { stunUrls: ['stun:stun.example.com:3478'], turnUrls: ['turn:turn.example.com'] } });
+    const plain = await startTestApi({
+      turn: { stunUrls: ['stun:stun.example.com:3478'], turnUrls: ['turn:turn.example.com'] },
+    });
     const { body } = await plain.call('POST', '/v1/turn/credentials', { body: {} });
     expect(body.iceServers).toEqual([{ urls: ['stun:stun.example.com:3478'] }]);
   });

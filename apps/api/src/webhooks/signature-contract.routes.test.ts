@@ -29,7 +29,19 @@ describe('GET /v1/webhooks/signature-contract', () => {
       maximumRunAgeDays: 7,
       terminalRetentionDays: 30,
     });
-    const texts = ['signedContent', 'signatureFormat', 'secretEncoding', 'deduplication', 'replay', 'backoffJitter', 'retryPolicy', 'retention', 'replayInput', 'replayDestination', 'verification'];
+    const texts = [
+      'signedContent',
+      'signatureFormat',
+      'secretEncoding',
+      'deduplication',
+      'replay',
+      'backoffJitter',
+      'retryPolicy',
+      'retention',
+      'replayInput',
+      'replayDestination',
+      'verification',
+    ];
     for (const name of texts) expect(body[name]).toEqual(expect.stringMatching(/.{20}/));
     expect(Object.keys(body)).toHaveLength(27);
     expect(body.backoffJitter).toContain('20 percent');
@@ -41,7 +53,10 @@ describe('GET /v1/webhooks/signature-contract', () => {
     const other = await api.newTenant();
     const response = await api.call('GET', `${PATH}?projectId=${other.projectId}&environmentId=`);
     expect(response.status).toBe(400);
-    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['query.projectId', 'query.environmentId']);
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([
+      'query.projectId',
+      'query.environmentId',
+    ]);
     expect((await api.call('GET', `${PATH}?projectId=${projectId}&projectId=${projectId}`)).status).toBe(400);
   });
 });

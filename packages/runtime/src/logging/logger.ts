@@ -79,13 +79,13 @@ const prettyLine = format((info) => {
         ? `${value.name}: ${value.message}`
         : typeof shown === 'object'
           ? JSON.stringify(shown, redactFields)
-          : String(shown as string);
+          : String(shown);
       return `${key}=${text}`;
     })
     .join(' ');
   const time = new Date().toISOString().slice(11, 23);
   info[MESSAGE] = redactText(
-    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`,
+    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${message} ${rest}`,
   );
   return info;
 });
