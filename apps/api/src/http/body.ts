@@ -93,5 +93,5 @@ function decodeUtf8(bytes: Buffer): string | null {
 /** Size of `metadata` as JSON; 0 when there is none, or when it is refused for something else already. */
 function serialisedBytes(body: unknown, details: readonly ErrorDetail[]): number {
   if (details.length > 0 || typeof body !== 'object' || body === null || !('metadata' in body)) return 0;
-  return Buffer.byteLength(JSON.stringify(body.metadata) ?? '');
+  return Buffer.byteLength(JSON.stringify(body.metadata));
 }

@@ -36,11 +36,16 @@ function trimAndMeasure(): SchemaValidateFunction {
     const length = codePointLength(trimmed);
     if (length < min || length > max) {
       validate.errors = [
-        { keyword: 'x-trimmedLength', message: `must have ${min} to ${max} characters after trimming, not ${length}` },
+        {
+          keyword: 'x-trimmedLength',
+          params: {},
+          message: `must have ${min} to ${max} characters after trimming, not ${length}`,
+        },
       ];
       return false;
     }
-    if (context !== undefined) context.parentData[context.parentDataProperty] = trimmed;
+    if (context !== undefined)
+      (context.parentData as Record<string, unknown>)[String(context.parentDataProperty)] = trimmed;
     return true;
   };
   return validate;

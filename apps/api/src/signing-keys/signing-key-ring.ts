@@ -27,6 +27,7 @@ export class SigningKeyRing {
   readonly #monotonicMs: () => number;
   #loaded: (LoadedSigningKeys & { atMs: number }) | undefined;
   #loading: Promise<LoadedSigningKeys> | undefined;
+  #expired = false;
 
   /** @param load activates a key that is due, makes the first one, and reads them all. */
   constructor(load: () => Promise<LoadedSigningKeys>, monotonicMs: () => number = () => performance.now()) {
@@ -42,27 +43,28 @@ export class SigningKeyRing {
     return (await this.#keys()).jwks;
   }
 
-  /** For the notice of a rotation: the next use loads them again. */
+  /** For the notice of a rotation: the next use loads them again and waits for that. */
   expire(): void {
-    if (this.#loaded !== undefined) this.#loaded.atMs = Math.min(this.#loaded.atMs, this.#monotonicMs() - FRESH_MS - 1);
+    this.#expired = true;
   }
 
   async #keys(): Promise<LoadedSigningKeys> {
-    const ageMs = this.#loaded === undefined ? Infinity : this.#monotonicMs() - this.#loaded.atMs;
-    if (this.#loaded !== undefined && ageMs <= FRESH_MS) return this.#loaded;
-    const loading = this.#reload();
-    // Slightly old keys still serve, so a request waits for the database only when they are too old to use.
-    if (this.#loaded !== undefined && ageMs <= USABLE_MS) {
-      loading.catch(() => undefined);
-      return this.#loaded;
-    }
-    return loading;
+    const loaded = this.#loaded;
+    const ageMs = loaded === undefined ? Infinity : this.#monotonicMs() - loaded.atMs;
+    if (loaded === undefined || ageMs > USABLE_MS) return this.#reload();
+    if (ageMs <= FRESH_MS && !this.#expired) return loaded;
+    const loading = this.#reload().catch(() => loaded);
+    // Slightly old keys still serve, so that no request waits for the database every few seconds.
+    return this.#expired ? loading : loaded;
   }
 
   #reload(): Promise<LoadedSigningKeys> {
     const atMs = this.#monotonicMs();
     this.#loading ??= this.#load()
-      .then((keys) => (this.#loaded = { ...keys, atMs }))
+      .then((keys) => {
+        this.#expired = false;
+        return (this.#loaded = { ...keys, atMs });
+      })
       .finally(() => {
         this.#loading = undefined;
       });

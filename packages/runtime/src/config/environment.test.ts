@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from 'typebox';
 import { databaseSettings, logSettings } from './common-settings.js';
-import { ConfigurationError, parseEnvironment, SECRET } from './environment.js';
+import { type ConfigurationError, parseEnvironment, SECRET } from './environment.js';
 
 const schema = Type.Object({
   ...databaseSettings,

@@ -103,19 +103,27 @@ function decode(text: string, setting: TSchema): unknown {
   }
 }
 
+interface Constraints {
+  minimum?: number;
+  maximum?: number;
+  enum?: string[];
+  pattern?: string;
+  expected?: string;
+}
+
 /** What a setting takes, in words: for problems and for docs/configuration.md. */
 export function expectation(setting: TSchema): string {
-  const { minimum, maximum, enum: choices, pattern } = setting as Record<string, unknown>;
+  const { minimum, maximum, enum: choices, pattern, expected } = setting as Constraints;
   switch (typeOf(setting)) {
     case 'integer':
-      return `must be a whole number${minimum === undefined ? '' : ` from ${String(minimum)}`}${maximum === undefined ? '' : ` to ${String(maximum)}`}`;
+      return `must be a whole number${minimum === undefined ? '' : ` from ${minimum}`}${maximum === undefined ? '' : ` to ${maximum}`}`;
     case 'boolean':
       return 'must be true or false';
     case 'array':
       return 'must be a list with commas';
     default:
-      if (Array.isArray(choices)) return `must be one of ${choices.join(', ')}`;
-      return `must be ${(setting as { expected?: string }).expected ?? (pattern === undefined ? 'a text' : `like ${String(pattern)}`)}`;
+      if (choices !== undefined) return `must be one of ${choices.join(', ')}`;
+      return `must be ${expected ?? (pattern === undefined ? 'a text' : `like ${pattern}`)}`;
   }
 }
 
@@ -133,7 +141,7 @@ function typeOf(setting: TSchema): string {
 }
 
 function describe(setting: TSchema): string {
-  return String((setting as { description?: string }).description ?? '');
+  return (setting as { description?: string }).description ?? '';
 }
 
 function shown(text: string, setting: TSchema): string {

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import {
+  formatApiKey,
+  hashApiKey,
+  apiKeyHint,
+  newId,
+  parseMasterKeys,
+  SCOPES,
+  type ApiKeyType,
+  type Scope,
+} from '@callplane/core';
+import {
+  activateDueSigningKey,
+  createEnvironment,
+  createProject,
+  Database,
+  ensureSigningKey,
+  findApiKeyByHash,
+  insertApiKey,
+  loadSigningKeys,
+} from '@callplane/db';
+import { JobProducer, NoticeListener } from '@callplane/queue';
+import { createHealth, createLogger, redisEvents, systemClock } from '@callplane/runtime';
+import {
+  createTestDatabase,
+  startTestRedis,
+  stopAtEnd,
+  TEST_ENCRYPTION_KEYS,
+  type TestServer,
+} from '@callplane/testing';
+import request from 'supertest';
+import { createApp, type AppSettings } from './app.js';
+import type { Deps } from './deps.js';
+import { CallerCache } from './http/caller-cache.js';
+import { documentedAnswers } from './openapi/documented-answers.testkit.js';
+import { openApiDocument } from './openapi/document.js';
+import { SettlementWaiter } from './operations/settlement-waiter.js';
+import { apiRoutes } from './routes.js';
+import { listen } from './server.js';
+import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+
+export interface TestTenant {
+  projectId: string;
+  environmentId: string;
+  /** Secret key with all scopes. */
+  key: string;
+  keyId: string;
+}
+
+export interface Sent {
+  key?: string | null;
+  body?: unknown;
+  /** Sent as they are, in place of a JSON body. */
+  raw?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+export interface TestApi {
+  url: string;
+  database: Database;
+  redis: TestServer;
+  deps: Deps;
+  tenant: TestTenant;
+  /** Text of everything logged. */
+  log(): string;
+  newTenant(): Promise<TestTenant>;
+  newKey(
+    environmentId: string,
+    options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date },
+  ): Promise<string>;
+  /** Sends a request (with the tenant's key unless another is given) and checks the answer against the OpenAPI document. */
+  call(method: string, path: string, sent?: Sent): Promise<request.Response>;
+  /** A room of the tenant, made through the API. */
+  room(body?: object): Promise<string>;
+}
+
+export interface TestApiOptions {
+  turn?: Partial<Deps['turn']>;
+  limits?: AppSettings['limits'];
+  operationWaitMs?: number;
+}
+
+const NO_LIMITS = { reads: { perSecond: 0, burst: 1 }, writes: { perSecond: 0, burst: 1 } };
+
+/** The app in this process, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
+export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const [{ url: databaseUrl }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  const written: string[] = [];
+  const stream = new PassThrough();
+  stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
+  const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'api', stream);
+  const database = new Database({ url: databaseUrl, poolMax: 10 });
+  const producer = new JobProducer(redis.url, redisEvents(logger, 'producer'));
+  const notices = new NoticeListener(redis.url, redisEvents(logger, 'notices'));
+  const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
+  const callers = new CallerCache((hash) => findApiKeyByHash(database.prisma, hash), systemClock);
+  notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
+  const deps: Deps = {
+    database,
+    producer,
+    settlements: new SettlementWaiter(notices),
+    signingKeys: new SigningKeyRing(async () => {
+      const now = systemClock.now();
+      await ensureSigningKey(database, masterKeys, now);
+      await activateDueSigningKey(database, now);
+      return loadSigningKeys(database, masterKeys, now);
+    }),
+    masterKeys,
+    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
+    tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
+    operationWaitMs: options.operationWaitMs ?? 50,
+    logger,
+    clock: systemClock,
+  };
+  const health = createHealth(
+    logger,
+    { postgres: { ping: () => database.ping() }, redis: { ping: () => producer.redis.ping(), optional: true } },
+    () => false,
+  );
+  const app = createApp(deps, { callers, health, limits: options.limits ?? NO_LIMITS, trustProxy: false });
+  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 });
+  stopAtEnd(async () => {
+    await server.close();
+    await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);
+  });
+
+  const url = `http://127.0.0.1:${server.port}`;
+  const check = documentedAnswers(openApiDocument(apiRoutes(deps)));
+  const newKey: TestApi['newKey'] = async (environmentId, { type = 'secret', scopes, expiresAt, revokedAt } = {}) => {
+    const key = formatApiKey(type, randomBytes(32));
+    const id = newId('apiKey');
+    await insertApiKey(database.prisma, {
+      id,
+      environmentId,
+      type,
+      name: null,
+      keyHash: new Uint8Array(hashApiKey(key)),
+      keyHint: apiKeyHint(key),
+      scopes: scopes ?? (type === 'secret' ? [...SCOPES] : []),
+      createdAt: new Date(),
+      expiresAt: expiresAt ?? null,
+    });
+    if (revokedAt !== undefined) await database.prisma.apiKey.update({ where: { id }, data: { revokedAt } });
+    return key;
+  };
+  const newTenant: TestApi['newTenant'] = async () => {
+    const project = { id: newId('project'), name: 'Test', createdAt: new Date() };
+    await createProject(database.prisma, project);
+    const environment = { id: newId('environment'), projectId: project.id, name: 'test', createdAt: new Date() };
+    await createEnvironment(database.prisma, environment);
+    const key = await newKey(environment.id);
+    const { id: keyId } = await database.prisma.apiKey.findFirstOrThrow({ where: { environmentId: environment.id } });
+    return { projectId: project.id, environmentId: environment.id, key, keyId };
+  };
+  const tenant = await newTenant();
+
+  const call: TestApi['call'] = async (method, path, { key = tenant.key, body, raw, headers = {} } = {}) => {
+    let sent = request(url)[method.toLowerCase() as 'get'](path).set(headers);
+    if (key !== null) sent = sent.set('authorization', `Bearer ${key}`);
+    if (raw !== undefined) sent = sent.serialize((text: unknown) => text as string).send(raw as string);
+    else if (body !== undefined) sent = sent.set('content-type', 'application/json').send(JSON.stringify(body));
+    const response = await sent.ok(() => true);
+    check({
+      method: method.toUpperCase(),
+      path,
+      status: response.status,
+      headers: response.headers,
+      // superagent leaves it undefined for HEAD.
+      text: method.toUpperCase() === 'HEAD' ? '' : response.text,
+    });
+    return response;
+  };
+  return {
+    url,
+    database,
+    redis,
+    deps,
+    tenant,
+    log: () => written.join(''),
+    newTenant,
+    newKey,
+    call,
+    room: async (body = { name: 'A room' }) => ((await call('POST', '/v1/rooms', { body })).body as { id: string }).id,
+  };
+}

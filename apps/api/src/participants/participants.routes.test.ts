@@ -1,0 +1,242 @@
+import { createPublicKey } from 'node:crypto';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
+import { rotateSigningKey } from '@callplane/db';
+import jwt from 'jsonwebtoken';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+const issue = (room: string, body: object = { participantName: 'Ada' }) =>
+  api.call('POST', `/v1/rooms/${room}/tokens`, { body });
+
+/** Verifies as a gateway would: with nothing but the published keys. */
+async function verify(token: string): Promise<jwt.JwtPayload> {
+  const { keys } = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as {
+    keys: { kid: string }[];
+  };
+  const { kid } = jwt.decode(token, { complete: true })!.header;
+  const jwk = keys.find((key) => key.kid === kid)!;
+  return jwt.verify(token, createPublicKey({ key: jwk as never, format: 'jwk' }), {
+    algorithms: ['ES256'],
+    audience: 'callplane-signaling',
+    issuer: 'callplane',
+  }) as jwt.JwtPayload;
+}
+
+/** What a gateway will do at a first join. */
+async function connect(participantId: string, room: string, at: Date, left?: Date): Promise<string> {
+  const id = newId('session');
+  await api.database.prisma.participant.update({
+    where: { id: participantId },
+    data: { connectedAt: at, leftAt: left ?? null },
+  });
+  await api.database.prisma.participantSession.create({
+    data: {
+      id,
+      environmentId: api.tenant.environmentId,
+      roomId: room,
+      participantId,
+      startedAt: at,
+      ...(left === undefined ? {} : { endedAt: left, endReason: 'left' }),
+    },
+  });
+  return id;
+}
+
+describe('POST /v1/rooms/{roomId}/tokens', () => {
+  test('issues a token that the published keys verify, with the decided claims', async () => {
+    const room = await api.room();
+    const before = Math.floor(Date.now() / 1000);
+    const response = await issue(room, {
+      participantName: '  Ada ',
+      permissions: ['video:publish', 'room:join'],
+      metadata: { seat: 1 },
+      ttlSeconds: 60,
+      externalId: 'user-17',
+    });
+    expect(response.status).toBe(201);
+    expect(Object.keys(response.body).sort()).toEqual(['expiresAt', 'participantId', 'token', 'tokenId']);
+    const claims = await verify(response.body.token);
+    expect(claims).toEqual({
+      iss: 'callplane',
+      aud: 'callplane-signaling',
+      sub: response.body.participantId,
+      jti: response.body.tokenId,
+      iat: expect.any(Number),
+      nbf: claims.iat,
+      exp: claims.iat! + 60,
+      projectId: api.tenant.projectId,
+      environmentId: api.tenant.environmentId,
+      roomId: room,
+      name: 'Ada',
+      permissions: ['video:publish', 'room:join'],
+    });
+    expect(claims.iat! - before).toBeLessThanOrEqual(2);
+    expect(response.body.expiresAt).toBe(new Date(claims.exp! * 1000).toISOString());
+    const participant = await api.call('GET', `/v1/rooms/${room}/participants/${response.body.participantId}`);
+    expect(participant.body).toMatchObject({
+      externalId: 'user-17',
+      name: 'Ada',
+      metadata: { seat: 1 },
+      role: 'participant',
+      leftAt: null,
+    });
+    expect(api.log()).not.toContain(response.body.token.split('.')[2]);
+  });
+
+  test('defaults: ten minutes, room:join, no external id; every call makes a new identity', async () => {
+    const room = await api.room();
+    const [one, two] = await Promise.all([issue(room), issue(room)]);
+    expect(one.body.participantId).not.toBe(two.body.participantId);
+    const claims = await verify(one.body.token);
+    expect([claims.exp! - claims.iat!, claims['permissions']]).toEqual([600, ['room:join']]);
+    const { body } = await api.call('GET', `/v1/rooms/${room}/participants/${one.body.participantId}`);
+    expect(body).toMatchObject({ externalId: null, metadata: {}, roomId: room });
+  });
+
+  test.each([
+    [{ ttlSeconds: 59 }, 'body.ttlSeconds'],
+    [{ ttlSeconds: 3601 }, 'body.ttlSeconds'],
+    [{ permissions: [] }, 'body.permissions'],
+    [{ permissions: ['audio:publish'] }, 'body.permissions'],
+    [{ permissions: ['room:join', 'room:join'] }, 'body.permissions'],
+    [{ permissions: ['room:join', 'room:own'] }, 'body.permissions[1]'],
+    [{ permissions: 'room:join' }, 'body.permissions'],
+    [{ participantName: ' ' }, 'body.participantName'],
+    [{ participantName: 'x'.repeat(121) }, 'body.participantName'],
+    [{ externalId: '' }, 'body.externalId'],
+    [{ externalId: 'x'.repeat(256) }, 'body.externalId'],
+    [{ metadata: 'x' }, 'body.metadata'],
+    [{ role: 'host' }, 'body.role'],
+  ])('%j is refused', async (body, path) => {
+    const response = await issue(await api.room(), { participantName: 'Ada', ...body });
+    expect(response.status).toBe(400);
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
+  });
+
+  test('404 for an unknown room', async () => {
+    expect((await issue('room_0')).body.error.code).toBe('ROOM_NOT_FOUND');
+  });
+
+  test('a new signing key is published before it signs, and old tokens stay verifiable', async () => {
+    const room = await api.room();
+    const old = (await issue(room)).body.token as string;
+    const { kid: oldKid } = jwt.decode(old, { complete: true })!.header;
+    const { deps, database } = api;
+    await rotateSigningKey(database, deps.masterKeys, new Date(), 3600);
+    deps.signingKeys.expire();
+    await deps.signingKeys.jwks();
+    const published = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as { keys: object[] };
+    expect(published.keys).toHaveLength(2);
+    for (const key of published.keys)
+      expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).toBe(oldKid);
+
+    await database.prisma.signingKey.updateMany({
+      where: { status: 'next' },
+      data: { activatesAt: new Date(Date.now() - 1000) },
+    });
+    deps.signingKeys.expire();
+    expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).not.toBe(oldKid);
+    expect((await verify(old)).sub).toMatch(/^part_/);
+  });
+});
+
+describe('participants', () => {
+  test('exist from the issue of their token, appear in lists once they connect, leave when their token expires', async () => {
+    const room = await api.room();
+    const { participantId } = (await issue(room)).body;
+    const path = `/v1/rooms/${room}/participants/${participantId}`;
+    const issued = (await api.call('GET', path)).body;
+    expect(issued.leftAt).toBeNull();
+    expect((await api.call('GET', `/v1/rooms/${room}/participants`)).body.data).toEqual([]);
+
+    const expiry = new Date('2026-01-01T00:00:00.000Z');
+    await api.database.prisma.participant.update({ where: { id: participantId }, data: { tokenExpiresAt: expiry } });
+    expect((await api.call('GET', path)).body).toMatchObject({
+      joinedAt: issued.joinedAt,
+      leftAt: expiry.toISOString(),
+    });
+
+    const at = new Date('2026-02-01T12:00:00.123Z');
+    await connect(participantId, room, at);
+    expect((await api.call('GET', path)).body).toMatchObject({ joinedAt: at.toISOString(), leftAt: null });
+    expect(
+      (await api.call('GET', `/v1/rooms/${room}/participants`)).body.data.map((p: { id: string }) => p.id),
+    ).toEqual([participantId]);
+  });
+
+  test('are listed latest first, in stable pages, by status', async () => {
+    const room = await api.room();
+    const ids: string[] = [];
+    for (let n = 0; n < 7; n++) {
+      const { participantId } = (await issue(room)).body;
+      // Two of them at the same instant: the id decides.
+      await connect(
+        participantId,
+        room,
+        new Date(Date.UTC(2026, 0, 1, 0, 0, n === 3 ? 2 : n)),
+        n % 2 === 1 ? new Date() : undefined,
+      );
+      ids.unshift(participantId);
+    }
+    const order = [...ids];
+    const all = async (query: string) => {
+      const seen: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const { body } = await api.call(
+          'GET',
+          `/v1/rooms/${room}/participants?limit=2${query}${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        );
+        seen.push(...body.data.map((p: { id: string }) => p.id));
+        cursor = body.nextCursor;
+      }
+      return seen;
+    };
+    expect(await all('')).toEqual(order);
+    expect(await all('&status=left')).toEqual(order.filter((_, index) => (6 - index) % 2 === 1));
+    expect(await all('&status=active')).toEqual(order.filter((_, index) => (6 - index) % 2 === 0));
+    expect((await api.call('GET', '/v1/rooms/room_0/participants')).body.error.code).toBe('ROOM_NOT_FOUND');
+  });
+
+  test('404 says which is missing', async () => {
+    const room = await api.room();
+    const other = await api.room();
+    const { participantId } = (await issue(room)).body;
+    const code = async (path: string) => (await api.call('GET', path)).body.error.code;
+    expect(await code(`/v1/rooms/${room}/participants/part_0`)).toBe('PARTICIPANT_NOT_FOUND');
+    expect(await code(`/v1/rooms/${other}/participants/${participantId}`)).toBe('PARTICIPANT_NOT_FOUND');
+    expect(await code(`/v1/rooms/room_0/participants/${participantId}`)).toBe('ROOM_NOT_FOUND');
+    expect(await code(`/v1/rooms/${room}/participants/${participantId}/runtime-operation`)).toBe('OPERATION_NOT_FOUND');
+    const both = await api.call('GET', '/v1/rooms/a.b/participants/c.d');
+    expect(both.body.error.details.map((d: { path: string }) => d.path)).toEqual(['path.roomId', 'path.participantId']);
+  });
+});
+
+describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
+  test('blocks the identity and revokes its tokens in the transaction that accepts it', async () => {
+    const room = await api.room();
+    const { participantId, tokenId } = (await issue(room)).body;
+    const path = `/v1/rooms/${room}/participants/${participantId}`;
+    const removed = await api.call('DELETE', path);
+    expect(removed.status).toBe(202);
+    expect(removed.body).toMatchObject({ kind: 'participant.remove', status: 'pending', attempts: 0 });
+    const token = await api.database.prisma.participantToken.findUniqueOrThrow({ where: { id: tokenId } });
+    const participant = await api.database.prisma.participant.findUniqueOrThrow({ where: { id: participantId } });
+    expect([token.revokedAt, participant.removedAt]).toEqual([expect.any(Date), expect.any(Date)]);
+    expect((await api.call('DELETE', path)).body.id).toBe(removed.body.id);
+    expect((await api.call('GET', `${path}/runtime-operation`)).body).toEqual(removed.body);
+  });
+
+  test('404 for an unknown participant or room', async () => {
+    const room = await api.room();
+    expect((await api.call('DELETE', `/v1/rooms/${room}/participants/part_0`)).body.error.code).toBe(
+      'PARTICIPANT_NOT_FOUND',
+    );
+    expect((await api.call('DELETE', `/v1/rooms/room_0/participants/part_0`)).body.error.code).toBe('ROOM_NOT_FOUND');
+  });
+});

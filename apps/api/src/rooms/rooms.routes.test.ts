@@ -1,0 +1,325 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { claimOperation, settleCompleted, settleFailed } from '@callplane/db';
+import { publishNotice } from '@callplane/queue';
+import { eventually } from '@callplane/testing';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const OPERATION = /^op_[0-9a-z]{26}$/;
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+/** What the worker does, without its process: the row is settled and the notice is sent. */
+async function settle(operationId: string, status: 'completed' | 'failed'): Promise<void> {
+  const { database, producer } = api.deps;
+  const claim = (await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000))!;
+  if (status === 'completed') await database.transaction((tx) => settleCompleted(tx, claim, new Date()));
+  else await settleFailed(database.prisma, claim, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
+  await publishNotice(producer.redis, 'operationSettled', operationId);
+}
+
+describe('POST /v1/rooms', () => {
+  test('creates a room with defaults', async () => {
+    const response = await api.call('POST', '/v1/rooms', { body: { name: ' \u3000Daily\u0085 ' } });
+    expect(response.status).toBe(201);
+    expect(response.body).toEqual({
+      id: expect.stringMatching(/^room_[0-9a-z]{26}$/),
+      projectId: api.tenant.projectId,
+      environmentId: api.tenant.environmentId,
+      name: 'Daily',
+      metadata: {},
+      status: 'created',
+      maxParticipants: 100,
+      createdAt: expect.stringMatching(TIMESTAMP),
+      startedAt: null,
+      endedAt: null,
+    });
+    expect((await api.call('GET', `/v1/rooms/${response.body.id}`)).body).toEqual(response.body);
+  });
+
+  test.each([1, 100_000])('takes maxParticipants %i', async (maxParticipants) => {
+    const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', maxParticipants } });
+    expect(response.body.maxParticipants).toBe(maxParticipants);
+  });
+
+  test('counts a name in code points', async () => {
+    expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(120) } })).status).toBe(201);
+    expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(121) } })).status).toBe(400);
+  });
+
+  test('metadata comes back equal, whatever JSON it is', async () => {
+    const text =
+      '{"__proto__":{"polluted":true},"constructor":1,"n":[0,-1.5,1e300,5e-324,12345678901234567000,0.1],"deep":{"a":[[{}]]},"t":"\\u2028\\ud83d\\ude00","":null}';
+    const created = await api.call('POST', '/v1/rooms', {
+      raw: `{"name":"m","metadata":${text}}`,
+      headers: { 'content-type': 'application/json; charset=UTF-8' },
+    });
+    expect(created.status).toBe(201);
+    for (const response of [created, await api.call('GET', `/v1/rooms/${created.body.id}`)]) {
+      const { metadata } = JSON.parse(response.text);
+      const sent = JSON.parse(text);
+      expect(Object.keys(metadata).sort()).toEqual(Object.keys(sent).sort());
+      for (const key of Object.keys(sent))
+        expect([key, Object.getOwnPropertyDescriptor(metadata, key)!.value]).toEqual([
+          key,
+          Object.getOwnPropertyDescriptor(sent, key)!.value,
+        ]);
+    }
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  test('tells every failure at once', async () => {
+    const response = await api.call('POST', '/v1/rooms', {
+      body: { name: '   ', metadata: [], maxParticipants: '100', colour: 'red', __proto: 1 },
+      headers: { 'idempotency-key': 'é' },
+    });
+    expect(response.status).toBe(400);
+    expect(response.body.error.code).toBe('VALIDATION_FAILED');
+    expect(response.body.error.details.map((d: { path: string }) => d.path).sort()).toEqual([
+      'body.__proto',
+      'body.colour',
+      'body.maxParticipants',
+      'body.metadata',
+      'body.name',
+      'headers.idempotency-key',
+    ]);
+  });
+
+  test.each([
+    ['{"name":"a","maxParticipants":0}', 'body.maxParticipants'],
+    ['{"name":"a","maxParticipants":100001}', 'body.maxParticipants'],
+    ['{"name":"a","maxParticipants":1.5}', 'body.maxParticipants'],
+    ['{"name":"a","maxParticipants":null}', 'body.maxParticipants'],
+    ['{"name":1}', 'body.name'],
+    ['{}', 'body.name'],
+    ['{"name":"a\\u0000b"}', 'body.name'],
+    ['{"name":"a","metadata":{"x":"\\ud800"}}', 'body.metadata.x'],
+    ['{"name":"a","metadata":{"x":1e400}}', 'body.metadata.x'],
+    ['{"name":"a","metadata":null}', 'body.metadata'],
+    ['{"name":"a","__proto__":{}}', 'body.__proto__'],
+    [`{"name":"a","metadata":${'{"a":'.repeat(32)}1${'}'.repeat(32)}}`, `body.metadata${'.a'.repeat(31)}`],
+    ['[]', 'body'],
+    ['"text"', 'body'],
+    ['null', 'body'],
+    ['17', 'body'],
+  ])('%s is refused at %s', async (raw, path) => {
+    const response = await api.call('POST', '/v1/rooms', { raw, headers: { 'content-type': 'application/json' } });
+    expect(response.status).toBe(400);
+    expect(response.body.error.code).toBe('VALIDATION_FAILED');
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
+  });
+
+  test('a body that is missing, malformed, of another type or too large', async () => {
+    expect((await api.call('POST', '/v1/rooms')).body.error.details).toEqual([
+      { path: 'body', message: 'must be a JSON object' },
+    ]);
+    for (const raw of ['{', '{"name":}', Buffer.from([0x7b, 0xff, 0x7d])]) {
+      const response = await api.call('POST', '/v1/rooms', { raw, headers: { 'content-type': 'application/json' } });
+      expect([response.status, response.body.error.code]).toEqual([400, 'MALFORMED_JSON']);
+    }
+    for (const headers of [
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'application/json; charset=latin1' },
+      { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+    ]) {
+      const response = await api.call('POST', '/v1/rooms', { raw: '{"name":"a"}', headers });
+      expect([response.status, response.body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    }
+    const room = (bytes: number) => ({
+      raw: `{"name":"a"${' '.repeat(bytes - 12)}}`,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect((await api.call('POST', '/v1/rooms', room(65_536))).status).toBe(201);
+    const large = await api.call('POST', '/v1/rooms', room(65_537));
+    expect([large.status, large.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    const chunked = await fetch(`${api.url}/v1/rooms`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api.tenant.key}`, 'content-type': 'application/json' },
+      body: new ReadableStream({
+        start(controller) {
+          controller.enqueue(Buffer.alloc(70_000, ' '));
+          controller.close();
+        },
+      }),
+      duplex: 'half',
+    });
+    expect(chunked.status).toBe(413);
+  });
+
+  test('one metadata object has 16 KiB at most, once serialised', async () => {
+    const metadata = (bytes: number) => ({ x: 'é'.repeat((bytes - 8) / 2) });
+    expect((await api.call('POST', '/v1/rooms', { body: { name: 'a', metadata: metadata(16_384) } })).status).toBe(201);
+    const response = await api.call('POST', '/v1/rooms', { body: { name: '', metadata: metadata(16_386) } });
+    expect([response.status, response.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(response.body.error.details[0].path).toBe('body.metadata');
+  });
+});
+
+describe('GET /v1/rooms', () => {
+  test('lists newest first, in pages that rows added meanwhile do not move', async () => {
+    const { key } = await api.newTenant();
+    const created: string[] = [];
+    const add = async () =>
+      created.unshift((await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id);
+    for (let n = 0; n < 25; n++) await add();
+    const first = await api.call('GET', '/v1/rooms?limit=10', { key });
+    expect(first.body.data).toHaveLength(10);
+    await add();
+    const seen = [...first.body.data];
+    for (let cursor = first.body.nextCursor; cursor !== null;) {
+      const next = await api.call('GET', `/v1/rooms?limit=10&cursor=${cursor}`, { key });
+      seen.push(...next.body.data);
+      cursor = next.body.nextCursor;
+    }
+    expect(seen.map(({ id }) => id)).toEqual(created.slice(1));
+    expect((await api.call('GET', '/v1/rooms', { key })).body.data).toHaveLength(20);
+    expect((await api.call('GET', '/v1/rooms?limit=100', { key })).body).toMatchObject({ nextCursor: null });
+  });
+
+  test('filters by status', async () => {
+    const { key, environmentId } = await api.newTenant();
+    const ids = await Promise.all(
+      [1, 2, 3].map(async () => (await api.call('POST', '/v1/rooms', { key, body: { name: 'r' } })).body.id),
+    );
+    await api.database.prisma.room.update({ where: { id: ids[1] }, data: { status: 'active', startedAt: new Date() } });
+    const list = async (status: string) =>
+      (await api.call('GET', `/v1/rooms?status=${status}`, { key })).body.data.map((room: { id: string }) => room.id);
+    expect(await list('active')).toEqual([ids[1]]);
+    expect((await list('created')).sort()).toEqual([ids[0], ids[2]].sort());
+    expect(await list('ended')).toEqual([]);
+    expect(environmentId).toMatch(/^env_/);
+  });
+
+  test.each([
+    ['limit=0', 'query.limit'],
+    ['limit=101', 'query.limit'],
+    ['limit=ten', 'query.limit'],
+    ['limit=1e1', 'query.limit'],
+    ['limit=', 'query.limit'],
+    ['limit=1&limit=2', 'query.limit'],
+    ['status=open', 'query.status'],
+    ['cursor=mangled', 'query.cursor'],
+    ['cursor=', 'query.cursor'],
+  ])('?%s is refused', async (query, path) => {
+    const response = await api.call('GET', `/v1/rooms?${query}`);
+    expect(response.status).toBe(400);
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
+  });
+
+  test('a cursor of another list is refused, all failures are told, unknown parameters are ignored', async () => {
+    await Promise.all([api.room(), api.room()]);
+    const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1&colour=red')).body;
+    expect(typeof nextCursor).toBe('string');
+    const room = await api.room();
+    const participants = await api.call(
+      'GET',
+      `/v1/rooms/${room}/participants?cursor=${nextCursor}&limit=0&status=created`,
+    );
+    expect(participants.body.error.details).toHaveLength(3);
+    const mangled = nextCursor.slice(0, -8) + (nextCursor.at(-8) === 'A' ? 'B' : 'A') + nextCursor.slice(-7);
+    expect((await api.call('GET', `/v1/rooms?cursor=${mangled}`)).status).toBe(400);
+  });
+});
+
+describe('GET /v1/rooms/{roomId}', () => {
+  test('an unknown id is 404 and an impossible one is 400', async () => {
+    for (const id of ['room_0', 'x', 'part_01jd', 'a'.repeat(128)]) {
+      const response = await api.call('GET', `/v1/rooms/${id}`);
+      expect([response.status, response.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
+    }
+    for (const id of ['a'.repeat(129), 'room.1', '%20', 'a%2Fb', '%E0%A4%A', '%FF', 'é', "'", '%00']) {
+      const response = await api.call('GET', `/v1/rooms/${id}`);
+      expect([id, response.status, response.body.error.code]).toEqual([id, 400, 'VALIDATION_FAILED']);
+      expect(response.body.error.details[0].path).toBe('path.roomId');
+    }
+  });
+
+  test('HEAD answers like GET without a body', async () => {
+    const response = await api.call('HEAD', `/v1/rooms/${await api.room()}`);
+    expect(response.status).toBe(200);
+  });
+});
+
+describe('DELETE /v1/rooms/{roomId}', () => {
+  test('202 with the operation while it is pending, and never a second operation', async () => {
+    const room = await api.room();
+    const first = await api.call('DELETE', `/v1/rooms/${room}`);
+    expect(first.status).toBe(202);
+    expect(first.body).toEqual({
+      id: expect.stringMatching(OPERATION),
+      kind: 'room.end',
+      status: 'pending',
+      attempts: 0,
+      lastError: null,
+      completedAt: null,
+    });
+    const again = await Promise.all(Array.from({ length: 5 }, () => api.call('DELETE', `/v1/rooms/${room}`)));
+    for (const response of again) expect([response.status, response.body.id]).toEqual([202, first.body.id]);
+    expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body).toEqual(first.body);
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({ status: 'ending', endedAt: null });
+  });
+
+  test('204 when it completes in time, and 204 from then on', async () => {
+    const room = await api.room();
+    const { id } = (await api.call('DELETE', `/v1/rooms/${room}`)).body;
+    const startedAt = performance.now();
+    const waiting = api.call('DELETE', `/v1/rooms/${room}`, { headers: { prefer: 'wait=10' } });
+    await eventually(() => api.log().includes(`"operationId":"${id}"`));
+    await settle(id, 'completed');
+    const response = await waiting;
+    expect([response.status, response.text]).toEqual([204, '']);
+    expect(response.headers['preference-applied']).toBe('wait=10');
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect((await api.call('DELETE', `/v1/rooms/${room}`)).status).toBe(204);
+    const operation = (await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body;
+    expect(operation).toMatchObject({
+      id,
+      status: 'completed',
+      attempts: 1,
+      completedAt: expect.stringMatching(TIMESTAMP),
+    });
+  });
+
+  test('a failed one starts a new run of the same operation', async () => {
+    const room = await api.room();
+    const { id } = (await api.call('DELETE', `/v1/rooms/${room}`)).body;
+    await settle(id, 'failed');
+    expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      lastError: { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' },
+      completedAt: null,
+    });
+    const again = await api.call('DELETE', `/v1/rooms/${room}`);
+    expect([again.status, again.body.id, again.body.status, again.body.attempts]).toEqual([202, id, 'pending', 1]);
+    const row = await api.database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } });
+    expect([row.run, row.runAttempts]).toEqual([2, 0]);
+  });
+
+  test('respond-async does not wait', async () => {
+    const slow = await startTestApi({ operationWaitMs: 5000 });
+    const room = await slow.room();
+    const startedAt = performance.now();
+    const response = await slow.call('DELETE', `/v1/rooms/${room}`, { headers: { prefer: 'respond-async' } });
+    expect([response.status, response.headers['preference-applied']]).toEqual([202, 'respond-async']);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+
+  test('from then on no token is issued, and reads keep working', async () => {
+    const room = await api.room();
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    const token = await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } });
+    expect([token.status, token.body.error.code]).toEqual([409, 'ROOM_ENDED']);
+    expect((await api.call('GET', `/v1/rooms/${room}/participants`)).body).toEqual({ data: [], nextCursor: null });
+  });
+
+  test('404 for an unknown room, with OPERATION_NOT_FOUND where only the operation is missing', async () => {
+    expect((await api.call('DELETE', '/v1/rooms/room_0')).body.error.code).toBe('ROOM_NOT_FOUND');
+    expect((await api.call('GET', '/v1/rooms/room_0/runtime-operation')).body.error.code).toBe('ROOM_NOT_FOUND');
+    const none = await api.call('GET', `/v1/rooms/${await api.room()}/runtime-operation`);
+    expect([none.status, none.body.error.code]).toEqual([404, 'OPERATION_NOT_FOUND']);
+  });
+});

@@ -1,0 +1,90 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
+import { startTestApi, type TestApi, type TestTenant } from './api.testkit.js';
+
+let api: TestApi;
+let stranger: TestTenant;
+let room: string;
+let participant: string;
+let session: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  stranger = await api.newTenant();
+  room = await api.room();
+  participant = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } })).body
+    .participantId;
+  session = newId('session');
+  await api.database.prisma.participantSession.create({
+    data: {
+      id: session,
+      environmentId: api.tenant.environmentId,
+      roomId: room,
+      participantId: participant,
+      startedAt: new Date(),
+    },
+  });
+  const ending = await api.room();
+  await api.call('DELETE', `/v1/rooms/${ending}`);
+});
+
+/** Every route that names a resource: method, path with the owner's ids, the same with ids of nobody, body. */
+const resources = (): [string, string, string, object?][] => [
+  ['GET', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
+  ['DELETE', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
+  ['GET', `/v1/rooms/${room}/runtime-operation`, '/v1/rooms/room_0/runtime-operation'],
+  ['POST', `/v1/rooms/${room}/tokens`, '/v1/rooms/room_0/tokens', { participantName: 'A' }],
+  ['GET', `/v1/rooms/${room}/participants`, '/v1/rooms/room_0/participants'],
+  ['GET', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
+  ['DELETE', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
+  [
+    'GET',
+    `/v1/rooms/${room}/participants/${participant}/runtime-operation`,
+    '/v1/rooms/room_0/participants/part_0/runtime-operation',
+  ],
+  ['POST', '/v1/turn/credentials', '/v1/turn/credentials', { roomId: room, sessionId: session }],
+];
+
+describe('tenancy', () => {
+  test("another tenant's resource answers exactly like one that does not exist", async () => {
+    for (const [method, theirs, nobodys, body] of resources()) {
+      const headers = { 'x-request-id': 'same' };
+      const foreign = await api.call(method, theirs, {
+        key: stranger.key,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
+      const nobody = await api.call(method, nobodys, {
+        key: stranger.key,
+        headers,
+        ...(body === undefined ? {} : { body: 'sessionId' in body ? { roomId: 'room_0', sessionId: 'sess_0' } : body }),
+      });
+      expect(foreign.status).toBe(404);
+      expect([method, theirs, foreign.text]).toEqual([method, theirs, nobody.text]);
+    }
+  });
+
+  test('nothing of it changed', async () => {
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body.status).toBe('created');
+    expect(await api.database.prisma.participant.count({ where: { roomId: room } })).toBe(1);
+    expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body.error.code).toBe('OPERATION_NOT_FOUND');
+  });
+
+  test('lists hold the own rows alone, also with a cursor of another tenant', async () => {
+    await api.room();
+    expect((await api.call('GET', '/v1/rooms', { key: stranger.key })).body.data).toEqual([]);
+    const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1')).body;
+    expect((await api.call('GET', `/v1/rooms?cursor=${nextCursor}`, { key: stranger.key })).body).toEqual({
+      data: [],
+      nextCursor: null,
+    });
+  });
+
+  test('an environment of the same project is another tenant', async () => {
+    const environmentId = newId('environment');
+    await api.database.prisma.environment.create({
+      data: { id: environmentId, projectId: api.tenant.projectId, name: 'other', createdAt: new Date() },
+    });
+    const key = await api.newKey(environmentId);
+    expect((await api.call('GET', `/v1/rooms/${room}`, { key })).status).toBe(404);
+  });
+});

@@ -1,0 +1,62 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+const PATH = '/v1/webhooks/signature-contract';
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+describe('GET /v1/webhooks/signature-contract', () => {
+  test('states the policy, field by field and number by number', async () => {
+    const { status, body } = await api.call('GET', PATH);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      version: 'v1',
+      algorithm: 'HMAC-SHA256',
+      signatureHeader: 'x-service-signature',
+      deliveryIdHeader: 'x-service-delivery-id',
+      replayCountHeader: 'x-service-replay-count',
+      secretVersionHeader: 'x-service-signing-key-version',
+      toleranceSeconds: 300,
+      attemptsPerRun: 8,
+      maximumExplicitReplays: 100,
+      concurrencyPerWorker: 4,
+      leaseSeconds: 120,
+      backoffSeconds: [5, 30, 120, 600, 1800, 3600, 21600],
+      deliveryDeadlineSeconds: 10,
+      dnsDeadlineSeconds: 5,
+      maximumRunAgeDays: 7,
+      terminalRetentionDays: 30,
+    });
+    const texts = [
+      'signedContent',
+      'signatureFormat',
+      'secretEncoding',
+      'deduplication',
+      'replay',
+      'backoffJitter',
+      'retryPolicy',
+      'retention',
+      'replayInput',
+      'replayDestination',
+      'verification',
+    ];
+    for (const name of texts) expect(body[name]).toEqual(expect.stringMatching(/.{20}/));
+    expect(Object.keys(body)).toHaveLength(27);
+    expect(body.backoffJitter).toContain('20 percent');
+  });
+
+  test('the optional ids must be those of the key', async () => {
+    const { projectId, environmentId } = api.tenant;
+    expect((await api.call('GET', `${PATH}?projectId=${projectId}&environmentId=${environmentId}`)).status).toBe(200);
+    const other = await api.newTenant();
+    const response = await api.call('GET', `${PATH}?projectId=${other.projectId}&environmentId=`);
+    expect(response.status).toBe(400);
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([
+      'query.projectId',
+      'query.environmentId',
+    ]);
+    expect((await api.call('GET', `${PATH}?projectId=${projectId}&projectId=${projectId}`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,74 @@
+import { applyMigrations, createMigration, diffMigrations, pendingMigrations, resolveMigration } from '@callplane/db';
+import { Command } from 'commander';
+import { parseMigrationName } from './arguments.js';
+import { configOf, type Cli } from './cli.js';
+import { CommandError, UsageError } from './failure.js';
+import { addCommand, print, type OutputOptions } from './output.js';
+
+interface DiffOptions extends OutputOptions {
+  check?: true;
+  name?: string;
+}
+
+interface ResolveOptions extends OutputOptions {
+  applied?: true;
+  rolledBack?: true;
+}
+
+export function dbCommands(cli: Cli): Command {
+  const db = new Command('db').description('The database schema');
+  addCommand(db, 'migrate', 'Apply the migrations that the database lacks', 'rtc db migrate').action(
+    async (options: OutputOptions) => {
+      const applied = await applyMigrations({ databaseUrl: configOf(cli).DATABASE_URL });
+      const text = applied.length === 0 ? 'Nothing to apply.' : applied.map((name) => `Applied ${name}`).join('\n');
+      print(cli, options, { applied }, text);
+    },
+  );
+  addCommand(db, 'status', 'List the migrations that the database lacks', 'rtc db status').action(
+    async (options: OutputOptions) => {
+      const pending = await pendingMigrations({ databaseUrl: configOf(cli).DATABASE_URL });
+      const text = pending.length === 0 ? 'Up to date.' : pending.map((name) => `Pending ${name}`).join('\n');
+      print(cli, options, { pending }, text);
+    },
+  );
+  const diffDescription = 'Print the SQL that leads from the migrations to schema.prisma (needs CREATEDB)';
+  addCommand(db, 'diff', diffDescription, 'rtc db diff --check')
+    .option('--check', 'exit with 1 when there is a difference')
+    .option('--name <name>', 'write it as a new migration of this name', parseMigrationName)
+    .action((options: DiffOptions) => diff(cli, options));
+  const resolveExample = 'rtc db resolve 20270101000000_add_webhooks --rolled-back';
+  addCommand(db, 'resolve <migration>', 'Say what became of a migration that failed halfway', resolveExample)
+    .option('--applied', 'all of it is in the database')
+    .option('--rolled-back', 'nothing of it is in the database: "rtc db migrate" applies it again')
+    .action((name: string, options: ResolveOptions) => resolve(cli, name, options));
+  return db;
+}
+
+async function diff(cli: Cli, options: DiffOptions): Promise<void> {
+  if (options.check === true && options.name !== undefined) throw new UsageError('Give --check or --name, not both.');
+  const target = { databaseUrl: configOf(cli).DATABASE_URL };
+  if (options.name !== undefined) {
+    const path = await createMigration({ ...target, name: options.name, now: cli.clock.now() });
+    print(
+      cli,
+      options,
+      { drift: path !== null, path },
+      path === null ? 'No difference, nothing written.' : `Wrote ${path}`,
+    );
+    return;
+  }
+  const { drift, sql } = await diffMigrations(target);
+  print(cli, options, { drift, sql }, drift ? sql.trimEnd() : 'No difference.');
+  if (drift && options.check === true) {
+    throw new CommandError('The migrations do not lead to schema.prisma: run "rtc db diff --name <what_changed>".');
+  }
+}
+
+async function resolve(cli: Cli, name: string, options: ResolveOptions): Promise<void> {
+  if ((options.applied === true) === (options.rolledBack === true)) {
+    throw new UsageError('Give either --applied or --rolled-back.');
+  }
+  const outcome = options.applied === true ? 'applied' : 'rolled-back';
+  await resolveMigration({ databaseUrl: configOf(cli).DATABASE_URL, name, outcome });
+  print(cli, options, { name, outcome }, `Migration ${name} counts as ${outcome}.`);
+}

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import {
+  API_KEY_RANDOM_BYTES,
+  API_KEY_TYPES,
+  apiKeyHint,
+  formatApiKey,
+  formatTimestamp,
+  hashApiKey,
+  newId,
+  SCOPES,
+  type ApiKeyType,
+  type Scope,
+} from '@callplane/core';
+import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow } from '@callplane/db';
+import { Command, Option } from 'commander';
+import { parseDuration, parseName, parseScopes } from './arguments.js';
+import { tellApps, withDatabase, type Cli } from './cli.js';
+import { UsageError } from './failure.js';
+import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+
+interface CreateOptions extends OutputOptions {
+  env: string;
+  type: ApiKeyType;
+  name?: string;
+  scopes?: Scope[];
+  /** Seconds. */
+  expiresIn?: number;
+}
+
+export function keysCommands(cli: Cli): Command {
+  const keys = new Command('keys').description('API keys of an environment');
+  const createExample =
+    'rtc keys create --env env_01… --type secret --scopes rooms:create,tokens:create --expires-in 90d';
+  addCommand(keys, 'create', 'Create an API key; it is shown this once', createExample)
+    .requiredOption('--env <id>', 'id of the environment (env_…)')
+    .addOption(new Option('--type <type>', 'who holds it').choices(API_KEY_TYPES).makeOptionMandatory())
+    .option('--name <name>', 'what it is for', parseName)
+    .option('--scopes <scopes>', 'what a secret key may do, with commas (default: everything)', parseScopes)
+    .option('--expires-in <duration>', 'how long it is valid: 30m, 12h, 90d (default: for ever)', parseDuration)
+    .action((options: CreateOptions) => createKey(cli, options));
+  addCommand(keys, 'list', 'List the API keys of an environment', 'rtc keys list --env env_01…')
+    .requiredOption('--env <id>', 'id of the environment (env_…)')
+    .action((options: OutputOptions & { env: string }) =>
+      withDatabase(cli, async ({ prisma }) => {
+        const rows = await listApiKeys(prisma, options.env);
+        if (rows === null) throw unknownEnvironment(options.env);
+        printList(cli, options, rows, (row) => columnsOf(row, cli.clock.now()));
+      }),
+    );
+  addCommand(keys, 'revoke [key]', 'Revoke an API key, for ever', 'rtc keys revoke key_01…')
+    .option('--key <id>', 'id of the key (key_…), instead of the argument')
+    .action((argument: string | undefined, options: OutputOptions & { key?: string }) =>
+      revokeKey(cli, options, argument),
+    );
+  return keys;
+}
+
+function createKey(cli: Cli, options: CreateOptions): Promise<void> {
+  if (options.type === 'publishable' && options.scopes !== undefined) {
+    throw new UsageError('A publishable key takes no scopes: leave --scopes out.');
+  }
+  return withDatabase(cli, async ({ prisma }) => {
+    const key = formatApiKey(options.type, randomBytes(API_KEY_RANDOM_BYTES));
+    const now = cli.clock.now();
+    const row = {
+      id: newId('apiKey'),
+      environmentId: options.env,
+      type: options.type,
+      name: options.name ?? null,
+      keyHint: apiKeyHint(key),
+      scopes: options.type === 'publishable' ? [] : (options.scopes ?? [...SCOPES]),
+      createdAt: now,
+      expiresAt: options.expiresIn === undefined ? null : new Date(now.getTime() + options.expiresIn * 1000),
+    };
+    const outcome = await insertApiKey(prisma, { ...row, keyHash: new Uint8Array(hashApiKey(key)) });
+    if (outcome === 'environment_not_found') throw unknownEnvironment(options.env);
+    const { id, ...rest } = row;
+    print(cli, options, { id, key, ...rest }, `Key ${id}, shown this once:\n${key}`);
+  });
+}
+
+function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument: string | undefined): Promise<void> {
+  const keyId = argument ?? options.key;
+  if (keyId === undefined) throw new UsageError('Say which key: "rtc keys revoke key_…" ("rtc keys list" shows them).');
+  if (options.key !== undefined && options.key !== keyId)
+    throw new UsageError('Give one key, as argument or as --key.');
+  return withDatabase(cli, async ({ prisma }, config) => {
+    const revoked = await revokeApiKey(prisma, keyId, cli.clock.now());
+    if (revoked === null)
+      throw new UsageError(`There is no key ${quoted(keyId)}: "rtc keys list" shows those there are.`);
+    const told = await tellApps(config, 'apiKeyRevoked', Buffer.from(revoked.keyHash).toString('hex'));
+    const text = `Key ${keyId} is revoked${told ? '' : '; running apps refuse it within 5 seconds'}.`;
+    print(cli, options, { id: keyId, revokedAt: revoked.revokedAt, noticeSent: told }, text);
+  });
+}
+
+function columnsOf(row: ApiKeyRow, now: Date): string[] {
+  return [
+    row.id,
+    row.type,
+    `…${row.keyHint}`,
+    stateOf(row, now),
+    formatTimestamp(row.createdAt),
+    row.scopes.length === SCOPES.length ? 'all scopes' : row.scopes.join(','),
+    row.name === null ? '' : quoted(row.name),
+  ];
+}
+
+function stateOf(row: ApiKeyRow, now: Date): string {
+  if (row.revokedAt !== null) return 'revoked';
+  if (row.expiresAt === null) return 'valid';
+  return row.expiresAt <= now ? 'expired' : `until ${formatTimestamp(row.expiresAt)}`;
+}
+
+function unknownEnvironment(id: string): UsageError {
+  return new UsageError(
+    `There is no environment ${quoted(id)}: "rtc environments list --project …" shows those there are.`,
+  );
+}

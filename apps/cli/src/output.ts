@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import type { Cli } from './cli.js';
+
+/** The option that every command has. */
+export interface OutputOptions {
+  json?: true;
+}
+
+/** Adds a command with `--json` and a help text that ends with an example. */
+export function addCommand(parent: Command, nameAndArguments: string, description: string, example: string): Command {
+  return parent
+    .command(nameAndArguments)
+    .description(description)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', `\nExample:\n  $ ${example}`);
+}
+
+/** Prints the result: as one JSON object, or as text for a person. */
+export function print(cli: Cli, options: OutputOptions, result: object, text: string): void {
+  cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
+}
+
+/** Prints a list: as `{ "data": […] }`, or as aligned columns. */
+export function printList<T extends object>(
+  cli: Cli,
+  options: OutputOptions,
+  rows: readonly T[],
+  columns: (row: T) => readonly string[],
+): void {
+  print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : align(rows.map(columns)));
+}
+
+/** A name as a person may see it: quoted, so that nothing in it reaches the terminal as a control character. */
+export function quoted(name: string): string {
+  return JSON.stringify(name);
+}
+
+function align(lines: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const line of lines) {
+    for (const [column, cell] of line.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  }
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,64 @@
+import { formatTimestamp, parseMasterKeys, type MasterKeys } from '@callplane/core';
+import { activateDueSigningKey, ensureSigningKey, listSigningKeys, rotateSigningKey } from '@callplane/db';
+import { Command } from 'commander';
+import { parsePublishSeconds } from './arguments.js';
+import { tellApps, withDatabase, type Cli } from './cli.js';
+import type { CliConfig } from './config.js';
+import { CommandError, UsageError } from './failure.js';
+import { addCommand, print, printList, type OutputOptions } from './output.js';
+
+/** Longer than verifiers cache a JWKS, as a rule. */
+const PUBLISH_SECONDS_DEFAULT = 300;
+
+export function signingKeysCommands(cli: Cli): Command {
+  const signingKeys = new Command('signing-keys').description('Keys that sign participant tokens');
+  const description = 'Publish a new signing key, which signs once verifiers have had time to fetch it';
+  addCommand(signingKeys, 'rotate', description, 'rtc signing-keys rotate --publish-seconds 600')
+    .option(
+      '--publish-seconds <seconds>',
+      'how long it is published before it signs, 0 to 86400',
+      parsePublishSeconds,
+      PUBLISH_SECONDS_DEFAULT,
+    )
+    .action((options: OutputOptions & { publishSeconds: number }) => rotate(cli, options));
+  addCommand(signingKeys, 'list', 'List the signing keys', 'rtc signing-keys list').action((options: OutputOptions) =>
+    withDatabase(cli, async ({ prisma }) => {
+      printList(cli, options, await listSigningKeys(prisma), (row) => [
+        row.id,
+        row.status,
+        row.verifiesUntil === null
+          ? `signs from ${formatTimestamp(row.activatesAt)}`
+          : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
+      ]);
+    }),
+  );
+  return signingKeys;
+}
+
+function rotate(cli: Cli, options: OutputOptions & { publishSeconds: number }): Promise<void> {
+  return withDatabase(cli, async (database, config) => {
+    const masterKeys = masterKeysOf(config);
+    const now = cli.clock.now();
+    // What a running API would have done by now: the first key, and the change to one whose time has come.
+    await ensureSigningKey(database, masterKeys, now);
+    await activateDueSigningKey(database, now);
+    const { outcome, kid, activatesAt } = await rotateSigningKey(database, masterKeys, now, options.publishSeconds);
+    if (outcome === 'waiting') {
+      const at = formatTimestamp(activatesAt);
+      throw new CommandError(`A rotation is under way: key ${kid} signs from ${at} on. Try again after that.`);
+    }
+    await activateDueSigningKey(database, now);
+    await tellApps(config, 'signingKeysChanged', '');
+    const text = `Key ${kid} is published and signs from ${formatTimestamp(activatesAt)} on.`;
+    print(cli, options, { id: kid, activatesAt }, text);
+  });
+}
+
+function masterKeysOf({ ENCRYPTION_KEYS }: CliConfig): MasterKeys {
+  if (ENCRYPTION_KEYS === undefined) throw new UsageError('Set ENCRYPTION_KEYS to the master keys that the API has.');
+  try {
+    return parseMasterKeys(ENCRYPTION_KEYS);
+  } catch (error) {
+    throw new UsageError(`ENCRYPTION_KEYS: ${(error as Error).message}.`);
+  }
+}
