@@ -12,6 +12,7 @@ export default {
   modulePathIgnorePatterns: ['/dist/package\\.json$'],
   globalSetup: '<rootDir>/packages/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest/global-teardown.mjs',
+  reporters: ['default', '<rootDir>/scripts/test/count-reporter.mjs'],
   testEnvironment: '<rootDir>/packages/testing/jest/environment.mjs',
   // Our own packages are tested from their sources: no stale build can pass.
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },

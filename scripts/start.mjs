@@ -24,7 +24,7 @@ import { handleSignals } from './start/signals.mjs';
 /** @type {(line: string) => void} */
 const say = (line) => console.log(line);
 const step = progress(say);
-const { stopSignal, onKillNow } = handleSignals(say);
+const { stopSignal, beginStop, onKillNow } = handleSignals(say);
 /** What stops what was started, newest last. @type {{ apps: (() => Promise<void>)[], servers: (() => Promise<void>)[] }} */
 const started = { apps: [], servers: [] };
 /** What is left to do once everything has stopped, last first. @type {(() => void)[]} */
@@ -40,6 +40,7 @@ try {
     explain(error);
   }
 }
+beginStop();
 await stopEverything();
 process.exit(exitCode);
 
@@ -88,13 +89,13 @@ async function start() {
   await step('Migrating the database', () => migrate(env, stopSignal));
 
   const logs = APPS.map(({ name }) => ({ name, file: join(dataDir, 'logs', `${name}.log`) }));
-  await step(`Starting ${APPS.map(({ name }) => name).join(' and ')}`, async () => {
-    const results = await Promise.allSettled(APPS.map((app) => startOne(app)));
-    for (const result of results) if (result.status === 'rejected') throw result.reason;
-  });
+  const appsReady = step(`Starting ${APPS.map(({ name }) => name).join(' and ')}`, () =>
+    allOf(APPS.map((app) => startOne(app))),
+  );
+  // New keys need the database alone; whether there must be new ones is the API's to say.
+  const keysReady = developmentKeys(settings, env, stopSignal, appsReady, step);
+  const [, keys] = await allOf([appsReady, keysReady]);
   stopSignal.throwIfAborted();
-
-  const keys = await step('Making a development project', () => developmentKeys(settings, env, stopSignal));
   roster.publish({ baseUrl: `${settings.origin}/v1`, ...keys, databaseUrl, redisUrl });
   cleanUps.push(() => roster.withdraw());
   const turnUrl = (settings.turnUrls ?? turn['TURN_URLS'])?.split(',')[0];
@@ -122,6 +123,19 @@ async function start() {
     const { stop } = await keepRunning({ name, begin, say, stopSignal, isPassing });
     started.apps.push(stop);
   }
+}
+
+/**
+ * Waits for all of them, also when one fails: what has been started by then must be known, to be stopped.
+ * @param {Promise<any>[]} promises
+ * @returns {Promise<any[]>}
+ */
+async function allOf(promises) {
+  const results = await Promise.allSettled(promises);
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
 }
 
 /** @param {string} dataDir */

@@ -36,27 +36,19 @@ process.exitCode = exitCode;
  * @returns {Promise<number>} its exit code
  */
 function jest(countsFile) {
-  const reporters = ['--reporters=default', `--reporters=${join(root, 'scripts', 'test', 'count-reporter.mjs')}`];
-  const child = spawn(
-    process.execPath,
-    [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), ...reporters, ...jestArguments],
-    {
-      cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: {
-        ...toolsEnvironment(),
-        NODE_OPTIONS: [
-          process.env['NODE_OPTIONS'],
-          '--experimental-vm-modules',
-          '--disable-warning=ExperimentalWarning',
-        ]
-          .filter(Boolean)
-          .join(' '),
-        CALLPLANE_TEST_COUNTS: countsFile,
-        CALLPLANE_TEST_FULL: String(full),
-      },
+  const main = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
+  const child = spawn(process.execPath, [main, ...jestArguments], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: {
+      ...toolsEnvironment(),
+      NODE_OPTIONS: [process.env['NODE_OPTIONS'], '--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+        .filter(Boolean)
+        .join(' '),
+      CALLPLANE_TEST_COUNTS: countsFile,
+      CALLPLANE_TEST_FULL: String(full),
     },
-  );
+  });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => child.kill(signal));
   return new Promise((resolve, reject) => {
     child.once('error', reject);

@@ -27,35 +27,46 @@ export async function migrate(env, signal) {
 }
 
 /**
- * The development project, environment and keys of this DATA_DIR: those of an earlier start when the API still knows
- * them (the database may be another one by now), else new ones. Kept in development.json (mode 0600).
+ * The development project, environment and keys of this DATA_DIR, kept in development.json (mode 0600): those of an
+ * earlier start when the API still knows them (the database may be another one by now), else new ones.
  *
  * @param {{ dataDir: string, origin: string }} settings
  * @param {NodeJS.ProcessEnv} env
  * @param {AbortSignal} signal
+ * @param {Promise<unknown>} apiReady
+ * @param {import('../lib/progress.mjs').Step} step
  * @returns {Promise<{ projectId: string, environmentId: string, secretKey: string, publishableKey: string }>}
  */
-export async function developmentKeys({ dataDir, origin }, env, signal) {
+export async function developmentKeys({ dataDir, origin }, env, signal, apiReady, step) {
   const file = join(dataDir, 'development.json');
   const kept = readJson(file);
   if (kept !== undefined) {
+    await apiReady;
     const known = await Promise.all([kept.secretKey, kept.publishableKey].map((key) => isKnown(origin, key)));
     if (known.every(Boolean)) return kept;
   }
+  const made = await step('Making a development project', () => makeKeys(env, signal));
+  writeJson(file, made);
+  return made;
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @param {AbortSignal} signal
+ */
+async function makeKeys(env, signal) {
   const project = await rtc(['projects', 'create', '--name', 'Development'], env, signal);
   const named = ['environments', 'create', '--project', project.id, '--name', 'development'];
   const environment = await rtc(named, env, signal);
   /** @param {string} type */
   const createKey = (type) => rtc(['keys', 'create', '--env', environment.id, '--type', type], env, signal);
   const [secret, publishable] = await Promise.all([createKey('secret'), createKey('publishable')]);
-  const made = {
+  return {
     projectId: project.id,
     environmentId: environment.id,
     secretKey: secret.key,
     publishableKey: publishable.key,
   };
-  writeJson(file, made);
-  return made;
 }
 
 /**

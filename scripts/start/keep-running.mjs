@@ -56,7 +56,7 @@ export async function keepRunning({ name, begin, say, stopSignal, isPassing = ()
 
   const first = await beginFirst();
   /** Settles once whatever is under way has led to a running process, or to none because of the stop. */
-  let present = Promise.resolve(/** @type {R | undefined} */ (first));
+  let present = /** @type {Promise<any>} */ (Promise.resolve(first));
 
   /** @param {R} running */
   const watch = (running) => {

@@ -1,4 +1,6 @@
-const PARENT_LOOK_EVERY_MS = 1_000;
+import { readFileSync } from 'node:fs';
+
+const PARENTS_LOOK_EVERY_MS = 500;
 /** npm passes a Ctrl-C on that the terminal has delivered already: two signals at once are one key press. */
 const SAME_KEY_PRESS_MS = 1_000;
 
@@ -29,16 +31,28 @@ export function handleSignals(say) {
   process.stderr.on('error', () => undefined);
 
   if (process.env['npm_lifecycle_event'] !== undefined) {
-    const parent = process.ppid;
+    const above = ancestors();
     setInterval(() => {
-      if (process.ppid !== parent) stop('npm is gone');
-    }, PARENT_LOOK_EVERY_MS).unref();
+      if (ancestors() !== above) stop('npm is gone');
+    }, PARENTS_LOOK_EVERY_MS).unref();
   }
   return {
     stopSignal: stopping.signal,
+    /** Begins the stop without a signal, as after a failure. */
+    beginStop: () => stopping.abort(),
     /** @param {() => void} action what an immediate stop does */
     onKillNow: (action) => {
       killNow = action;
     },
   };
+}
+
+/** This process's parent and grandparent: npm may have put a shell between itself and its script. */
+function ancestors() {
+  try {
+    const stat = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
+    return `${process.ppid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]}`;
+  } catch {
+    return String(process.ppid);
+  }
 }
