@@ -1,7 +1,6 @@
 import { PublicError } from '@callplane/core';
 import type { Health } from '@callplane/runtime';
 import express, { type Express } from 'express';
-import helmet from 'helmet';
 import type { Deps } from './deps.js';
 import { publicRouter } from './context/public.routes.js';
 import { authenticate, type CallerDirectory } from './http/authenticate.js';
@@ -10,6 +9,7 @@ import { rateLimit, type Bucket } from './http/rate-limit.js';
 import { requestContext } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';
 import { createRouter } from './http/router.js';
+import { securityHeaders } from './http/security-headers.js';
 import { noStore, rewriteUndecodablePath } from './http/transport.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { openApiDocument } from './openapi/document.js';
@@ -33,19 +33,16 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.set('query parser', 'simple');
   app.set('trust proxy', settings.trustProxy);
 
-  app.use(requestContext);
+  app.use(requestContext(securityHeaders()));
   app.use(requestLog(deps.logger));
-  app.use(helmet());
   app.use(rewriteUndecodablePath);
+  app.use('/v1', noStore, authenticate(settings.callers));
+  if (settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0) {
+    app.use('/v1', rateLimit(deps.producer.redis, deps.logger, settings.limits));
+  }
+  app.use('/v1', createRouter(routes, '/v1'));
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
   app.use(docsRouter(openApiDocument(routes)));
-  app.use(
-    '/v1',
-    noStore,
-    authenticate(settings.callers),
-    rateLimit(deps.producer.redis, deps.logger, settings.limits),
-    createRouter(routes, '/v1'),
-  );
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');
   });

@@ -12,11 +12,12 @@ const JWKS_MAX_AGE_SECONDS = 60;
 export function publicRouter(deps: { health: Health; signingKeys: SigningKeyRing }): Router {
   const router = Router({ caseSensitive: true });
   const get = (path: string, answer: (response: Response) => Promise<void> | void): void => {
-    router.get(path, async (_request: Request, response: Response) => {
+    const layer = router.route(path);
+    layer.get(async (_request: Request, response: Response) => {
       contextOf(response).route = path;
       await answer(response);
     });
-    router.all(path, () => {
+    layer.all(() => {
       throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
     });
   };

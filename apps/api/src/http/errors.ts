@@ -2,7 +2,7 @@ import { ERROR_TABLE, PublicError, type ErrorCode, type ErrorDetail } from '@cal
 import { isDatabaseUnavailable } from '@callplane/db';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
-import { sendJson } from './respond.js';
+import { send } from './respond.js';
 
 /** Seconds after which a caller should try again when PostgreSQL is away. */
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 2;
@@ -39,10 +39,6 @@ export function errorHandler(error: unknown, _request: Request, response: Respon
     response.destroy();
     return;
   }
-  response.statusCode = publicError.status;
-  for (const [name, value] of Object.entries(publicError.headers)) response.setHeader(name, value);
-  sendJson(
-    response,
-    JSON.stringify(errorBody(publicError.code, context.requestId, publicError.message, publicError.details)),
-  );
+  const { code, status, message, details, headers } = publicError;
+  send(response, status, JSON.stringify(errorBody(code, context.requestId, message, details)), headers);
 }

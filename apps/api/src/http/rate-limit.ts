@@ -47,7 +47,7 @@ export function rateLimit(redis: Redis, logger: Logger, limits: { reads: Bucket;
     const bucket = isRead ? reads : writes;
     // `GET /v1/` answers nothing but 200 and 401.
     const exempt = isRead && (request.path === '/' || request.path === '');
-    const { caller } = contextOf(response);
+    const { caller, headers } = contextOf(response);
     if (bucket === null || caller === null || exempt || performance.now() < awayUntilMs) {
       next();
       return;
@@ -67,8 +67,8 @@ export function rateLimit(redis: Redis, logger: Logger, limits: { reads: Bucket;
       refused = true;
     }
     const seconds = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
-    response.setHeader('ratelimit-policy', bucket.policy);
-    response.setHeader('ratelimit', `"${bucket.name}";r=${result.remainingPoints};t=${seconds}`);
+    headers['ratelimit-policy'] = bucket.policy;
+    headers['ratelimit'] = `"${bucket.name}";r=${result.remainingPoints};t=${seconds}`;
     if (refused) throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(seconds) } });
     next();
   };

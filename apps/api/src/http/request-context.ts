@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 /** What middleware learns of a request, for the handlers and for the one log line at its end. */
 export interface RequestContext {
   readonly requestId: string;
-  readonly startedAt: bigint;
+  readonly startedAtMs: number;
   caller: Caller | null;
   /** Route pattern, once one matched. */
   route: string | null;
@@ -12,24 +12,31 @@ export interface RequestContext {
   /** What went wrong on our side: logged, never sent. */
   cause: unknown;
   readonly logFields: Record<string, unknown>;
+  /** Of the answer; its head is written from them in one go (respond.ts). */
+  readonly headers: Record<string, string>;
 }
 
-/** Gives the request its id (a well-formed incoming one is kept) and its context. */
-export function requestContext(request: Request, response: Response, next: NextFunction): void {
-  const incoming = request.headers['x-request-id'];
-  const requestId = typeof incoming === 'string' && REQUEST_ID_PATTERN.test(incoming) ? incoming : newId('request');
-  response.setHeader('x-request-id', requestId);
-  const context: RequestContext = {
-    requestId,
-    startedAt: process.hrtime.bigint(),
-    caller: null,
-    route: null,
-    errorCode: null,
-    cause: null,
-    logFields: {},
+/**
+ * Gives the request its id (a well-formed incoming one is kept) and its context.
+ * @param headers of every answer.
+ */
+export function requestContext(headers: Readonly<Record<string, string>>) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const incoming = request.headers['x-request-id'];
+    const requestId = typeof incoming === 'string' && REQUEST_ID_PATTERN.test(incoming) ? incoming : newId('request');
+    const context: RequestContext = {
+      requestId,
+      startedAtMs: performance.now(),
+      caller: null,
+      route: null,
+      errorCode: null,
+      cause: null,
+      logFields: {},
+      headers: { ...headers, 'x-request-id': requestId },
+    };
+    response.locals['context'] = context;
+    next();
   };
-  response.locals['context'] = context;
-  next();
 }
 
 export function contextOf(response: Response): RequestContext {

@@ -14,7 +14,7 @@ export function requestLog(logger: Logger) {
         route: context.route,
         ...(context.route === null ? { path: request.path.slice(0, 200) } : {}),
         status: response.statusCode,
-        durationMs: Number(process.hrtime.bigint() - context.startedAt) / 1e6,
+        durationMs: Math.round((performance.now() - context.startedAtMs) * 1000) / 1000,
         ...(response.writableFinished ? {} : { aborted: true }),
         ...(context.errorCode === null ? {} : { errorCode: context.errorCode }),
         ...(context.caller === null

@@ -18,11 +18,12 @@ export function createRouter(routes: readonly Route[], prefix: string): Router {
   for (const path of new Set(routes.map((route) => route.path))) {
     const ofPath = routes.filter((route) => route.path === path);
     const pattern = path.slice(prefix.length).replace(/\{(\w+)\}/g, ':$1') || '/';
-    for (const route of ofPath) router[route.method](pattern, serve(route));
+    const layer = router.route(pattern);
+    for (const route of ofPath) layer[route.method](serve(route));
     const allow = ofPath
       .flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
       .join(', ');
-    router.all(pattern, () => {
+    layer.all(() => {
       throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow } });
     });
   }

@@ -1,8 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
+import { contextOf } from './request-context.js';
 
 /** Answers under `/v1` hold tokens, credentials and private data: nothing on the way keeps them. */
 export function noStore(_request: Request, response: Response, next: NextFunction): void {
-  response.setHeader('cache-control', 'no-store');
+  contextOf(response).headers['cache-control'] = 'no-store';
   next();
 }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { PublicError } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import { contextOf } from '../http/request-context.js';
-import { sendJson } from '../http/respond.js';
+import { send } from '../http/respond.js';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -25,24 +25,29 @@ export function docsRouter(document: object): Router {
   const json = JSON.stringify(document);
   const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   const get = (path: string, answer: (response: Response) => void): void => {
-    router.get(path, (_request: Request, response: Response) => {
+    const layer = router.route(path);
+    layer.get((_request: Request, response: Response) => {
       contextOf(response).route = path;
       answer(response);
     });
-    router.all(path, () => {
+    layer.all(() => {
       throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } });
     });
   };
-  get('/openapi.json', (response) => sendJson(response, json));
+  get('/openapi.json', (response) => send(response, 200, json));
   get('/docs', (response) => {
-    response.setHeader('content-security-policy', PAGE_POLICY);
-    response.setHeader('content-type', 'text/html; charset=utf-8');
-    response.end(PAGE);
+    response.set({ ...contextOf(response).headers, 'content-security-policy': PAGE_POLICY });
+    response.type('html').send(PAGE);
   });
   get('/docs/start.js', (response) => {
-    response.setHeader('content-type', 'text/javascript; charset=utf-8');
-    response.end(START);
+    response.set(contextOf(response).headers);
+    response.type('js').send(START);
   });
-  for (const file of FILES) get(`/docs/${file}`, (response) => response.sendFile(file, { root: assets }));
+  for (const file of FILES) {
+    get(`/docs/${file}`, (response) => {
+      response.set(contextOf(response).headers);
+      response.sendFile(file, { root: assets });
+    });
+  }
   return router;
 }

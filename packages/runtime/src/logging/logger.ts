@@ -1,5 +1,5 @@
 import { createLogger as createWinston, format, transports, type Logger as Winston } from 'winston';
-import { redactFields, redactText } from './redact.js';
+import { isPlain, redactFields, redactText } from './redact.js';
 
 /** One structured line an event: a constant message, and what varies as fields. Never bodies, never secrets. */
 export interface Logger {
@@ -39,10 +39,18 @@ export function createLogger(
 }
 
 function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger {
+  const enabled = {
+    error: true,
+    warn: winston.isWarnEnabled(),
+    info: winston.isInfoEnabled(),
+    debug: winston.isDebugEnabled(),
+  };
   const at =
     (level: 'error' | 'warn' | 'info' | 'debug') =>
     (message: string, fields?: Record<string, unknown>): void => {
-      if (winston.isLevelEnabled(level)) winston.log({ ...fixed, ...fields, level, message });
+      if (!enabled[level]) return;
+      // In the order of the line: what a person looks for comes first.
+      winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...fields });
     };
   return {
     error: at('error'),
@@ -55,9 +63,7 @@ function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger 
 
 /** `{"time":…,"level":…,"app":…,"message":…, fields…}` */
 const jsonLine = format((info) => {
-  const { level, message, ...fields } = info;
-  const line = JSON.stringify({ time: new Date().toISOString(), level, message, ...fields }, redactFields);
-  info[MESSAGE] = redactText(line);
+  info[MESSAGE] = redactText(JSON.stringify(info, isPlain(info) ? undefined : redactFields));
   return info;
 });
 
@@ -70,7 +76,7 @@ const COLOURS: Record<string, string> = {
 
 /** `12:00:00.000 info  api  request method=GET status=200` */
 const prettyLine = format((info) => {
-  const { level, message, app, ...fields } = info;
+  const { time, level, message, app, ...fields } = info;
   const rest = Object.entries(fields)
     .filter(([, value]) => value !== undefined && value !== null)
     .map(([key, value]) => {
@@ -84,9 +90,8 @@ const prettyLine = format((info) => {
       return `${key}=${text}`;
     })
     .join(' ');
-  const time = new Date().toISOString().slice(11, 23);
   info[MESSAGE] = redactText(
-    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`,
+    `${String(time).slice(11, 23)} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`,
   );
   return info;
 });
