@@ -166,7 +166,8 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       path,
       status: response.status,
       headers: response.headers,
-      text: response.text ?? '',
+      // superagent leaves it undefined for HEAD.
+      text: method.toUpperCase() === 'HEAD' ? '' : response.text,
     });
     return response;
   };

@@ -1,6 +1,6 @@
 import type { Clock } from '@callplane/core';
 import { Database } from '@callplane/db';
-import { publishNoticeOnce, type Notice } from '@callplane/queue';
+import type { Notice } from '@callplane/queue';
 import { parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
 
@@ -33,5 +33,8 @@ export async function withDatabase<T>(
 
 /** Tells the running apps; false when nobody can be told, and they find out by themselves within seconds. */
 export async function tellApps({ REDIS_URL }: CliConfig, notice: Notice, payload: string): Promise<boolean> {
-  return REDIS_URL !== undefined && publishNoticeOnce(REDIS_URL, notice, payload);
+  if (REDIS_URL === undefined) return false;
+  // Loaded when needed: it takes longer than most commands do.
+  const { publishNoticeOnce } = await import('@callplane/queue');
+  return publishNoticeOnce(REDIS_URL, notice, payload);
 }

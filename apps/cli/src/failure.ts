@@ -30,16 +30,21 @@ const PRISMA_HINTS: Readonly<Record<string, string>> = {
 };
 
 export function failureOf(error: unknown): Failure {
+  // Its problems name no secret, and redaction would take the password out of their example.
+  if (error instanceof ConfigurationError) return { exitCode: 2, line: error.problems.join('; ') };
   const { exitCode, message } = classify(error);
   return { exitCode, line: redactText(message.trim().replaceAll(/\s*\n\s*/g, ' ')) };
 }
 
 function classify(error: unknown): { exitCode: 1 | 2; message: string } {
   if (error instanceof UsageError) return { exitCode: 2, message: error.message };
-  if (error instanceof ConfigurationError) return { exitCode: 2, message: `${error.problems.join('; ')}.` };
   if (error instanceof CommandError || error instanceof MigrationError) return { exitCode: 1, message: error.message };
   if (isDatabaseUnavailable(error)) {
     return { exitCode: 1, message: 'PostgreSQL cannot be reached: check that it runs and that DATABASE_URL is right.' };
+  }
+  // node-postgres, on a URL that Node cannot take apart; Prisma puts its own words in front.
+  if (messageOf(error).endsWith('Invalid URL')) {
+    return { exitCode: 2, message: 'DATABASE_URL is not a valid URL: escape special characters, such as %40 for @.' };
   }
   return { exitCode: 1, message: hintFor(error) ?? `Unexpected: ${messageOf(error)}` };
 }

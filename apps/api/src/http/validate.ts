@@ -44,7 +44,8 @@ function trimAndMeasure(): SchemaValidateFunction {
       ];
       return false;
     }
-    if (context !== undefined) context.parentData[context.parentDataProperty] = trimmed;
+    if (context !== undefined)
+      (context.parentData as Record<string, unknown>)[String(context.parentDataProperty)] = trimmed;
     return true;
   };
   return validate;

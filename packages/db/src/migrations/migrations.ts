@@ -45,6 +45,8 @@ export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: M
  */
 export async function diffMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<MigrationDiff> {
   const files = await readPrismaFiles(prismaDir);
+  // Of a database that cannot be reached node-postgres speaks more clearly than the engine does.
+  await withConnection(connectionFields(databaseUrl), () => Promise.resolve());
   return withSchemaEngine(databaseUrl, files, async (engine) => {
     const result = await engine.diff({
       from: files.migrations.length === 0 ? { tag: 'empty' } : { tag: 'migrations', ...migrationList(files) },

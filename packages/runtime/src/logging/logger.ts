@@ -32,6 +32,7 @@ export function createLogger(
   const winston = createWinston({
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
     transports: [new transports.Stream({ stream })],
   });
   return fieldsLogger(winston, { app });
@@ -77,15 +78,15 @@ const prettyLine = format((info) => {
       const isError = value instanceof Error;
       const text = isError
         ? `${value.name}: ${value.message}`
-        : typeof shown === 'object'
-          ? JSON.stringify(shown, redactFields)
-          : String(shown);
+        : typeof shown === 'string'
+          ? shown
+          : JSON.stringify(shown, redactFields);
       return `${key}=${text}`;
     })
     .join(' ');
   const time = new Date().toISOString().slice(11, 23);
   info[MESSAGE] = redactText(
-    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${message} ${rest}`,
+    `${time} ${COLOURS[level] ?? ''}${level.padEnd(5)}\u001b[0m ${String(app)}  ${String(message)} ${rest}`,
   );
   return info;
 });

@@ -1,0 +1,409 @@
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseApiKey, SCOPES } from '@callplane/core';
+import { Database, findApiKeyByHash } from '@callplane/db';
+import { NoticeListener } from '@callplane/queue';
+import { systemClock } from '@callplane/runtime';
+import {
+  createTestDatabase,
+  eventually,
+  repositoryRoot,
+  startTestPostgres,
+  startTestRedis,
+  TEST_ENCRYPTION_KEYS,
+  type TestDatabase,
+} from '@callplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { run } from './program.js';
+
+interface Outcome {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+const MAIN = join(repositoryRoot, 'apps', 'cli', 'dist', 'main.js');
+/** Slower than any command on a busy machine, and faster than a timer of 10 s that keeps a process alive. */
+const PROMPT_MS = 8000;
+
+let target: TestDatabase;
+let database: Database;
+/** Of one project and environment that every test may add to. */
+let projectId: string;
+let environmentId: string;
+
+beforeAll(async () => {
+  target = await createTestDatabase();
+  database = new Database({ url: target.url, poolMax: 2 });
+  projectId = (await json('projects', 'create', '--name', 'Shared')).id;
+  environmentId = (await json('environments', 'create', '--project', projectId, '--name', 'shared')).id;
+});
+afterAll(() => database.close());
+
+describe('projects and environments', () => {
+  test('are created with a trimmed name, and listed', async () => {
+    const project = await json('projects', 'create', '--name', '  My app ');
+    expect(project).toEqual({ id: expect.stringMatching(/^proj_/), name: 'My app', createdAt: expect.any(String) });
+    const environment = await json('environments', 'create', '--project', project.id, '--name', 'production');
+    expect(environment).toEqual({
+      id: expect.stringMatching(/^env_/),
+      projectId: project.id,
+      name: 'production',
+      createdAt: expect.any(String),
+    });
+    expect((await json('projects', 'list')).data).toContainEqual(project);
+    expect(await json('environments', 'list', '--project', project.id)).toEqual({ data: [environment] });
+  });
+
+  test('people get short text, with names quoted', async () => {
+    const { stdout } = await rtc('projects', 'create', '--name', 'bell \u0007');
+    expect(stdout).toMatch(/^Project proj_\w{26} "bell \\u0007"\n$/);
+  });
+
+  test('an unknown project and a name that is taken are wrong input', async () => {
+    await expectUsageError(['environments', 'create', '--project', 'proj_x', '--name', 'a'], '"rtc projects list"');
+    await expectUsageError(['environments', 'list', '--project', 'proj_x'], '"rtc projects list"');
+    await expectUsageError(
+      ['environments', 'create', '--project', projectId, '--name', 'shared'],
+      'give another --name',
+    );
+  });
+});
+
+describe('keys', () => {
+  test('a secret key may do everything by default; only its hash is stored', async () => {
+    const created = await json('keys', 'create', '--env', environmentId, '--type', 'secret');
+    expect(created).toEqual({
+      id: expect.stringMatching(/^key_/),
+      key: expect.stringMatching(/^rtc_sk_/),
+      environmentId,
+      type: 'secret',
+      name: null,
+      keyHint: created.key.slice(-4),
+      scopes: [...SCOPES],
+      createdAt: expect.any(String),
+      expiresAt: null,
+    });
+    expect(parseApiKey(created.key)).toBe('secret');
+    expect(await identityOf(created.key)).toMatchObject({ keyId: created.id, projectId, environmentId });
+    expect((await rtc('keys', 'list', '--env', environmentId)).stdout).not.toContain(created.key);
+  });
+
+  test('takes scopes, a name and an expiry', async () => {
+    const restricted = ['--scopes', 'tokens:create,rooms:read', '--name', 'CI', '--expires-in', '90d'];
+    const key = await json('keys', 'create', '--env', environmentId, '--type', 'secret', ...restricted);
+    expect(key).toMatchObject({ name: 'CI', scopes: ['rooms:read', 'tokens:create'] });
+    expect(Date.parse(key.expiresAt) - Date.parse(key.createdAt)).toBe(90 * 86_400_000);
+  });
+
+  test('a publishable key has no scopes and takes none', async () => {
+    const create = ['keys', 'create', '--env', environmentId, '--type', 'publishable'];
+    expect(await json(...create)).toMatchObject({ key: expect.stringMatching(/^rtc_pk_/), scopes: [] });
+    await expectUsageError([...create, '--scopes', 'rooms:read'], 'leave --scopes out');
+  });
+
+  test('a revoked key is refused from then on, and running apps are told its hash', async () => {
+    const redis = await startTestRedis();
+    const heard: string[] = [];
+    const listener = new NoticeListener(redis.url, { onLost: () => undefined, onReady: () => undefined });
+    listener.on('apiKeyRevoked', (hash) => heard.push(hash));
+    await eventually(() => listener.isListening);
+
+    const created = await json('keys', 'create', '--env', environmentId, '--type', 'secret');
+    const revoked = parse(await rtcWith({ REDIS_URL: redis.url }, 'keys', 'revoke', created.id, '--json'));
+    expect(revoked).toEqual({ id: created.id, revokedAt: expect.any(String), noticeSent: true });
+    await eventually(() => heard.length > 0);
+    expect(heard).toEqual([createHash('sha256').update(created.key).digest('hex')]);
+    expect((await identityOf(created.key))?.revokedAt).toEqual(new Date(revoked.revokedAt));
+
+    // Again, now with Redis away: it stays revoked since the first time.
+    await listener.close();
+    await redis.stop();
+    const again = parse(await rtcWith({ REDIS_URL: redis.url }, 'keys', 'revoke', '--key', created.id, '--json'));
+    expect(again).toEqual({ ...revoked, noticeSent: false });
+    const listed = (await json('keys', 'list', '--env', environmentId)).data.find(
+      ({ id }: { id: string }) => id === created.id,
+    );
+    expect(listed).toMatchObject({ revokedAt: revoked.revokedAt, keyHint: created.key.slice(-4) });
+    expect(listed).not.toHaveProperty('key');
+    expect(listed).not.toHaveProperty('keyHash');
+  });
+
+  test('wrong input says what to do', async () => {
+    const create = ['keys', 'create', '--env', environmentId];
+    await expectUsageError([...create, '--type', 'secret', '--scopes', 'rooms:*'], 'rooms:create');
+    await expectUsageError([...create, '--type', 'secret', '--expires-in', '90'], '30m, 12h or 90d');
+    await expectUsageError([...create, '--type', 'admin'], 'secret, publishable');
+    await expectUsageError(create, '--type <type>');
+    await expectUsageError(['keys', 'create', '--env', 'env_x', '--type', 'secret'], '"rtc environments list');
+    await expectUsageError(['keys', 'list', '--env', 'env_x'], '"rtc environments list');
+    await expectUsageError(['keys', 'revoke', 'key_x'], '"rtc keys list"');
+    await expectUsageError(['keys', 'revoke'], 'Say which key');
+    await expectUsageError(['keys', 'revoke', 'key_x', '--key', 'key_y'], 'Give one key');
+  });
+
+  test('a key that is given in place of its id does not show up in the error', async () => {
+    const { key } = await json('keys', 'create', '--env', environmentId, '--type', 'secret');
+    const { stderr } = await rtc('keys', 'revoke', key);
+    expect(stderr).toContain('rtc_[redacted]');
+    expect(stderr).not.toContain(key);
+  });
+});
+
+describe('signing-keys', () => {
+  test('rotate publishes a key that signs later; a second rotation meanwhile is refused', async () => {
+    const rotated = await json('signing-keys', 'rotate');
+    expect(rotated).toEqual({ id: expect.any(String), activatesAt: expect.any(String) });
+    const { data } = await json('signing-keys', 'list');
+    expect(data.map(({ status }: { status: string }) => status).sort()).toEqual(['active', 'next']);
+    const next = data.find(({ status }: { status: string }) => status === 'next');
+    expect(next).toMatchObject({ id: rotated.id, activatesAt: rotated.activatesAt });
+    expect(Date.parse(next.activatesAt) - Date.parse(next.createdAt)).toBe(300_000);
+
+    const second = await rtc('signing-keys', 'rotate');
+    expect(second).toMatchObject({ code: 1, stdout: '' });
+    expect(second.stderr).toMatch(/^A rotation is under way: key \S+ signs from \S+ on.*\n$/);
+  });
+
+  test('with 0 seconds it signs at once', async () => {
+    const fresh = await createTestDatabase();
+    const env = { DATABASE_URL: fresh.url };
+    const { id } = parse(await rtcWith(env, 'signing-keys', 'rotate', '--publish-seconds', '0', '--json'));
+    const { data } = parse(await rtcWith(env, 'signing-keys', 'list', '--json'));
+    expect(data.map((key: { id: string; status: string }) => [key.status, key.id === id]).sort()).toEqual([
+      ['active', true],
+      ['retired', false],
+    ]);
+  });
+
+  test('needs valid master keys and a time within a day', async () => {
+    await expectUsageError(['signing-keys', 'rotate', '--publish-seconds', '86401'], '0 to 86400');
+    await expectUsageError(['signing-keys', 'rotate'], 'Set ENCRYPTION_KEYS', { ENCRYPTION_KEYS: '' });
+    await expectUsageError(['signing-keys', 'rotate'], 'entry 1 is not', { ENCRYPTION_KEYS: 'k1:short' });
+    expect(await rtcWith({ ENCRYPTION_KEYS: '' }, 'signing-keys', 'list')).toMatchObject({ code: 0 });
+  });
+});
+
+describe('db', () => {
+  test('a database without tables is told what it lacks', async () => {
+    const empty = { DATABASE_URL: await emptyDatabase() };
+    expect(await rtcWith(empty, 'projects', 'list')).toMatchObject({
+      code: 1,
+      stderr: 'The database lacks tables of this version: run "rtc db migrate" first.\n',
+    });
+    const { pending } = parse(await rtcWith(empty, 'db', 'status', '--json'));
+    expect(pending.length).toBeGreaterThan(0);
+    expect(parse(await rtcWith(empty, 'db', 'migrate', '--json'))).toEqual({ applied: pending });
+    expect(await rtcWith(empty, 'db', 'status')).toMatchObject({ code: 0, stdout: 'Up to date.\n' });
+    expect(await rtcWith(empty, 'db', 'migrate')).toMatchObject({ code: 0, stdout: 'Nothing to apply.\n' });
+  });
+
+  test('diff --check passes when the migrations lead to the schema', async () => {
+    expect(await rtc('db', 'diff', '--check')).toMatchObject({ code: 0, stdout: 'No difference.\n', stderr: '' });
+    expect(await json('db', 'diff')).toEqual({ drift: false, sql: '' });
+  });
+
+  test('wrong input says what to do', async () => {
+    await expectUsageError(['db', 'diff', '--name', 'Add Webhooks'], 'add_webhooks');
+    await expectUsageError(['db', 'diff', '--check', '--name', 'x'], 'not both');
+    await expectUsageError(['db', 'resolve', 'x'], 'either --applied or --rolled-back');
+    expect(await rtc('db', 'resolve', 'x', '--applied')).toMatchObject({ code: 1, stdout: '' });
+  });
+});
+
+describe('the command line', () => {
+  const leaves: [string, string][] = [
+    ['projects', 'create'],
+    ['projects', 'list'],
+    ['environments', 'create'],
+    ['environments', 'list'],
+    ['keys', 'create'],
+    ['keys', 'list'],
+    ['keys', 'revoke'],
+    ['signing-keys', 'rotate'],
+    ['signing-keys', 'list'],
+    ['db', 'migrate'],
+    ['db', 'status'],
+    ['db', 'diff'],
+    ['db', 'resolve'],
+  ];
+  test.each(leaves)('the help of %s %s shows an example and needs no configuration', async (noun, verb) => {
+    const { code, stdout, stderr } = await rtcWith({ DATABASE_URL: '' }, noun, verb, '--help');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`$ rtc ${noun} ${verb}`);
+    expect(stdout).toContain('--json');
+  });
+
+  test('what it does not know is wrong input', async () => {
+    await expectUsageError([], '"rtc --help"');
+    await expectUsageError(['keys'], '"rtc keys --help"');
+    await expectUsageError(['room'], "unknown command 'room'");
+    await expectUsageError(['keys', 'creat'], 'Did you mean create?');
+    await expectUsageError(['projects', 'list', '--all'], "unknown option '--all'");
+    await expectUsageError(['projects', 'list', 'more'], 'too many arguments');
+    await expectUsageError(['projects', 'create'], "required option '--name <name>'");
+    await expectUsageError(['projects', 'create', '--name', '   '], '1 to 120 characters');
+  });
+
+  test('a wrong configuration is one line with every problem, and shows no secret', async () => {
+    const env = { DATABASE_URL: 'mysql://root:hunter2@db', REDIS_URL: 'hunter3' };
+    const { code, stdout, stderr } = await rtcWith(env, 'projects', 'list');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^DATABASE_URL must be .*; REDIS_URL must be .*\n$/);
+    expect(stderr).not.toContain('hunter');
+    await expectUsageError(['projects', 'list'], 'DATABASE_URL is required', { DATABASE_URL: '' });
+    const unescaped = { DATABASE_URL: 'postgresql://a b:x:y' };
+    for (const command of [
+      ['projects', 'list'],
+      ['db', 'migrate'],
+    ]) {
+      await expectUsageError(command, 'not a valid URL', unescaped);
+    }
+  });
+
+  test('a database that cannot be reached is one line and exit code 1', async () => {
+    const url = new URL(target.url);
+    url.port = '1';
+    for (const command of [
+      ['projects', 'list'],
+      ['db', 'migrate'],
+      ['db', 'status'],
+      ['db', 'diff'],
+    ]) {
+      expect(await rtcWith({ DATABASE_URL: url.href }, ...command)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: 'PostgreSQL cannot be reached: check that it runs and that DATABASE_URL is right.\n',
+      });
+    }
+  });
+
+  test('a database that does not exist and a wrong password are told apart', async () => {
+    const missing = new URL(target.url);
+    missing.pathname = '/missing';
+    const refused = new URL(target.url);
+    refused.password = 'hunter2';
+    for (const command of [
+      ['projects', 'list'],
+      ['db', 'migrate'],
+    ]) {
+      const absent = await rtcWith({ DATABASE_URL: missing.href }, ...command);
+      expect(absent).toMatchObject({ code: 1, stderr: 'The database that DATABASE_URL names does not exist.\n' });
+      const denied = await rtcWith({ DATABASE_URL: refused.href }, ...command);
+      expect(denied).toMatchObject({
+        code: 1,
+        stderr: 'PostgreSQL refuses the user or password in DATABASE_URL.\n',
+      });
+    }
+  });
+});
+
+describe('as a process', () => {
+  test('prints one JSON object, exits with 0 and at once', async () => {
+    expect(parse(await spawnRtc({}, 'projects', 'create', '--name', 'Spawned', '--json'))).toMatchObject({
+      name: 'Spawned',
+    });
+    expect(parse(await spawnRtc({}, 'db', 'diff', '--check', '--json'))).toEqual({ drift: false, sql: '' });
+  });
+
+  test('exits with 2 and one line on wrong input, with 1 and one line without a database', async () => {
+    const wrong = await spawnRtc({}, 'projects', 'create');
+    expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^rtc projects create: .*\n$/) });
+    const away = await spawnRtc({ DATABASE_URL: 'postgresql://a:b@127.0.0.1:1/c' }, 'db', 'migrate');
+    expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^PostgreSQL cannot.*\n$/) });
+  });
+
+  test('six migrators at once on an empty database all succeed, and each migration is applied once', async () => {
+    const empty = { DATABASE_URL: await emptyDatabase() };
+    const { pending } = parse(await rtcWith(empty, 'db', 'status', '--json'));
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, () => spawnRtc(empty, 'db', 'migrate', '--json').then(parse)),
+    );
+    expect(outcomes.flatMap(({ applied }) => applied)).toEqual(pending);
+    expect(parse(await rtcWith(empty, 'db', 'status', '--json'))).toEqual({ pending: [] });
+  });
+
+  test('a database that freezes is given up on', async () => {
+    const postgres = await startTestPostgres();
+    const frozen = await postgres.createDatabase();
+    postgres.freeze();
+    const outcome = await spawnRtc({ DATABASE_URL: frozen.url }, 'projects', 'list');
+    expect(outcome).toMatchObject({ code: 1, stderr: expect.stringMatching(/^PostgreSQL cannot.*\n$/) });
+  });
+
+  test('a reader that has seen enough is no error', async () => {
+    const child = spawn(process.execPath, [MAIN, '--help'], { env: environmentWith({}), stdio: 'pipe' });
+    child.stdout.destroy();
+    const [stderr, code] = await Promise.all([
+      text(child.stderr),
+      new Promise<number | null>((resolve) => child.once('close', resolve)),
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+});
+
+function rtc(...commandLine: string[]): Promise<Outcome> {
+  return rtcWith({}, ...commandLine);
+}
+
+/** Runs a command in this process: a hundred processes would take minutes. An empty variable counts as unset. */
+async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
+  let stdout = '';
+  const write = (text: string): void => {
+    stdout += text;
+  };
+  const failure = await run({ environment: environmentWith(env), clock: systemClock, write }, commandLine);
+  return { code: failure?.exitCode ?? 0, stdout, stderr: failure === null ? '' : `${failure.line}\n` };
+}
+
+/** Runs the built command line as a process. */
+async function spawnRtc(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
+  const started = performance.now();
+  const child = spawn(process.execPath, [MAIN, ...commandLine], {
+    env: environmentWith(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once('close', resolve)),
+  ]);
+  expect(performance.now() - started).toBeLessThan(PROMPT_MS);
+  return { code, stdout, stderr };
+}
+
+function environmentWith(env: Record<string, string>): NodeJS.ProcessEnv {
+  return { DATABASE_URL: target.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS, ...env };
+}
+
+/** The one JSON object that a command prints with `--json`. */
+async function json(...commandLine: string[]): Promise<any> {
+  return parse(await rtc(...commandLine, '--json'));
+}
+
+function parse({ code, stdout, stderr }: Outcome): any {
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^\{.*\}\n$/);
+  return JSON.parse(stdout);
+}
+
+async function expectUsageError(commandLine: string[], hint: string, env: Record<string, string> = {}): Promise<void> {
+  const { code, stdout, stderr } = await rtcWith(env, ...commandLine);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  expect(stderr).toContain(hint);
+}
+
+async function identityOf(key: string) {
+  return findApiKeyByHash(database.prisma, createHash('sha256').update(key).digest());
+}
+
+async function emptyDatabase(): Promise<string> {
+  const name = `cli_${randomBytes(8).toString('hex')}`;
+  await database.prisma.$executeRawUnsafe(`CREATE DATABASE ${name}`);
+  const url = new URL(target.url);
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -1,0 +1,267 @@
+import { createTestDatabase } from '@callplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+
+type Row = Record<string, unknown>;
+
+const AT = '2030-01-01T00:00:00.000Z';
+const LATER = '2030-01-01T00:01:00.000Z';
+const UUID = '00000000-0000-4000-8000-000000000000';
+
+/** One valid row of each table, in the order of their references; a case changes some of its columns. */
+const VALID = {
+  projects: { id: 'proj', name: 'p', created_at: AT },
+  environments: { id: 'env', project_id: 'proj', name: 'e', created_at: AT },
+  api_keys: {
+    id: 'key',
+    environment_id: 'env',
+    type: 'secret',
+    key_hash: Buffer.alloc(32),
+    key_hint: 'abcd',
+    scopes: [],
+    created_at: AT,
+  },
+  rooms: {
+    id: 'room',
+    environment_id: 'env',
+    name: 'r',
+    metadata: {},
+    status: 'created',
+    max_participants: 1,
+    created_at: AT,
+  },
+  participants: {
+    id: 'part',
+    environment_id: 'env',
+    room_id: 'room',
+    name: 'p',
+    metadata: {},
+    role: 'participant',
+    created_at: AT,
+    token_expires_at: LATER,
+  },
+  participant_tokens: { id: 'tok', participant_id: 'part', permissions: [], created_at: AT, expires_at: LATER },
+  participant_sessions: {
+    id: 'sess',
+    environment_id: 'env',
+    room_id: 'room',
+    participant_id: 'part',
+    started_at: AT,
+  },
+  runtime_operations: {
+    id: 'op',
+    environment_id: 'env',
+    room_id: 'room',
+    kind: 'room.end',
+    status: 'pending',
+    created_at: AT,
+  },
+  signing_keys: {
+    id: 'kid',
+    status: 'active',
+    public_jwk: {},
+    private_key_sealed: 's1',
+    created_at: AT,
+    activates_at: AT,
+  },
+  idempotency_records: {
+    environment_id: 'env',
+    route: 'POST /v1/rooms',
+    key: 'k',
+    request_hash: Buffer.alloc(32),
+    response_status: 201,
+    response_body: '{}',
+    created_at: AT,
+    expires_at: LATER,
+  },
+} satisfies Record<string, Row>;
+type Table = keyof typeof VALID;
+
+const LONG_NAME = 'é'.repeat(121);
+const RETIRED = { status: 'retired', private_key_sealed: null, retired_at: AT, verifies_until: LATER };
+
+/** For each check constraint, changes that each violate it. */
+const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
+  projects_name_length: ['projects', { name: '' }, { name: LONG_NAME }],
+  environments_name_length: ['environments', { name: '' }, { name: LONG_NAME }],
+  api_keys_type: ['api_keys', { type: 'public' }],
+  api_keys_hash_length: ['api_keys', { key_hash: Buffer.alloc(31) }, { key_hash: Buffer.alloc(33) }],
+  rooms_name_length: ['rooms', { name: '' }, { name: LONG_NAME }],
+  rooms_metadata_object: ['rooms', { metadata: '[]' }, { metadata: 'null' }],
+  rooms_status: ['rooms', { status: 'closed' }],
+  rooms_max_participants: ['rooms', { max_participants: 0 }, { max_participants: 100_001 }],
+  rooms_ended_at: ['rooms', { status: 'ended' }, { ended_at: AT }],
+  rooms_started_at: ['rooms', { status: 'active' }],
+  participants_name_length: ['participants', { name: '' }, { name: LONG_NAME }],
+  participants_external_id_length: ['participants', { external_id: '' }, { external_id: 'x'.repeat(256) }],
+  participants_metadata_object: ['participants', { metadata: '"x"' }],
+  participants_role: ['participants', { role: 'host' }],
+  participant_tokens_lifetime: ['participant_tokens', { expires_at: AT }],
+  participant_sessions_end_reason: ['participant_sessions', { ended_at: AT, end_reason: 'bored' }],
+  participant_sessions_ended: ['participant_sessions', { ended_at: AT }, { end_reason: 'left' }],
+  runtime_operations_kind: ['runtime_operations', { kind: 'room.open' }],
+  runtime_operations_subject: [
+    'runtime_operations',
+    { participant_id: 'part' },
+    { kind: 'participant.remove', participant_id: null },
+  ],
+  runtime_operations_status: ['runtime_operations', { status: 'running' }],
+  runtime_operations_attempts: [
+    'runtime_operations',
+    { run: 0 },
+    { run_attempts: -1 },
+    { run_attempts: 9, attempts: 9 },
+    { run_attempts: 2, attempts: 1 },
+  ],
+  runtime_operations_lease: ['runtime_operations', { lease_token: UUID }, { lease_expires_at: AT }],
+  runtime_operations_lease_pending: [
+    'runtime_operations',
+    { status: 'failed', lease_token: UUID, lease_expires_at: AT },
+  ],
+  runtime_operations_completed_at: ['runtime_operations', { status: 'completed' }, { completed_at: AT }],
+  signing_keys_status: ['signing_keys', { status: 'spare' }],
+  signing_keys_private_key: ['signing_keys', { private_key_sealed: null }, { ...RETIRED, private_key_sealed: 's1' }],
+  signing_keys_retired: [
+    'signing_keys',
+    { retired_at: AT },
+    { verifies_until: AT },
+    { ...RETIRED, retired_at: null },
+    { ...RETIRED, verifies_until: null },
+  ],
+  idempotency_records_key_length: ['idempotency_records', { key: '' }, { key: 'k'.repeat(256) }],
+  idempotency_records_hash_length: ['idempotency_records', { request_hash: Buffer.alloc(20) }],
+};
+
+/** For each partial unique index: a row that it excludes beside the valid one, and rows that it must let in. */
+const PARTIAL_UNIQUE: Record<string, { table: Table; first?: Row; excluded: Row; allowed: Row[] }> = {
+  participant_sessions_live_key: {
+    table: 'participant_sessions',
+    excluded: {},
+    allowed: [{ ended_at: AT, end_reason: 'left' }],
+  },
+  runtime_operations_room_end_key: {
+    table: 'runtime_operations',
+    excluded: { status: 'failed' },
+    allowed: [{ kind: 'participant.remove', participant_id: 'part' }],
+  },
+  runtime_operations_participant_remove_key: {
+    table: 'runtime_operations',
+    first: { kind: 'participant.remove', participant_id: 'part' },
+    excluded: { kind: 'participant.remove', participant_id: 'part', status: 'failed' },
+    allowed: [{ kind: 'room.end' }],
+  },
+  signing_keys_active_key: { table: 'signing_keys', excluded: {}, allowed: [{ status: 'next' }, RETIRED] },
+  signing_keys_next_key: {
+    table: 'signing_keys',
+    first: { status: 'next' },
+    excluded: { status: 'next' },
+    allowed: [{ status: 'active' }, RETIRED],
+  },
+};
+
+let client: pg.Client;
+beforeAll(async () => {
+  client = new pg.Client((await createTestDatabase()).url);
+  await client.connect();
+});
+afterAll(() => client.end());
+
+describe('check constraints', () => {
+  test('are the ones tried here, and all are enforced', async () => {
+    const { rows } = await client.query<{ conname: string; convalidated: boolean }>(
+      `SELECT conname, convalidated FROM pg_constraint
+       WHERE contype = 'c' AND connamespace = 'public'::regnamespace`,
+    );
+    expect(rows.map((row) => row.conname).sort()).toEqual(Object.keys(CHECKS).sort());
+    expect(rows.every((row) => row.convalidated)).toBe(true);
+  });
+
+  test('let a valid row of each table in', async () => {
+    await inTransaction(async () => {
+      for (const table of Object.keys(VALID) as Table[]) await insert(table);
+    });
+  });
+
+  test.each(Object.entries(CHECKS))('%s', async (name, [table, ...violations]) => {
+    for (const violation of violations) {
+      await inTransaction(async () => {
+        await insertBefore(table);
+        // Some rows break two rules; without the others, this very one must refuse it.
+        for (const other of await checksOf(table)) {
+          if (other !== name) await client.query(`ALTER TABLE "${table}" DROP CONSTRAINT "${other}"`);
+        }
+        await expect(insert(table, violation)).rejects.toMatchObject({ code: '23514', constraint: name });
+      });
+    }
+  });
+});
+
+describe('partial unique indexes', () => {
+  test('are the ones tried here', async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT indexrelid::regclass::text AS name FROM pg_index
+       WHERE indisunique AND indpred IS NOT NULL AND indisvalid
+         AND indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)`,
+    );
+    expect(rows.map((row) => row.name).sort()).toEqual(Object.keys(PARTIAL_UNIQUE).sort());
+  });
+
+  test.each(Object.entries(PARTIAL_UNIQUE))('%s', async (name, { table, first, excluded, allowed }) => {
+    await inTransaction(async () => {
+      await insertBefore(table);
+      await insert(table, first);
+      for (const [index, row] of allowed.entries()) await insert(table, { ...row, id: `allowed${index}` });
+      await expect(insert(table, { ...excluded, id: 'excluded' })).rejects.toMatchObject({
+        code: '23505',
+        constraint: name,
+      });
+    });
+  });
+});
+
+test('ids sort by their bytes, whatever the collation of the database', async () => {
+  const { rows } = await client.query<{ column: string }>(
+    `SELECT a.attrelid::regclass || '.' || a.attname AS column
+     FROM pg_attribute a JOIN pg_class t ON t.oid = a.attrelid AND t.relkind = 'r'
+     WHERE t.relnamespace = 'public'::regnamespace AND t.relname <> '_prisma_migrations'
+       AND (a.attname = 'id' OR a.attname LIKE '%\\_id') AND a.attname <> 'external_id'
+       AND a.attcollation <> '"C"'::regcollation`,
+  );
+  expect(rows).toEqual([]);
+});
+
+async function checksOf(table: Table): Promise<string[]> {
+  const { rows } = await client.query<{ conname: string }>(
+    "SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = $1::regclass",
+    [table],
+  );
+  return rows.map((row) => row.conname);
+}
+
+async function inTransaction(work: () => Promise<void>): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await work();
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+/** The valid rows of all tables that come before this one. */
+async function insertBefore(table: Table): Promise<void> {
+  const tables = Object.keys(VALID) as Table[];
+  for (const earlier of tables.slice(0, tables.indexOf(table))) {
+    // Operations and sessions are referred to by nobody, and would be in each other's way.
+    if (earlier !== 'runtime_operations' && earlier !== 'participant_sessions') await insert(earlier);
+  }
+}
+
+async function insert(table: Table, changes: Row = {}): Promise<void> {
+  const row: Row = { ...VALID[table], ...changes };
+  const columns = Object.keys(row).map((column) => `"${column}"`);
+  const values = columns.map((_, index) => `$${index + 1}`);
+  await client.query(
+    `INSERT INTO "${table}" (${columns.join(', ')}) VALUES (${values.join(', ')})`,
+    Object.values(row),
+  );
+}
