@@ -62,7 +62,7 @@ function serve(route: Route) {
       query: queryValues,
       body: parsed?.value,
       preference: parsePrefer(request.headers['prefer']?.toString()),
-      startedAtMs: performance.now() - Number(process.hrtime.bigint() - context.startedAt) / 1e6,
+      startedAtMs: context.startedAtMs,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),
     });
