@@ -13,3 +13,4 @@ export * from './text/text.js';
 export * from './time.js';
 export * from './turn/turn-credentials.js';
 export * from './webhooks/signature-contract.js';
+export * from './webhooks/vocabulary.js';

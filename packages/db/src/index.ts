@@ -1,5 +1,6 @@
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';
 export * from './operations/operation-leases.js';
 export * from './operations/operation-sweep.js';

@@ -5,6 +5,13 @@ import {
   CONCURRENCY_PER_WORKER,
   LEASE_SECONDS,
 } from '../operations/schedule.js';
+import {
+  DELIVERY_DEADLINE_SECONDS,
+  DNS_DEADLINE_SECONDS,
+  REPLAYS_MAX,
+  RUN_AGE_DAYS_MAX,
+  TERMINAL_RETENTION_DAYS,
+} from './vocabulary.js';
 
 /** How webhook deliveries are signed and retried, as `GET /v1/webhooks/signature-contract` states it. */
 export const SIGNATURE_CONTRACT = {
@@ -24,7 +31,7 @@ export const SIGNATURE_CONTRACT = {
   replay:
     'An explicit replay increments the signed replay count and resets the retry budget. It creates no new business event.',
   attemptsPerRun: ATTEMPTS_PER_RUN,
-  maximumExplicitReplays: 100,
+  maximumExplicitReplays: REPLAYS_MAX,
   concurrencyPerWorker: CONCURRENCY_PER_WORKER,
   leaseSeconds: LEASE_SECONDS,
   backoffSeconds: [...BACKOFF_SECONDS],
@@ -32,10 +39,10 @@ export const SIGNATURE_CONTRACT = {
   retryPolicy:
     'DNS and network failures, HTTP 408, 425, 429 and 5xx are retried. Other HTTP failures and unsafe destinations are ' +
     'terminal. Automatic retries use the original delivery URL.',
-  deliveryDeadlineSeconds: 10,
-  dnsDeadlineSeconds: 5,
-  maximumRunAgeDays: 7,
-  terminalRetentionDays: 30,
+  deliveryDeadlineSeconds: DELIVERY_DEADLINE_SECONDS,
+  dnsDeadlineSeconds: DNS_DEADLINE_SECONDS,
+  maximumRunAgeDays: RUN_AGE_DAYS_MAX,
+  terminalRetentionDays: TERMINAL_RETENTION_DAYS,
   retention:
     'Deliveries and attempt logs are kept for 30 days after the most recent terminal outcome. Events are kept while any ' +
     'delivery references them.',

@@ -8,11 +8,23 @@ export const QUEUE_PREFIX = 'callplane';
 export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
 export type OperationJob = Static<typeof OperationJob>;
 
+/** A delivery to look at now. */
+export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
+export type DeliveryJob = Static<typeof DeliveryJob>;
+
 /** Every queue, its payload and whose rows it wakes. */
 export const QUEUES = {
   'room-end': OperationJob,
   'participant-remove': OperationJob,
+  'webhook-delivery': DeliveryJob,
 } as const;
+
+/** Payload of each queue. */
+export interface JobPayloads {
+  'room-end': OperationJob;
+  'participant-remove': OperationJob;
+  'webhook-delivery': DeliveryJob;
+}
 
 export type QueueName = keyof typeof QUEUES;
 

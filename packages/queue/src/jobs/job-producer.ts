@@ -76,7 +76,7 @@ export class JobProducer {
         .filter((wakeUp) => wakeUp.queue === name)
         .map(({ row, delayMs }) => ({
           name,
-          data: { operationId: row.id },
+          data: name === 'webhook-delivery' ? { deliveryId: row.id } : { operationId: row.id },
           opts: { jobId: wakeUpJobId(row), ...(delayMs === undefined ? {} : { delay: delayMs }) },
         }));
       return jobs.length === 0 ? [] : [queue.addBulk(jobs)];

@@ -2,18 +2,18 @@ import { Ajv } from 'ajv';
 import { DelayedError, Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_PREFIX, QUEUES, type OperationJob, type QueueName } from './catalogue.js';
+import { QUEUE_PREFIX, QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
 
 /** What a processor asks for: nothing more, or to be woken again later. */
 export type JobResult = { again: false } | { again: true; delayMs: number };
 
-export interface JobWorkerSettings {
+export interface JobWorkerSettings<Name extends QueueName> {
   redisUrl: string;
-  queue: QueueName;
+  queue: Name;
   concurrency: number;
   /** The contract's lease, in seconds: BullMQ's lock lasts as long, so both come free together. */
   leaseSeconds: number;
-  process(job: OperationJob): Promise<JobResult>;
+  process(job: JobPayloads[Name]): Promise<JobResult>;
   events: RedisEvents & {
     /** A job that is not what the catalogue says, or a processor that threw: the row is left to the sweep. */
     onJobError(error: Error): void;
@@ -28,14 +28,14 @@ const STALLED_INTERVAL_MS = 30_000;
 const FAREWELL_MS = 1000;
 
 /** Takes jobs of one queue and hands their payload on. Its own retries are off: rows decide what is tried again. */
-export class JobWorker {
+export class JobWorker<Name extends QueueName = QueueName> {
   readonly #redis: Redis;
   /** BullMQ makes its blocking connection out of ours, and would wait for ever to say goodbye on it. */
   readonly #copies: Redis[] = [];
   readonly #worker: Worker<unknown>;
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(settings: JobWorkerSettings) {
+  constructor(settings: JobWorkerSettings<Name>) {
     const { queue, events } = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', events);
     const duplicate = this.#redis.duplicate.bind(this.#redis);
@@ -44,7 +44,7 @@ export class JobWorker {
       this.#copies.push(copy);
       return copy;
     };
-    const isPayload = ajv.compile<OperationJob>(QUEUES[queue]);
+    const isPayload = ajv.compile<JobPayloads[Name]>(QUEUES[queue]);
     this.#worker = new Worker<unknown>(
       queue,
       async (job: Job<unknown>, token) => {
