@@ -17,7 +17,6 @@ export interface Answer {
   status: number;
   headers: Headers;
   // A test says what it expects in it.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   body: any;
   ms: number;
 }
