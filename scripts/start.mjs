@@ -53,18 +53,8 @@ async function start() {
   await checkPort(settings);
 
   const programs = [...(settings.redisUrl ? [] : ['redis-server']), ...(settings.turnUrls ? [] : ['turnserver'])];
-  const { missing } = await bootstrap({ say, programs, signal: stopSignal });
-  if (missing.includes('redis-server')) {
-    throw new Failure(
-      `Redis is not installed. Run "${installCommand(missing)}" and start again, or set REDIS_URL to a Redis 6.2 or later`,
-    );
-  }
+  const { missing } = await bootstrap({ say, programs, onMissing: whatIsMissing, signal: stopSignal });
   const hasCoturn = !missing.includes('turnserver');
-  if (!hasCoturn) {
-    say(
-      `  coturn is not installed: this start goes on without STUN and TURN. To have them: ${installCommand(missing)}`,
-    );
-  }
 
   const servers = await import('@callplane/local-servers');
   const watchdog = servers.startWatchdog([devFileOf(dataDir)]);
@@ -136,6 +126,20 @@ async function allOf(promises) {
     if (result.status === 'rejected') throw result.reason;
     return result.value;
   });
+}
+
+/**
+ * Redis is needed, coturn is not.
+ * @param {string[]} programs
+ */
+function whatIsMissing(programs) {
+  const command = installCommand(programs);
+  if (programs.includes('redis-server')) {
+    throw new Failure(
+      `Redis is not installed. Run "${command}", or set REDIS_URL to a Redis 6.2 or later; then start again`,
+    );
+  }
+  say(`  coturn is not installed: this start goes on without STUN and TURN. To have them: ${command}`);
 }
 
 /** @param {string} dataDir */

@@ -18,8 +18,13 @@ let exitCode = 1;
 let counts = { passed: 0, failed: 1 };
 const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
 try {
-  const { missing } = await bootstrap({ say: (line) => console.log(line), programs: ['redis-server', 'turnserver'] });
-  if (missing.length > 0) throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
+  await bootstrap({
+    say: (line) => console.log(line),
+    programs: ['redis-server', 'turnserver'],
+    onMissing: (missing) => {
+      throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
+    },
+  });
   const countsFile = join(scratch, 'counts.json');
   exitCode = await jest(countsFile);
   counts = readJson(countsFile) ?? counts;

@@ -89,9 +89,13 @@ export async function openStage() {
   };
 }
 
-/** @param {number[]} values */
+/**
+ * @param {number[]} values
+ * @returns {number}
+ */
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
+  const at = (/** @type {number} */ index) => sorted[index] ?? NaN;
   const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return sorted.length % 2 === 1 ? at(middle) : (at(middle - 1) + at(middle)) / 2;
 }

@@ -15,13 +15,18 @@ const LOOK_EVERY_MS = 200;
  * Makes a clone runnable: the pinned pnpm, the dependencies, the build and the system's packages, each only when it is
  * missing or out of date. Needs nothing but Node and npm, asks nothing, and several may run at once.
  *
- * @param {{ say: (line: string) => void, programs: string[], signal?: AbortSignal }} options
- *   `programs` are the system's programs to install when they are missing and this may
+ * @param {{ say: (line: string) => void, programs: string[], onMissing?: (missing: string[]) => void,
+ *   signal?: AbortSignal }} options
+ *   `programs` are the system's programs to install when they are missing and this may; `onMissing` is told which could
+ *   not be, and may throw
  * @returns {Promise<{ missing: string[] }>} the programs that are still missing
  */
-export async function bootstrap({ say, programs, signal }) {
+export async function bootstrap({ say, programs, onMissing, signal }) {
   checkNode();
   const step = progress(say);
+  // First, because it is what a person may have to do something about.
+  const missing = await ensurePrograms(programs, { say, step, signal });
+  if (missing.length > 0) onMissing?.(missing);
   if (!(hasPnpm() && hasDependencies() && isBuilt())) {
     const release = await takeTurn(say, signal);
     try {
@@ -32,7 +37,7 @@ export async function bootstrap({ say, programs, signal }) {
       release();
     }
   }
-  return { missing: await ensurePrograms(programs, { say, step, signal }) };
+  return { missing };
 }
 
 function checkNode() {

@@ -1,7 +1,15 @@
 import { parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeyByHash, loadSigningKeys } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
-import { createHealth, createLogger, Lifecycle, loadConfig, redisEvents, systemClock } from '@callplane/runtime';
+import {
+  createHealth,
+  createLogger,
+  Lifecycle,
+  loadConfig,
+  orExit,
+  redisEvents,
+  systemClock,
+} from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -11,7 +19,7 @@ import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 
 const config = loadConfig(ApiConfig);
-const masterKeys = parseMasterKeys(config.ENCRYPTION_KEYS);
+const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const logger = createLogger(config, 'api');
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
@@ -39,6 +47,8 @@ const signingKeys = new SigningKeyRing(async () => {
   return loadSigningKeys(database, masterKeys, now);
 });
 notices.on('signingKeysChanged', () => signingKeys.expire());
+// The first start makes the first key. Without PostgreSQL the app starts all the same, and the first token makes it.
+await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not loaded', { error }));
 
 const deps: Deps = {
   database,

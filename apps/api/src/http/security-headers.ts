@@ -14,7 +14,7 @@ export function securityHeaders(): Record<string, string> {
   const apply = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
   });
-  apply({} as IncomingMessage, response as unknown as ServerResponse, (error?: unknown) => {
+  apply({} as unknown as IncomingMessage, response as unknown as ServerResponse, (error?: unknown) => {
     if (error !== undefined) throw error as Error;
   });
   return headers;

@@ -38,9 +38,10 @@ export const redisSettings = {
 };
 
 export const encryptionSettings = {
-  ENCRYPTION_KEYS: Type.Array(Type.String(), {
+  ENCRYPTION_KEYS: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$' }), {
     ...SECRET,
     minItems: 1,
+    expected: 'a list like k2:<base64 of 32 bytes>,k1:<base64 of 32 bytes> (openssl rand -base64 32)',
     description:
       'Master keys for secrets at rest, `<id>:<base64 of 32 bytes>` with commas. The first one seals, all of them open: ' +
       'to rotate, put a new one in front.',

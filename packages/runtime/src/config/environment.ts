@@ -67,6 +67,19 @@ export function loadConfig<T extends TObject>(schema: T): Static<T> {
   }
 }
 
+/**
+ * For `main.ts`: what is made of a setting, or its problem on stderr and exit code 1.
+ * @param make throws when the setting is wrong in a way that its schema cannot say.
+ */
+export function orExit<T>(name: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    process.stderr.write(`${new ConfigurationError([`${name}: ${(error as Error).message}`]).message}\n`);
+    process.exit(1);
+  }
+}
+
 function readSetting(
   name: string,
   setting: TSchema,
@@ -120,7 +133,7 @@ export function expectation(setting: TSchema): string {
     case 'boolean':
       return 'must be true or false';
     case 'array':
-      return 'must be a list with commas';
+      return `must be ${expected ?? 'a list with commas'}`;
     default:
       if (choices !== undefined) return `must be one of ${choices.join(', ')}`;
       return `must be ${expected ?? (pattern === undefined ? 'a text' : `like ${pattern}`)}`;

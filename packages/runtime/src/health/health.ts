@@ -18,7 +18,7 @@ export interface HealthReport {
 }
 
 /** How long a dependency may take to answer, in milliseconds. */
-const CHECK_DEADLINE_MS = 2000;
+const CHECK_DEADLINE_MS = 1000;
 
 export interface Health {
   /** The process works: it answers. Never asks a dependency, or a database outage would restart every app. */
@@ -32,18 +32,28 @@ export function createHealth(
   checks: Readonly<Record<string, HealthCheck>>,
   isClosing: () => boolean,
 ): Health {
+  const away = new Set<string>();
+  const look = async (name: string, check: HealthCheck): Promise<'ok' | 'unavailable'> => {
+    const error = await failure(check);
+    // Told once when it goes and once when it is back, not at every probe.
+    if (error !== null && !away.has(name)) logger.warn('dependency unavailable', { dependency: name, error });
+    if (error === null && away.has(name)) logger.info('dependency available', { dependency: name });
+    if (error === null) away.delete(name);
+    else away.add(name);
+    return error === null ? 'ok' : 'unavailable';
+  };
   return {
     livez: () => ({ status: 200, body: { status: 'ok' } }),
     async readyz() {
       const results = await Promise.all(
-        Object.entries(checks).map(async ([name, check]) => [name, await answers(logger, name, check)] as const),
+        Object.entries(checks).map(async ([name, check]) => [name, await look(name, check)] as const),
       );
-      const away = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
-      const ready = !isClosing() && away.every((name) => checks[name]?.optional === true);
+      const missing = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
+      const ready = !isClosing() && missing.every((name) => checks[name]?.optional === true);
       return {
         status: ready ? 200 : 503,
         body: {
-          status: !ready ? 'unavailable' : away.length > 0 ? 'degraded' : 'ok',
+          status: !ready ? 'unavailable' : missing.length > 0 ? 'degraded' : 'ok',
           checks: Object.fromEntries(results),
         },
       };
@@ -51,17 +61,17 @@ export function createHealth(
   };
 }
 
-async function answers(logger: Logger, name: string, check: HealthCheck): Promise<'ok' | 'unavailable'> {
+/** Why a dependency does not answer; null when it does. */
+async function failure(check: HealthCheck): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   try {
     const deadline = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_DEADLINE_MS} ms`)), CHECK_DEADLINE_MS);
     });
     await Promise.race([check.ping(), deadline]);
-    return 'ok';
+    return null;
   } catch (error) {
-    logger.warn('dependency unavailable', { dependency: name, error });
-    return 'unavailable';
+    return error;
   } finally {
     clearTimeout(timer);
   }
