@@ -74,7 +74,7 @@ export async function endRoom(
   tenant: Tenant,
   roomId: string,
 ): Promise<AcceptedOperation> {
-  const accepted = await deps.database.transaction((tx) => acceptRoomEnd(tx, tenant, roomId, deps.clock.now()));
+  const accepted = await acceptRoomEnd(deps.database, tenant, roomId, deps.clock.now());
   if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
   return accepted;
 }
