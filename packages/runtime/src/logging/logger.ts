@@ -33,6 +33,7 @@ export function createLogger(
   const winston = createWinston({
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
     transports: [new LineTransport(stream)],
   });
   return fieldsLogger(winston, { app });
