@@ -18,7 +18,13 @@ export function readJson(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return undefined;
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'ENOENT') return undefined;
+    if (code === 'EACCES') {
+      throw new Failure(
+        `${file} belongs to another user, who has started here before. Start as that user, or choose another DATA_DIR`,
+      );
+    }
     throw new Failure(`${file} cannot be read: ${/** @type {Error} */ (error).message}`);
   }
 }

@@ -29,8 +29,12 @@ test('SIGTERM loses no request under load, refuses new connections, and ends wit
       }
     }
   });
-  await eventually(() => [...statuses.values()].reduce((sum, count) => sum + count, 0) > 200);
-  closing = true;
+  try {
+    await eventually(() => errors.length > 0 || [...statuses.values()].reduce((sum, count) => sum + count, 0) > 200);
+  } finally {
+    closing = true;
+  }
+  expect(errors).toEqual([]);
   const startedAt = performance.now();
   api.kill('SIGTERM');
   expect(await api.exited).toEqual({ code: 0, signal: null });

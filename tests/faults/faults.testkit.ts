@@ -17,7 +17,6 @@ export interface Answer {
   status: number;
   headers: Headers;
   // A test says what it expects in it.
-   
   body: any;
   ms: number;
 }

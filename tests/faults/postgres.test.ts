@@ -33,27 +33,35 @@ function load() {
       if (ended.status < 300) accepted.add(String(created.body.id));
     }
   });
+  const ended = Promise.all(callers);
+  // Told by stop(), whenever it comes.
+  ended.catch(() => undefined);
   return {
     answers,
     accepted,
+    /** Throws when a call got no answer at all. */
     stop: async () => {
       stopped = true;
-      await Promise.all(callers);
+      await ended;
     },
   };
 }
 
 async function survives(fault: (answers: Answer[]) => Promise<void>) {
   const traffic = load();
-  await eventually(() => traffic.answers.length > 50);
-  await fault(traffic.answers);
-  const since = traffic.answers.length;
-  const backAt = performance.now();
-  await eventually(() => traffic.answers.slice(since).filter(({ status }) => status < 300).length > 50, {
-    timeoutMs: 15_000,
-  });
-  const recoveryMs = performance.now() - backAt;
-  await traffic.stop();
+  let recoveryMs: number;
+  try {
+    await eventually(() => traffic.answers.length > 50);
+    await fault(traffic.answers);
+    const since = traffic.answers.length;
+    const backAt = performance.now();
+    await eventually(() => traffic.answers.slice(since).filter(({ status }) => status < 300).length > 50, {
+      timeoutMs: 15_000,
+    });
+    recoveryMs = performance.now() - backAt;
+  } finally {
+    await traffic.stop();
+  }
 
   const { answers, accepted } = traffic;
   const counts: Record<string, number> = {};

@@ -1,11 +1,10 @@
+import { presentRoom, presentOperation } from '@callplane/core';
 import { findRoomOperation } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { presentOperation } from '../operations/operations.presenter.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
 import { answerOperation } from '../operations/request-operation.js';
-import { presentRoom } from './rooms.presenter.js';
 import { CreateRoomBody, ListRoomsQuery, RoomPage, RoomPath, RoomSchema } from './rooms.schemas.js';
 import { createRoom, endRoom, pageOfRooms, readRoom, readRoomOperation } from './rooms.service.js';
 

@@ -1,4 +1,12 @@
-import { newId, PublicError, ROOM_MAX_PARTICIPANTS_DEFAULT, type RoomStatus, type Tenant } from '@callplane/core';
+import {
+  newId,
+  type OperationState,
+  PublicError,
+  ROOM_MAX_PARTICIPANTS_DEFAULT,
+  type RoomState,
+  type RoomStatus,
+  type Tenant,
+} from '@callplane/core';
 import {
   acceptRoomEnd,
   findRoom,
@@ -8,8 +16,6 @@ import {
   roomExists,
   type AcceptedOperation,
   type Db,
-  type OperationRow,
-  type RoomRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
@@ -27,8 +33,8 @@ export async function createRoom(
   db: Db,
   tenant: Tenant,
   input: RoomInput,
-): Promise<RoomRow> {
-  const room: RoomRow = {
+): Promise<RoomState> {
+  const room: RoomState = {
     id: newId('room'),
     name: input.name,
     metadata: input.metadata ?? {},
@@ -42,7 +48,7 @@ export async function createRoom(
   return room;
 }
 
-export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomRow> {
+export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
   const room = await findRoom(deps.database.prisma, tenant, roomId);
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
@@ -52,7 +58,7 @@ export async function pageOfRooms(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   query: { status?: RoomStatus; limit?: number; cursor?: string },
-): Promise<{ rooms: RoomRow[]; nextCursor: string | null }> {
+): Promise<{ rooms: RoomState[]; nextCursor: string | null }> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
   const rooms = await listRooms(deps.database.prisma, tenant, {
@@ -83,7 +89,7 @@ export async function readRoomOperation(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   roomId: string,
-): Promise<OperationRow> {
+): Promise<OperationState> {
   const operation = await findRoomOperation(deps.database.prisma, tenant, roomId);
   if (operation !== null) return operation;
   if (!(await roomExists(deps.database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');

@@ -119,6 +119,7 @@ describe('settle', () => {
   });
 
   test('every failed attempt but the eighth waits by the schedule, the eighth fails the run, a new run goes on', async () => {
+    await worker.deps.producer.redis.flushall();
     const roomId = await worker.newRoom();
     const { operation } = await worker.endRoom(roomId);
     const { id } = operation;
@@ -159,7 +160,6 @@ describe('settle', () => {
     await worker.sql(`UPDATE runtime_operations SET due_at = now() WHERE id = '${id}'`);
     await workOnOperation(worker.deps, id);
     expect(await worker.row(id)).toMatchObject({ run: 2, attempts: 10, status: 'completed', lastError: null });
-    await worker.deps.producer.redis.del('callplane:room-end:delayed');
   });
 
   test('a retry is stored although Redis cannot be told of it', async () => {

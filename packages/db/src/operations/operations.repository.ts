@@ -1,23 +1,13 @@
 import {
   decideRequest,
   newId,
-  type OperationError,
   type OperationKind,
+  type OperationState,
   type OperationStatus,
   type Tenant,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import type { Prisma, RuntimeOperation } from '../generated/client.js';
-
-/** An operation as a caller may see it. */
-export interface OperationRow {
-  id: string;
-  kind: OperationKind;
-  status: OperationStatus;
-  attempts: number;
-  lastError: OperationError | null;
-  completedAt: Date | null;
-}
 
 /** What a wake-up needs to know of a row. */
 export interface WakeableOperation {
@@ -30,30 +20,30 @@ export interface WakeableOperation {
 
 /** The answer to asking for a clean-up. `wake` is set when a worker has to be told of it. */
 export interface AcceptedOperation {
-  operation: OperationRow;
+  operation: OperationState;
   wake: WakeableOperation | null;
 }
 
 const SHOWN = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
 
-export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationRow | null> {
+export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { roomId, environmentId: tenant.environmentId, kind: 'room.end' },
     select: SHOWN,
   });
-  return operation as OperationRow | null;
+  return operation as OperationState | null;
 }
 
 export async function findParticipantOperation(
   db: Db,
   tenant: Tenant,
   participantId: string,
-): Promise<OperationRow | null> {
+): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { participantId, environmentId: tenant.environmentId, kind: 'participant.remove' },
     select: SHOWN,
   });
-  return operation as OperationRow | null;
+  return operation as OperationState | null;
 }
 
 /**
@@ -119,15 +109,15 @@ async function acceptOperation(
         createdAt: now,
       },
     });
-    return { operation: created as OperationRow, wake: created as WakeableOperation };
+    return { operation: created as OperationState, wake: created as WakeableOperation };
   }
   if (decideRequest(existing.status as OperationStatus) !== 'rerun') {
-    return { operation: existing as OperationRow, wake: null };
+    return { operation: existing as OperationState, wake: null };
   }
   await tx.$executeRaw`
     UPDATE runtime_operations
     SET status = 'pending', run = run + 1, run_attempts = 0, wake_ups = 1, due_at = now(), woken_at = now()
     WHERE id = ${existing.id}`;
   const rerun = await tx.runtimeOperation.findUniqueOrThrow({ where: { id: existing.id } });
-  return { operation: rerun as OperationRow, wake: rerun as WakeableOperation };
+  return { operation: rerun as OperationState, wake: rerun as WakeableOperation };
 }
