@@ -2,10 +2,7 @@ import { REPLAYS_MAX, type DeliveryStatus } from './vocabulary.js';
 
 /** Why a delivery cannot be replayed now; each is a public error code. */
 export type ReplayConflict =
-  | 'REPLAY_COUNT_MISMATCH'
-  | 'DELIVERY_NOT_TERMINAL'
-  | 'REPLAY_LIMIT_REACHED'
-  | 'WEBHOOK_DISABLED';
+  'REPLAY_COUNT_MISMATCH' | 'DELIVERY_NOT_TERMINAL' | 'REPLAY_LIMIT_REACHED' | 'WEBHOOK_DISABLED';
 
 /** Whether a delivery may be replayed; of several conflicts the first in this order. */
 export function decideReplay(input: {
