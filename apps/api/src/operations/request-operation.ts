@@ -1,5 +1,5 @@
 import { presentOperation, type OperationState } from '@callplane/core';
-import type { AcceptedOperation, OperationState } from '@callplane/db';
+import type { AcceptedOperation } from '@callplane/db';
 import { QUEUE_OF_OPERATION } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';

@@ -61,9 +61,7 @@ export async function removeParticipant(
   roomId: string,
   participantId: string,
 ): Promise<AcceptedOperation> {
-  const accepted = await deps.database.transaction((tx) =>
-    acceptParticipantRemoval(tx, tenant, roomId, participantId, deps.clock.now()),
-  );
+  const accepted = await acceptParticipantRemoval(deps.database, tenant, roomId, participantId, deps.clock.now());
   if (accepted === null) throw await notFound(deps, tenant, roomId);
   return accepted;
 }

@@ -1,8 +1,10 @@
 import {
   newId,
+  presentRoom,
   type OperationState,
   PublicError,
   ROOM_MAX_PARTICIPANTS_DEFAULT,
+  serialiseEvent,
   type RoomState,
   type RoomStatus,
   type Tenant,
@@ -15,6 +17,7 @@ import {
   listRooms,
   roomExists,
   type AcceptedOperation,
+  type WakeableDelivery,
   type Db,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
@@ -27,13 +30,17 @@ export interface RoomInput {
   maxParticipants?: number;
 }
 
-/** @param db the transaction that the room belongs to, or the client itself. */
+/**
+ * Creates a room and tells of it.
+ * @param db the transaction that the room belongs to, or the client itself.
+ * @returns the room, and the deliveries to wake once it is committed.
+ */
 export async function createRoom(
   deps: Pick<Deps, 'clock'>,
   db: Db,
   tenant: Tenant,
   input: RoomInput,
-): Promise<RoomState> {
+): Promise<{ room: RoomState; deliveries: WakeableDelivery[] }> {
   const room: RoomState = {
     id: newId('room'),
     name: input.name,
@@ -44,8 +51,19 @@ export async function createRoom(
     startedAt: null,
     endedAt: null,
   };
-  await insertRoom(db, tenant, room);
-  return room;
+  const id = newId('event');
+  const { projectId, environmentId } = tenant;
+  const body = serialiseEvent({
+    id,
+    type: 'room.created',
+    createdAt: room.createdAt,
+    projectId,
+    environmentId,
+    sequence: 1,
+    data: { room: presentRoom(tenant, room) },
+  });
+  const deliveries = await insertRoom(db, tenant, room, { id, type: 'room.created', body });
+  return { room, deliveries };
 }
 
 export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
@@ -80,7 +98,7 @@ export async function endRoom(
   tenant: Tenant,
   roomId: string,
 ): Promise<AcceptedOperation> {
-  const accepted = await deps.database.transaction((tx) => acceptRoomEnd(tx, tenant, roomId, deps.clock.now()));
+  const accepted = await acceptRoomEnd(deps.database, tenant, roomId, deps.clock.now());
   if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
   return accepted;
 }

@@ -60,6 +60,12 @@ export class JobProducer {
     }
   }
 
+  /** Wakes deliveries that a commit has just written. */
+  wakeDeliveries(deliveries: readonly WakeUp['row'][]): Promise<WakeResult> {
+    if (deliveries.length === 0) return Promise.resolve({ ok: true });
+    return this.wakeAll(deliveries.map((row) => ({ queue: 'webhook-delivery', row })));
+  }
+
   /** Jobs that wait to be taken, over all queues: how far the workers are behind. */
   async waitingCount(): Promise<number> {
     const counts = await Promise.all([...this.#queues.values()].map((queue) => queue.getWaitingCount()));
