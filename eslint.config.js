@@ -12,7 +12,7 @@ const mayImport = {
   'packages/testing': ['core', 'db', 'queue', 'runtime', 'local-servers'],
   'apps/*': ['core', 'db', 'queue', 'runtime'],
 };
-const everyPackage = ['core', 'db', 'queue', 'runtime', 'local-servers', 'testing', 'api', 'cleanup-worker', 'cli'];
+const everyPackage = ['core', 'db', 'queue', 'runtime', 'local-servers', 'testing', 'api', 'cleanup-worker', 'webhook-worker', 'cli'];
 
 const importRule = (allowed, extra = []) => [
   'error',
