@@ -1,0 +1,126 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+export const WEBHOOK_URL_CHARACTERS_MAX = 2048;
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = [Address, number];
+
+const ranges = (list: readonly string[]): Range[] => list.map((cidr) => ipaddr.parseCIDR(cidr));
+
+/**
+ * The IANA IPv4 special-purpose address registry (RFC 6890), whole, and multicast. Some of its entries are globally
+ * reachable (192.0.0.9 and .10, AS112, AMT); they are anycast services of the network next to us, never a customer's.
+ */
+const NEVER_PUBLIC_IPV4 = ranges([
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private use
+  '100.64.0.0/10', // shared address space of carriers
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local; metadata services of clouds
+  '172.16.0.0/12', // private use
+  '192.0.0.0/24', // IETF protocol assignments: DS-Lite, dummy address, PCP and TURN anycast, NAT64 discovery
+  '192.0.2.0/24', // documentation
+  '192.31.196.0/24', // AS112
+  '192.52.193.0/24', // AMT
+  '192.88.99.0/24', // 6to4 relay anycast, withdrawn
+  '192.168.0.0/16', // private use
+  '192.175.48.0/24', // AS112, direct delegation
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, and limited broadcast
+]);
+
+/**
+ * IANA gives out global unicast from here alone. All of these lie outside: unspecified, loopback, IPv4-mapped,
+ * IPv4-compatible, IPv4-translated, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only and dummy prefix (100::/64,
+ * 100:0:0:1::/64), segment routing (5f00::/16), unique local, link-local, site-local and multicast.
+ */
+const GLOBAL_UNICAST_IPV6 = ranges(['2000::/3']);
+/** What the IANA IPv6 special-purpose address registry lists within 2000::/3. */
+const NEVER_PUBLIC_IPV6 = ranges([
+  '2001::/23', // IETF protocol assignments: Teredo, PCP, TURN and DNS-SD anycast, benchmarks, AMT, AS112, ORCHID, DRIP
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4
+  '2620:4f:8000::/48', // AS112, direct delegation
+  '3fff::/20', // documentation
+]);
+
+/**
+ * Judges the addresses that a delivery may connect to: globally routable unicast, or within an allowed range. An IPv6
+ * form that embeds an IPv4 address is never public. Ranges of IPv4 also open the IPv4-mapped form, since connecting
+ * to that reaches the IPv4 host; no other form.
+ * @throws RangeError naming the range that is none.
+ */
+export function createAddressJudge(allowedCidrs: readonly string[]): (address: string) => boolean {
+  const allowed = allowedCidrs.map(parseRange);
+  return (text) => {
+    // ipaddr.js also reads octal and short forms. Resolvers and parsed URLs never write them, and a zone has no
+    // meaning away from this host.
+    if (isIP(text) === 0 || text.includes('%')) return false;
+    const address = ipaddr.parse(text);
+    return isPublic(address) || isWithin(address, allowed) || isWithin(ipaddr.process(text), allowed);
+  };
+}
+
+function isPublic(address: Address): boolean {
+  return address.kind() === 'ipv4'
+    ? !isWithin(address, NEVER_PUBLIC_IPV4)
+    : isWithin(address, GLOBAL_UNICAST_IPV6) && !isWithin(address, NEVER_PUBLIC_IPV6);
+}
+
+function isWithin(address: Address, list: readonly Range[]): boolean {
+  return list.some((range) => range[0].kind() === address.kind() && address.match(range));
+}
+
+function parseRange(cidr: string): Range {
+  const [text = '', prefix = '', ...rest] = cidr.split('/');
+  const version = isIP(text);
+  const bitsMax = version === 4 ? 32 : 128;
+  if (version === 0 || text.includes('%') || rest.length > 0 || !/^(0|[1-9]\d*)$/.test(prefix) || +prefix > bitsMax) {
+    throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses such as 10.0.0.0/8 or fd00::/8.`);
+  }
+  const start = ipaddr.parse(text);
+  const bits = start.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'));
+  if (bits.join('').slice(+prefix).includes('1')) {
+    throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses: bits are set after its prefix.`);
+  }
+  return [start, +prefix];
+}
+
+/**
+ * Judges what can be told from the URL alone; names are judged once they are resolved. The WHATWG parser has by then
+ * turned decimal, hexadecimal, octal, short and full-width spellings of an address into one. Store `url.href`, not
+ * the text. A fragment is harmless: it is never sent.
+ * @returns a `reason` that a caller may read, to stand after the name of the field.
+ */
+export function judgeUrl(
+  text: string,
+  settings: { allowHttp: boolean; isAllowed: (address: string) => boolean },
+): { ok: true; url: URL } | { ok: false; reason: string } {
+  const refuse = (reason: string) => ({ ok: false, reason }) as const;
+  const tooLong = `must have at most ${WEBHOOK_URL_CHARACTERS_MAX} characters`;
+  if (text.length > WEBHOOK_URL_CHARACTERS_MAX) return refuse(tooLong);
+  if (!URL.canParse(text)) return refuse('must be an absolute URL');
+  const url = new URL(text);
+  // Percent-encoding makes a URL longer.
+  if (url.href.length > WEBHOOK_URL_CHARACTERS_MAX) return refuse(`${tooLong}, percent-encoded`);
+  if (url.protocol !== 'https:' && !(settings.allowHttp && url.protocol === 'http:')) {
+    return refuse(settings.allowHttp ? 'must begin with https:// or http://' : 'must begin with https://');
+  }
+  if (url.username !== '' || url.password !== '') return refuse('must not hold a user name or a password');
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (host === '') return refuse('must name a host');
+  if (isIP(host) !== 0 && !settings.isAllowed(host)) return refuse('must not lead to an address that is not public');
+  return { ok: true, url };
+}
+
+/**
+ * The address to connect to, of those that a name resolved to; null when there is none, or when a single one is not
+ * allowed: a name that mixes public and private addresses is an attack or a mistake.
+ */
+export function judgeAddresses(addresses: readonly string[], isAllowed: (address: string) => boolean): string | null {
+  return addresses.every(isAllowed) ? (addresses[0] ?? null) : null;
+}
