@@ -24,6 +24,7 @@ const everyPackage = [
   'testing',
   'api',
   'cleanup-worker',
+  'webhook-worker',
   'cli',
 ];
 
