@@ -115,7 +115,12 @@ describe('settle', () => {
       leaseExpiresAt: null,
     });
     await eventually(() => notices.includes(id));
-    expect(await eventually(() => outcomeOf(id))).toMatchObject({ level: 'info', outcome: 'completed', attempt: 1, run: 1 });
+    expect(await eventually(() => outcomeOf(id))).toMatchObject({
+      level: 'info',
+      outcome: 'completed',
+      attempt: 1,
+      run: 1,
+    });
   });
 
   test('every failed attempt but the eighth waits by the schedule, the eighth fails the run, a new run goes on', async () => {
