@@ -1,5 +1,5 @@
 import { newId, type AttemptOutcome, type DeliveryFailureReason } from '@callplane/core';
-import type { TestApi, TestTenant } from '../api.testkit.js';
+import type { TestApi } from '../api.testkit.js';
 
 /** An endpoint, made through the API; its signing secret beside it. */
 export async function webhook(
@@ -87,12 +87,4 @@ export async function lease(api: TestApi, deliveryId: string): Promise<void> {
       leaseExpiresAt: new Date(Date.now() + 60_000),
     },
   });
-}
-
-/** An environment of its own, so that counts and lists are a test's alone. */
-export async function tenantWithWebhook(
-  api: TestApi,
-): Promise<{ tenant: TestTenant; endpoint: Awaited<ReturnType<typeof webhook>> }> {
-  const tenant = await api.newTenant();
-  return { tenant, endpoint: await webhook(api, {}, tenant.key) };
 }
