@@ -16,6 +16,7 @@ import { root } from './lib/files.mjs';
 const APPS = [
   { folder: 'api', schema: 'ApiConfig', about: 'Serves HTTP.' },
   { folder: 'cleanup-worker', schema: 'CleanupWorkerConfig', about: 'Ends rooms and removes participants.' },
+  { folder: 'webhook-worker', schema: 'WebhookWorkerConfig', about: 'Delivers webhooks.' },
   {
     folder: 'cli',
     schema: 'CliConfig',

@@ -1,5 +1,5 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { Database } from '@callplane/db';
+import { Database, isDatabaseUnavailable } from '@callplane/db';
 import { JobProducer, JobWorker, QUEUE_OF_OPERATION } from '@callplane/queue';
 import {
   createHealth,
@@ -7,6 +7,7 @@ import {
   Lifecycle,
   loadConfig,
   redisEvents,
+  Repeating,
   startHealthServer,
   systemClock,
 } from '@callplane/runtime';
@@ -14,7 +15,7 @@ import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { workOnOperation } from './operations/work-on-operation.js';
-import { Repeating, sweepExpired, sweepOperations } from './sweep/sweep.js';
+import { sweepExpired, sweepOperations } from './sweep/sweep.js';
 
 const EXPIRED_INTERVAL_MS = 60_000;
 
@@ -55,7 +56,9 @@ for (const [name, intervalMs, work] of [
   ['operations', config.SWEEP_INTERVAL_MS, () => sweepOperations(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
 ] as const) {
-  const sweep = new Repeating(deps, name, intervalMs, work);
+  const sweep = new Repeating(intervalMs, work, (error) => {
+    logger.error(isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed', { sweep: name, error });
+  });
   lifecycle.onClose(`sweep ${name}`, () => sweep.close());
 }
 

@@ -2,10 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ATTEMPTS_PER_RUN } from '@callplane/core';
 import { claimOperation, takeUnwokenOperations } from '@callplane/db';
-import { NoticeListener } from '@callplane/queue';
+import { NoticeListener, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { Repeating, sweepExpired, sweepOperations } from './sweep.js';
+import { sweepExpired, sweepOperations } from './sweep.js';
 
 let worker: TestWorker;
 const notices: string[] = [];
@@ -32,7 +32,7 @@ async function forgotten(count: number): Promise<string[]> {
 const forget = () =>
   worker.sql(`UPDATE runtime_operations
     SET due_at = due_at - interval '1 minute', woken_at = woken_at - interval '1 minute'`);
-const waitingJobs = () => worker.deps.producer.waitingCount();
+const waitingJobs = () => worker.deps.producer.waitingCount(Object.values(QUEUE_OF_OPERATION));
 
 const freeze = () => {
   worker.redis.freeze();
@@ -153,7 +153,7 @@ describe('settles leases that ran out in the last attempt', () => {
     );
     for (const id of [last, held, notLast])
       await claimOperation(worker.deps.database.prisma, id!, randomUUID(), 60_000);
-    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id <> '${held}'`);
+    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id <> '${held}'`);
     await sweepOperations(worker.deps);
     expect(await worker.row(last!)).toMatchObject({
       status: 'failed',
@@ -186,29 +186,4 @@ test('expired idempotency records are deleted, however many, and the others are 
   await sweepExpired(worker.deps);
   const kept = await prisma.idempotencyRecord.findMany({ select: { key: true }, orderBy: { key: 'asc' } });
   expect(kept.map(({ key }) => key)).toEqual(['key-1201', 'key-1202', 'key-1203']);
-});
-
-describe('Repeating', () => {
-  test('goes on after a failure, and closing waits for the run under way', async () => {
-    let runs = 0;
-    let finish: () => void = () => undefined;
-    const repeating = new Repeating(worker.deps, 'test', 1, async () => {
-      runs += 1;
-      if (runs < 3) throw new Error('not this time');
-      await new Promise<void>((resolve) => {
-        finish = resolve;
-      });
-    });
-    await eventually(() => runs === 3);
-    let closed = false;
-    const closing = repeating.close().then(() => {
-      closed = true;
-    });
-    await new Promise(setImmediate);
-    expect(closed).toBe(false);
-    finish();
-    await closing;
-    expect(runs).toBe(3);
-    await repeating.close();
-  });
 });

@@ -1,7 +1,6 @@
 import {
   deleteExpiredIdempotencyRecords,
   deleteExpiredSigningKeys,
-  isDatabaseUnavailable,
   settleExhaustedOperation,
   takeUnwokenOperations,
 } from '@callplane/db';
@@ -62,7 +61,7 @@ async function wakeForgotten(deps: Deps): Promise<void> {
 
 async function canSend(deps: Deps): Promise<boolean> {
   try {
-    return (await deps.producer.waitingCount()) < BACKLOG_MAX;
+    return (await deps.producer.waitingCount(Object.values(QUEUE_OF_OPERATION))) < BACKLOG_MAX;
   } catch (error) {
     deps.logger.warn('sweep waits for Redis', { error });
     return false;
@@ -76,50 +75,4 @@ export async function sweepExpired(deps: Deps): Promise<void> {
   do deleted = await deleteExpiredIdempotencyRecords(deps.database.prisma, now, BATCH);
   while (deleted === BATCH);
   await deleteExpiredSigningKeys(deps.database.prisma, now);
-}
-
-/** Runs `work` again and again, `intervalMs` after it last ended. */
-export class Repeating {
-  readonly #stopped = new AbortController();
-  readonly #ended: Promise<void>;
-
-  constructor(deps: Pick<Deps, 'logger'>, name: string, intervalMs: number, work: () => Promise<void>) {
-    this.#ended = this.#repeat(deps, name, intervalMs, work);
-  }
-
-  /** Resolves when a run that is under way has ended. */
-  async close(): Promise<void> {
-    this.#stopped.abort();
-    await this.#ended;
-  }
-
-  async #repeat(
-    { logger }: Pick<Deps, 'logger'>,
-    name: string,
-    intervalMs: number,
-    work: () => Promise<void>,
-  ): Promise<void> {
-    const { signal } = this.#stopped;
-    while (!signal.aborted) {
-      try {
-        await work();
-      } catch (error) {
-        const message = isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed';
-        logger.error(message, { sweep: name, error });
-      }
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) {
-          resolve();
-          return;
-        }
-        const timer = setTimeout(done, intervalMs);
-        function done(): void {
-          clearTimeout(timer);
-          signal.removeEventListener('abort', done);
-          resolve();
-        }
-        signal.addEventListener('abort', done);
-      });
-    }
-  }
 }

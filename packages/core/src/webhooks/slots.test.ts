@@ -243,7 +243,7 @@ describe('whatever arrives, ends, is removed or changes lanes', () => {
           end(started.at(-1)!);
           enqueue(`e${arrival % sizes.length}/later${index}`, inLane);
         }
-        // Between two starts of an endpoint that always waits, every other starts at most once.
+        // All wait from the beginning: before the first start of each, every other starts at most once.
         const order = started.slice(1).map((id) => id.split('/')[0]!);
         for (const index of sizes.keys()) {
           const others = order.slice(0, order.indexOf(`e${index}`)).filter((each) => each !== `e${index}`);

@@ -8,6 +8,11 @@ export interface DatabaseSettings {
   readonly url: string;
   /** Connections that may be open at once. */
   readonly poolMax: number;
+  /**
+   * Commits do not wait for the disk: for statements that may be lost in a crash of PostgreSQL without losing accepted
+   * work, such as claims. What is read back is consistent all the same.
+   */
+  readonly asynchronousCommit?: boolean;
   /** Told about connections that fail while idle; they are replaced by themselves. */
   readonly onConnectionError?: (error: Error) => void;
 }
@@ -38,7 +43,7 @@ export class Database {
       query_timeout: STATEMENT_DEADLINE_MS + 1000,
       idle_in_transaction_session_timeout: TRANSACTION_DEADLINE_MS,
       // Prisma's adapter writes and reads timestamps without a zone and takes the session's to be UTC.
-      options: '-c TimeZone=UTC',
+      options: `-c TimeZone=UTC${settings.asynchronousCommit === true ? ' -c synchronous_commit=off' : ''}`,
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);

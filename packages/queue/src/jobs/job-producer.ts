@@ -66,9 +66,10 @@ export class JobProducer {
     return this.wakeAll(deliveries.map((row) => ({ queue: 'webhook-delivery', row })));
   }
 
-  /** Jobs that wait to be taken, over all queues: how far the workers are behind. */
-  async waitingCount(): Promise<number> {
-    const counts = await Promise.all([...this.#queues.values()].map((queue) => queue.getWaitingCount()));
+  /** Jobs that wait to be taken from these queues (default: all): how far their workers are behind. */
+  async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
+    const queues = [...this.#queues].filter(([name]) => names.includes(name));
+    const counts = await Promise.all(queues.map(([, queue]) => queue.getWaitingCount()));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 

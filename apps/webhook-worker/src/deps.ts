@@ -1,0 +1,26 @@
+import type { Clock, MasterKeys, Random } from '@callplane/core';
+import type { Database } from '@callplane/db';
+import type { JobProducer } from '@callplane/queue';
+import type { Logger } from '@callplane/runtime';
+import type { Resolver } from './destinations/resolver.js';
+import type { PinnedAgents } from './sending/pinned-agents.js';
+
+export interface Deps {
+  database: Database;
+  /** Its commits do not wait for the disk: claims go here. */
+  claims: Database;
+  producer: JobProducer;
+  logger: Logger;
+  clock: Clock;
+  random: Random;
+  masterKeys: MasterKeys;
+  resolver: Resolver;
+  agents: PinnedAgents;
+  isAllowedAddress: (address: string) => boolean;
+  allowHttp: boolean;
+  leaseMs: number;
+  deliveryDeadlineMs: number;
+  dnsDeadlineMs: number;
+  /** Certificates to trust instead of the system's; for tests. */
+  certificateAuthority?: string;
+}

@@ -1,0 +1,119 @@
+import { CONCURRENCY_PER_WORKER, createAddressJudge, parseMasterKeys } from '@callplane/core';
+import { Database, glanceAtDeliveries, isDatabaseUnavailable } from '@callplane/db';
+import { JobProducer, JobWorker } from '@callplane/queue';
+import {
+  createHealth,
+  createLogger,
+  Lifecycle,
+  loadConfig,
+  orExit,
+  redisEvents,
+  Repeating,
+  startHealthServer,
+  systemClock,
+} from '@callplane/runtime';
+import { WebhookWorkerConfig } from './config.js';
+import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
+import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import type { Deps } from './deps.js';
+import { systemResolver } from './destinations/resolver.js';
+import { PinnedAgents } from './sending/pinned-agents.js';
+import { FailingEndpoints } from './sweep/failing-endpoints.js';
+import { sweepRecoveries } from './sweep/recoveries.js';
+import { sweepRetention } from './sweep/retention.js';
+import { sweepDeliveries } from './sweep/sweep.js';
+
+const RETENTION_INTERVAL_MS = 60_000;
+const RECOVERY_INTERVAL_MS = 1000;
+/** Suspects share so many of a worker's slots; see docs/webhooks.md. */
+const SUSPECTS_MAX = 2;
+
+const config = loadConfig(WebhookWorkerConfig);
+const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
+const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
+const logger = createLogger(config, 'webhook-worker');
+const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+lifecycle.handleSignals();
+
+const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
+const database = new Database({ url: config.DATABASE_URL, poolMax: config.DATABASE_POOL_MAX, onConnectionError });
+lifecycle.onClose('database', () => database.close());
+const claims = new Database({
+  url: config.DATABASE_URL,
+  poolMax: CONCURRENCY_PER_WORKER + 1,
+  asynchronousCommit: true,
+  onConnectionError,
+});
+lifecycle.onClose('claims', () => claims.close());
+
+const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
+lifecycle.onClose('producer', () => producer.close());
+
+const agents = new PinnedAgents();
+lifecycle.onClose('connections', () => Promise.resolve(agents.close()));
+
+const deps: Deps = {
+  database,
+  claims,
+  producer,
+  logger,
+  clock: systemClock,
+  random: Math.random,
+  masterKeys,
+  resolver: systemResolver,
+  agents,
+  isAllowedAddress,
+  allowHttp: config.WEBHOOK_ALLOW_HTTP,
+  leaseMs: config.LEASE_MS,
+  deliveryDeadlineMs: config.DELIVERY_DEADLINE_MS,
+  dnsDeadlineMs: config.DNS_DEADLINE_MS,
+};
+
+const dispatcher = new Dispatcher({
+  total: CONCURRENCY_PER_WORKER,
+  suspectsMax: SUSPECTS_MAX,
+  random: Math.random,
+  glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
+  work: (deliveryId) => workOnDelivery(deps, deliveryId),
+});
+const worker = new JobWorker({
+  redisUrl: config.REDIS_URL,
+  queue: 'webhook-delivery',
+  concurrency: LOOKERS,
+  leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
+  process: ({ deliveryId }) => dispatcher.process(deliveryId),
+  events: {
+    ...redisEvents(logger, 'webhook-delivery'),
+    onJobError: (error) => logger.error('job failed', { queue: 'webhook-delivery', error }),
+  },
+});
+lifecycle.onClose('queue', () => {
+  dispatcher.drain();
+  return worker.close();
+});
+
+const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
+for (const [name, intervalMs, work] of [
+  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, dispatcher.known)],
+  ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
+  ['failing endpoints', RETENTION_INTERVAL_MS, () => failing.sweep()],
+  ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal)],
+] as const satisfies readonly (readonly [string, number, (signal: AbortSignal) => Promise<void>])[]) {
+  const sweep = new Repeating(intervalMs, work, (error) => {
+    logger.error(isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed', { sweep: name, error });
+  });
+  lifecycle.onClose(`sweep ${name}`, () => sweep.close());
+}
+
+const health = createHealth(
+  logger,
+  { postgres: { ping: () => database.ping() }, redis: { ping: () => worker.ping() } },
+  () => lifecycle.isClosing,
+);
+const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
+lifecycle.onClose('health', () => server.close());
+logger.info('working', {
+  queues: ['webhook-delivery'],
+  concurrency: CONCURRENCY_PER_WORKER,
+  healthPort: server.port,
+});

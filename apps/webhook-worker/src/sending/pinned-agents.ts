@@ -1,0 +1,76 @@
+import http from 'node:http';
+import https from 'node:https';
+
+/** A way to one validated address of one origin. Give it back with `release`. */
+export interface PinnedAgent {
+  readonly agent: { http: http.Agent; https: https.Agent };
+  release(): void;
+}
+
+/**
+ * Connections that nobody uses are closed after this long, in milliseconds: before common servers close theirs (5 s),
+ * because a request that is sent into a closing connection fails and would cost the delivery an attempt.
+ */
+const IDLE_MS = 2000;
+const IDLE_PER_AGENT_MAX = 4;
+
+interface Entry {
+  readonly agent: { http: http.Agent; https: https.Agent };
+  users: number;
+}
+
+/**
+ * Agents keyed by origin and validated address, so that a connection is only ever used again for the very address that
+ * was judged just now. The least recently used one that nobody uses goes first.
+ */
+export class PinnedAgents {
+  readonly #entries = new Map<string, Entry>();
+  readonly #max: number;
+
+  constructor(max = 200) {
+    this.#max = max;
+  }
+
+  acquire(url: URL, address: string): PinnedAgent {
+    const key = `${url.origin} ${address}`;
+    const entry = this.#entries.get(key) ?? newEntry();
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    entry.users += 1;
+    this.#evict();
+    return {
+      agent: entry.agent,
+      release: () => {
+        entry.users -= 1;
+      },
+    };
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  close(): void {
+    for (const { agent } of this.#entries.values()) destroy(agent);
+    this.#entries.clear();
+  }
+
+  #evict(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= this.#max) return;
+      if (entry.users > 0) continue;
+      this.#entries.delete(key);
+      destroy(entry.agent);
+    }
+  }
+}
+
+function newEntry(): Entry {
+  const options = { keepAlive: true, maxFreeSockets: IDLE_PER_AGENT_MAX, timeout: IDLE_MS };
+  return { agent: { http: new http.Agent(options), https: new https.Agent(options) }, users: 0 };
+}
+
+function destroy(agent: Entry['agent']): void {
+  agent.http.destroy();
+  agent.https.destroy();
+}

@@ -1,0 +1,11 @@
+import { RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
+
+/**
+ * The first 1 KiB of an answer as text that PostgreSQL can hold: what is no UTF-8 becomes U+FFFD, a character that the
+ * cut splits is left out, and U+0000 is removed.
+ */
+export function responseText(body: Buffer): string {
+  const kept = body.subarray(0, RESPONSE_BODY_KEPT_BYTES);
+  const isCut = body.length > kept.length;
+  return new TextDecoder('utf-8').decode(kept, { stream: isCut }).replaceAll('\u0000', '');
+}

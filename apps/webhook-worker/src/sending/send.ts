@@ -1,0 +1,132 @@
+import { judgeAddresses, judgeUrl, signDelivery, SIGNATURE_CONTRACT } from '@callplane/core';
+import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
+import type { Deps } from '../deps.js';
+import { DnsFailure, literalAddress } from '../destinations/resolver.js';
+import { post } from './post.js';
+import { responseText } from './response-text.js';
+import { RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
+
+export type SendDeps = Pick<
+  Deps,
+  | 'clock'
+  | 'resolver'
+  | 'agents'
+  | 'isAllowedAddress'
+  | 'allowHttp'
+  | 'deliveryDeadlineMs'
+  | 'dnsDeadlineMs'
+  | 'certificateAuthority'
+>;
+
+const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null } as const;
+
+/**
+ * One attempt: resolve, judge, connect to what was judged, send, read. Never throws for what the receiver or the network
+ * does. One deadline stands over all of it.
+ */
+export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord> {
+  const startedAt = performance.now();
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(), deps.deliveryDeadlineMs);
+  try {
+    const attempt = await attemptTo(deps, claim, secret, end.signal);
+    return { ...attempt, durationMs: performance.now() - startedAt };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function attemptTo(
+  deps: SendDeps,
+  claim: ClaimedDelivery,
+  secret: string,
+  signal: AbortSignal,
+): Promise<Omit<AttemptRecord, 'durationMs'>> {
+  // Allowed ranges and http may have changed since the URL was stored.
+  const judged = judgeUrl(claim.url, { allowHttp: deps.allowHttp, isAllowed: deps.isAllowedAddress });
+  if (!judged.ok) return unsent('blocked', 'URL_NOT_ALLOWED');
+  const { url } = judged;
+  const startedAt = performance.now();
+  const literal = literalAddress(url);
+  let addresses: readonly string[];
+  try {
+    addresses = literal === null ? await resolve(deps, url.hostname, signal) : [literal];
+  } catch (error) {
+    const code = error instanceof DnsFailure ? error.code : 'DNS_FAILED';
+    return { ...unsent('dns', code), timings: { ...NO_TIMINGS, dnsMs: performance.now() - startedAt } };
+  }
+  const dnsMs = literal === null ? performance.now() - startedAt : null;
+  // Each attempt of a run prefers another of the addresses, so that a dead one costs one attempt and not the run.
+  const first = (claim.runAttempt - 1) % addresses.length;
+  const address = judgeAddresses([...addresses.slice(first), ...addresses.slice(0, first)], deps.isAllowedAddress);
+  if (address === null) return { ...unsent('blocked', 'ADDRESS_NOT_PUBLIC'), timings: { ...NO_TIMINGS, dnsMs } };
+  const agent = deps.agents.acquire(url, address);
+  try {
+    const answer = await post({
+      url,
+      address,
+      agent: agent.agent,
+      headers: headersOf(deps, claim, secret),
+      body: claim.body,
+      signal,
+      ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
+    });
+    return {
+      outcome: answer.outcome,
+      errorCode: answer.errorCode,
+      statusCode: answer.statusCode,
+      address,
+      timings: { dnsMs, connectMs: answer.connectMs, tlsMs: answer.tlsMs, firstByteMs: answer.firstByteMs },
+      responseBody: answer.statusCode === null ? null : responseText(answer.body),
+      responseTruncated: answer.bodyTruncated || answer.body.length > RESPONSE_BODY_KEPT_BYTES,
+    };
+  } finally {
+    agent.release();
+  }
+}
+
+/** Ends at its own deadline also when the resolver does not: then nothing waits for it any more. */
+async function resolve(deps: SendDeps, hostname: string, signal: AbortSignal): Promise<string[]> {
+  const end = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    const late = (): void => {
+      reject(new DnsFailure('DNS_TIMEOUT'));
+      end.abort();
+    };
+    timer = setTimeout(late, deps.dnsDeadlineMs);
+    signal.addEventListener('abort', late, { once: true });
+  });
+  try {
+    const addresses = await Promise.race([deps.resolver.resolve(hostname, end.signal), deadline]);
+    if (addresses.length === 0) throw new DnsFailure('ENODATA');
+    return addresses;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function headersOf({ clock }: SendDeps, claim: ClaimedDelivery, secret: string): Record<string, string> {
+  const { id: deliveryId, replayCount, body } = claim;
+  const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Callplane-Webhooks/1',
+    [SIGNATURE_CONTRACT.signatureHeader]: signDelivery({ secret, timestampUnixSeconds, deliveryId, replayCount, body }),
+    [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
+    [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
+    [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
+  };
+}
+
+function unsent(outcome: 'dns' | 'blocked', errorCode: string): Omit<AttemptRecord, 'durationMs'> {
+  return {
+    outcome,
+    errorCode,
+    statusCode: null,
+    address: null,
+    timings: NO_TIMINGS,
+    responseBody: null,
+    responseTruncated: false,
+  };
+}

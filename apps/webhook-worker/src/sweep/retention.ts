@@ -1,0 +1,40 @@
+import { TERMINAL_RETENTION_DAYS } from '@callplane/core';
+import {
+  deleteEmptyEndpoints,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  deleteOldRecoveries,
+  deleteUnusedSecrets,
+} from '@callplane/db';
+import type { Deps } from '../deps.js';
+
+/** Rows of one statement: a few milliseconds of locks. */
+const BATCH = 500;
+
+/** Deletes what is kept for a time only, in batches that hold no lock for long. */
+export async function sweepRetention({ database, logger }: Deps, signal: AbortSignal): Promise<void> {
+  const db = database.prisma;
+  const all = async (remove: () => Promise<number>): Promise<number> => {
+    let total = 0;
+    let deleted: number;
+    do {
+      deleted = await remove();
+      total += deleted;
+    } while (deleted === BATCH && !signal.aborted);
+    return total;
+  };
+  const deleted = {
+    deliveries: await all(() => deleteOldDeliveries(db, TERMINAL_RETENTION_DAYS, BATCH)),
+    recoveries: await all(() => deleteOldRecoveries(db, TERMINAL_RETENTION_DAYS, BATCH)),
+    endpoints: await all(() => deleteEmptyEndpoints(db, TERMINAL_RETENTION_DAYS, BATCH)),
+    secrets: await all(() => deleteUnusedSecrets(db, BATCH)),
+    events: 0,
+  };
+  let from: Awaited<ReturnType<typeof deleteOldEvents>>['next'] = null;
+  do {
+    const batch = await deleteOldEvents(db, TERMINAL_RETENTION_DAYS, BATCH, from);
+    deleted.events += batch.deleted;
+    from = batch.next;
+  } while (from !== null && !signal.aborted);
+  if (Object.values(deleted).some((count) => count > 0)) logger.info('retention', deleted);
+}
