@@ -33,8 +33,7 @@ async function emitAndWake(endpointId: string, count: number): Promise<string[]>
   await worker.deps.producer.wakeAll(rows.map((row) => ({ queue: 'webhook-delivery', row })));
   return rows.map(({ id }) => id);
 }
-const quantile = (values: number[], share: number) =>
-  values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
+const quantile = (values: number[], share: number) => values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
 test('receivers that hang delay neither a proven endpoint nor a new one', async () => {
   const tarPits = await Promise.all(Array.from({ length: 4 }, startTarPit));
@@ -56,11 +55,7 @@ test('receivers that hang delay neither a proven endpoint nor a new one', async 
     lags.push(arrived.at - startedAt);
   }
   await eventually(() => fresh.requests.length === 5);
-  console.log(
-    tarPits.map(({ requests }) => requests.map(({ at }) => Math.round(at - freshStartedAt))),
-    fresh.requests.map(({ at }) => Math.round(at - freshStartedAt)),
-    quantile(lags, 0.95),
-  );
+  console.log(tarPits.map(({ requests }) => requests.map(({ at }) => Math.round(at - freshStartedAt))), fresh.requests.map(({ at }) => Math.round(at - freshStartedAt)), quantile(lags, 0.95));
   expect(quantile(lags, 0.95)).toBeLessThan(2000 * SCALE);
   // What is postponed comes back after a second, which is not scaled.
   expect(fresh.requests[0]!.at - freshStartedAt).toBeLessThan(15_000 * SCALE);
