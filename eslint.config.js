@@ -9,10 +9,24 @@ const mayImport = {
   'packages/queue': ['core'],
   'packages/runtime': ['core'],
   'packages/local-servers': [],
+  // What a customer imports depends on nothing.
+  'packages/webhook-verifier': [],
   'packages/testing': ['core', 'db', 'queue', 'runtime', 'local-servers'],
   'apps/*': ['core', 'db', 'queue', 'runtime'],
 };
-const everyPackage = ['core', 'db', 'queue', 'runtime', 'local-servers', 'testing', 'api', 'cleanup-worker', 'webhook-worker', 'cli'];
+const everyPackage = [
+  'core',
+  'db',
+  'queue',
+  'runtime',
+  'local-servers',
+  'webhook-verifier',
+  'testing',
+  'api',
+  'cleanup-worker',
+  'webhook-worker',
+  'cli',
+];
 
 const importRule = (allowed, extra = []) => [
   'error',
@@ -88,6 +102,7 @@ export default tseslint.config(
       'packages/runtime/src/**',
       'packages/local-servers/src/**',
       'packages/testing/src/**',
+      'packages/webhook-verifier/src/**',
       '**/main.ts',
       '**/*.test.ts',
       '**/*.testkit.ts',

@@ -60,9 +60,18 @@ export function createAddressJudge(allowedCidrs: readonly string[]): (address: s
     // ipaddr.js also reads octal and short forms. Resolvers and parsed URLs never write them, and a zone has no
     // meaning away from this host.
     if (isIP(text) === 0 || text.includes('%')) return false;
-    const address = ipaddr.parse(text);
-    return isPublic(address) || isWithin(address, allowed) || isWithin(ipaddr.process(text), allowed);
+    const address = parseAddress(text);
+    return isPublic(address) || isWithin(address, allowed) || isWithin(unmapped(address), allowed);
   };
+}
+
+/** ipaddr.js takes `::127.0.0.1` for `::ffff:127.0.0.1`; the URL parser writes both in hexadecimal first. */
+function parseAddress(text: string): Address {
+  return ipaddr.parse(isIP(text) === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1));
+}
+
+function unmapped(address: Address): Address {
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
 function isPublic(address: Address): boolean {
@@ -82,7 +91,7 @@ function parseRange(cidr: string): Range {
   if (version === 0 || text.includes('%') || rest.length > 0 || !/^(0|[1-9]\d*)$/.test(prefix) || +prefix > bitsMax) {
     throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses such as 10.0.0.0/8 or fd00::/8.`);
   }
-  const start = ipaddr.parse(text);
+  const start = parseAddress(text);
   const bits = start.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'));
   if (bits.join('').slice(+prefix).includes('1')) {
     throw new RangeError(`${JSON.stringify(cidr)} is not a range of addresses: bits are set after its prefix.`);

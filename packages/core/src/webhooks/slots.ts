@@ -50,6 +50,9 @@ class Turns {
   }
 }
 
+/** So that the memory stays bounded; an endpoint forgotten too early goes ahead of others once more. */
+const TRIED_REMEMBERED_MAX = 10_000;
+
 type Urgency = 'new' | 'first' | 'retry';
 
 class LaneQueue {
@@ -81,8 +84,8 @@ export class Slots {
   readonly #suspectsMax: number;
   readonly #lanes: Record<Lane, LaneQueue> = { proven: new LaneQueue(), suspect: new LaneQueue() };
   readonly #places = new Map<string, { waiting: Waiting; lane: Lane; urgency: Urgency }>();
-  /** Endpoints that something waits for. */
-  readonly #endpoints = new Map<string, { waiting: number; isTried: boolean }>();
+  /** Endpoints that started here lately, latest last: `isNew` may have been read before that. */
+  readonly #tried = new Set<string>();
   #isStarting = false;
 
   constructor({ total, suspectsMax }: { total: number; suspectsMax: number }) {
@@ -135,10 +138,7 @@ export class Slots {
   }
 
   #add(waiting: Waiting, lane: Lane, isNew: boolean): void {
-    const endpoint = this.#endpoints.get(waiting.endpointId) ?? { waiting: 0, isTried: false };
-    this.#endpoints.set(waiting.endpointId, endpoint);
-    endpoint.waiting += 1;
-    const goesAhead = lane === 'suspect' && isNew && !endpoint.isTried;
+    const goesAhead = lane === 'suspect' && isNew && !this.#tried.has(waiting.endpointId);
     const urgency = goesAhead ? 'new' : waiting.isRetry ? 'retry' : 'first';
     this.#places.set(waiting.id, { waiting, lane, urgency });
     this.#lanes[lane].turns[urgency].push(waiting);
@@ -148,10 +148,6 @@ export class Slots {
   #forget(waiting: Waiting, lane: Lane): void {
     this.#places.delete(waiting.id);
     this.#lanes[lane].waiting -= 1;
-    const endpoint = this.#endpoints.get(waiting.endpointId);
-    if (endpoint === undefined) return;
-    endpoint.waiting -= 1;
-    if (endpoint.waiting === 0) this.#endpoints.delete(waiting.endpointId);
   }
 
   #startAll(): void {
@@ -177,14 +173,22 @@ export class Slots {
     const queue = this.#lanes[lane];
     const waiting = queue.take();
     if (waiting === undefined) return;
-    const endpoint = this.#endpoints.get(waiting.endpointId);
-    if (endpoint !== undefined) endpoint.isTried = true;
     this.#forget(waiting, lane);
+    this.#remember(waiting.endpointId);
     for (const other of queue.turns.new.takeAll(waiting.endpointId)) {
       this.#forget(other, lane);
       this.#add(other, lane, false);
     }
     queue.inUse += 1;
     waiting.start(lane);
+  }
+
+  #remember(endpointId: string): void {
+    this.#tried.delete(endpointId);
+    this.#tried.add(endpointId);
+    for (const oldest of this.#tried) {
+      if (this.#tried.size <= TRIED_REMEMBERED_MAX) return;
+      this.#tried.delete(oldest);
+    }
   }
 }

@@ -1,0 +1,214 @@
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { generateSigningSecret, SIGNATURE_CONTRACT, signDelivery } from '@callplane/core';
+import fc from 'fast-check';
+import { verifyWebhook, type WebhookHeaders } from './index.js';
+
+const folder = join(import.meta.dirname, '..');
+const file = readFileSync(join(folder, 'test-vectors.json'), 'utf8');
+interface Vector {
+  name: string;
+  secrets: any;
+  nowUnixSeconds: number;
+  headers: [string, string][];
+  bodyBase64: string;
+  expected: { ok: true } | { ok: false; reason: string };
+}
+const vectors: Vector[] = JSON.parse(file).vectors;
+
+/** The same headers as each kind of server hands them over. */
+function everyShape(pairs: [string, string][]): Record<string, WebhookHeaders> {
+  const joined: Record<string, string> = {};
+  const distinct: Record<string, string[]> = {};
+  const plain: Record<string, string | string[]> = {};
+  const fetched = new Headers();
+  for (const [name, value] of pairs) {
+    const key = name.toLowerCase();
+    joined[key] = key in joined ? `${joined[key]}, ${value}` : value;
+    (distinct[key] ??= []).push(value);
+    plain[name] = name in plain ? [plain[name]!, value].flat() : value;
+    fetched.append(name, value);
+  }
+  return { IncomingHttpHeaders: joined, headersDistinct: distinct, 'plain object': plain, 'Fetch Headers': fetched };
+}
+
+describe('test-vectors.json', () => {
+  test('is what the independent script prints', () => {
+    const printed = execFileSync(process.execPath, [join(folder, 'scripts', 'test-vectors.mjs')], { encoding: 'utf8' });
+    expect(file).toBe(printed);
+    expect(vectors.length).toBeGreaterThan(50);
+    expect(new Set(vectors.map(({ name }) => name)).size).toBe(vectors.length);
+  });
+
+  test.each(vectors)('$name', ({ secrets, nowUnixSeconds, headers, bodyBase64, expected }) => {
+    const bytes = Buffer.from(bodyBase64, 'base64');
+    const now = new Date(nowUnixSeconds * 1000);
+    for (const [shape, each] of Object.entries(everyShape(headers))) {
+      const result = verifyWebhook({ headers: each, rawBody: bytes, secrets, now });
+      expect([shape, result]).toMatchObject([shape, expected]);
+      if (result.ok) expect(result.event).toEqual(JSON.parse(bytes.toString()));
+      else expect(result.message).toMatch(/^[A-Z].*\.$/);
+      expect(verifyWebhook({ headers: each, rawBody: new Uint8Array(bytes), secrets, now })).toEqual(result);
+      if (Buffer.from(bytes.toString()).equals(bytes)) {
+        expect(verifyWebhook({ headers: each, rawBody: bytes.toString(), secrets, now })).toEqual(result);
+      }
+    }
+  });
+
+  test('has every reason', () => {
+    const reasons = vectors.flatMap(({ expected }) => (expected.ok ? [] : [expected.reason]));
+    expect([...new Set(reasons)].sort()).toEqual([
+      ...['malformed_header', 'malformed_json', 'malformed_timestamp', 'missing_header', 'signature_mismatch'],
+      ...['timestamp_out_of_tolerance', 'unknown_signing_key_version'],
+    ]);
+  });
+});
+
+const deliveries = fc.record({
+  secret: fc.uint8Array({ minLength: 32, maxLength: 32 }).map(generateSigningSecret),
+  timestampUnixSeconds: fc.integer({ min: 0, max: 4_102_444_800 }),
+  deliveryId: fc.string({ unit: fc.constantFrom('a', 'z', 'A', 'Z', '0', '9', '_', '-'), minLength: 1, maxLength: 40 }),
+  replayCount: fc.nat(100),
+  body: fc
+    .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ noUnicodeString: false }))
+    .map((value) => JSON.stringify(value)),
+});
+
+function headersOf(signature: string, { deliveryId, replayCount }: { deliveryId: string; replayCount: number }) {
+  return {
+    [SIGNATURE_CONTRACT.signatureHeader]: signature,
+    [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
+    [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
+    [SIGNATURE_CONTRACT.secretVersionHeader]: '7',
+  };
+}
+
+/** By the book (RFC 2104), from the hash alone. */
+function hmacSha256Hex(key: Buffer, message: Buffer): string {
+  const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+  const block = Buffer.alloc(64);
+  (key.length > 64 ? sha256(key) : key).copy(block);
+  const pad = (mask: number) => Buffer.from(block.map((byte) => byte ^ mask));
+  return sha256(pad(0x5c), sha256(pad(0x36), message)).toString('hex');
+}
+
+describe('sender and verifier', () => {
+  test('agree with each other and with an independent implementation', () => {
+    fc.assert(
+      fc.property(deliveries, (delivery) => {
+        const { secret, timestampUnixSeconds, deliveryId, replayCount, body } = delivery;
+        const signed = Buffer.from(`${timestampUnixSeconds}.${deliveryId}.${replayCount}.${body}`);
+        const independent = `t=${timestampUnixSeconds},v1=${hmacSha256Hex(Buffer.from(secret), signed)}`;
+        expect(signDelivery(delivery)).toBe(independent);
+        const now = new Date(timestampUnixSeconds * 1000);
+        expect(
+          verifyWebhook({ headers: headersOf(independent, delivery), rawBody: body, secrets: { 7: secret }, now }),
+        ).toEqual({ ok: true, event: JSON.parse(body), deliveryId, replayCount, signingKeyVersion: 7 });
+      }),
+    );
+  });
+
+  test('no change of a byte, a header or the secret goes unnoticed', () => {
+    fc.assert(
+      fc.property(deliveries, fc.nat(), fc.integer({ min: 1, max: 255 }), (delivery, place, mask) => {
+        const { secret, timestampUnixSeconds, replayCount, body } = delivery;
+        const now = new Date(timestampUnixSeconds * 1000);
+        const headers = headersOf(signDelivery(delivery), delivery);
+        const bytes = Buffer.from(body);
+        const changed = Buffer.from(bytes);
+        changed[place % bytes.length]! ^= mask;
+        const other = generateSigningSecret(randomBytes(32));
+        for (const forged of [
+          { headers, rawBody: changed, secrets: secret },
+          { headers, rawBody: Buffer.concat([bytes, Buffer.from(' ')]), secrets: secret },
+          { headers, rawBody: bytes, secrets: other },
+          {
+            headers: headersOf(signDelivery(delivery), { ...delivery, replayCount: replayCount + 1 }),
+            rawBody: bytes,
+            secrets: secret,
+          },
+          {
+            headers: headersOf(signDelivery(delivery), { ...delivery, deliveryId: `${delivery.deliveryId}a` }),
+            rawBody: bytes,
+            secrets: secret,
+          },
+        ]) {
+          expect(verifyWebhook({ ...forged, now })).toMatchObject({ ok: false, reason: 'signature_mismatch' });
+        }
+      }),
+    );
+  });
+
+  test('whatever stands in the headers, the answer is a reason and never an exception', () => {
+    const value = fc.oneof(fc.string(), fc.array(fc.string()), fc.constant(undefined));
+    const keys = [
+      SIGNATURE_CONTRACT.signatureHeader,
+      SIGNATURE_CONTRACT.deliveryIdHeader,
+      'constructor',
+      '__proto__',
+      'get',
+    ];
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.oneof(fc.constantFrom(...keys), fc.string()), value),
+        fc.uint8Array(),
+        (headers, rawBody) => {
+          expect(verifyWebhook({ headers, rawBody, secrets: 'whsec_x' }).ok).toBe(false);
+        },
+      ),
+    );
+  });
+});
+
+describe('the caller', () => {
+  const delivery = {
+    secret: 'whsec_a',
+    timestampUnixSeconds: 1767225600,
+    deliveryId: 'dlv_1',
+    replayCount: 0,
+    body: '{}',
+  };
+  const call = (changes: object) =>
+    verifyWebhook({
+      headers: headersOf(signDelivery(delivery), delivery),
+      rawBody: delivery.body,
+      secrets: delivery.secret,
+      now: new Date(delivery.timestampUnixSeconds * 1000),
+      ...changes,
+    });
+
+  test('may keep secrets in a Map, with versions as numbers or texts', () => {
+    expect(call({ secrets: new Map([[7, 'whsec_a']]) }).ok).toBe(true);
+    expect(call({ secrets: new Map([['7', 'whsec_a']]) }).ok).toBe(true);
+    expect(call({ secrets: new Map([[8, 'whsec_a']]) })).toMatchObject({ reason: 'unknown_signing_key_version' });
+    expect(call({ secrets: {} })).toMatchObject({ reason: 'unknown_signing_key_version' });
+  });
+
+  test('may choose another tolerance; it counts to the millisecond', () => {
+    const at = (seconds: number) => new Date((delivery.timestampUnixSeconds + seconds) * 1000);
+    expect(call({ now: at(5), toleranceSeconds: 5 }).ok).toBe(true);
+    expect(call({ now: at(5.001), toleranceSeconds: 5 })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
+    expect(call({ now: at(300.001) })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
+    // Without a clock it is now, and that delivery is old.
+    expect(call({ now: undefined })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
+  });
+
+  test.each([
+    ['a body that was parsed', { rawBody: {} }],
+    ['no body', { rawBody: undefined }],
+    ['no secret', { secrets: undefined }],
+    ['an empty secret', { secrets: '' }],
+    ['an empty list', { secrets: [] }],
+    ['a list with a hole', { secrets: ['whsec_a', undefined] }],
+    ['a version without a secret', { secrets: { 7: '' } }],
+    ['a secret without its prefix', { secrets: 'a' }],
+    ['an invalid clock', { now: new Date(NaN) }],
+    ['a tolerance that is no number', { toleranceSeconds: NaN }],
+    ['a negative tolerance', { toleranceSeconds: -1 }],
+  ])('learns of a mistake at once: %s', (_name, changes) => {
+    expect(() => call(changes)).toThrow(TypeError);
+  });
+});
