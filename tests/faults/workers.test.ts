@@ -38,7 +38,7 @@ async function endingRoom() {
     },
   });
   await stack.join(roomId);
-  const accepted = await stack.database.transaction((tx) => acceptRoomEnd(tx, stack.tenant, roomId, now));
+  const accepted = await acceptRoomEnd(stack.database, stack.tenant, roomId, now);
   return { roomId, operationId: accepted!.operation.id, wake: accepted!.wake! };
 }
 const sessionsOpen = (roomId: string) =>

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import {
+  createAddressJudge,
   formatApiKey,
   hashApiKey,
   apiKeyHint,
@@ -77,6 +78,7 @@ export interface TestApi {
 
 export interface TestApiOptions {
   turn?: Partial<Deps['turn']>;
+  webhooks?: Partial<Deps['webhooks']>;
   limits?: AppSettings['limits'];
   operationWaitMs?: number;
 }
@@ -109,6 +111,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     masterKeys,
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
     tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
+    webhooks: { allowHttp: false, isAllowed: createAddressJudge([]), ...options.webhooks },
     operationWaitMs: options.operationWaitMs ?? 50,
     logger,
     clock: systemClock,

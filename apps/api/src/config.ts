@@ -1,4 +1,11 @@
-import { databaseSettings, encryptionSettings, logSettings, redisSettings, shutdownSettings } from '@callplane/runtime';
+import {
+  databaseSettings,
+  encryptionSettings,
+  logSettings,
+  redisSettings,
+  shutdownSettings,
+  webhookDestinationSettings,
+} from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
 /** This app's environment, parsed once; docs/configuration.md is generated from it. */
@@ -46,6 +53,7 @@ export const ApiConfig = Type.Object({
     maximum: 86_400,
     description: 'Lifetime of TURN credentials, in seconds.',
   }),
+  ...webhookDestinationSettings,
   ROOM_END_WAIT_MS: Type.Integer({
     default: 500,
     minimum: 0,

@@ -14,6 +14,8 @@ export interface Deps {
   masterKeys: MasterKeys;
   turn: TurnSettings;
   tokens: { issuer: string; audience: string };
+  /** Where endpoints may point at their creation and change. */
+  webhooks: { allowHttp: boolean; isAllowed: (address: string) => boolean };
   /** How long a DELETE waits for its clean-up unless the caller says, in milliseconds. */
   operationWaitMs: number;
   logger: Logger;

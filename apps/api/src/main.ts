@@ -1,4 +1,4 @@
-import { parseMasterKeys } from '@callplane/core';
+import { createAddressJudge, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeyByHash, loadSigningKeys } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
 import {
@@ -20,6 +20,7 @@ import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 
 const config = loadConfig(ApiConfig);
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
+const isAllowed = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
 const logger = createLogger(config, 'api');
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
@@ -63,6 +64,7 @@ const deps: Deps = {
     ttlSeconds: config.TURN_TTL_SECONDS,
   },
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
+  webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed },
   operationWaitMs: config.ROOM_END_WAIT_MS,
   logger,
   clock: systemClock,

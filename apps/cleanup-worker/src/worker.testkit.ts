@@ -118,14 +118,12 @@ export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWo
       return id;
     },
     async endRoom(roomId) {
-      const accepted = await database.transaction((tx) => acceptRoomEnd(tx, tenant, roomId, clock.now()));
+      const accepted = await acceptRoomEnd(database, tenant, roomId, clock.now());
       if (accepted === null) throw new Error(`no room ${roomId}`);
       return accepted;
     },
     async removeParticipant(roomId, participantId) {
-      const accepted = await database.transaction((tx) =>
-        acceptParticipantRemoval(tx, tenant, roomId, participantId, clock.now()),
-      );
+      const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, clock.now());
       if (accepted === null) throw new Error(`no participant ${participantId}`);
       return accepted;
     },

@@ -1,5 +1,6 @@
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export * from './events/events.repository.js';
 export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';
 export * from './operations/operation-leases.js';
@@ -22,3 +23,6 @@ export * from './api-keys/api-keys.repository.js';
 export type { PublicJwk, PublishedJwk } from './signing-keys/signing-key.js';
 export * from './signing-keys/signing-key-rotation.js';
 export * from './signing-keys/signing-keys.repository.js';
+export * from './webhooks/deliveries.repository.js';
+export * from './webhooks/endpoints.repository.js';
+export * from './webhooks/recoveries.repository.js';

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '@callplane/core';
+import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 let api: TestApi;
@@ -220,10 +221,12 @@ describe('transport', () => {
   test('one wide line per request, without the key', async () => {
     const requestId = 'log-line-test';
     await api.call('GET', '/v1/rooms/room_0?secret=1', { headers: { 'x-request-id': requestId } });
-    const line = api
-      .log()
-      .split('\n')
-      .find((text) => text.includes(requestId))!;
+    const line = await eventually(() =>
+      api
+        .log()
+        .split('\n')
+        .find((text) => text.includes(requestId)),
+    );
     expect(JSON.parse(line)).toMatchObject({
       level: 'info',
       message: 'request',

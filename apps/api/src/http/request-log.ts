@@ -7,27 +7,27 @@ export function requestLog(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
     response.once('close', () => {
       const context = contextOf(response);
-      const fields = {
+      const { caller } = context;
+      // Built field by field: this runs for every request.
+      const fields: Record<string, unknown> = {
         requestId: context.requestId,
         method: request.method,
         // The pattern where one matched: paths hold ids, and hostile ones hold anything.
         route: context.route,
-        ...(context.route === null ? { path: request.path.slice(0, 200) } : {}),
         status: response.statusCode,
         durationMs: Math.round((performance.now() - context.startedAtMs) * 1000) / 1000,
-        ...(response.writableFinished ? {} : { aborted: true }),
-        ...(context.errorCode === null ? {} : { errorCode: context.errorCode }),
-        ...(context.caller === null
-          ? {}
-          : {
-              keyId: context.caller.keyId,
-              environmentId: context.caller.environmentId,
-              projectId: context.caller.projectId,
-            }),
         ip: request.ip,
-        ...context.logFields,
-        ...(context.cause === null ? {} : { error: context.cause }),
       };
+      if (context.route === null) fields['path'] = request.path.slice(0, 200);
+      if (!response.writableFinished) fields['aborted'] = true;
+      if (context.errorCode !== null) fields['errorCode'] = context.errorCode;
+      if (caller !== null) {
+        fields['keyId'] = caller.keyId;
+        fields['environmentId'] = caller.environmentId;
+        fields['projectId'] = caller.projectId;
+      }
+      Object.assign(fields, context.logFields);
+      if (context.cause !== null) fields['error'] = context.cause;
       if (response.statusCode >= 500) logger.error('request', fields);
       else logger.info('request', fields);
     });

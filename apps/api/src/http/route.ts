@@ -1,4 +1,4 @@
-import type { Caller, ErrorCode, Scope } from '@callplane/core';
+import type { Caller, ErrorCode, ErrorDetail, Scope } from '@callplane/core';
 import type { Static, TSchema } from 'typebox';
 import type { Preference } from './prefer.js';
 
@@ -27,6 +27,13 @@ export interface Call<Params, Query, Body> {
   log: (fields: Record<string, unknown>) => void;
 }
 
+/** The parts of a request before they are known to match their schemas. */
+export interface UnjudgedParts {
+  caller: Caller;
+  query: Record<string, unknown>;
+  body: Record<string, unknown>;
+}
+
 interface RouteShape {
   method: Method;
   /** Pattern under the host, with OpenAPI's braces: `/v1/rooms/{roomId}`. */
@@ -45,6 +52,8 @@ interface RouteShape {
   params?: TSchema;
   query?: TSchema;
   body?: TSchema;
+  /** Failures that no schema can say, told together with the others. */
+  judge?: (parts: UnjudgedParts) => ErrorDetail[];
   /** Successful answers by status; null for an empty one. */
   responses: Record<number, { description: string; schema: TSchema | null }>;
   /** Errors of its own, beside those that every route has. */

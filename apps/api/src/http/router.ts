@@ -54,6 +54,11 @@ function serve(route: Route) {
     if (query !== undefined) details.push(...query.failures(queryValues));
     if (body !== undefined && parsed !== undefined)
       details.push(...parsed.details, ...bodyFailures(body, parsed.value));
+    if (route.judge !== undefined) {
+      details.push(
+        ...route.judge({ caller, query: queryValues ?? {}, body: isObject(parsed?.value) ? parsed.value : {} }),
+      );
+    }
     refuseFailures(details);
 
     const reply = await route.handle({
@@ -71,6 +76,9 @@ function serve(route: Route) {
 }
 
 function bodyFailures(validator: PartValidator, value: unknown): ErrorDetail[] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return validator.failures(value);
-  return [{ path: 'body', message: 'must be a JSON object' }];
+  return isObject(value) ? validator.failures(value) : [{ path: 'body', message: 'must be a JSON object' }];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -134,8 +134,14 @@ function inWords(error: ErrorObject): string {
       return `must have at least ${String(params['limit'])} characters`;
     case 'maxLength':
       return `must have at most ${String(params['limit'])} characters`;
+    case 'minItems':
+      return `must have at least ${String(params['limit'])} entries`;
     case 'uniqueItems':
       return 'must not name the same entry twice';
+    case 'format':
+      return error.params['format'] === 'date-time'
+        ? 'must be an ISO 8601 time with its zone, like 2026-11-20T22:35:43.500Z'
+        : (error.message ?? 'is not valid');
     case 'dependentRequired':
       return `is required together with ${String(params['property'])}`;
     case 'x-cursor':

@@ -1,9 +1,9 @@
-import type { AcceptedOperation, OperationRow } from '@callplane/db';
+import { presentOperation, type OperationState } from '@callplane/core';
+import type { AcceptedOperation } from '@callplane/db';
 import { QUEUE_OF_OPERATION } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
-import { presentOperation } from './operations.presenter.js';
 
 /**
  * The answer to a DELETE whose operation has been committed: wakes a worker, waits a moment for completion, and says
@@ -14,7 +14,7 @@ export async function answerOperation(
   deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
   accepted: AcceptedOperation,
   call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'startedAtMs' | 'log'>,
-  read: () => Promise<OperationRow | null>,
+  read: () => Promise<OperationState | null>,
 ): Promise<Reply> {
   call.log({ operationId: accepted.operation.id });
   const operation = await settle(deps, accepted, call, read);
@@ -27,8 +27,8 @@ async function settle(
   deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
   { operation, wake }: AcceptedOperation,
   call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'startedAtMs' | 'log'>,
-  read: () => Promise<OperationRow | null>,
-): Promise<OperationRow> {
+  read: () => Promise<OperationState | null>,
+): Promise<OperationState> {
   if (operation.status !== 'pending') return operation;
   // From the request's arrival, so that whatever Redis has cost already is not added to the wait.
   const deadline = call.startedAtMs + (call.preference.waitMs ?? deps.operationWaitMs);

@@ -1,12 +1,10 @@
-import { formatTimestamp } from '@callplane/core';
+import { formatTimestamp, presentOperation, presentParticipant } from '@callplane/core';
 import { findParticipantOperation } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { presentOperation } from '../operations/operations.presenter.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
 import { answerOperation } from '../operations/request-operation.js';
 import { RoomPath } from '../rooms/rooms.schemas.js';
-import { presentParticipant } from './participants.presenter.js';
 import {
   IssueTokenBody,
   ListParticipantsQuery,

@@ -1,4 +1,10 @@
-import { PublicError, type ParticipantStatus, type Tenant } from '@callplane/core';
+import {
+  type OperationState,
+  type ParticipantState,
+  type ParticipantStatus,
+  PublicError,
+  type Tenant,
+} from '@callplane/core';
 import {
   acceptParticipantRemoval,
   findParticipant,
@@ -6,9 +12,7 @@ import {
   listParticipants,
   roomExists,
   type AcceptedOperation,
-  type OperationRow,
   type ParticipantPosition,
-  type ParticipantRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
@@ -19,7 +23,7 @@ export async function readParticipant(
   tenant: Tenant,
   roomId: string,
   participantId: string,
-): Promise<ParticipantRow> {
+): Promise<ParticipantState> {
   const participant = await findParticipant(deps.database.prisma, tenant, roomId, participantId);
   if (participant === null) throw await notFound(deps, tenant, roomId);
   return participant;
@@ -30,7 +34,7 @@ export async function pageOfParticipants(
   tenant: Tenant,
   roomId: string,
   query: { status?: ParticipantStatus; limit?: number; cursor?: string },
-): Promise<{ participants: ParticipantRow[]; nextCursor: string | null }> {
+): Promise<{ participants: ParticipantState[]; nextCursor: string | null }> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const after = query.cursor === undefined ? null : toPosition(decodeCursor(query.cursor));
   const participants = await listParticipants(deps.database.prisma, tenant, roomId, {
@@ -57,9 +61,7 @@ export async function removeParticipant(
   roomId: string,
   participantId: string,
 ): Promise<AcceptedOperation> {
-  const accepted = await deps.database.transaction((tx) =>
-    acceptParticipantRemoval(tx, tenant, roomId, participantId, deps.clock.now()),
-  );
+  const accepted = await acceptParticipantRemoval(deps.database, tenant, roomId, participantId, deps.clock.now());
   if (accepted === null) throw await notFound(deps, tenant, roomId);
   return accepted;
 }
@@ -69,7 +71,7 @@ export async function readParticipantOperation(
   tenant: Tenant,
   roomId: string,
   participantId: string,
-): Promise<OperationRow> {
+): Promise<OperationState> {
   await readParticipant(deps, tenant, roomId, participantId);
   const operation = await findParticipantOperation(deps.database.prisma, tenant, participantId);
   if (operation === null) throw new PublicError('OPERATION_NOT_FOUND');

@@ -1,11 +1,11 @@
-import { findRoomOperation } from '@callplane/db';
+import { presentRoom, presentOperation } from '@callplane/core';
+import { findRoomOperation, type Db, type WakeableDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Route } from '../http/route.js';
-import { presentOperation } from '../operations/operations.presenter.js';
+import { defineRoute, type Reply, type Route } from '../http/route.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
 import { answerOperation } from '../operations/request-operation.js';
-import { presentRoom } from './rooms.presenter.js';
+import { wakeDeliveries } from '../webhooks/wake-deliveries.js';
 import { CreateRoomBody, ListRoomsQuery, RoomPage, RoomPath, RoomSchema } from './rooms.schemas.js';
 import { createRoom, endRoom, pageOfRooms, readRoom, readRoomOperation } from './rooms.service.js';
 
@@ -24,12 +24,18 @@ export function roomRoutes(deps: Deps): Route[] {
       body: CreateRoomBody,
       responses: { 201: { description: 'The room.', schema: RoomSchema } },
       async handle({ caller, body, idempotencyKey }) {
-        const create = async (db: Parameters<typeof createRoom>[1]) => ({
-          status: 201,
-          body: presentRoom(caller, await createRoom(deps, db, caller, body)),
-        });
-        if (idempotencyKey === null) return create(deps.database.prisma);
-        return idempotently(deps, caller, { route: 'POST /v1/rooms', key: idempotencyKey, body }, create);
+        let deliveries: WakeableDelivery[] = [];
+        const create = async (db: Db): Promise<Reply> => {
+          const created = await createRoom(deps, db, caller, body);
+          ({ deliveries } = created);
+          return { status: 201, body: presentRoom(caller, created.room) };
+        };
+        const reply =
+          idempotencyKey === null
+            ? await create(deps.database.prisma)
+            : await idempotently(deps, caller, { route: 'POST /v1/rooms', key: idempotencyKey, body }, create);
+        wakeDeliveries(deps, deliveries);
+        return reply;
       },
     }),
     defineRoute({

@@ -1,4 +1,14 @@
-import { newId, PublicError, ROOM_MAX_PARTICIPANTS_DEFAULT, type RoomStatus, type Tenant } from '@callplane/core';
+import {
+  newId,
+  presentRoom,
+  type OperationState,
+  PublicError,
+  ROOM_MAX_PARTICIPANTS_DEFAULT,
+  serialiseEvent,
+  type RoomState,
+  type RoomStatus,
+  type Tenant,
+} from '@callplane/core';
 import {
   acceptRoomEnd,
   findRoom,
@@ -7,9 +17,8 @@ import {
   listRooms,
   roomExists,
   type AcceptedOperation,
+  type WakeableDelivery,
   type Db,
-  type OperationRow,
-  type RoomRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
@@ -21,14 +30,18 @@ export interface RoomInput {
   maxParticipants?: number;
 }
 
-/** @param db the transaction that the room belongs to, or the client itself. */
+/**
+ * Creates a room and tells of it.
+ * @param db the transaction that the room belongs to, or the client itself.
+ * @returns the room, and the deliveries to wake once it is committed.
+ */
 export async function createRoom(
   deps: Pick<Deps, 'clock'>,
   db: Db,
   tenant: Tenant,
   input: RoomInput,
-): Promise<RoomRow> {
-  const room: RoomRow = {
+): Promise<{ room: RoomState; deliveries: WakeableDelivery[] }> {
+  const room: RoomState = {
     id: newId('room'),
     name: input.name,
     metadata: input.metadata ?? {},
@@ -38,11 +51,22 @@ export async function createRoom(
     startedAt: null,
     endedAt: null,
   };
-  await insertRoom(db, tenant, room);
-  return room;
+  const id = newId('event');
+  const { projectId, environmentId } = tenant;
+  const body = serialiseEvent({
+    id,
+    type: 'room.created',
+    createdAt: room.createdAt,
+    projectId,
+    environmentId,
+    sequence: 1,
+    data: { room: presentRoom(tenant, room) },
+  });
+  const deliveries = await insertRoom(db, tenant, room, { id, type: 'room.created', body });
+  return { room, deliveries };
 }
 
-export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomRow> {
+export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
   const room = await findRoom(deps.database.prisma, tenant, roomId);
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
@@ -52,7 +76,7 @@ export async function pageOfRooms(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   query: { status?: RoomStatus; limit?: number; cursor?: string },
-): Promise<{ rooms: RoomRow[]; nextCursor: string | null }> {
+): Promise<{ rooms: RoomState[]; nextCursor: string | null }> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
   const rooms = await listRooms(deps.database.prisma, tenant, {
@@ -74,7 +98,7 @@ export async function endRoom(
   tenant: Tenant,
   roomId: string,
 ): Promise<AcceptedOperation> {
-  const accepted = await deps.database.transaction((tx) => acceptRoomEnd(tx, tenant, roomId, deps.clock.now()));
+  const accepted = await acceptRoomEnd(deps.database, tenant, roomId, deps.clock.now());
   if (accepted === null) throw new PublicError('ROOM_NOT_FOUND');
   return accepted;
 }
@@ -83,7 +107,7 @@ export async function readRoomOperation(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   roomId: string,
-): Promise<OperationRow> {
+): Promise<OperationState> {
   const operation = await findRoomOperation(deps.database.prisma, tenant, roomId);
   if (operation !== null) return operation;
   if (!(await roomExists(deps.database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');

@@ -1,7 +1,7 @@
 import { SIGNATURE_CONTRACT } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
 import { defineRoute, type Route } from '../http/route.js';
-import { matchTenant, TenantQuery } from './tenant-query.js';
+import { judgeTenant, TenantQuery } from './tenant-query.js';
 
 /** The contract's own constants make its schema: each field is documented with its value. */
 const SignatureContractSchema = Type.Object(
@@ -26,11 +26,9 @@ export function signatureContractRoutes(): Route[] {
       tag: 'Webhooks',
       scope: 'webhooks:read',
       query: TenantQuery,
+      judge: judgeTenant,
       responses: { 200: { description: 'The signing and retry policy.', schema: SignatureContractSchema } },
-      handle({ caller, query }) {
-        matchTenant(caller, query);
-        return Promise.resolve({ status: 200, body: SIGNATURE_CONTRACT });
-      },
+      handle: () => Promise.resolve({ status: 200, body: SIGNATURE_CONTRACT }),
     }),
   ];
 }

@@ -1,5 +1,6 @@
-import { PublicError, type ErrorDetail, type Tenant } from '@callplane/core';
+import type { ErrorDetail } from '@callplane/core';
 import { Type } from 'typebox';
+import type { UnjudgedParts } from '../http/route.js';
 
 /** The optional query parameters of every webhook route. */
 export const TenantQuery = Type.Object({
@@ -7,10 +8,9 @@ export const TenantQuery = Type.Object({
   environmentId: Type.Optional(Type.String({ description: "Must match the key's environment." })),
 });
 
-/** @throws PublicError VALIDATION_FAILED when they name another tenant than the key's. */
-export function matchTenant(tenant: Tenant, query: { projectId?: string; environmentId?: string }): void {
-  const details: ErrorDetail[] = (['projectId', 'environmentId'] as const)
-    .filter((name) => query[name] !== undefined && query[name] !== tenant[name])
+/** Refuses them when they name another tenant than the key's. */
+export function judgeTenant({ caller, query }: Pick<UnjudgedParts, 'caller' | 'query'>): ErrorDetail[] {
+  return (['projectId', 'environmentId'] as const)
+    .filter((name) => typeof query[name] === 'string' && query[name] !== caller[name])
     .map((name) => ({ path: `query.${name}`, message: "must match the API key's" }));
-  if (details.length > 0) throw new PublicError('VALIDATION_FAILED', { details });
 }

@@ -8,12 +8,13 @@ import {
   type ClaimedOperation,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
+import { wake, writeLeft, writeRoomEnded } from './events.js';
 
 /** A part of a clean-up. Each can be repeated safely, and each of its transactions writes only under the lease. */
 export interface Step {
   /** In words that a caller may read in `lastError`. */
   name: string;
-  run(deps: Pick<Deps, 'database' | 'clock'>, claim: ClaimedOperation): Promise<void>;
+  run(deps: Pick<Deps, 'database' | 'clock' | 'producer' | 'logger'>, claim: ClaimedOperation): Promise<void>;
 }
 
 /** Accepting the operation has closed the door already: no tokens, no joins. */
@@ -21,38 +22,45 @@ const STEPS: Record<OperationKind, readonly Step[]> = {
   'room.end': [
     {
       name: 'end sessions',
-      async run({ database, clock }, claim) {
-        let left: number;
-        do {
-          left = await database.transaction(async (tx) => {
+      async run(deps, claim) {
+        for (let left = 1; left > 0;) {
+          const now = deps.clock.now();
+          const batch = await deps.database.transaction(async (tx) => {
             await assertLease(tx, claim);
-            return endRoomPresence(tx, claim.roomId, clock.now());
+            const presence = await endRoomPresence(tx, claim.roomId, now);
+            return { left: presence.left, deliveries: await writeLeft(tx, claim, presence.ended, 'room_ended', now) };
           });
-        } while (left > 0);
+          left = batch.left;
+          await wake(deps, batch.deliveries);
+        }
       },
     },
     {
       name: 'mark the room ended',
-      async run({ database, clock }, claim) {
-        const now = clock.now();
-        await database.transaction(async (tx) => {
+      async run(deps, claim) {
+        const now = deps.clock.now();
+        const deliveries = await deps.database.transaction(async (tx) => {
           await settleCompleted(tx, claim, now);
           await markRoomEnded(tx, claim.roomId, now);
+          return writeRoomEnded(tx, claim, now);
         });
+        await wake(deps, deliveries);
       },
     },
   ],
   'participant.remove': [
     {
       name: 'end the session',
-      async run({ database, clock }, claim) {
+      async run(deps, claim) {
         const { participantId } = claim;
         if (participantId === null) throw new Error(`${claim.id} names no participant`);
-        const now = clock.now();
-        await database.transaction(async (tx) => {
+        const now = deps.clock.now();
+        const deliveries = await deps.database.transaction(async (tx) => {
           await settleCompleted(tx, claim, now);
-          await endParticipantPresence(tx, participantId, 'removed', now);
+          const ended = await endParticipantPresence(tx, participantId, 'removed', now);
+          return writeLeft(tx, claim, ended, 'removed', now);
         });
+        await wake(deps, deliveries);
       },
     },
   ],

@@ -12,6 +12,7 @@ import {
 } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION, type JobResult } from '@callplane/queue';
 import type { Deps } from '../deps.js';
+import { wake, writeOperationFailed } from './events.js';
 import { stepsOf, type Step } from './steps.js';
 
 const DONE: JobResult = { again: false };
@@ -89,7 +90,13 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
   const next = afterFailure(claim.runAttempts, deps.random);
   try {
     if (next.status === 'failed') {
-      await patiently(() => settleFailed(deps.database.prisma, claim, lastError));
+      const deliveries = await patiently(() =>
+        deps.database.transaction(async (tx) => {
+          const operation = await settleFailed(tx, claim, lastError);
+          return writeOperationFailed(tx, claim, operation, deps.clock.now());
+        }),
+      );
+      await wake(deps, deliveries);
       return { outcome: 'failed', step, error };
     }
     const row = await patiently(() => settleRetry(deps.database.prisma, claim, next.delayMs, lastError));

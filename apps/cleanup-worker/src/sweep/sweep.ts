@@ -1,11 +1,12 @@
 import {
   deleteExpiredIdempotencyRecords,
   deleteExpiredSigningKeys,
-  settleExhaustedOperations,
+  settleExhaustedOperation,
   takeUnwokenOperations,
 } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import type { Deps } from '../deps.js';
+import { wake, writeOperationFailed } from '../operations/events.js';
 
 /**
  * How long a due row may go unanswered after its last wake-up, in milliseconds. With the sweep's interval (5 s) a row
@@ -27,9 +28,17 @@ export async function sweepOperations(deps: Deps): Promise<void> {
 }
 
 async function settleExhausted(deps: Deps): Promise<void> {
-  for (const operationId of await settleExhaustedOperations(deps.database.prisma, BATCH)) {
-    deps.logger.error('operation settled by sweep', { operationId, outcome: 'failed' });
-    await publishNotice(deps.producer.redis, 'operationSettled', operationId);
+  for (;;) {
+    // One by one, because each writes an event and with it locks its room.
+    const settled = await deps.database.transaction(async (tx) => {
+      const operation = await settleExhaustedOperation(tx);
+      if (operation === null) return null;
+      return { operation, deliveries: await writeOperationFailed(tx, operation, operation, deps.clock.now()) };
+    });
+    if (settled === null) return;
+    deps.logger.error('operation settled by sweep', { operationId: settled.operation.id, outcome: 'failed' });
+    await wake(deps, settled.deliveries);
+    await publishNotice(deps.producer.redis, 'operationSettled', settled.operation.id);
   }
 }
 

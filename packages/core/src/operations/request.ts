@@ -1,9 +1,7 @@
 import type { OperationStatus } from './operation.js';
 
-/** What asking for a clean-up leads to, by the operation that exists already. */
+/** What asking again for a clean-up leads to, by its operation. */
 export type OperationRequest =
-  /** There is none: make one. */
-  | 'create'
   /** It is under way: the caller gets that one, never a second. */
   | 'join'
   /** It is complete: nothing is left to do. */
@@ -11,10 +9,8 @@ export type OperationRequest =
   /** Its run failed: start a new run of the same operation. */
   | 'rerun';
 
-export function decideRequest(existing: OperationStatus | null): OperationRequest {
+export function decideRequest(existing: OperationStatus): OperationRequest {
   switch (existing) {
-    case null:
-      return 'create';
     case 'pending':
       return 'join';
     case 'completed':

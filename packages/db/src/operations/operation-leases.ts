@@ -1,4 +1,4 @@
-import { ATTEMPTS_PER_RUN, type OperationError, type OperationKind } from '@callplane/core';
+import { ATTEMPTS_PER_RUN, type OperationError, type OperationKind, type OperationState } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import type { WakeableOperation } from './operations.repository.js';
@@ -8,6 +8,7 @@ export interface ClaimedOperation {
   id: string;
   kind: OperationKind;
   environmentId: string;
+  projectId: string;
   roomId: string;
   participantId: string | null;
   run: number;
@@ -47,7 +48,8 @@ export async function claimOperation(
       attempts = attempts + 1, run_attempts = run_attempts + 1
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
       AND (lease_expires_at IS NULL OR lease_expires_at <= now()) AND run_attempts < ${ATTEMPTS_PER_RUN}
-    RETURNING id, kind, environment_id AS "environmentId", room_id AS "roomId", participant_id AS "participantId",
+    RETURNING id, kind, environment_id AS "environmentId",
+      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId", room_id AS "roomId", participant_id AS "participantId",
       run, run_attempts AS "runAttempts", attempts, lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;
@@ -105,10 +107,12 @@ export async function settleRetry(
  * The run's last attempt failed.
  * @throws LeaseLost
  */
-export async function settleFailed(db: Db, claim: ClaimedOperation, error: OperationError): Promise<void> {
-  const settled = await db.$executeRaw`
+export async function settleFailed(db: Db, claim: ClaimedOperation, error: OperationError): Promise<OperationState> {
+  const [settled] = await db.$queryRaw<OperationState[]>`
     UPDATE runtime_operations
     SET status = 'failed', last_error = ${JSON.stringify(error)}::jsonb, lease_token = NULL, lease_expires_at = NULL
-    WHERE ${holds(claim)}`;
-  if (settled === 0) throw new LeaseLost(claim.id);
+    WHERE ${holds(claim)}
+    RETURNING id, kind, status, attempts, last_error AS "lastError", completed_at AS "completedAt"`;
+  if (settled === undefined) throw new LeaseLost(claim.id);
+  return settled;
 }

@@ -1,23 +1,13 @@
 import {
   decideRequest,
   newId,
-  type OperationError,
   type OperationKind,
+  type OperationState,
   type OperationStatus,
   type Tenant,
 } from '@callplane/core';
-import type { Db } from '../client/database.js';
-import type { Prisma, RuntimeOperation } from '../generated/client.js';
-
-/** An operation as a caller may see it. */
-export interface OperationRow {
-  id: string;
-  kind: OperationKind;
-  status: OperationStatus;
-  attempts: number;
-  lastError: OperationError | null;
-  completedAt: Date | null;
-}
+import type { Database, Db } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 
 /** What a wake-up needs to know of a row. */
 export interface WakeableOperation {
@@ -30,104 +20,124 @@ export interface WakeableOperation {
 
 /** The answer to asking for a clean-up. `wake` is set when a worker has to be told of it. */
 export interface AcceptedOperation {
-  operation: OperationRow;
+  operation: OperationState;
   wake: WakeableOperation | null;
 }
 
 const SHOWN = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
 
-export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationRow | null> {
+export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { roomId, environmentId: tenant.environmentId, kind: 'room.end' },
     select: SHOWN,
   });
-  return operation as OperationRow | null;
+  return operation as OperationState | null;
 }
 
 export async function findParticipantOperation(
   db: Db,
   tenant: Tenant,
   participantId: string,
-): Promise<OperationRow | null> {
+): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { participantId, environmentId: tenant.environmentId, kind: 'participant.remove' },
     select: SHOWN,
   });
-  return operation as OperationRow | null;
+  return operation as OperationState | null;
 }
 
 /**
  * Accepts the end of a room: its status and the operation change together, so that from this commit on nobody gets a
- * token and nobody joins. Call it inside a transaction.
+ * token and nobody joins. One statement for the first request; a repeated one takes the slower way.
  * @returns null when the environment has no such room.
  */
 export async function acceptRoomEnd(
-  tx: Prisma.TransactionClient,
+  database: Database,
   tenant: Tenant,
   roomId: string,
   now: Date,
 ): Promise<AcceptedOperation | null> {
-  // Requests for the same room queue up here; rows that refer to the room can still be written.
-  const [room] = await tx.$queryRaw<{ id: string }[]>`
-    SELECT id FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
-  if (room === undefined) return null;
-  const existing = await tx.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } });
-  if (existing === null)
-    await tx.room.update({ where: { id: roomId }, data: { status: 'ending' }, select: { id: true } });
-  return acceptOperation(tx, tenant, { kind: 'room.end', roomId, participantId: null }, existing, now);
+  const [created] = await database.prisma.$queryRaw<AcceptedRow[]>`
+    WITH room AS (
+      UPDATE rooms SET status = 'ending'
+      WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} AND status IN ('created', 'active')
+      RETURNING id
+    )
+    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
+    SELECT ${newId('operation')}, ${tenant.environmentId}, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
+    FROM room
+    RETURNING ${ACCEPTED}`;
+  if (created !== undefined) return accepted(created);
+  return database.transaction(async (tx) => {
+    // Requests for the same room queue up here; rows that refer to the room can still be written.
+    const rooms = await tx.$queryRaw<unknown[]>`
+      SELECT 1 FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
+    return rooms.length === 0 ? null : acceptAgain(tx, { roomId, kind: 'room.end' });
+  });
 }
 
 /**
- * Accepts the removal of a participant: its identity is blocked and its tokens are revoked from this commit on. Call it
- * inside a transaction.
+ * Accepts the removal of a participant: its identity is blocked and its tokens are revoked from this commit on. One
+ * statement for the first request; a repeated one takes the slower way.
  * @returns null when the room has no such participant.
  */
 export async function acceptParticipantRemoval(
-  tx: Prisma.TransactionClient,
+  database: Database,
   tenant: Tenant,
   roomId: string,
   participantId: string,
   now: Date,
 ): Promise<AcceptedOperation | null> {
-  const [participant] = await tx.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participants
-    WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
-    FOR NO KEY UPDATE`;
-  if (participant === undefined) return null;
-  const existing = await tx.runtimeOperation.findFirst({ where: { participantId, kind: 'participant.remove' } });
-  if (existing === null) {
-    await tx.participant.update({ where: { id: participantId }, data: { removedAt: now }, select: { id: true } });
-    await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
-  }
-  return acceptOperation(tx, tenant, { kind: 'participant.remove', roomId, participantId }, existing, now);
+  const at = now.toISOString();
+  const [created] = await database.prisma.$queryRaw<AcceptedRow[]>`
+    WITH participant AS (
+      UPDATE participants SET removed_at = ${at}::timestamptz
+      WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
+        AND removed_at IS NULL
+      RETURNING id
+    ), tokens AS (
+      UPDATE participant_tokens SET revoked_at = ${at}::timestamptz
+      WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)
+    )
+    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at)
+    SELECT ${newId('operation')}, ${tenant.environmentId}, ${roomId}, id, 'participant.remove', 'pending',
+      ${at}::timestamptz
+    FROM participant
+    RETURNING ${ACCEPTED}`;
+  if (created !== undefined) return accepted(created);
+  return database.transaction(async (tx) => {
+    const participants = await tx.$queryRaw<unknown[]>`
+      SELECT 1 FROM participants
+      WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
+      FOR NO KEY UPDATE`;
+    return participants.length === 0 ? null : acceptAgain(tx, { participantId, kind: 'participant.remove' });
+  });
 }
 
-async function acceptOperation(
+type AcceptedRow = OperationState & WakeableOperation;
+
+/** What {@link AcceptedRow} holds, of a row that was just written. */
+const ACCEPTED = Prisma.sql`id, kind, status, attempts, last_error AS "lastError", completed_at AS "completedAt", run,
+  run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+
+function accepted(row: AcceptedRow): AcceptedOperation {
+  return { operation: row, wake: row };
+}
+
+/** A request for what has been asked for before. */
+async function acceptAgain(
   tx: Prisma.TransactionClient,
-  tenant: Tenant,
-  subject: { kind: OperationKind; roomId: string; participantId: string | null },
-  existing: RuntimeOperation | null,
-  now: Date,
+  subject: { roomId: string; kind: 'room.end' } | { participantId: string; kind: 'participant.remove' },
 ): Promise<AcceptedOperation> {
-  if (existing === null) {
-    const created = await tx.runtimeOperation.create({
-      data: {
-        id: newId('operation'),
-        environmentId: tenant.environmentId,
-        ...subject,
-        status: 'pending',
-        createdAt: now,
-      },
-    });
-    return { operation: created as OperationRow, wake: created as WakeableOperation };
-  }
+  const existing = await tx.runtimeOperation.findFirstOrThrow({ where: subject });
   if (decideRequest(existing.status as OperationStatus) !== 'rerun') {
-    return { operation: existing as OperationRow, wake: null };
+    return { operation: existing as OperationState, wake: null };
   }
-  await tx.$executeRaw`
+  const [rerun] = await tx.$queryRaw<AcceptedRow[]>`
     UPDATE runtime_operations
     SET status = 'pending', run = run + 1, run_attempts = 0, wake_ups = 1, due_at = now(), woken_at = now()
-    WHERE id = ${existing.id}`;
-  const rerun = await tx.runtimeOperation.findUniqueOrThrow({ where: { id: existing.id } });
-  return { operation: rerun as OperationRow, wake: rerun as WakeableOperation };
+    WHERE id = ${existing.id}
+    RETURNING ${ACCEPTED}`;
+  if (rerun === undefined) throw new Error(`${existing.id} is gone`);
+  return accepted(rerun);
 }

@@ -1,15 +1,5 @@
-import type { ParticipantStatus, Permission, Presence, RoomStatus, Tenant } from '@callplane/core';
+import type { ParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
 import type { Db } from '../client/database.js';
-
-/** A participant as it is stored; see core's `joinedAt` and `leftAt` for what is shown of its presence. */
-export interface ParticipantRow extends Presence {
-  id: string;
-  roomId: string;
-  externalId: string | null;
-  name: string;
-  metadata: Record<string, unknown>;
-  role: string;
-}
 
 export interface NewParticipant {
   id: string;
@@ -75,12 +65,12 @@ export async function findParticipant(
   tenant: Tenant,
   roomId: string,
   participantId: string,
-): Promise<ParticipantRow | null> {
+): Promise<ParticipantState | null> {
   const participant = await db.participant.findFirst({
     where: { id: participantId, roomId, environmentId: tenant.environmentId },
     select: SHOWN,
   });
-  return participant as ParticipantRow | null;
+  return participant as ParticipantState | null;
 }
 
 /** Where a page of participants begins: after this one, in the list's order. */
@@ -95,7 +85,7 @@ export async function listParticipants(
   tenant: Tenant,
   roomId: string,
   page: { status: ParticipantStatus | null; after: ParticipantPosition | null; limit: number },
-): Promise<ParticipantRow[]> {
+): Promise<ParticipantState[]> {
   const participants = await db.participant.findMany({
     where: {
       roomId,
@@ -115,7 +105,7 @@ export async function listParticipants(
     take: page.limit,
     select: SHOWN,
   });
-  return participants as ParticipantRow[];
+  return participants as ParticipantState[];
 }
 
 /** Whether a participant's session in this room is still going on. */

@@ -1,31 +1,43 @@
-import type { RoomStatus, Tenant } from '@callplane/core';
+import type { RoomState, RoomStatus, Tenant } from '@callplane/core';
 import type { Db } from '../client/database.js';
+import { fanOut, type WakeableDelivery } from '../events/write-events.js';
 
-/** A room as it is stored; its project is that of its environment. */
-export interface RoomRow {
+export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
+
+/** The event that tells of a new room: the first of its sequence. */
+export interface RoomCreatedEvent {
   id: string;
-  name: string;
-  metadata: Record<string, unknown>;
-  status: RoomStatus;
-  maxParticipants: number;
-  createdAt: Date;
-  startedAt: Date | null;
-  endedAt: Date | null;
+  type: 'room.created';
+  body: string;
 }
 
-export type NewRoom = Pick<RoomRow, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
-
-/** One statement, typed here because it is hot: through the model API it costs about half as much again. */
-export async function insertRoom(db: Db, tenant: Tenant, room: NewRoom): Promise<void> {
-  await db.$executeRaw`
-    INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at)
-    VALUES (${room.id}, ${tenant.environmentId}, ${room.name}, ${JSON.stringify(room.metadata)}::jsonb, 'created',
-      ${room.maxParticipants}, ${room.createdAt})`;
+/**
+ * The room, its first event and that event's deliveries, in one statement: typed here because it is hot.
+ * @returns the deliveries to wake.
+ */
+export function insertRoom(
+  db: Db,
+  tenant: Tenant,
+  room: NewRoom,
+  event: RoomCreatedEvent,
+): Promise<WakeableDelivery[]> {
+  const createdAt = room.createdAt.toISOString();
+  return db.$queryRaw<WakeableDelivery[]>`
+    WITH room AS (
+      INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
+      VALUES (${room.id}, ${tenant.environmentId}, ${room.name}, ${JSON.stringify(room.metadata)}::jsonb, 'created',
+        ${room.maxParticipants}, ${createdAt}::timestamptz, 1)
+    ), event AS (
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)
+      VALUES (${event.id}, ${tenant.environmentId}, ${event.type}, ${room.id}, 1, ${event.body}, ${createdAt}::timestamptz)
+      RETURNING id, type
+    )
+    ${fanOut(tenant, createdAt)}`;
 }
 
 /** Hot like {@link insertRoom}. */
-export async function findRoom(db: Db, tenant: Tenant, roomId: string): Promise<RoomRow | null> {
-  const [row] = await db.$queryRaw<RoomRow[]>`
+export async function findRoom(db: Db, tenant: Tenant, roomId: string): Promise<RoomState | null> {
+  const [row] = await db.$queryRaw<RoomState[]>`
     SELECT id, name, metadata, status, max_participants AS "maxParticipants", created_at AS "createdAt",
       started_at AS "startedAt", ended_at AS "endedAt"
     FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
@@ -49,7 +61,7 @@ export async function listRooms(
   db: Db,
   tenant: Tenant,
   page: { status: RoomStatus | null; beforeId: string | null; limit: number },
-): Promise<RoomRow[]> {
+): Promise<RoomState[]> {
   const rooms = await db.room.findMany({
     where: {
       environmentId: tenant.environmentId,
@@ -58,7 +70,7 @@ export async function listRooms(
     },
     orderBy: { id: 'desc' },
     take: page.limit,
-    omit: { environmentId: true },
+    omit: { environmentId: true, lastSequence: true },
   });
-  return rooms as RoomRow[];
+  return rooms as RoomState[];
 }

@@ -60,6 +60,12 @@ export class JobProducer {
     }
   }
 
+  /** Wakes deliveries that a commit has just written. */
+  wakeDeliveries(deliveries: readonly WakeUp['row'][]): Promise<WakeResult> {
+    if (deliveries.length === 0) return Promise.resolve({ ok: true });
+    return this.wakeAll(deliveries.map((row) => ({ queue: 'webhook-delivery', row })));
+  }
+
   /** Jobs that wait to be taken from these queues (default: all): how far their workers are behind. */
   async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
     const queues = [...this.#queues].filter(([name]) => names.includes(name));

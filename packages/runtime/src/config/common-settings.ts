@@ -66,3 +66,17 @@ export const shutdownSettings = {
     description: 'How long SIGTERM waits for requests and jobs that are under way, in milliseconds.',
   }),
 };
+
+/** Where webhooks may go: the API judges it when an endpoint is made, the worker at every attempt. */
+export const webhookDestinationSettings = {
+  WEBHOOK_ALLOW_HTTP: Type.Boolean({
+    default: false,
+    description: 'Whether webhook endpoints may have `http:` URLs. For development.',
+  }),
+  WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
+    default: [],
+    expected: 'a list of address ranges like 127.0.0.0/8,::1/128',
+    description:
+      'Ranges of addresses that webhooks may reach although they are not public, e.g. `127.0.0.0/8,::1/128`. For development.',
+  }),
+};

@@ -6,15 +6,20 @@ import { createLogger } from './logger.js';
 function capture(format: 'json' | 'pretty', level: 'info' | 'debug' = 'info') {
   const stream = new PassThrough();
   const logger = createLogger({ LOG_LEVEL: level, LOG_FORMAT: format }, 'api', stream);
-  return { logger, text: () => String(stream.read() ?? '') };
+  // Lines are written at the end of the turn that they were logged in.
+  const text = async () => {
+    await new Promise(setImmediate);
+    return String(stream.read() ?? '');
+  };
+  return { logger, text };
 }
 
 describe('logger', () => {
-  test('writes one JSON object a line with time, level, app and fields', () => {
+  test('writes one JSON object a line with time, level, app and fields', async () => {
     const { logger, text } = capture('json');
     logger.child({ requestId: 'req_1' }).info('request', { status: 200, route: '/v1/rooms' });
     logger.debug('not shown');
-    const lines = text().trimEnd().split('\n');
+    const lines = (await text()).trimEnd().split('\n');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toEqual({
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -27,7 +32,7 @@ describe('logger', () => {
     });
   });
 
-  test.each(['json', 'pretty'] as const)('no key, token, credential or password reaches a %s line', (format) => {
+  test.each(['json', 'pretty'] as const)('no key, token, credential or password reaches a %s line', async (format) => {
     const { logger, text } = capture(format);
     const key = formatApiKey('secret', new Uint8Array(32).fill(7));
     const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJwYXJ0XzEifQ.c2lnbmF0dXJl';
@@ -45,17 +50,17 @@ describe('logger', () => {
       error: new Error(`cannot reach redis://:hunter2@cache:6379`, { cause: new Error(`with ${jwt}`) }),
       metadata: { diary: 'hunter2' },
     });
-    const line = text();
+    const line = await text();
     for (const secret of ['hunter2', 'dXNlcjpodW50ZXIy', 'aHVudGVyMg', jwt, key.slice(7), 'c2lnbmF0dXJl']) {
       expect(line).not.toContain(secret);
     }
     expect(line).toContain('cannot reach redis://:[redacted]@cache:6379');
   });
 
-  test('an error is written with its stack and its cause', () => {
+  test('an error is written with its stack and its cause', async () => {
     const { logger, text } = capture('json');
     logger.error('request failed', { error: new TypeError('outer', { cause: new Error('inner') }) });
-    const { error } = JSON.parse(text());
+    const { error } = JSON.parse(await text());
     expect(error).toMatchObject({ name: 'TypeError', message: 'outer', cause: { name: 'Error', message: 'inner' } });
     expect(error.stack).toContain('logger.test.ts');
   });

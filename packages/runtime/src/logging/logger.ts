@@ -1,4 +1,5 @@
-import { createLogger as createWinston, format, transports, type Logger as Winston } from 'winston';
+import { createLogger as createWinston, format, type Logger as Winston } from 'winston';
+import Transport from 'winston-transport';
 import { isPlain, redactFields, redactText } from './redact.js';
 
 /** One structured line an event: a constant message, and what varies as fields. Never bodies, never secrets. */
@@ -33,9 +34,37 @@ export function createLogger(
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
     // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
-    transports: [new transports.Stream({ stream })],
+    transports: [new LineTransport(stream)],
   });
   return fieldsLogger(winston, { app });
+}
+
+/**
+ * Writes the lines of one turn of the event loop together: under load that is one system call for many requests.
+ * Lines that are still here when the process ends are written then.
+ */
+class LineTransport extends Transport {
+  readonly #stream: NodeJS.WritableStream;
+  #lines = '';
+
+  constructor(stream: NodeJS.WritableStream) {
+    super();
+    this.#stream = stream;
+    process.once('exit', () => this.#flush());
+  }
+
+  override log(info: Record<symbol, string>, done: () => void): void {
+    if (this.#lines === '') setImmediate(() => this.#flush());
+    this.#lines += `${info[MESSAGE] ?? ''}\n`;
+    done();
+  }
+
+  #flush(): void {
+    if (this.#lines === '') return;
+    const lines = this.#lines;
+    this.#lines = '';
+    this.#stream.write(lines);
+  }
 }
 
 function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger {

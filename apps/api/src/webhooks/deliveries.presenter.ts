@@ -1,0 +1,43 @@
+import { formatTimestamp } from '@callplane/core';
+import type { AttemptRow, DeliveryRow } from '@callplane/db';
+
+/** A delivery as the API returns it. */
+export function presentDelivery(delivery: DeliveryRow) {
+  return {
+    id: delivery.id,
+    eventId: delivery.eventId,
+    eventType: delivery.eventType,
+    endpointId: delivery.endpointId,
+    url: delivery.url,
+    status: delivery.status,
+    failureReason: delivery.failureReason,
+    replayCount: delivery.replayCount,
+    attempts: delivery.attempts,
+    nextAttemptAt: delivery.status === 'pending' ? formatTimestamp(delivery.dueAt) : null,
+    signingKeyVersion: delivery.signingKeyVersion,
+    createdAt: formatTimestamp(delivery.createdAt),
+    completedAt: delivery.completedAt === null ? null : formatTimestamp(delivery.completedAt),
+  };
+}
+
+/** An attempt as the API returns it. */
+export function presentAttempt(attempt: AttemptRow) {
+  const { dnsMs, connectMs, tlsMs, firstByteMs } = attempt;
+  return {
+    id: attempt.id,
+    deliveryId: attempt.deliveryId,
+    replayCount: attempt.replayCount,
+    attempt: attempt.attempt,
+    url: attempt.url,
+    signingKeyVersion: attempt.signingKeyVersion,
+    startedAt: formatTimestamp(attempt.startedAt),
+    durationMs: attempt.durationMs,
+    outcome: attempt.outcome,
+    errorCode: attempt.errorCode,
+    statusCode: attempt.statusCode,
+    address: attempt.address,
+    timings: { dnsMs, connectMs, tlsMs, firstByteMs },
+    responseBody: attempt.responseBody,
+    responseTruncated: attempt.responseTruncated,
+  };
+}

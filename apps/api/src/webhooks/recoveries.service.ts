@@ -1,0 +1,85 @@
+import { newId, PublicError, type ErrorDetail, type Tenant } from '@callplane/core';
+import { cancelRecovery, findRecovery, insertRecovery, webhookEndpointExisted, type RecoveryRow } from '@callplane/db';
+import type { Deps } from '../deps.js';
+
+export interface RecoveryInput {
+  since: string;
+  until?: string;
+  dryRun?: boolean;
+}
+
+/** Years that both ISO 8601 with four digits and PostgreSQL can write. */
+const EARLIEST = new Date('1970-01-01T00:00:00.000Z');
+const LATEST = new Date('9999-12-31T23:59:59.999Z');
+
+/**
+ * What no schema says of a window: its times exist, and it is not empty.
+ * @param body not known to be valid yet; what is no text is left to the schema.
+ */
+export function judgeWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
+  const details = (['since', 'until'] as const)
+    .filter((name) => typeof body[name] === 'string' && isOutOfRange(new Date(body[name])))
+    .map((name) => ({ path: `body.${name}`, message: 'must be a time from 1970 to 9999' }));
+  if (details.length > 0 || typeof body.since !== 'string') return details;
+  if (body.until !== undefined && typeof body.until !== 'string') return details;
+  const { since, until } = windowOf(body as RecoveryInput, deps.clock.now());
+  return since < until
+    ? []
+    : [{ path: 'body.since', message: 'must be before `until`, which is the present at the latest' }];
+}
+
+/** A worker replays what the window holds; the answer tells how far it is. */
+export async function createRecovery(
+  deps: Pick<Deps, 'database' | 'clock'>,
+  tenant: Tenant,
+  endpointId: string,
+  input: RecoveryInput,
+): Promise<RecoveryRow> {
+  const now = deps.clock.now();
+  const recovery = {
+    id: newId('recovery'),
+    endpointId,
+    ...windowOf(input, now),
+    dryRun: input.dryRun ?? false,
+    createdAt: now,
+  };
+  const result = await deps.database.transaction((tx) => insertRecovery(tx, tenant, recovery));
+  if (result.ok) return result.recovery;
+  throw new PublicError(result.conflict === 'disabled' ? 'WEBHOOK_DISABLED' : 'WEBHOOK_NOT_FOUND');
+}
+
+export async function readRecovery(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  path: { endpointId: string; recoveryId: string },
+): Promise<RecoveryRow> {
+  const recovery = await findRecovery(deps.database.prisma, tenant, path.endpointId, path.recoveryId);
+  return recovery ?? notFound(deps, tenant, path.endpointId);
+}
+
+/** What it has replayed goes on. Cancelling one that is complete changes nothing. */
+export async function stopRecovery(
+  deps: Pick<Deps, 'database' | 'clock'>,
+  tenant: Tenant,
+  path: { endpointId: string; recoveryId: string },
+): Promise<void> {
+  const { prisma } = deps.database;
+  const isFound = await cancelRecovery(prisma, tenant, path.endpointId, path.recoveryId, deps.clock.now());
+  if (!isFound) await notFound(deps, tenant, path.endpointId);
+}
+
+async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId: string): Promise<never> {
+  const existed = await webhookEndpointExisted(deps.database.prisma, tenant, endpointId);
+  throw new PublicError(existed ? 'RECOVERY_NOT_FOUND' : 'WEBHOOK_NOT_FOUND');
+}
+
+/** What has not happened yet cannot have failed, so a window ends now at the latest. */
+function windowOf(input: RecoveryInput, now: Date): { since: Date; until: Date } {
+  const until = input.until === undefined ? now : new Date(input.until);
+  return { since: new Date(input.since), until: until < now ? until : now };
+}
+
+function isOutOfRange(time: Date): boolean {
+  // What is no time at all compares as false. The format lets 23:59:60 through, which is none here.
+  return !(time >= EARLIEST && time <= LATEST);
+}

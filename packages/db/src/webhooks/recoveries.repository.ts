@@ -1,0 +1,82 @@
+import type { RecoveryStatus, Tenant } from '@callplane/core';
+import type { Db } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
+import { holdWebhookEndpoint } from './endpoints.repository.js';
+
+/** A recovery as a caller may see it. */
+export interface RecoveryRow {
+  id: string;
+  endpointId: string;
+  since: Date;
+  until: Date;
+  dryRun: boolean;
+  status: RecoveryStatus;
+  matched: number;
+  replayed: number;
+  skipped: number;
+  createdAt: Date;
+  completedAt: Date | null;
+}
+
+export type NewRecovery = Pick<RecoveryRow, 'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'createdAt'>;
+
+const SHOWN = {
+  id: true,
+  endpointId: true,
+  since: true,
+  until: true,
+  dryRun: true,
+  status: true,
+  matched: true,
+  replayed: true,
+  skipped: true,
+  createdAt: true,
+  completedAt: true,
+} as const;
+
+/** Asks for a recovery; a worker does it. One that only counts may be asked of a disabled endpoint, too. */
+export async function insertRecovery(
+  tx: Prisma.TransactionClient,
+  tenant: Tenant,
+  recovery: NewRecovery,
+): Promise<{ ok: true; recovery: RecoveryRow } | { ok: false; conflict: 'no endpoint' | 'disabled' }> {
+  const endpoint = await holdWebhookEndpoint(tx, tenant, recovery.endpointId);
+  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
+  if (!endpoint.enabled && !recovery.dryRun) return { ok: false, conflict: 'disabled' };
+  const created = await tx.webhookRecovery.create({
+    data: { ...recovery, environmentId: tenant.environmentId, status: 'pending' satisfies RecoveryStatus },
+    select: SHOWN,
+  });
+  return { ok: true, recovery: created as RecoveryRow };
+}
+
+export async function findRecovery(
+  db: Db,
+  tenant: Tenant,
+  endpointId: string,
+  recoveryId: string,
+): Promise<RecoveryRow | null> {
+  const recovery = await db.webhookRecovery.findFirst({
+    where: { id: recoveryId, endpointId, environmentId: tenant.environmentId },
+    select: SHOWN,
+  });
+  return recovery as RecoveryRow | null;
+}
+
+/**
+ * Cancels a recovery that is not complete; what it has replayed goes on. The worker that holds it finds its lease gone.
+ * @returns false when the endpoint has no such recovery.
+ */
+export async function cancelRecovery(
+  db: Db,
+  tenant: Tenant,
+  endpointId: string,
+  recoveryId: string,
+  now: Date,
+): Promise<boolean> {
+  const { count } = await db.webhookRecovery.updateMany({
+    where: { id: recoveryId, endpointId, environmentId: tenant.environmentId, status: 'pending' },
+    data: { status: 'cancelled', completedAt: now, leaseToken: null, leaseExpiresAt: null },
+  });
+  return count > 0 || (await findRecovery(db, tenant, endpointId, recoveryId)) !== null;
+}
