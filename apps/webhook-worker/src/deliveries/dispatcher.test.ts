@@ -33,7 +33,8 @@ async function emitAndWake(endpointId: string, count: number): Promise<string[]>
   await worker.deps.producer.wakeAll(rows.map((row) => ({ queue: 'webhook-delivery', row })));
   return rows.map(({ id }) => id);
 }
-const quantile = (values: number[], share: number) => values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
+const quantile = (values: number[], share: number) =>
+  values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
 test('receivers that hang delay neither a proven endpoint nor a new one', async () => {
   const tarPits = await Promise.all(Array.from({ length: 4 }, startTarPit));

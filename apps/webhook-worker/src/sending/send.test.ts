@@ -43,7 +43,11 @@ const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
   ...more,
 });
 const attempt = (url: string, more: Partial<SendDeps> = {}, runAttempt = 1) =>
-  send(deps(more), { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt, url, body: '{}' } as ClaimedDelivery, 's');
+  send(
+    deps(more),
+    { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt, url, body: '{}' } as ClaimedDelivery,
+    's',
+  );
 
 describe('the stage of a failure', () => {
   test('dns: a name that does not exist, and one that takes too long', async () => {
@@ -183,7 +187,10 @@ describe('the answer', () => {
     const receiver = await startReceiver((request, response) => response.end(bodies[request.url ?? '']));
     const base = `http://127.0.0.1:${receiver.port}`;
     expect(await attempt(`${base}/long`)).toMatchObject({ responseBody: 'é'.repeat(512), responseTruncated: true });
-    expect(await attempt(`${base}/odd`)).toMatchObject({ responseBody: `a${'é'.repeat(511)}`, responseTruncated: true });
+    expect(await attempt(`${base}/odd`)).toMatchObject({
+      responseBody: `a${'é'.repeat(511)}`,
+      responseTruncated: true,
+    });
     expect(await attempt(`${base}/zero`)).toMatchObject({ responseBody: 'ab', responseTruncated: false });
     expect(await attempt(`${base}/binary`)).toMatchObject({ responseBody: 'a\ufffd\ufffdb' });
     expect(await attempt(`${base}/short`)).toMatchObject({ responseBody: 'fine', responseTruncated: false });

@@ -112,7 +112,7 @@ describe('the slots of a worker', () => {
     expect(startedBy(() => enqueue('healthy/0', 'proven'))).toEqual(['healthy/0']);
     end('t1/1');
     end('t4/0');
-    expect(started.slice(-2)).toEqual(['t2/0', 't3/0']);
+    expect(started.slice(-2)).toEqual(['t3/0', 't2/0']);
     enqueue('new/0', 'suspect', { isNew: true });
     expect(startedBy(() => end('t3/0'))).toEqual(['new/0']);
   });
