@@ -72,14 +72,14 @@ export class Dispatcher {
   /** What became of one wake-up. Rejects when PostgreSQL cannot be asked; the row is left to the sweep. */
   async process(deliveryId: string): Promise<JobResult> {
     this.#postponed.delete(deliveryId);
-    if (this.#isDraining) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
     // Two jobs may tell of the same row; one that waits here is enough.
     if (this.#waiting.has(deliveryId)) return DONE;
     const glance = await this.#glances.glanceAt(deliveryId);
     if (glance === null || this.#waiting.has(deliveryId)) return DONE;
     const { delivery, lookedAt } = glance;
     if (delivery.dueInMs > 0) return { again: true, delayMs: delivery.dueInMs };
-    if (this.#isDraining) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
     const newer = this.#standings.get(delivery.endpointId);
     const lane = newer !== undefined && newer.at > lookedAt ? newer.lane : delivery.proven ? 'proven' : 'suspect';
     if (lane === 'suspect' && !this.#hasRoomFor(delivery)) return this.#postpone(deliveryId);
@@ -103,6 +103,11 @@ export class Dispatcher {
   drain(): void {
     this.#isDraining = true;
     for (const { stop } of this.#waiting.values()) stop();
+  }
+
+  /** A method and not the field, because it may change while a look is under way. */
+  #mayNotStart(): boolean {
+    return this.#isDraining;
   }
 
   #waitAndWork(delivery: DeliveryGlance, lane: Lane): Promise<JobResult> {

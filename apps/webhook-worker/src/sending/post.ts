@@ -68,7 +68,7 @@ export async function post(input: PostInput): Promise<PostResult> {
     body: input.body,
     headers: input.headers,
     agent: input.agent,
-    dnsLookup: pinnedTo(address) as never,
+    dnsLookup: pinnedTo(address),
     ...(input.certificateAuthority === undefined
       ? {}
       : { https: { certificateAuthority: input.certificateAuthority } }),
