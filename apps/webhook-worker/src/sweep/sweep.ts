@@ -1,5 +1,6 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import {
+  endDeliveriesOfDeletedEndpoints,
   endExpiredLeases,
   expireRuns,
   takeUnwokenDeliveries,
@@ -26,6 +27,7 @@ export async function sweepDeliveries(deps: Deps, known: readonly string[]): Pro
   if (known.length > 0) await touchDeliveries(deps.claims.prisma, known);
   await endLeases(deps);
   await endOldRuns(deps);
+  await endStragglers(deps);
   await wakeForgotten(deps);
 }
 
@@ -51,6 +53,15 @@ async function endOldRuns(deps: Deps): Promise<void> {
     const ids = await expireRuns(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
     ended = ids.length;
     if (ended > 0) deps.logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
+  } while (ended === BATCH);
+}
+
+async function endStragglers(deps: Deps): Promise<void> {
+  let ended: number;
+  do {
+    const ids = await endDeliveriesOfDeletedEndpoints(deps.database.prisma, BATCH);
+    ended = ids.length;
+    if (ended > 0) deps.logger.info('deliveries of deleted endpoints ended', { count: ended });
   } while (ended === BATCH);
 }
 
