@@ -1,5 +1,6 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import {
+  endDeliveriesOfRemoved,
   endExpiredLeases,
   expireRuns,
   takeUnwokenDeliveries,
@@ -26,6 +27,7 @@ export async function sweepDeliveries(deps: Deps, known: readonly string[]): Pro
   if (known.length > 0) await touchDeliveries(deps.claims.prisma, known);
   await endLeases(deps);
   await endOldRuns(deps);
+  await endRemoved(deps);
   await wakeForgotten(deps);
 }
 
@@ -48,6 +50,16 @@ async function endOldRuns(deps: Deps): Promise<void> {
     const ids = await expireRuns(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
     ended = ids.length;
     if (ended > 0) deps.logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
+  } while (ended === BATCH);
+}
+
+/** What is older than a run may be has ended anyway. */
+async function endRemoved(deps: Deps): Promise<void> {
+  let ended: number;
+  do {
+    const ids = await endDeliveriesOfRemoved(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
+    ended = ids.length;
+    if (ended > 0) deps.logger.info('deliveries of removed endpoints ended', { count: ended });
   } while (ended === BATCH);
 }
 
