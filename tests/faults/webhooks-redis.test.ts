@@ -54,7 +54,9 @@ test('a Redis that is killed and comes back empty loses neither what waits nor a
   const known = receiver.requests.length;
   const [retried] = await newRooms(1);
   await eventually(async () => {
-    const [row] = await stack.database.prisma.webhookDelivery.findMany({ where: { status: 'pending', runAttempts: 1 } });
+    const [row] = await stack.database.prisma.webhookDelivery.findMany({
+      where: { status: 'pending', runAttempts: 1 },
+    });
     return row !== undefined;
   });
   receiver.answer = () => 200;

@@ -2,7 +2,13 @@ import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { eventually, type TestApp } from '@callplane/testing';
 import type { WebhookEvent } from '@callplane/webhook-verifier';
 import { measured } from './faults.testkit.js';
-import { deliveriesIn, startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './webhooks.testkit.js';
+import {
+  deliveriesIn,
+  startReceiver,
+  startWebhookStack,
+  type Receiver,
+  type WebhookStack,
+} from './webhooks.testkit.js';
 
 let stack: WebhookStack;
 let api: TestApp;
@@ -26,7 +32,7 @@ afterEach(() => receiver.check());
 /** All events that the API tells of, over all pages. */
 async function eventsOf(query: string): Promise<WebhookEvent[]> {
   const events: WebhookEvent[] = [];
-  for (let after = ''; ; ) {
+  for (let after = ''; ;) {
     const { status, body } = await stack.call(api, 'GET', `/v1/events?limit=50${query}${after}`);
     expect(status).toBe(200);
     events.push(...(body.data as WebhookEvent[]));
@@ -129,9 +135,7 @@ test('a replay and new rooms that race the removal of their endpoint leave nothi
     });
     const { body: delivery } = await stack.call(api, 'GET', path);
     const after = [delivery.status, delivery.failureReason, delivery.replayCount].join(' ');
-    expect(
-      replayed.status === 202 ? ['succeeded  1', 'failed endpoint_deleted 1'] : ['succeeded  0'],
-    ).toContain(after);
+    expect(replayed.status === 202 ? ['succeeded  1', 'failed endpoint_deleted 1'] : ['succeeded  0']).toContain(after);
     outcomes[`${replayed.status} ${after}`] = (outcomes[`${replayed.status} ${after}`] ?? 0) + 1;
   }
   measured({ outcomes: JSON.stringify(outcomes) });

@@ -40,7 +40,10 @@ async function endLeases(deps: Deps): Promise<void> {
       const status = exhausted ? 'failed' : 'pending';
       deps.logger.error('delivery lease expired', { deliveryId: id, endpointId, attempt: runAttempts, status });
     }
-    await wake(deps, rows.filter(({ exhausted }) => !exhausted));
+    await wake(
+      deps,
+      rows.filter(({ exhausted }) => !exhausted),
+    );
   } while (ended === BATCH);
 }
 
