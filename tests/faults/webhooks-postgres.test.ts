@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { eventually, startTestPostgres, type TestApp, type TestPostgres } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
 import {
+  closedGate,
   deliveriesIn,
   startReceiver,
   startWebhookStack,
@@ -28,7 +29,7 @@ beforeAll(async () => {
 afterEach(() => receiver.check());
 
 /** Rooms are made and their events delivered while `fault` happens. */
-async function survives(fault: () => Promise<void>) {
+async function survives(fault: () => Promise<void>): Promise<void> {
   const known = { requests: receiver.requests.length, attempts: deliveriesIn(...workers).length };
   const accepted: string[] = [];
   let refused = 0;
@@ -89,13 +90,32 @@ async function survives(fault: () => Promise<void>) {
   for (const app of [api, ...workers]) expect(app.output()).not.toContain('process fails');
 }
 
+/** Every slot of both workers holds a request whose answer comes while PostgreSQL is away. */
+async function answeredMeanwhile(fault: () => void): Promise<void> {
+  const gate = closedGate();
+  let held = 0;
+  receiver.answer = () => {
+    held += 1;
+    return gate.opened.then(() => 200);
+  };
+  await eventually(() => held === 8);
+  fault();
+  // The API has no database any more, so the workers have none either.
+  await eventually(async () => (await fetch(`${api.url}/readyz`)).status === 503);
+  receiver.answer = () => 200;
+  gate.open();
+}
+
 test('a restart of PostgreSQL while deliveries flow loses none', async () => {
-  await survives(() => postgres.restart());
+  await survives(async () => {
+    await answeredMeanwhile(() => postgres.kill('SIGINT'));
+    await postgres.restart();
+  });
 }, 60_000);
 
 test('a crash of PostgreSQL likewise', async () => {
   await survives(async () => {
-    postgres.kill('SIGKILL');
+    await answeredMeanwhile(() => postgres.kill('SIGKILL'));
     // Its children go a moment later, and with them the lock on the data directory.
     await eventually(() => postgres.restart().then(() => true), { intervalMs: 200 });
   });
