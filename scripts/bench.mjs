@@ -6,7 +6,7 @@ import { bootstrap } from './lib/bootstrap.mjs';
 import { explain } from './lib/failure.mjs';
 
 /** @type {Record<string, () => Promise<{ run(): Promise<void> }>>} */
-const BENCHMARKS = { rest: () => import('./bench/rest.mjs') };
+const BENCHMARKS = { rest: () => import('./bench/rest.mjs'), deliveries: () => import('./bench/deliveries.mjs') };
 
 try {
   await bootstrap({ say: (line) => console.log(line), programs: ['redis-server'] });

@@ -15,6 +15,8 @@ export async function openStage() {
   chmodSync(dir, 0o755);
   /** @type {(() => Promise<unknown>)[]} */
   const closers = [];
+  /** @type {string[]} */
+  const scripts = [];
   const postgres = await startPostgres({
     dataDir: join(dir, 'postgres'),
     port: await freePort(),
@@ -45,6 +47,7 @@ export async function openStage() {
    * @param {string} readyUrl
    */
   async function run(script, env, readyUrl) {
+    scripts.push(script);
     const child = spawn(process.execPath, [join(root, script)], {
       env: { PATH: process.env.PATH, ...environment, ...env },
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -82,6 +85,8 @@ export async function openStage() {
     environment,
     run,
     rtc,
+    /** How many processes of an app run. @param {string} app */
+    running: (app) => scripts.filter((script) => script.includes(app)).length,
     async close() {
       for (const close of closers.reverse()) await close();
       rmSync(dir, { recursive: true, force: true });

@@ -13,6 +13,7 @@ import { root } from '../lib/files.mjs';
 export const APPS = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
+  { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
 ];
 
 const READY_WITHIN_MS = 60_000;

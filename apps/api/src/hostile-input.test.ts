@@ -9,10 +9,12 @@ import { apiRoutes } from './routes.js';
 let api: TestApi;
 let check: ReturnType<typeof documentedAnswers>;
 let room: string;
+let webhook: string;
 beforeAll(async () => {
   api = await startTestApi({ operationWaitMs: 0 });
   check = documentedAnswers(openApiDocument(apiRoutes(api.deps)));
   room = await api.room();
+  webhook = (await api.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/' } })).body.id;
 });
 
 /** As written on the wire: no client library tidies it up. */
@@ -70,8 +72,20 @@ const paths = () => [
   `/v1/rooms/${room}/participants/part_0`,
   '/v1/turn/credentials',
   '/v1/webhooks/signature-contract',
+  '/v1/webhooks',
+  `/v1/webhooks/${webhook}/deliveries`,
+  `/v1/webhooks/${webhook}/deliveries/dlv_0/attempts`,
+  `/v1/webhooks/${webhook}/recoveries/rcv_0`,
+  '/v1/events',
 ];
-const POSTS = () => ['/v1/rooms', `/v1/rooms/${room}/tokens`, '/v1/turn/credentials'];
+const POSTS = () => [
+  '/v1/rooms',
+  `/v1/rooms/${room}/tokens`,
+  '/v1/turn/credentials',
+  '/v1/webhooks',
+  `/v1/webhooks/${webhook}/recoveries`,
+  `/v1/webhooks/${webhook}/deliveries/dlv_0/replay`,
+];
 /** Half of the rounds use the names that the API knows, so that they get past the unknown fields. */
 const anyBody = fc.oneof(
   fc.json({ maxDepth: 40 }),
@@ -88,6 +102,12 @@ const anyBody = fc.oneof(
         'externalId',
         'roomId',
         'sessionId',
+        'url',
+        'events',
+        'description',
+        'since',
+        'until',
+        'expectedReplayCount',
         '__proto__',
         'constructor',
       ),
@@ -95,7 +115,18 @@ const anyBody = fc.oneof(
         fc.jsonValue(),
         fc.string({ unit: 'binary' }),
         fc.double(),
-        fc.constantFrom('room:join', 'x\u0000', '\ud800', 1e21, -0),
+        fc.constantFrom(
+          'room:join',
+          'x\u0000',
+          '\ud800',
+          1e21,
+          -0,
+          'https://[::]',
+          '2016-12-31T23:59:60Z',
+          '0000-01-01T00:00:00Z',
+        ),
+        fc.webUrl(),
+        fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
       ),
     )
     .map((value) => JSON.stringify(value)),
@@ -131,6 +162,9 @@ describe('hostile input', () => {
           fc
             .tuple(fc.constantFrom('limit', 'cursor', 'status', 'projectId', '__proto__', 'limit[]'), targetText)
             .map(([name, text]) => `/v1/rooms?${name}=${encodeURIComponent(text)}`),
+          fc
+            .tuple(fc.constantFrom('after', 'roomId', 'type', 'limit', 'environmentId'), targetText)
+            .map(([name, text]) => `/v1/events?${name}=${encodeURIComponent(text)}`),
         ),
         (method, path) => expectDecent(method, path, {}, ''),
       ),

@@ -2,11 +2,15 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { startTestApi, type TestApi, type TestTenant } from './api.testkit.js';
 
+const RECOVERY = { since: '2026-01-01T00:00:00Z' };
 let api: TestApi;
 let stranger: TestTenant;
 let room: string;
 let participant: string;
 let session: string;
+let webhook: string;
+let delivery: string;
+let recovery: string;
 beforeAll(async () => {
   api = await startTestApi();
   stranger = await api.newTenant();
@@ -23,6 +27,9 @@ beforeAll(async () => {
       startedAt: new Date(),
     },
   });
+  webhook = (await api.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/' } })).body.id;
+  delivery = (await api.call('POST', `/v1/webhooks/${webhook}/test`)).body.id;
+  recovery = (await api.call('POST', `/v1/webhooks/${webhook}/recoveries`, { body: RECOVERY })).body.id;
   const ending = await api.room();
   await api.call('DELETE', `/v1/rooms/${ending}`);
 });
@@ -42,6 +49,23 @@ const resources = (): [string, string, string, object?][] => [
     '/v1/rooms/room_0/participants/part_0/runtime-operation',
   ],
   ['POST', '/v1/turn/credentials', '/v1/turn/credentials', { roomId: room, sessionId: session }],
+  ['GET', `/v1/webhooks/${webhook}`, '/v1/webhooks/whep_0'],
+  ['PATCH', `/v1/webhooks/${webhook}`, '/v1/webhooks/whep_0', { enabled: false }],
+  ['DELETE', `/v1/webhooks/${webhook}`, '/v1/webhooks/whep_0'],
+  ['POST', `/v1/webhooks/${webhook}/rotate-secret`, '/v1/webhooks/whep_0/rotate-secret'],
+  ['POST', `/v1/webhooks/${webhook}/test`, '/v1/webhooks/whep_0/test'],
+  ['GET', `/v1/webhooks/${webhook}/deliveries`, '/v1/webhooks/whep_0/deliveries'],
+  ['GET', `/v1/webhooks/${webhook}/deliveries/${delivery}`, '/v1/webhooks/whep_0/deliveries/dlv_0'],
+  ['GET', `/v1/webhooks/${webhook}/deliveries/${delivery}/attempts`, '/v1/webhooks/whep_0/deliveries/dlv_0/attempts'],
+  [
+    'POST',
+    `/v1/webhooks/${webhook}/deliveries/${delivery}/replay`,
+    '/v1/webhooks/whep_0/deliveries/dlv_0/replay',
+    { expectedReplayCount: 0 },
+  ],
+  ['POST', `/v1/webhooks/${webhook}/recoveries`, '/v1/webhooks/whep_0/recoveries', RECOVERY],
+  ['GET', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],
+  ['DELETE', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],
 ];
 
 describe('tenancy', () => {
@@ -67,6 +91,14 @@ describe('tenancy', () => {
     expect((await api.call('GET', `/v1/rooms/${room}`)).body.status).toBe('created');
     expect(await api.database.prisma.participant.count({ where: { roomId: room } })).toBe(1);
     expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body.error.code).toBe('OPERATION_NOT_FOUND');
+    expect((await api.call('GET', `/v1/webhooks/${webhook}`)).body).toMatchObject({
+      enabled: true,
+      signingKeyVersion: 1,
+    });
+    expect((await api.call('GET', `/v1/webhooks/${webhook}/deliveries?eventType=webhook.test`)).body.data).toHaveLength(
+      1,
+    );
+    expect((await api.call('GET', `/v1/webhooks/${webhook}/recoveries/${recovery}`)).body.status).toBe('pending');
   });
 
   test('lists hold the own rows alone, also with a cursor of another tenant', async () => {
@@ -77,6 +109,12 @@ describe('tenancy', () => {
       data: [],
       nextCursor: null,
     });
+    const { key } = stranger;
+    expect((await api.call('GET', '/v1/webhooks', { key })).body.data).toEqual([]);
+    expect((await api.call('GET', '/v1/events', { key })).body.data).toEqual([]);
+    expect((await api.call('GET', `/v1/events?roomId=${room}`, { key })).body.data).toEqual([]);
+    const [event] = (await api.call('GET', `/v1/events?roomId=${room}`)).body.data;
+    expect((await api.call('GET', `/v1/events?after=${event.id}`, { key })).status).toBe(400);
   });
 
   test('an environment of the same project is another tenant', async () => {

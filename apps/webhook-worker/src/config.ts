@@ -6,6 +6,7 @@ import {
   logSettings,
   redisSettings,
   shutdownSettings,
+  webhookDestinationSettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -14,16 +15,7 @@ export const WebhookWorkerConfig = Type.Object({
   ...databaseSettings,
   ...redisSettings,
   ...encryptionSettings,
-  WEBHOOK_ALLOW_HTTP: Type.Boolean({
-    default: false,
-    description: 'Whether webhooks may go over `http`, unencrypted. For development; set it for the API too.',
-  }),
-  WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String({ minLength: 1 }), {
-    default: [],
-    expected: 'a list like 127.0.0.0/8,::1/128',
-    description:
-      'Ranges that webhooks may go to although they are not public. For development; set it for the API too.',
-  }),
+  ...webhookDestinationSettings,
   WEBHOOK_DISABLE_AFTER_DAYS: Type.Integer({
     default: 0,
     minimum: 0,

@@ -17,6 +17,7 @@ export * from './time.js';
 export * from './turn/turn-credentials.js';
 export * from './webhooks/delivery.js';
 export * from './webhooks/destination.js';
+export * from './webhooks/present-webhook-endpoint.js';
 export * from './webhooks/replay.js';
 export * from './webhooks/signature-contract.js';
 export * from './webhooks/signature.js';

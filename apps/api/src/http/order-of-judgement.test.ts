@@ -23,6 +23,21 @@ const ROUTES: [string, string, Scope][] = [
   ['GET', '/v1/rooms/room_0/participants/part_0/runtime-operation', 'participants:read'],
   ['POST', '/v1/turn/credentials', 'tokens:create'],
   ['GET', '/v1/webhooks/signature-contract', 'webhooks:read'],
+  ['POST', '/v1/webhooks', 'webhooks:write'],
+  ['GET', '/v1/webhooks', 'webhooks:read'],
+  ['GET', '/v1/webhooks/whep_0', 'webhooks:read'],
+  ['PATCH', '/v1/webhooks/whep_0', 'webhooks:write'],
+  ['DELETE', '/v1/webhooks/whep_0', 'webhooks:write'],
+  ['POST', '/v1/webhooks/whep_0/rotate-secret', 'webhooks:write'],
+  ['POST', '/v1/webhooks/whep_0/test', 'webhooks:write'],
+  ['GET', '/v1/webhooks/whep_0/deliveries', 'webhooks:read'],
+  ['GET', '/v1/webhooks/whep_0/deliveries/dlv_0', 'webhooks:read'],
+  ['GET', '/v1/webhooks/whep_0/deliveries/dlv_0/attempts', 'webhooks:read'],
+  ['POST', '/v1/webhooks/whep_0/deliveries/dlv_0/replay', 'webhooks:write'],
+  ['POST', '/v1/webhooks/whep_0/recoveries', 'webhooks:write'],
+  ['GET', '/v1/webhooks/whep_0/recoveries/rcv_0', 'webhooks:read'],
+  ['DELETE', '/v1/webhooks/whep_0/recoveries/rcv_0', 'webhooks:write'],
+  ['GET', '/v1/events', 'webhooks:read'],
 ];
 const judged = async (method: string, path: string, sent: Parameters<TestApi['call']>[2] = {}) => {
   const { status, body } = await api.call(method, path, sent);
@@ -87,6 +102,9 @@ describe('404 and 405 for the route', () => {
     ['DELETE', '/v1/rooms/room_0/tokens', 'POST'],
     ['POST', '/v1/', 'GET, HEAD'],
     ['GET', '/v1/turn/credentials', 'POST'],
+    ['DELETE', '/v1/webhooks/signature-contract', 'GET, HEAD'],
+    ['PUT', '/v1/webhooks/whep_0', 'GET, HEAD, PATCH, DELETE'],
+    ['POST', '/v1/events', 'GET, HEAD'],
   ])('%s %s is 405 with Allow: %s', async (method, path, allow) => {
     const response = await api.call(method, path);
     expect([response.status, response.headers['allow']]).toEqual([405, allow]);

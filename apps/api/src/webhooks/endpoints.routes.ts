@@ -1,11 +1,10 @@
-import { ENDPOINTS_PER_ENVIRONMENT_MAX } from '@callplane/core';
+import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint } from '@callplane/core';
 import type { Prisma } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Route, type UnjudgedParts } from '../http/route.js';
 import { presentDelivery } from './deliveries.presenter.js';
 import { DeliverySchema } from './deliveries.schemas.js';
-import { presentEndpoint } from './endpoints.presenter.js';
 import {
   CreateEndpointBody,
   EndpointPage,
@@ -71,7 +70,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'One page of endpoints.', schema: EndpointPage } },
       async handle({ caller, query }) {
         const { rows, nextCursor } = await pageOfEndpoints(deps, caller, query);
-        return { status: 200, body: { data: rows.map(presentEndpoint), nextCursor } };
+        return { status: 200, body: { data: rows.map(presentWebhookEndpoint), nextCursor } };
       },
     }),
     defineRoute({
@@ -87,7 +86,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
-        return { status: 200, body: presentEndpoint(await readEndpoint(deps, caller, params.endpointId)) };
+        return { status: 200, body: presentWebhookEndpoint(await readEndpoint(deps, caller, params.endpointId)) };
       },
     }),
     defineRoute({
@@ -105,7 +104,10 @@ export function endpointRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
-        return { status: 200, body: presentEndpoint(await updateEndpoint(deps, caller, params.endpointId, body)) };
+        return {
+          status: 200,
+          body: presentWebhookEndpoint(await updateEndpoint(deps, caller, params.endpointId, body)),
+        };
       },
     }),
     defineRoute({
@@ -169,5 +171,5 @@ export function endpointRoutes(deps: Deps): Route[] {
 }
 
 function presentWithSecret({ endpoint, signingSecret }: EndpointWithSecret) {
-  return { ...presentEndpoint(endpoint), signingSecret };
+  return { ...presentWebhookEndpoint(endpoint), signingSecret };
 }

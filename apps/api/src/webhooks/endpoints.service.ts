@@ -4,12 +4,14 @@ import {
   generateSigningSecret,
   judgeUrl,
   newId,
+  presentWebhookEndpoint,
   PublicError,
   seal,
   type ErrorDetail,
   type EventType,
   type MasterKeys,
   type Tenant,
+  type WebhookEndpointState,
 } from '@callplane/core';
 import {
   deleteWebhookEndpoint,
@@ -23,13 +25,11 @@ import {
   writeEvents,
   type DeliveryRow,
   type Prisma,
-  type WebhookEndpointRow,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { decodeCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { presentEndpoint } from './endpoints.presenter.js';
 import { wakeDeliveries } from './wake-deliveries.js';
 
 export interface EndpointInput {
@@ -43,7 +43,7 @@ export type EndpointChange = Partial<Omit<EndpointInput, 'description'> & { desc
 
 /** An endpoint with the secret that it has just got. */
 export interface EndpointWithSecret {
-  endpoint: WebhookEndpointRow;
+  endpoint: WebhookEndpointState;
   signingSecret: string;
 }
 
@@ -83,7 +83,7 @@ export async function readEndpoint(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,
-): Promise<WebhookEndpointRow> {
+): Promise<WebhookEndpointState> {
   return found(await findWebhookEndpoint(deps.database.prisma, tenant, endpointId));
 }
 
@@ -91,7 +91,7 @@ export async function pageOfEndpoints(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   query: { limit?: number; cursor?: string },
-): Promise<Page<WebhookEndpointRow>> {
+): Promise<Page<WebhookEndpointState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
   const endpoints = await listWebhookEndpoints(deps.database.prisma, tenant, { beforeId, limit: limit + 1 });
@@ -103,7 +103,7 @@ export async function updateEndpoint(
   tenant: Tenant,
   endpointId: string,
   { url, ...change }: EndpointChange,
-): Promise<WebhookEndpointRow> {
+): Promise<WebhookEndpointState> {
   const { endpoint, deliveries } = found(
     await deps.database.transaction((tx) =>
       updateWebhookEndpoint(
@@ -141,7 +141,7 @@ export async function testEndpoint(
   const { delivery, deliveries } = await deps.database.transaction(async (tx) => {
     const endpoint = found(await holdWebhookEndpoint(tx, tenant, endpointId));
     if (!endpoint.enabled) throw new PublicError('WEBHOOK_DISABLED');
-    const event = { type: 'webhook.test', data: { webhook: presentEndpoint(endpoint) } } as const;
+    const event = { type: 'webhook.test', data: { webhook: presentWebhookEndpoint(endpoint) } } as const;
     const written = await writeEvents(tx, tenant, null, [event], deps.clock.now(), { only: endpointId });
     const [{ id } = { id: '' }] = written.deliveries;
     return { delivery: found(await findDelivery(tx, tenant, endpointId, id)), deliveries: written.deliveries };

@@ -17,7 +17,7 @@ export function recoveryRoutes(deps: Deps): Route[] {
       summary: 'Send every failed delivery of a window again',
       description:
         'A worker replays them at a measured pace: poll the recovery. It skips what is pending again by then and what was ' +
-        'replayed 100 times. With `dryRun` it only counts.',
+        'replayed 100 times, and waits while the endpoint is disabled. With `dryRun` it only counts.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
@@ -25,7 +25,7 @@ export function recoveryRoutes(deps: Deps): Route[] {
       body: CreateRecoveryBody,
       judge: (parts) => [...judgeTenant(parts), ...judgeWindow(deps, parts.body)],
       responses: { 202: { description: 'The recovery.', schema: RecoverySchema } },
-      errors: ['WEBHOOK_NOT_FOUND', 'WEBHOOK_DISABLED'],
+      errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
         return { status: 202, body: presentRecovery(await createRecovery(deps, caller, params.endpointId, body)) };
       },

@@ -8,12 +8,14 @@ export const RecoverySchema = Type.Object(
     id: Type.String({ description: 'Recovery identifier, `rcv_…`.' }),
     endpointId: Type.String(),
     since: timestamp('Failed deliveries that were created from then on …'),
-    until: timestamp('… and before then.'),
+    until: timestamp('… up to then.'),
     dryRun: Type.Boolean({ description: 'Counts and replays nothing.' }),
     status: oneOf(RECOVERY_STATUSES),
     matched: Type.Integer({ description: 'Failed deliveries of the window, so far.' }),
     replayed: Type.Integer({ description: 'Of these, those that were replayed; with `dryRun` none.' }),
-    skipped: Type.Integer({ description: 'Of these, those that could not be: replayed by others, or 100 times.' }),
+    skipped: Type.Integer({
+      description: 'Of these, those that could not be: replayed 100 times already, or by somebody else meanwhile.',
+    }),
     createdAt: timestamp('When it was asked for.'),
     completedAt: orNull(timestamp('When it was completed or cancelled.')),
   },
@@ -23,7 +25,7 @@ export const RecoverySchema = Type.Object(
 export const CreateRecoveryBody = strictObject(
   {
     since: timestamp('Start of the window: deliveries created from then on. ISO 8601 with its zone.'),
-    until: Type.Optional(timestamp('End of the window, not included. The present, unless it is earlier.')),
+    until: Type.Optional(timestamp('End of the window. The present, unless it is earlier.')),
     dryRun: Type.Optional(Type.Boolean({ default: false, description: 'Count what it would do, and do nothing.' })),
   },
   { title: 'CreateRecovery' },

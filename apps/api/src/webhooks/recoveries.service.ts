@@ -36,16 +36,16 @@ export async function createRecovery(
   input: RecoveryInput,
 ): Promise<RecoveryRow> {
   const now = deps.clock.now();
-  const recovery = {
+  const asked = {
     id: newId('recovery'),
     endpointId,
     ...windowOf(input, now),
     dryRun: input.dryRun ?? false,
     createdAt: now,
   };
-  const result = await deps.database.transaction((tx) => insertRecovery(tx, tenant, recovery));
-  if (result.ok) return result.recovery;
-  throw new PublicError(result.conflict === 'disabled' ? 'WEBHOOK_DISABLED' : 'WEBHOOK_NOT_FOUND');
+  const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, asked));
+  if (recovery === null) throw new PublicError('WEBHOOK_NOT_FOUND');
+  return recovery;
 }
 
 export async function readRecovery(

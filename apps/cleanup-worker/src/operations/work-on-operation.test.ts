@@ -115,7 +115,12 @@ describe('settle', () => {
       leaseExpiresAt: null,
     });
     await eventually(() => notices.includes(id));
-    expect(outcomeOf(id)).toMatchObject({ level: 'info', outcome: 'completed', attempt: 1, run: 1 });
+    expect(await eventually(() => outcomeOf(id))).toMatchObject({
+      level: 'info',
+      outcome: 'completed',
+      attempt: 1,
+      run: 1,
+    });
   });
 
   test('every failed attempt but the eighth waits by the schedule, the eighth fails the run, a new run goes on', async () => {
@@ -187,7 +192,7 @@ describe('a worker whose lease was taken over writes nothing', () => {
         after = await worker.row(id);
       }),
     );
-    expect(outcomeOf(id)).toMatchObject({ level: 'warn', outcome: 'lease_lost' });
+    expect(await eventually(() => outcomeOf(id))).toMatchObject({ level: 'warn', outcome: 'lease_lost' });
     expect(await worker.row(id)).toEqual(after);
     expect(notices).not.toContain(id);
     const { prisma } = worker.deps.database;
@@ -219,7 +224,7 @@ describe('a worker whose lease was taken over writes nothing', () => {
   test('nor does one whose lease merely ran out', async () => {
     const id = await worker.newOperation();
     const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 100);
-    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id = '${id}'`);
+    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`);
     const { database } = worker.deps;
     await expect(database.transaction((tx) => assertLease(tx, claim!))).rejects.toThrow('lease');
     await expect(database.transaction((tx) => settleCompleted(tx, claim!, new Date()))).rejects.toThrow('lease');

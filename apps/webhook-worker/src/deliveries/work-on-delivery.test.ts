@@ -18,7 +18,7 @@ async function dueInSeconds(id: string): Promise<number> {
     SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE id = ${id}`;
   return row!.seconds;
 }
-const makeDue = (id: string) => worker.sql(`UPDATE webhook_deliveries SET due_at = now() WHERE id = '${id}'`);
+const makeDue = (id: string) => worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
 
 describe('a delivery', () => {
   test('carries the event\'s bytes, signed as the contract says', async () => {

@@ -79,12 +79,15 @@ export async function post(input: PostInput): Promise<PostResult> {
     retry: { limit: 0 },
     http2: false,
   });
-  request.once('request', (clientRequest: ClientRequest) => follow(clientRequest, url, progress, result));
+  request.once('request', (clientRequest: ClientRequest) => 
+    follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
+  );
   try {
     await readAnswer(request, progress, result);
     result.outcome = result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
     if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
+    // The head has come and yet no answer: 101.
     const upgraded = result.statusCode !== null && progress.stage === 'response';
     result.outcome = signal.aborted ? 'timeout' : progress.stage === 'body' ? 'response' : progress.stage;
     result.errorCode = upgraded
@@ -99,7 +102,13 @@ export async function post(input: PostInput): Promise<PostResult> {
 }
 
 /** Notes when each stage is reached. */
-function follow(request: ClientRequest, url: URL, progress: { stage: Stage }, result: PostResult): void {
+function follow(
+  request: ClientRequest,
+  url: URL,
+  progress: { stage: Stage },
+  result: PostResult,
+  abandon: () => void,
+): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) {
@@ -129,7 +138,7 @@ function follow(request: ClientRequest, url: URL, progress: { stage: Stage }, re
     result.statusCode = response.statusCode ?? null;
     result.firstByteMs = performance.now() - sentAt;
     socket.destroy();
-    request.destroy(new Error('the receiver switched protocols'));
+    abandon();
   });
 }
 

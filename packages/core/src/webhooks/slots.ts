@@ -23,9 +23,10 @@ class Turns {
     this.#queues.set(waiting.endpointId, queue.set(waiting.id, waiting));
   }
 
-  /** Takes the oldest of the endpoint whose turn it is. */
-  take(): Waiting | undefined {
-    for (const [endpointId, queue] of this.#queues) {
+  /** Takes the oldest of the endpoint whose turn it is, or of the one that came last. */
+  take(whose: 'turn' | 'latest' = 'turn'): Waiting | undefined {
+    const queues = whose === 'turn' ? this.#queues : [...this.#queues].slice(-1);
+    for (const [endpointId, queue] of queues) {
       for (const waiting of queue.values()) {
         this.delete(waiting);
         // Its next turn comes after everybody else's.
@@ -59,8 +60,11 @@ class LaneQueue {
   waiting = 0;
   inUse = 0;
 
+  #newIsLatest = false;
+
   take(): Waiting | undefined {
-    return this.turns.new.take() ?? this.turns.first.take() ?? this.turns.retry.take();
+    this.#newIsLatest = !this.#newIsLatest;
+    return this.turns.new.take(this.#newIsLatest ? 'latest' : 'turn') ?? this.turns.first.take() ?? this.turns.retry.take();
   }
 }
 
@@ -70,7 +74,8 @@ class LaneQueue {
  *   others; a lane that waits alone gets all that it may.
  * - Within a lane first attempts go before retries, and endpoints take turns. Among suspects, endpoints never tried
  *   go before those that failed. The first start tries an endpoint: what else waits for it is not new any more, or a
- *   long queue for a new endpoint that hangs would hold up the next new one.
+ *   long queue for a new endpoint that hangs would hold up the next new one. The latest of them and the one that waits
+ *   longest take turns, so that several that hang do not hold up the next one either.
  *
  * No timers and no clock: everything happens within `enqueue`, `release` and `setLane`.
  */

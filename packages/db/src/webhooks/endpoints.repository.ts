@@ -1,35 +1,20 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   type DeliveryFailureReason,
-  type EventType,
   type RecoveryStatus,
   type Tenant,
+  type WebhookEndpointState,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
 
-/** A webhook endpoint as it is stored. */
-export interface WebhookEndpointRow {
-  id: string;
-  url: string;
-  /** `*` stands for all of them. */
-  events: (EventType | '*')[];
-  description: string | null;
-  enabled: boolean;
-  /** Why we disabled it; null when it is enabled, or when its owner did. */
-  disabledReason: string | null;
-  signingKeyVersion: number;
-  createdAt: Date;
-  updatedAt: Date;
-}
-
 export type NewWebhookEndpoint = Pick<
-  WebhookEndpointRow,
+  WebhookEndpointState,
   'id' | 'url' | 'events' | 'description' | 'enabled' | 'createdAt'
 >;
 
-export type WebhookEndpointChange = Partial<Pick<WebhookEndpointRow, 'url' | 'events' | 'description' | 'enabled'>>;
+export type WebhookEndpointChange = Partial<Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'>>;
 
 /** How long a secret that was replaced is kept at least: a claim that has just read its version may still need it. */
 const REPLACED_SECRET_KEPT_MS = 24 * 60 * 60 * 1000;
@@ -58,7 +43,7 @@ export async function insertWebhookEndpoint(
   tenant: Tenant,
   endpoint: NewWebhookEndpoint,
   secretSealed: string,
-): Promise<WebhookEndpointRow | null> {
+): Promise<WebhookEndpointState | null> {
   const { environmentId } = tenant;
   await tx.$queryRaw`SELECT 1 AS locked FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
   const count = await tx.webhookEndpoint.count({ where: { environmentId, deletedAt: null } });
@@ -70,19 +55,19 @@ export async function insertWebhookEndpoint(
   await tx.webhookSecret.create({
     data: { endpointId: endpoint.id, version: 1, secretSealed, createdAt: endpoint.createdAt },
   });
-  return created as WebhookEndpointRow;
+  return created as WebhookEndpointState;
 }
 
 export async function findWebhookEndpoint(
   db: Db,
   tenant: Tenant,
   endpointId: string,
-): Promise<WebhookEndpointRow | null> {
+): Promise<WebhookEndpointState | null> {
   const endpoint = await db.webhookEndpoint.findFirst({
     where: { id: endpointId, environmentId: tenant.environmentId, deletedAt: null },
     select: SHOWN,
   });
-  return endpoint as WebhookEndpointRow | null;
+  return endpoint as WebhookEndpointState | null;
 }
 
 /** Whether the environment has or had this endpoint: its deliveries can be read after it was deleted. */
@@ -99,7 +84,7 @@ export async function listWebhookEndpoints(
   db: Db,
   tenant: Tenant,
   page: { beforeId: string | null; limit: number },
-): Promise<WebhookEndpointRow[]> {
+): Promise<WebhookEndpointState[]> {
   const endpoints = await db.webhookEndpoint.findMany({
     where: {
       environmentId: tenant.environmentId,
@@ -110,7 +95,7 @@ export async function listWebhookEndpoints(
     take: page.limit,
     select: SHOWN,
   });
-  return endpoints as WebhookEndpointRow[];
+  return endpoints as WebhookEndpointState[];
 }
 
 /**
@@ -121,7 +106,7 @@ export async function holdWebhookEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   endpointId: string,
-): Promise<WebhookEndpointRow | null> {
+): Promise<WebhookEndpointState | null> {
   const held = await tx.$queryRaw<unknown[]>`
     SELECT 1 AS held FROM webhook_endpoints
     WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
@@ -138,7 +123,7 @@ export async function updateWebhookEndpoint(
   endpointId: string,
   change: WebhookEndpointChange,
   now: Date,
-): Promise<{ endpoint: WebhookEndpointRow; deliveries: WakeableDelivery[] } | null> {
+): Promise<{ endpoint: WebhookEndpointState; deliveries: WakeableDelivery[] } | null> {
   const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return null;
   const isMoved = change.url !== undefined && change.url !== endpoint.url;
@@ -158,7 +143,7 @@ export async function updateWebhookEndpoint(
     select: SHOWN,
   });
   return {
-    endpoint: updated as WebhookEndpointRow,
+    endpoint: updated as WebhookEndpointState,
     deliveries: isEnabling ? await wakeHeldDeliveries(tx, endpointId) : [],
   };
 }
@@ -174,7 +159,7 @@ export async function rotateWebhookSecret(
   endpointId: string,
   sealVersion: (version: number) => string,
   now: Date,
-): Promise<WebhookEndpointRow | null> {
+): Promise<WebhookEndpointState | null> {
   const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return null;
   const version = endpoint.signingKeyVersion + 1;
@@ -195,16 +180,16 @@ export async function rotateWebhookSecret(
     data: { signingKeyVersion: version, updatedAt: now },
     select: SHOWN,
   });
-  return rotated as WebhookEndpointRow;
+  return rotated as WebhookEndpointState;
 }
 
 /**
  * Deletes an endpoint, ends its open deliveries and cancels its recoveries. A worker that holds one of them finds its
- * lease gone. What is fanned out at this very moment by a transaction that still saw the endpoint is ended by the
- * workers, who look at the endpoint with every claim.
+ * lease gone. What a transaction that still saw the endpoint fans out at this very moment is left to the workers: they
+ * look at the endpoint with every claim.
  *
- * Deliveries are locked before their endpoint, as a settling worker does it. Those that came in between are taken
- * without waiting for whoever holds them: waiting in the other order could lock both up.
+ * Deliveries are locked before their endpoint, as replays do it. Those that came in between are taken without waiting
+ * for whoever holds them: waiting in the other order could lock both up.
  * @returns false when the environment has no such endpoint.
  */
 export async function deleteWebhookEndpoint(
@@ -242,7 +227,7 @@ async function lockWebhookEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   endpointId: string,
-): Promise<WebhookEndpointRow | null> {
+): Promise<WebhookEndpointState | null> {
   await tx.$queryRaw`
     SELECT 1 AS locked FROM webhook_endpoints
     WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;

@@ -34,20 +34,21 @@ const SHOWN = {
   completedAt: true,
 } as const;
 
-/** Asks for a recovery; a worker does it. One that only counts may be asked of a disabled endpoint, too. */
+/**
+ * Asks for a recovery; a worker does it. That of a disabled endpoint waits until it is enabled.
+ * @returns null when the environment has no such endpoint.
+ */
 export async function insertRecovery(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   recovery: NewRecovery,
-): Promise<{ ok: true; recovery: RecoveryRow } | { ok: false; conflict: 'no endpoint' | 'disabled' }> {
-  const endpoint = await holdWebhookEndpoint(tx, tenant, recovery.endpointId);
-  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
-  if (!endpoint.enabled && !recovery.dryRun) return { ok: false, conflict: 'disabled' };
+): Promise<RecoveryRow | null> {
+  if ((await holdWebhookEndpoint(tx, tenant, recovery.endpointId)) === null) return null;
   const created = await tx.webhookRecovery.create({
     data: { ...recovery, environmentId: tenant.environmentId, status: 'pending' satisfies RecoveryStatus },
     select: SHOWN,
   });
-  return { ok: true, recovery: created as RecoveryRow };
+  return created as RecoveryRow;
 }
 
 export async function findRecovery(

@@ -71,12 +71,12 @@ export const shutdownSettings = {
 export const webhookDestinationSettings = {
   WEBHOOK_ALLOW_HTTP: Type.Boolean({
     default: false,
-    description: 'Whether webhook endpoints may have `http:` URLs. For development.',
+    description: 'Whether webhooks may go over `http`, unencrypted. For development; the same for API and workers.',
   }),
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
     expected: 'a list of address ranges like 127.0.0.0/8,::1/128',
     description:
-      'Ranges of addresses that webhooks may reach although they are not public, e.g. `127.0.0.0/8,::1/128`. For development.',
+      'Ranges that webhooks may go to although they are not public. For development; the same for API and workers.',
   }),
 };

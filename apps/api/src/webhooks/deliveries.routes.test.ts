@@ -1,0 +1,216 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+let api: TestApi;
+let path: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ path } = await webhook(api));
+});
+const row = (id: string) => api.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id } });
+const replay = (at: string, expectedReplayCount: number) =>
+  api.call('POST', `${at}/replay`, { body: { expectedReplayCount } });
+
+describe('GET …/deliveries', () => {
+  test('newest first, in pages, by status and type of event', async () => {
+    const endpoint = await webhook(api);
+    const made: string[] = [];
+    for (let n = 0; n < 3; n++) made.unshift((await delivery(api, endpoint.path)).id);
+    await finish(api, made[1]!, 'rejected');
+    const list = async (query: string) => (await api.call('GET', `${endpoint.path}/deliveries${query}`)).body;
+    const ids = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id);
+    const first = await list('?limit=2');
+    expect(ids(first)).toEqual(made.slice(0, 2));
+    expect(ids(await list(`?limit=2&cursor=${first.nextCursor}`))).toEqual(made.slice(2));
+    expect(ids(await list('?status=failed'))).toEqual([made[1]]);
+    expect(ids(await list('?status=pending&eventType=webhook.test'))).toEqual([made[0], made[2]]);
+    expect(await list('?eventType=room.created')).toEqual({ data: [], nextCursor: null });
+    expect(first.data[0]).not.toHaveProperty('event');
+  });
+
+  test.each(['status=lost', 'eventType=room.exploded', 'cursor=x', 'limit=0', 'projectId=proj_x'])(
+    '?%s is 400',
+    async (query) => {
+      const response = await api.call('GET', `${path}/deliveries?${query}`);
+      expect(response.status).toBe(400);
+      expect(response.body.error.details[0].path).toBe(`query.${query.split('=')[0]}`);
+    },
+  );
+
+  test('of an unknown endpoint is 404', async () => {
+    const response = await api.call('GET', '/v1/webhooks/whep_0/deliveries');
+    expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('GET …/deliveries/{deliveryId}', () => {
+  test('tells by itself why it failed, with the event as it is sent', async () => {
+    const made = await delivery(api, path);
+    await attempt(api, made.id, 1, 'dns');
+    const last = await attempt(api, made.id, 2);
+    await finish(api, made.id);
+    const { status, body } = await api.call('GET', made.path);
+    expect(status).toBe(200);
+    const stored = await api.database.prisma.event.findUniqueOrThrow({ where: { id: body.eventId } });
+    expect(body.event).toEqual(JSON.parse(stored.body));
+    expect(body.event).toMatchObject({ id: body.eventId, type: 'webhook.test', apiVersion: 'v1', sequence: null });
+    expect(body).toMatchObject({
+      status: 'failed',
+      failureReason: 'attempts_exhausted',
+      url: 'https://pinned.example.com/',
+      attempts: 8,
+      nextAttemptAt: null,
+      completedAt: expect.stringMatching(TIMESTAMP),
+      lastAttempt: {
+        id: last,
+        deliveryId: made.id,
+        replayCount: 0,
+        attempt: 2,
+        url: 'https://pinned.example.com/',
+        signingKeyVersion: 1,
+        startedAt: expect.stringMatching(TIMESTAMP),
+        durationMs: 12,
+        outcome: 'response',
+        errorCode: null,
+        statusCode: 503,
+        address: '93.184.216.34',
+        timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4 },
+        responseBody: 'maintenance',
+        responseTruncated: false,
+      },
+    });
+    const attempts = await api.call('GET', `${made.path}/attempts`);
+    expect(attempts.body.data[0]).toEqual(body.lastAttempt);
+  });
+
+  test('before its first attempt it shows where it would go now', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    await api.call('PATCH', endpoint.path, { body: { url: 'https://example.org/new' } });
+    await api.call('POST', `${endpoint.path}/rotate-secret`);
+    const { body } = await api.call('GET', made.path);
+    expect(body).toMatchObject({ url: 'https://example.org/new', signingKeyVersion: 2, lastAttempt: null });
+  });
+
+  test('one of another endpoint is 404', async () => {
+    const made = await delivery(api, path);
+    const other = await webhook(api);
+    for (const at of ['', '/attempts']) {
+      const response = await api.call('GET', `${other.path}/deliveries/${made.id}${at}`);
+      expect([response.status, response.body.error.code]).toEqual([404, 'DELIVERY_NOT_FOUND']);
+      const nowhere = await api.call('GET', `/v1/webhooks/whep_0/deliveries/${made.id}${at}`);
+      expect([nowhere.status, nowhere.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+    }
+    expect((await replay(`${other.path}/deliveries/${made.id}`, 0)).body.error.code).toBe('DELIVERY_NOT_FOUND');
+  });
+});
+
+describe('GET …/attempts', () => {
+  test('newest first, in pages', async () => {
+    const made = await delivery(api, path);
+    const ids = [await attempt(api, made.id, 1), await attempt(api, made.id, 2), await attempt(api, made.id, 3)];
+    const first = (await api.call('GET', `${made.path}/attempts?limit=2`)).body;
+    const second = (await api.call('GET', `${made.path}/attempts?limit=2&cursor=${first.nextCursor}`)).body;
+    expect([...first.data, ...second.data].map(({ id }) => id)).toEqual(ids.reverse());
+    expect(second.nextCursor).toBeNull();
+  });
+});
+
+describe('POST …/replay', () => {
+  test('starts a new run with the present URL and secret', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    await finish(api, made.id);
+    await api.database.prisma.webhookDelivery.update({
+      where: { id: made.id },
+      data: { runStartedAt: new Date(0), dueAt: new Date(0), wokenAt: new Date(0), wakeUps: 5 },
+    });
+    await api.call('PATCH', endpoint.path, { body: { url: 'https://example.org/' } });
+    await api.call('POST', `${endpoint.path}/rotate-secret`);
+    const before = Date.now();
+    const { status, body } = await replay(made.path, 0);
+    expect(status).toBe(202);
+    expect(body).toMatchObject({
+      id: made.id,
+      status: 'pending',
+      failureReason: null,
+      completedAt: null,
+      replayCount: 1,
+      attempts: 0,
+      url: 'https://example.org/',
+      signingKeyVersion: 2,
+      nextAttemptAt: expect.stringMatching(TIMESTAMP),
+    });
+    const stored = await row(made.id);
+    expect(stored).toMatchObject({ url: null, secretVersion: null, wakeUps: 1 });
+    for (const time of [stored.runStartedAt, stored.dueAt, stored.wokenAt])
+      expect(Math.abs(time.getTime() - before)).toBeLessThan(5000);
+    await finish(api, made.id, null);
+    expect((await replay(made.path, 1)).body.replayCount).toBe(2);
+  });
+
+  test('of several conflicts the first is told', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    const conflict = async (count: number) => {
+      const { status, body } = await replay(made.path, count);
+      return [status, body.error.code];
+    };
+    const set = (data: object) => api.database.prisma.webhookDelivery.update({ where: { id: made.id }, data });
+    await set({ replayCount: 100 });
+    await api.call('PATCH', endpoint.path, { body: { enabled: false } });
+    const mismatch = await replay(made.path, 7);
+    expect([mismatch.status, mismatch.body.error.code]).toEqual([409, 'REPLAY_COUNT_MISMATCH']);
+    expect(mismatch.body.error.details).toEqual([
+      { path: 'body.expectedReplayCount', message: 'the replay count is 100' },
+    ]);
+    expect(await conflict(100)).toEqual([409, 'DELIVERY_NOT_TERMINAL']);
+    await lease(api, made.id);
+    expect(await conflict(100)).toEqual([409, 'DELIVERY_NOT_TERMINAL']);
+    await finish(api, made.id);
+    expect(await conflict(100)).toEqual([409, 'REPLAY_LIMIT_REACHED']);
+    await set({ replayCount: 99 });
+    expect(await conflict(99)).toEqual([409, 'WEBHOOK_DISABLED']);
+    await api.call('PATCH', endpoint.path, { body: { enabled: true } });
+    expect((await replay(made.path, 99)).status).toBe(202);
+    await finish(api, made.id);
+    await api.call('DELETE', endpoint.path);
+    expect(await conflict(0)).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+
+  test.each([{}, { expectedReplayCount: -1 }, { expectedReplayCount: '0' }, { expectedReplayCount: 0.5 }])(
+    '%j is 400',
+    async (body) => {
+      const response = await api.call('POST', `${path}/deliveries/dlv_0/replay`, { body });
+      expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['body.expectedReplayCount']);
+    },
+  );
+
+  test('of replays that race one wins', async () => {
+    const made = await delivery(api, path);
+    await finish(api, made.id);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => replay(made.path, 0)));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
+    for (const { status, body } of answers.filter((answer) => answer.status !== 202))
+      expect([status, body.error.code]).toEqual([409, 'REPLAY_COUNT_MISMATCH']);
+    expect((await row(made.id)).replayCount).toBe(1);
+  });
+
+  test('racing the removal of its endpoint, nothing stays open', async () => {
+    for (let round = 0; round < 10; round++) {
+      const endpoint = await webhook(api);
+      const made = [await delivery(api, endpoint.path), await delivery(api, endpoint.path)];
+      await finish(api, made[0]!.id);
+      const [removed, ...replayed] = await Promise.all([
+        api.call('DELETE', endpoint.path),
+        replay(made[0]!.path, 0),
+        replay(made[1]!.path, 0),
+      ]);
+      expect(removed.status).toBe(204);
+      for (const { status } of replayed) expect([202, 404, 409]).toContain(status);
+      for (const { id } of made) expect(await row(id)).toMatchObject({ status: 'failed', leaseToken: null });
+    }
+  });
+});

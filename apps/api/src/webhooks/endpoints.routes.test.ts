@@ -1,0 +1,334 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createAddressJudge, open } from '@callplane/core';
+import { eventually } from '@callplane/testing';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const URL_ = 'https://example.com/hook';
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+const row = (id: string) => api.database.prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } });
+const deliveryRow = (id: string) => api.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id } });
+const codeOf = async (method: string, path: string, body?: object) => {
+  const response = await api.call(method, path, body === undefined ? {} : { body });
+  return [response.status, response.body.error?.code];
+};
+/** Wake-ups of a delivery that wait to be taken. */
+const wakeUps = (deliveryId: string) => api.deps.producer.redis.keys(`callplane:webhook-delivery:${deliveryId}_*`);
+
+describe('POST /v1/webhooks', () => {
+  test('one URL is enough, and the secret is shown here alone', async () => {
+    const { status, body } = await api.call('POST', '/v1/webhooks', { body: { url: URL_ } });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^whep_[0-9a-z]{26}$/),
+      url: URL_,
+      events: ['*'],
+      description: null,
+      enabled: true,
+      disabledReason: null,
+      signingKeyVersion: 1,
+      createdAt: expect.stringMatching(TIMESTAMP),
+      updatedAt: body.createdAt,
+      signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+    const { signingSecret, ...shown } = body;
+    expect((await api.call('GET', `/v1/webhooks/${body.id}`)).body).toEqual(shown);
+    const stored = await api.database.prisma.webhookSecret.findFirstOrThrow({ where: { endpointId: body.id } });
+    expect(stored.secretSealed).not.toContain(signingSecret.slice(6, 20));
+    expect(open(api.deps.masterKeys, stored.secretSealed, `webhook-secret:${body.id}:1`)).toBe(signingSecret);
+    expect(api.log()).not.toContain(signingSecret.slice(6));
+  });
+
+  test('takes events, a description, and may begin disabled', async () => {
+    const { body } = await webhook(api, {
+      url: 'https://Example.COM:443/a b?c=d',
+      events: ['room.created', 'webhook.test'],
+      description: '  Billing ',
+      enabled: false,
+    });
+    expect(body).toMatchObject({
+      url: 'https://example.com/a%20b?c=d',
+      events: ['room.created', 'webhook.test'],
+      description: 'Billing',
+      enabled: false,
+    });
+  });
+
+  test.each([
+    [{}, ['body.url']],
+    [{ url: 1 }, ['body.url']],
+    [{ url: 'example.com' }, ['body.url']],
+    [{ url: 'ftp://example.com' }, ['body.url']],
+    [{ url: 'http://example.com' }, ['body.url']],
+    [{ url: 'https://user@example.com' }, ['body.url']],
+    [{ url: 'https://:secret@example.com' }, ['body.url']],
+    [{ url: `https://example.com/${'x'.repeat(2048)}` }, ['body.url']],
+    ...['127.0.0.1', '0x7f.1', '169.254.169.254', '10.1.2.3', '[::1]', '[::ffff:127.0.0.1]', '[fd00::1]'].map(
+      (host) => [{ url: `https://${host}/` }, ['body.url']] as [object, string[]],
+    ),
+    [{ url: URL_, events: [] }, ['body.events']],
+    [{ url: URL_, events: ['room.exploded'] }, ['body.events[0]']],
+    [{ url: URL_, events: ['room.created', 'room.created'] }, ['body.events']],
+    [{ url: URL_, events: 'room.created' }, ['body.events']],
+    [{ url: URL_, description: ' ' }, ['body.description']],
+    [{ url: URL_, description: 'x'.repeat(501) }, ['body.description']],
+    [{ url: URL_, enabled: 'yes' }, ['body.enabled']],
+    [{ url: URL_, signingSecret: 'whsec_mine' }, ['body.signingSecret']],
+    [{ url: 'nonsense', events: ['x'], enabled: 1 }, ['body.enabled', 'body.events[0]', 'body.url']],
+  ])('%j is refused at %j', async (body, paths) => {
+    const response = await api.call('POST', '/v1/webhooks', { body });
+    expect([response.status, response.body.error.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect(response.body.error.details.map((d: { path: string }) => d.path).sort()).toEqual(paths);
+  });
+
+  test('the ids in the query are judged together with the body', async () => {
+    const response = await api.call('POST', '/v1/webhooks?projectId=proj_x', { body: { url: 'x' } });
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['query.projectId', 'body.url']);
+  });
+
+  test('http and ranges of addresses open by configuration alone', async () => {
+    const local = await startTestApi({
+      webhooks: { allowHttp: true, isAllowed: createAddressJudge(['127.0.0.0/8']) },
+    });
+    expect((await webhook(local, { url: 'http://127.0.0.1:9/' })).body['url']).toBe('http://127.0.0.1:9/');
+    const refused = await local.call('POST', '/v1/webhooks', { body: { url: 'http://10.0.0.1/' } });
+    expect(refused.status).toBe(400);
+  });
+
+  test('the same Idempotency-Key gives the same endpoint and secret again, which is sealed at rest', async () => {
+    const sent = { body: { url: URL_ }, headers: { 'idempotency-key': 'webhook-1' } };
+    const first = await api.call('POST', '/v1/webhooks', sent);
+    const again = await api.call('POST', '/v1/webhooks', sent);
+    expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, 'true']);
+    expect(again.body).toEqual(first.body);
+    const record = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: 'webhook-1' } });
+    expect(record.responseBody).not.toContain('whsec_');
+    const other = await api.call('POST', '/v1/webhooks', { ...sent, body: { url: 'https://example.org/' } });
+    expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  test('of 60 at once 50 are made; a removed one makes room', async () => {
+    const { key, environmentId } = await api.newTenant();
+    const create = () => api.call('POST', '/v1/webhooks', { key, body: { url: URL_ } });
+    const answers = await Promise.all(Array.from({ length: 60 }, create));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(50);
+    const refused = answers.filter(({ status }) => status !== 201);
+    for (const { status, body } of refused) expect([status, body.error.code]).toEqual([409, 'WEBHOOK_LIMIT_REACHED']);
+    expect(await api.database.prisma.webhookEndpoint.count({ where: { environmentId } })).toBe(50);
+    const made = answers.find(({ status }) => status === 201)!.body.id;
+    expect((await api.call('DELETE', `/v1/webhooks/${made}`, { key })).status).toBe(204);
+    expect((await create()).status).toBe(201);
+  });
+});
+
+describe('GET /v1/webhooks', () => {
+  test('lists newest first, in pages, without secrets and without the removed', async () => {
+    const { key } = await api.newTenant();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift((await webhook(api, {}, key)).id);
+    await api.call('DELETE', `/v1/webhooks/${ids[1]}`, { key });
+    const first = await api.call('GET', '/v1/webhooks?limit=2', { key });
+    const second = await api.call('GET', `/v1/webhooks?limit=2&cursor=${first.body.nextCursor}`, { key });
+    expect(second.body.nextCursor).toBeNull();
+    const listed = [...first.body.data, ...second.body.data];
+    expect(listed.map(({ id }) => id)).toEqual([ids[0], ids[2], ids[3], ids[4]]);
+    expect(listed[0]).not.toHaveProperty('signingSecret');
+    expect((await api.call('GET', '/v1/webhooks?cursor=mangled&limit=0', { key })).body.error.details).toHaveLength(2);
+  });
+});
+
+describe('GET /v1/webhooks/{endpointId}', () => {
+  test('an unknown one is 404, and the ids in the query must match', async () => {
+    expect(await codeOf('GET', '/v1/webhooks/whep_0')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+    const { path } = await webhook(api);
+    expect(await codeOf('GET', `${path}?environmentId=env_other`)).toEqual([400, 'VALIDATION_FAILED']);
+    expect((await api.call('GET', `${path}?environmentId=${api.tenant.environmentId}`)).status).toBe(200);
+  });
+});
+
+describe('PATCH /v1/webhooks/{endpointId}', () => {
+  test('changes what is given, and nothing by an empty body', async () => {
+    const { id, path, body } = await webhook(api, { description: 'A' });
+    const same = await api.call('PATCH', path, { body: {} });
+    const { signingSecret: _, ...shown } = body;
+    expect([same.status, same.body]).toEqual([200, shown]);
+    const changed = await api.call('PATCH', path, {
+      body: { url: 'https://example.org', events: ['room.ended'], description: null, enabled: false },
+    });
+    expect(changed.body).toMatchObject({
+      id,
+      url: 'https://example.org/',
+      events: ['room.ended'],
+      description: null,
+      enabled: false,
+      disabledReason: null,
+    });
+    expect(changed.body.updatedAt > shown['updatedAt']).toBe(true);
+    expect((await api.call('GET', path)).body).toEqual(changed.body);
+  });
+
+  test('a new URL is unproven; the same one stays proven', async () => {
+    const { id, path } = await webhook(api);
+    const prove = () => api.database.prisma.webhookEndpoint.update({ where: { id }, data: { proven: true } });
+    await prove();
+    await api.call('PATCH', path, { body: { url: URL_, description: 'x' } });
+    expect((await row(id)).proven).toBe(true);
+    await api.call('PATCH', path, { body: { url: 'https://example.org/' } });
+    expect((await row(id)).proven).toBe(false);
+  });
+
+  test('enabling begins afresh and wakes what was held back', async () => {
+    const { id, path } = await webhook(api);
+    const { id: held } = await delivery(api, path);
+    await api.database.prisma.webhookEndpoint.update({
+      where: { id },
+      data: { enabled: false, disabledReason: 'Only failures for 3 days.', failingSince: new Date() },
+    });
+    expect((await api.call('GET', path)).body.disabledReason).toBe('Only failures for 3 days.');
+    const before = await deliveryRow(held);
+    const enabled = await api.call('PATCH', path, { body: { enabled: true } });
+    expect(enabled.body).toMatchObject({ enabled: true, disabledReason: null });
+    expect(await row(id)).toMatchObject({ failingSince: null });
+    expect((await deliveryRow(held)).wakeUps).toBe(before.wakeUps + 1);
+    await eventually(async () => (await wakeUps(held)).length === 2);
+  });
+
+  test.each([
+    [{ url: 'http://example.com' }, 'body.url'],
+    [{ url: 'https://10.0.0.1/' }, 'body.url'],
+    [{ url: null }, 'body.url'],
+    [{ events: [] }, 'body.events'],
+    [{ enabled: null }, 'body.enabled'],
+    [{ signingKeyVersion: 2 }, 'body.signingKeyVersion'],
+  ])('%j is refused at %s', async (body, path) => {
+    const endpoint = await webhook(api);
+    const response = await api.call('PATCH', endpoint.path, { body });
+    expect(response.status).toBe(400);
+    expect(response.body.error.details.map((d: { path: string }) => d.path)).toContain(path);
+  });
+
+  test('an unknown one is 404', async () => {
+    expect(await codeOf('PATCH', '/v1/webhooks/whep_0', {})).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('POST …/rotate-secret', () => {
+  test('gives the next version, and keeps the old one while an open run is pinned to it', async () => {
+    const { id, path, signingSecret } = await webhook(api);
+    const { id: pinned } = await delivery(api, path);
+    await lease(api, pinned);
+    const rotated = await api.call('POST', `${path}/rotate-secret`);
+    expect(rotated.status).toBe(200);
+    expect(rotated.body).toMatchObject({ id, signingKeyVersion: 2, signingSecret: expect.stringMatching(/^whsec_/) });
+    expect(rotated.body.signingSecret).not.toBe(signingSecret);
+    expect((await api.call('GET', path)).body.signingKeyVersion).toBe(2);
+    const { prisma } = api.database;
+    const versions = async () =>
+      (await prisma.webhookSecret.findMany({ where: { endpointId: id }, orderBy: { version: 'asc' } })).map(
+        ({ version }) => version,
+      );
+    const replaceLongAgo = () =>
+      prisma.webhookSecret.updateMany({ where: { endpointId: id }, data: { createdAt: new Date(0) } });
+    await replaceLongAgo();
+    await api.call('POST', `${path}/rotate-secret`);
+    expect(await versions()).toEqual([1, 2, 3]);
+    await finish(api, pinned);
+    await replaceLongAgo();
+    await api.call('POST', `${path}/rotate-secret`);
+    expect(await versions()).toEqual([3, 4]);
+    expect(api.log()).not.toContain(rotated.body.signingSecret.slice(6));
+  });
+
+  test('rotations at once get a version each; an unknown endpoint is 404', async () => {
+    const { path } = await webhook(api);
+    const answers = await Promise.all([1, 2, 3].map(() => api.call('POST', `${path}/rotate-secret`)));
+    expect(answers.map(({ body }) => body.signingKeyVersion).sort()).toEqual([2, 3, 4]);
+    expect(await codeOf('POST', '/v1/webhooks/whep_0/rotate-secret')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('POST …/test', () => {
+  test('delivers to this endpoint alone, whatever it subscribes to, and wakes a worker', async () => {
+    const { key, environmentId } = await api.newTenant();
+    await webhook(api, {}, key);
+    const { id, path } = await webhook(api, { events: ['room.ended'] }, key);
+    const { status, body } = await api.call('POST', `${path}/test`, { key });
+    expect(status).toBe(202);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^dlv_[0-9a-z]{26}$/),
+      eventId: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
+      eventType: 'webhook.test',
+      endpointId: id,
+      url: URL_,
+      status: 'pending',
+      failureReason: null,
+      replayCount: 0,
+      attempts: 0,
+      nextAttemptAt: expect.stringMatching(TIMESTAMP),
+      signingKeyVersion: 1,
+      createdAt: expect.stringMatching(TIMESTAMP),
+      completedAt: null,
+    });
+    expect(await api.database.prisma.webhookDelivery.count({ where: { environmentId } })).toBe(1);
+    const detail = (await api.call('GET', `${path}/deliveries/${body.id}`, { key })).body;
+    expect(detail.event.data).toEqual({ webhook: (await api.call('GET', path, { key })).body });
+    await eventually(async () => (await wakeUps(body.id)).length === 1);
+  });
+
+  test('a disabled one is 409, an unknown one 404', async () => {
+    const { path } = await webhook(api, { enabled: false });
+    expect(await codeOf('POST', `${path}/test`)).toEqual([409, 'WEBHOOK_DISABLED']);
+    expect(await codeOf('POST', '/v1/webhooks/whep_0/test')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('DELETE /v1/webhooks/{endpointId}', () => {
+  test('ends open deliveries, takes the leases of workers, cancels recoveries; the past stays readable', async () => {
+    const { id, path } = await webhook(api);
+    const [pending, held, done] = [await delivery(api, path), await delivery(api, path), await delivery(api, path)];
+    await lease(api, held.id);
+    await finish(api, done.id, null);
+    await attempt(api, done.id, 1, 'success');
+    const recovery = await api.call('POST', `${path}/recoveries`, { body: { since: '2026-01-01T00:00:00Z' } });
+
+    expect((await api.call('DELETE', path)).status).toBe(204);
+    for (const [method, at] of [
+      ['GET', path],
+      ['DELETE', path],
+      ['PATCH', path],
+      ['POST', `${path}/test`],
+      ['POST', `${path}/rotate-secret`],
+    ] as const)
+      expect(await codeOf(method, at, method === 'PATCH' ? {} : undefined)).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+    for (const open of [pending, held]) {
+      expect((await api.call('GET', open.path)).body).toMatchObject({
+        status: 'failed',
+        failureReason: 'endpoint_deleted',
+        completedAt: expect.stringMatching(TIMESTAMP),
+        nextAttemptAt: null,
+      });
+      expect((await deliveryRow(open.id)).leaseToken).toBeNull();
+    }
+    expect((await api.call('GET', done.path)).body.status).toBe('succeeded');
+    expect((await api.call('GET', `${path}/deliveries`)).body.data).toHaveLength(3);
+    expect((await api.call('GET', `${done.path}/attempts`)).body.data).toHaveLength(1);
+    expect((await api.call('GET', `${path}/recoveries/${recovery.body.id}`)).body.status).toBe('cancelled');
+    expect(await codeOf('POST', `${path}/recoveries`, { since: '2026-01-01T00:00:00Z' })).toEqual([
+      404,
+      'WEBHOOK_NOT_FOUND',
+    ]);
+    const room = await api.room();
+    expect(await api.database.prisma.webhookDelivery.count({ where: { endpointId: id } })).toBe(3);
+    expect(room).toMatch(/^room_/);
+  });
+
+  test('of two at once one removes it', async () => {
+    const { path } = await webhook(api);
+    const answers = await Promise.all([1, 2, 3].map(() => api.call('DELETE', path)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 404, 404]);
+  });
+});

@@ -1,0 +1,112 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+import { webhook } from './webhooks.testkit.js';
+
+let api: TestApi;
+let path: string;
+let id: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  ({ path, id } = await webhook(api));
+});
+const recover = (body: object, at = path) => api.call('POST', `${at}/recoveries`, { body });
+
+describe('POST …/recoveries', () => {
+  test('takes a window, whatever its zone, and is read again', async () => {
+    const { status, body } = await recover({
+      since: '2026-01-02T03:04:05+01:00',
+      until: '2026-01-03T00:00:00.5Z',
+      dryRun: true,
+    });
+    expect(status).toBe(202);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^rcv_[0-9a-z]{26}$/),
+      endpointId: id,
+      since: '2026-01-02T02:04:05.000Z',
+      until: '2026-01-03T00:00:00.500Z',
+      dryRun: true,
+      status: 'pending',
+      matched: 0,
+      replayed: 0,
+      skipped: 0,
+      createdAt: expect.any(String),
+      completedAt: null,
+    });
+    expect((await api.call('GET', `${path}/recoveries/${body.id}`)).body).toEqual(body);
+  });
+
+  test('ends now, when no end is given or it lies ahead', async () => {
+    for (const until of [undefined, '2999-01-01T00:00:00Z']) {
+      const { body } = await recover({ since: '2026-01-01T00:00:00Z', ...(until === undefined ? {} : { until }) });
+      expect(body.until).toBe(body.createdAt);
+      expect(body.dryRun).toBe(false);
+    }
+  });
+
+  test.each([
+    [{}, ['body.since']],
+    [{ since: 1 }, ['body.since']],
+    [{ since: '2026-01-01' }, ['body.since']],
+    [{ since: '2026-01-01T00:00:00' }, ['body.since']],
+    [{ since: '2026-02-30T00:00:00Z' }, ['body.since']],
+    [{ since: '2016-12-31T23:59:60Z' }, ['body.since']],
+    [{ since: '0000-01-01T00:00:00Z' }, ['body.since']],
+    [{ since: '2026-01-01T00:00:00Z', until: '9999-12-31T23:59:59-23:59' }, ['body.until']],
+    [{ since: '2999-01-01T00:00:00Z' }, ['body.since']],
+    [{ since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
+    [{ since: '2026-01-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
+    [{ since: '2026-01-01T00:00:00Z', until: null }, ['body.until']],
+    [{ since: 'x', until: 'y', dryRun: 'no' }, ['body.dryRun', 'body.since', 'body.until']],
+  ])('%j is refused at %j', async (body, paths) => {
+    const response = await recover(body);
+    expect(response.status).toBe(400);
+    const told = new Set(response.body.error.details.map((d: { path: string }) => d.path));
+    expect([...told].sort()).toEqual(paths);
+  });
+
+  test('of an unknown endpoint is 404', async () => {
+    const response = await recover({ since: '2026-01-01T00:00:00Z' }, '/v1/webhooks/whep_0');
+    expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});
+
+describe('GET and DELETE …/recoveries/{recoveryId}', () => {
+  test('cancelling stops it, again changes nothing', async () => {
+    const at = `${path}/recoveries/${(await recover({ since: '2026-01-01T00:00:00Z' })).body.id}`;
+    expect((await api.call('DELETE', at)).status).toBe(204);
+    const cancelled = (await api.call('GET', at)).body;
+    expect(cancelled).toMatchObject({ status: 'cancelled', completedAt: expect.any(String) });
+    expect((await api.call('DELETE', at)).status).toBe(204);
+    expect((await api.call('GET', at)).body).toEqual(cancelled);
+  });
+
+  test('a complete one stays complete', async () => {
+    const { body } = await recover({ since: '2026-01-01T00:00:00Z' });
+    await api.database.prisma.webhookRecovery.update({
+      where: { id: body.id },
+      data: { status: 'completed', completedAt: new Date(), matched: 3, replayed: 2, skipped: 1 },
+    });
+    expect((await api.call('DELETE', `${path}/recoveries/${body.id}`)).status).toBe(204);
+    expect((await api.call('GET', `${path}/recoveries/${body.id}`)).body).toMatchObject({
+      status: 'completed',
+      matched: 3,
+      replayed: 2,
+      skipped: 1,
+    });
+  });
+
+  test('an unknown one, one of another endpoint, and an unknown endpoint are 404', async () => {
+    const { body } = await recover({ since: '2026-01-01T00:00:00Z' });
+    const other = await webhook(api);
+    for (const method of ['GET', 'DELETE']) {
+      for (const [at, code] of [
+        [`${path}/recoveries/rcv_0`, 'RECOVERY_NOT_FOUND'],
+        [`${other.path}/recoveries/${body.id}`, 'RECOVERY_NOT_FOUND'],
+        [`/v1/webhooks/whep_0/recoveries/${body.id}`, 'WEBHOOK_NOT_FOUND'],
+      ] as const) {
+        const response = await api.call(method, at);
+        expect([response.status, response.body.error.code]).toEqual([404, code]);
+      }
+    }
+  });
+});

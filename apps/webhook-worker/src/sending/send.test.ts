@@ -1,0 +1,326 @@
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createAddressJudge } from '@callplane/core';
+import type { ClaimedDelivery } from '@callplane/db';
+import { eventually, stopAtEnd, testClock } from '@callplane/testing';
+import { DnsFailure, type Resolver } from '../destinations/resolver.js';
+import {
+  makeCertificates,
+  startReceiver,
+  startTarPit,
+  startTcpReceiver,
+  type Certificates,
+} from '../receivers.testkit.js';
+import { PinnedAgents } from './pinned-agents.js';
+import { send, type SendDeps } from './send.js';
+
+const agents = new PinnedAgents();
+let certificates: Certificates;
+beforeAll(() => {
+  certificates = makeCertificates();
+  stopAtEnd(() => Promise.resolve(agents.close()));
+});
+
+/** Names that lead to this machine, unless a test says otherwise. */
+const names = (addresses: Record<string, string[]> = {}): Resolver & { asked: string[] } => {
+  const asked: string[] = [];
+  return {
+    asked,
+    resolve: (hostname) => {
+      asked.push(hostname);
+      return Promise.resolve(addresses[hostname] ?? ['127.0.0.1']);
+    },
+  };
+};
+const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
+  clock: testClock(),
+  resolver: names(),
+  agents,
+  isAllowedAddress: createAddressJudge(['127.0.0.0/8']),
+  allowHttp: true,
+  deliveryDeadlineMs: 400,
+  dnsDeadlineMs: 200,
+  ...more,
+});
+const attempt = (url: string, more: Partial<SendDeps> = {}, runAttempt = 1) =>
+  send(deps(more), { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt, url, body: '{}' } as ClaimedDelivery, 's');
+
+describe('the stage of a failure', () => {
+  test('dns: a name that does not exist, and one that takes too long', async () => {
+    const missing: Resolver = { resolve: () => Promise.reject(new DnsFailure('ENOTFOUND')) };
+    expect(await attempt('http://receiver.test/', { resolver: missing })).toMatchObject({
+      outcome: 'dns',
+      errorCode: 'ENOTFOUND',
+      address: null,
+      statusCode: null,
+    });
+    let cancelled = false;
+    const hanging: Resolver = {
+      resolve: (_hostname, signal) => {
+        signal.addEventListener('abort', () => (cancelled = true));
+        return new Promise(() => undefined);
+      },
+    };
+    const late = await attempt('http://receiver.test/', { resolver: hanging });
+    expect(late).toMatchObject({ outcome: 'dns', errorCode: 'DNS_TIMEOUT' });
+    expect(late.durationMs).toBeLessThan(350);
+    expect(cancelled).toBe(true);
+  });
+
+  test('connect: nobody listens', async () => {
+    const receiver = await startReceiver();
+    await receiver.close();
+    expect(await attempt(receiver.url)).toMatchObject({
+      outcome: 'connect',
+      errorCode: 'ECONNREFUSED',
+      address: '127.0.0.1',
+      timings: { connectMs: null },
+    });
+  });
+
+  test.each([
+    ['expired', 'CERT_HAS_EXPIRED'],
+    ['wrongName', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    ['selfSigned', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ] as const)('tls: a certificate that is %s', async (which, errorCode) => {
+    const receiver = await startReceiver(undefined, certificates[which]);
+    const certificateAuthority = certificates.authority;
+    const url = `https://receiver.test:${receiver.port}/`;
+    expect(await attempt(url, { certificateAuthority })).toMatchObject({ outcome: 'tls', errorCode, statusCode: null });
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  test('tls: a receiver that speaks something else, and one that says nothing', async () => {
+    const plain = await startTcpReceiver((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
+    expect(await attempt(`https://receiver.test:${plain.port}/`)).toMatchObject({ outcome: 'tls' });
+    const silent = await startTarPit();
+    expect(await attempt(`https://receiver.test:${silent.port}/`)).toMatchObject({
+      outcome: 'timeout',
+      errorCode: 'TLS_TIMEOUT',
+    });
+  });
+
+  test('response: reset, closed early, garbage, a header without end, a body that breaks off', async () => {
+    const cases: [string, (write: import('node:net').Socket) => void, number | null][] = [
+      ['ECONNRESET', (socket) => socket.resetAndDestroy(), null],
+      ['ECONNRESET', (socket) => socket.end(), null],
+      ['HPE_INVALID_CONSTANT', (socket) => socket.end('lorem ipsum\r\n\r\n'), null],
+      ['HPE_HEADER_OVERFLOW', (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`), null],
+      ['ECONNRESET', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfive!'), 200],
+      ['ECONNRESET', (socket) => socket.end('HTTP/1.1 404 No\r\ncontent-length: 10\r\n\r\nfive!'), 404],
+    ];
+    for (const [errorCode, handle, statusCode] of cases) {
+      const receiver = await startTcpReceiver(handle);
+      expect(await attempt(receiver.url)).toMatchObject({ outcome: 'response', errorCode, statusCode });
+      expect(receiver.requests).toHaveLength(1);
+    }
+  });
+
+  test('timeout: hangs, drips its head, drips its body, never ends it', async () => {
+    const drip = (head: string) =>
+      startTcpReceiver((socket) => {
+        socket.write(head);
+        const timer = setInterval(() => socket.write('x'), 50);
+        socket.once('close', () => clearInterval(timer));
+      });
+    const silent = await startTarPit();
+    expect(await attempt(silent.url)).toMatchObject({
+      outcome: 'timeout',
+      errorCode: 'RESPONSE_TIMEOUT',
+      statusCode: null,
+      responseBody: null,
+    });
+    expect(await attempt((await drip('HTTP/1.1 200 OK\r\nx: ')).url)).toMatchObject({
+      outcome: 'timeout',
+      errorCode: 'RESPONSE_TIMEOUT',
+    });
+    const body = await attempt((await drip('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')).url);
+    expect(body).toMatchObject({ outcome: 'timeout', errorCode: 'BODY_TIMEOUT', statusCode: 200 });
+    expect(body.responseBody).toMatch(/^x+$/);
+    expect(body.durationMs).toBeLessThan(600);
+    await eventually(() => silent.open.size === 0);
+  });
+});
+
+describe('the answer', () => {
+  test('every status from 200 to 599 is told as it is', async () => {
+    const receiver = await startReceiver((request, response) => {
+      response.writeHead(Number(request.url?.slice(1))).end();
+    });
+    const base = `http://127.0.0.1:${receiver.port}`;
+    for (let status = 200; status <= 599; status += 1) {
+      const success = status < 300;
+      expect(await attempt(`${base}/${status}`)).toMatchObject({
+        outcome: success ? 'success' : 'response',
+        errorCode: success ? null : `HTTP_${status}`,
+        statusCode: status,
+      });
+    }
+    expect(receiver.requests).toHaveLength(400);
+  });
+
+  test('1xx: an interim answer is passed over, one that switches protocols is final', async () => {
+    const answers = (text: string) => startTcpReceiver((socket) => socket.write(text));
+    const ok = 'HTTP/1.1 204 No Content\r\n\r\n';
+    for (const interim of ['100 Continue', '102 Processing', '103 Early Hints', '199 What']) {
+      const receiver = await answers(`HTTP/1.1 ${interim}\r\n\r\n${ok}`);
+      expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success', statusCode: 204 });
+    }
+    const alone = await answers('HTTP/1.1 100 Continue\r\n\r\n');
+    expect(await attempt(alone.url)).toMatchObject({ outcome: 'timeout', errorCode: 'RESPONSE_TIMEOUT' });
+    const upgrade = await answers('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n');
+    expect(await attempt(upgrade.url)).toMatchObject({ outcome: 'response', errorCode: 'HTTP_101', statusCode: 101 });
+  });
+
+  test('is kept to its first 1 KiB, as text', async () => {
+    const bodies: Record<string, Buffer> = {
+      '/long': Buffer.from('é'.repeat(600)),
+      '/odd': Buffer.from(`a${'é'.repeat(600)}`),
+      '/zero': Buffer.from('a\u0000b'),
+      '/binary': Buffer.from([0x61, 0xff, 0xfe, 0x62]),
+      '/short': Buffer.from('fine'),
+    };
+    const receiver = await startReceiver((request, response) => response.end(bodies[request.url ?? '']));
+    const base = `http://127.0.0.1:${receiver.port}`;
+    expect(await attempt(`${base}/long`)).toMatchObject({ responseBody: 'é'.repeat(512), responseTruncated: true });
+    expect(await attempt(`${base}/odd`)).toMatchObject({ responseBody: `a${'é'.repeat(511)}`, responseTruncated: true });
+    expect(await attempt(`${base}/zero`)).toMatchObject({ responseBody: 'ab', responseTruncated: false });
+    expect(await attempt(`${base}/binary`)).toMatchObject({ responseBody: 'a\ufffd\ufffdb' });
+    expect(await attempt(`${base}/short`)).toMatchObject({ responseBody: 'fine', responseTruncated: false });
+  });
+
+  test('without end is read up to 64 KiB, then its status decides', async () => {
+    let sent = 0;
+    const receiver = await startReceiver((_request, response) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(16_384, 'x'))) sent += 16_384;
+        if (!response.destroyed) response.once('drain', more);
+      };
+      more();
+    });
+    const answer = await attempt(receiver.url, { deliveryDeadlineMs: 5000 });
+    expect(answer).toMatchObject({ outcome: 'success', statusCode: 200, responseTruncated: true });
+    expect(answer.responseBody).toHaveLength(1024);
+    await eventually(() => receiver.open.size === 0);
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test('that is compressed is not unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024));
+    const receiver = await startReceiver((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
+    });
+    const before = process.memoryUsage().arrayBuffers;
+    expect(await attempt(receiver.url, { deliveryDeadlineMs: 5000 })).toMatchObject({
+      outcome: 'success',
+      responseTruncated: true,
+    });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5 * 1024 * 1024);
+    expect(receiver.requests[0]!.headers['accept-encoding']).toBeUndefined();
+  });
+
+  test('that redirects, also to a private address, is not followed', async () => {
+    const inside = await startReceiver();
+    const receiver = await startReceiver((_request, response) => {
+      response.writeHead(307, { location: `http://127.0.0.1:${inside.port}/` }).end();
+    });
+    expect(await attempt(receiver.url)).toMatchObject({ outcome: 'response', errorCode: 'HTTP_307', statusCode: 307 });
+    expect(inside.connections).toBe(0);
+  });
+
+  test('has its timings, over TLS too, verified for the name of the URL', async () => {
+    const receiver = await startReceiver((_request, response) => {
+      setTimeout(() => response.end(), 50);
+    }, certificates.good);
+    const answer = await attempt(`https://receiver.test:${receiver.port}/`, {
+      certificateAuthority: certificates.authority,
+    });
+    expect(answer).toMatchObject({ outcome: 'success', statusCode: 200 });
+    expect(answer.timings.dnsMs).toBeGreaterThanOrEqual(0);
+    expect(answer.timings.connectMs).toBeGreaterThan(0);
+    expect(answer.timings.tlsMs).toBeGreaterThan(0);
+    expect(answer.timings.firstByteMs).toBeGreaterThan(40);
+    expect(receiver.requests[0]!.headers.host).toBe(`receiver.test:${receiver.port}`);
+  });
+});
+
+describe('the destination', () => {
+  const publicOnly = createAddressJudge([]);
+
+  test.each([
+    ['a literal private address', 'http://10.0.0.1/'],
+    ['another spelling of one', 'http://0x7f.1/'],
+    ['IPv6 loopback', 'http://[::1]/'],
+    ['a user name', 'http://user@receiver.test/'],
+    ['another scheme', 'ftp://receiver.test/'],
+  ])('is blocked before anything is sent: %s', async (_what, url) => {
+    const resolver = names();
+    expect(await attempt(url, { isAllowedAddress: publicOnly, resolver })).toMatchObject({
+      outcome: 'blocked',
+      address: null,
+    });
+    expect(resolver.asked).toEqual([]);
+  });
+
+  test('http is blocked unless it is allowed', async () => {
+    expect(await attempt('http://127.0.0.1/', { allowHttp: false })).toMatchObject({ outcome: 'blocked' });
+  });
+
+  test('a name that mixes public and private addresses is blocked, in any order', async () => {
+    for (const addresses of [
+      ['93.184.216.34', '10.0.0.1'],
+      ['10.0.0.1', '93.184.216.34'],
+      ['2606:2800:220:1::1', '::ffff:10.0.0.1'],
+    ]) {
+      const resolver = names({ 'mixed.test': addresses });
+      expect(await attempt('http://mixed.test/', { resolver, isAllowedAddress: publicOnly })).toMatchObject({
+        outcome: 'blocked',
+        errorCode: 'ADDRESS_NOT_PUBLIC',
+        address: null,
+      });
+    }
+  });
+
+  test('a name that changes after it was judged changes nothing: there is no second look-up', async () => {
+    const receiver = await startReceiver();
+    const asked: string[] = [];
+    const rebinding: Resolver = {
+      resolve: (hostname) => {
+        asked.push(hostname);
+        return Promise.resolve(asked.length === 1 ? ['127.0.0.1'] : ['127.0.0.2']);
+      },
+    };
+    // A name that no resolver of this machine knows: any look-up of got's or Node's own would fail.
+    const url = `http://rebinding.invalid:${receiver.port}/`;
+    expect(await attempt(url, { resolver: rebinding })).toMatchObject({ outcome: 'success', address: '127.0.0.1' });
+    expect(asked).toEqual(['rebinding.invalid']);
+    // The next attempt asks anew, and does not use the open connection to the address of before.
+    expect(await attempt(url, { resolver: rebinding })).toMatchObject({ outcome: 'connect', address: '127.0.0.2' });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test('with several addresses, each attempt prefers another', async () => {
+    const receiver = await startReceiver();
+    const resolver = names({ 'two.test': ['127.0.0.2', '127.0.0.1'] });
+    const url = `http://two.test:${receiver.port}/`;
+    expect(await attempt(url, { resolver })).toMatchObject({ outcome: 'connect', address: '127.0.0.2' });
+    expect(await attempt(url, { resolver }, 2)).toMatchObject({ outcome: 'success', address: '127.0.0.1' });
+  });
+});
+
+describe('connections', () => {
+  test('are used again for the same origin and address', async () => {
+    const receiver = await startReceiver();
+    for (let n = 0; n < 5; n += 1) expect(await attempt(receiver.url)).toMatchObject({ outcome: 'success' });
+    expect(receiver.connections).toBe(1);
+  });
+
+  test('of no use for a while make room, those in use stay', () => {
+    const few = new PinnedAgents(2);
+    const held = few.acquire(new URL('http://a.test'), '127.0.0.1');
+    for (const name of ['b', 'c', 'd']) few.acquire(new URL(`http://${name}.test`), '127.0.0.1').release();
+    expect(few.size).toBe(2);
+    expect(few.acquire(new URL('http://a.test'), '127.0.0.1').agent).toBe(held.agent);
+    few.close();
+  });
+});

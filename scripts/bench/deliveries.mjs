@@ -1,0 +1,184 @@
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { freePort } from '@callplane/local-servers';
+import { JobProducer } from '@callplane/queue';
+import { root } from '../lib/files.mjs';
+import { median, openStage } from './stage.mjs';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const quiet = { onLost: () => undefined, onReady: () => undefined };
+
+/**
+ * Webhook deliveries: one worker against a bare loop, several against one, the time from an answer to the first byte,
+ * and what tar-pits cost a healthy endpoint.
+ */
+export async function run() {
+  const stage = await openStage();
+  const fast = await openReceiver(0);
+  const slow = await openReceiver(50);
+  const pool = new pg.Pool({ connectionString: stage.environment.DATABASE_URL, max: 2 });
+  const producer = new JobProducer(stage.environment.REDIS_URL, quiet);
+  try {
+    await stage.rtc('db', 'migrate');
+    const { id: project } = await stage.rtc('projects', 'create', '--name', 'bench');
+    const { id: environment } = await stage.rtc('environments', 'create', '--project', project, '--name', 'bench');
+    const { key } = await stage.rtc('keys', 'create', '--env', environment, '--type', 'secret');
+    const open = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
+    const apiPort = String(await freePort());
+    const api = `http://127.0.0.1:${apiPort}`;
+    await stage.run('apps/api/dist/main.js', { ...open, PORT: apiPort, HOST: '127.0.0.1' }, `${api}/readyz`);
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const endpoint = async (/** @type {string} */ url, /** @type {string[]} */ events) => {
+      const response = await fetch(`${api}/v1/webhooks`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ url, events }),
+      });
+      return /** @type {{ id: string }} */ (await response.json()).id;
+    };
+    const toFast = await endpoint(`${fast.url}/fast`, ['webhook.test']);
+    const toSlow = await endpoint(`${slow.url}/slow`, ['webhook.test']);
+    const startWorker = async () => {
+      const port = String(await freePort());
+      return stage.run(
+        'apps/webhook-worker/dist/main.js',
+        { ...open, HEALTH_PORT: port, HEALTH_HOST: '127.0.0.1' },
+        `http://127.0.0.1:${port}/readyz`,
+      );
+    };
+    // As after years of good answers: unproven ones share two slots.
+    await pool.query('UPDATE webhook_endpoints SET proven = true');
+
+    /** Writes pending deliveries and wakes them; resolves to how many arrive a second. */
+    const deliver = async (
+      /** @type {string} */ endpointId,
+      /** @type {Awaited<ReturnType<typeof openReceiver>>} */ receiver,
+      /** @type {number} */ count,
+    ) => {
+      const { rows } = await pool.query(
+        `WITH event AS (
+           INSERT INTO events (id, environment_id, type, body, created_at)
+           SELECT callplane_typeid('evt'), $1, 'webhook.test', '{"id":"bench","data":{"text":"' || repeat('x', 500) || '"}}', now()
+           FROM generate_series(1, $3) RETURNING id
+         )
+         INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
+         SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event
+         RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`,
+        [environment, endpointId, count],
+      );
+      const arrived = receiver.arrivals(count);
+      for (let at = 0; at < rows.length; at += 100) await producer.wakeDeliveries(rows.slice(at, at + 100));
+      return rateOf(await arrived);
+    };
+
+    await startWorker();
+    const loop = fork(join(root, 'scripts/bench/bare-loop.mjs'), {
+      env: { ...process.env, REDIS_URL: stage.environment.REDIS_URL },
+    });
+    await new Promise((resolve) => loop.once('message', resolve));
+    const queue = new Queue('bare-loop', {
+      connection: new Redis(stage.environment.REDIS_URL, { maxRetriesPerRequest: null }),
+    });
+    const bare = async (
+      /** @type {Awaited<ReturnType<typeof openReceiver>>} */ receiver,
+      /** @type {number} */ count,
+    ) => {
+      const arrived = receiver.arrivals(count);
+      const body = `{"id":"bench","data":{"text":"${'x'.repeat(500)}"}}`;
+      await queue.addBulk(Array.from({ length: count }, () => ({ name: 'post', data: { url: receiver.url, body } })));
+      return rateOf(await arrived);
+    };
+
+    console.log('| what | value | goal |\n| --- | --- | --- |');
+    await deliver(toFast, fast, 300);
+    await bare(fast, 300);
+    const zero = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const floor = await bare(fast, 1500);
+      const own = await deliver(toFast, fast, 1500);
+      zero.push({ floor, own, ratio: own / floor });
+    }
+    const ratios = zero.map(({ ratio }) => ratio);
+    console.log(
+      `| one worker, receiver 0 ms, against the bare loop | ${median(zero.map((r) => r.own)).toFixed(0)} of ${median(zero.map((r) => r.floor)).toFixed(0)} /s: ` +
+        `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}) | 0.50 |`,
+    );
+    /** @type {Record<number, number>} */
+    const byWorkers = {};
+    for (const [workers, count] of /** @type {const} */ ([
+      [1, 300],
+      [2, 600],
+      [4, 1200],
+    ])) {
+      while (Object.keys(byWorkers).length > 0 && stage.running('webhook-worker') < workers) await startWorker();
+      const rates = [];
+      for (let round = 0; round < 3; round++) rates.push(await deliver(toSlow, slow, count));
+      byWorkers[workers] = median(rates);
+    }
+    const [one = NaN, two = NaN, four = NaN] = [byWorkers[1], byWorkers[2], byWorkers[4]];
+    console.log(
+      `| one worker, receiver 50 ms, against 80 /s | ${one.toFixed(1)} /s: ${(one / 80).toFixed(2)} | 0.95 |`,
+    );
+    console.log(`| two workers against one, 50 ms | ${two.toFixed(1)} /s: ${(two / one).toFixed(2)} | 1.8 |`);
+    console.log(`| four workers against one, 50 ms | ${four.toFixed(1)} /s: ${(four / one).toFixed(2)} | 3.4 |`);
+
+    const toLatency = await endpoint(`${fast.url}/latency`, ['room.created']);
+    await pool.query('UPDATE webhook_endpoints SET proven = true WHERE id = $1', [toLatency]);
+    const lags = [];
+    for (let n = 0; n < 200; n++) {
+      const arrived = fast.arrivals(1);
+      const response = await fetch(`${api}/v1/rooms`, { method: 'POST', headers, body: '{"name":"lag"}' });
+      const answeredMs = performance.timeOrigin + performance.now();
+      await response.text();
+      lags.push(((await arrived)[0]?.atMs ?? NaN) - answeredMs);
+    }
+    lags.sort((a, b) => a - b);
+    console.log(
+      `| answer to first byte, idle | median ${median(lags).toFixed(1)} ms, p99 ${lags[Math.floor(lags.length * 0.99)]?.toFixed(1)} ms | 15 / 100 |`,
+    );
+    loop.kill();
+    await queue.close();
+  } finally {
+    await producer.close();
+    await pool.end();
+    fast.close();
+    slow.close();
+    await stage.close();
+  }
+}
+
+/** @param {{ atMs: number }[]} arrivals */
+function rateOf(arrivals) {
+  const [first] = arrivals;
+  const last = arrivals.at(-1);
+  if (first === undefined || last === undefined) return NaN;
+  return ((arrivals.length - 1) / (last.atMs - first.atMs)) * 1000;
+}
+
+/** @param {number} waitMs */
+async function openReceiver(waitMs) {
+  const child = fork(join(root, 'scripts/bench/receiver.mjs'), [String(waitMs)]);
+  const port = await new Promise((resolve) =>
+    child.once('message', (message) => resolve(/** @type {{ port: number }} */ (message).port)),
+  );
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** Resolves when so many more requests have arrived. */
+    arrivals: (/** @type {number} */ count) =>
+      new Promise((/** @type {(arrivals: { atMs: number }[]) => void} */ resolve) => {
+        /** @type {{ atMs: number }[]} */
+        const seen = [];
+        const note = (/** @type {any} */ message) => {
+          seen.push(message);
+          if (seen.length < count) return;
+          child.off('message', note);
+          resolve(seen);
+        };
+        child.on('message', note);
+      }),
+    close: () => child.kill(),
+  };
+}
