@@ -31,6 +31,7 @@ export type Operation = NonNullable<Awaited<ReturnType<Database['prisma']['runti
 
 /** PostgreSQL, Redis and a tenant of one test file, and the apps as processes in front of them. */
 export interface Stack {
+  databaseUrl: string;
   database: Database;
   redis: TestServer;
   tenant: TestTenant;
@@ -66,6 +67,7 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
   const env = { DATABASE_URL: url, REDIS_URL: redis.url };
 
   const stack: Stack = {
+    databaseUrl: url,
     database,
     redis,
     tenant,

@@ -53,6 +53,8 @@ CREATE TABLE "webhook_endpoints" (
 CREATE INDEX "webhook_endpoints_environment_id_id_idx" ON "webhook_endpoints"("environment_id", "id" DESC);
 -- The fan-out of every event: the endpoints that an environment has now.
 CREATE INDEX "webhook_endpoints_fan_out_idx" ON "webhook_endpoints"("environment_id") WHERE "deleted_at" IS NULL;
+-- The sweep: endpoints that were removed lately, whose deliveries end.
+CREATE INDEX "webhook_endpoints_deleted_idx" ON "webhook_endpoints"("deleted_at") WHERE "deleted_at" IS NOT NULL;
 
 CREATE TABLE "webhook_secrets" (
     "endpoint_id" TEXT COLLATE "C" NOT NULL,

@@ -70,6 +70,16 @@ describe('deliveries', () => {
     expect(await waitingJobs()).toBe(0);
   });
 
+  test('that were committed while their endpoint was removed end with it', async () => {
+    const [late] = await worker.emit(await worker.newEndpoint(NOWHERE));
+    await worker.sql(`UPDATE webhook_endpoints SET deleted_at = now()`);
+    const [other] = await worker.emit(await worker.newEndpoint(NOWHERE));
+    await sweepDeliveries(worker.deps, []);
+    expect(await worker.row(late!.id)).toMatchObject({ status: 'failed', failureReason: 'endpoint_deleted' });
+    expect((await worker.row(late!.id)).completedAt).not.toBeNull();
+    expect(await worker.row(other!.id)).toMatchObject({ status: 'pending', failureReason: null });
+  });
+
   test('whose run is seven days old have failed, also of a disabled endpoint', async () => {
     const [old] = await worker.emit(await worker.newEndpoint(NOWHERE, { enabled: false }));
     const [young] = await worker.emit(await worker.newEndpoint(NOWHERE));

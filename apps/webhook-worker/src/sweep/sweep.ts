@@ -1,6 +1,6 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import {
-  endDeliveriesOfDeletedEndpoints,
+  endDeliveriesOfRemoved,
   endExpiredLeases,
   expireRuns,
   takeUnwokenDeliveries,
@@ -27,7 +27,7 @@ export async function sweepDeliveries(deps: Deps, known: readonly string[]): Pro
   if (known.length > 0) await touchDeliveries(deps.claims.prisma, known);
   await endLeases(deps);
   await endOldRuns(deps);
-  await endStragglers(deps);
+  await endRemoved(deps);
   await wakeForgotten(deps);
 }
 
@@ -56,12 +56,13 @@ async function endOldRuns(deps: Deps): Promise<void> {
   } while (ended === BATCH);
 }
 
-async function endStragglers(deps: Deps): Promise<void> {
+/** What is older than a run may be has ended anyway. */
+async function endRemoved(deps: Deps): Promise<void> {
   let ended: number;
   do {
-    const ids = await endDeliveriesOfDeletedEndpoints(deps.database.prisma, BATCH);
+    const ids = await endDeliveriesOfRemoved(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
     ended = ids.length;
-    if (ended > 0) deps.logger.info('deliveries of deleted endpoints ended', { count: ended });
+    if (ended > 0) deps.logger.info('deliveries of removed endpoints ended', { count: ended });
   } while (ended === BATCH);
 }
 

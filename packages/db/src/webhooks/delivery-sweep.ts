@@ -100,3 +100,21 @@ export async function endDeliveriesOfDeletedEndpoints(db: Db, limit: number): Pr
     RETURNING id`;
   return rows.map(({ id }) => id);
 }
+
+/**
+ * Ends what still waits for endpoints that were removed lately. The removal ends what it sees; an event, a recovery's
+ * step or an attempt that was under way meanwhile may commit a pending row after it.
+ * @returns the ids of the deliveries.
+ */
+export async function endDeliveriesOfRemoved(db: Db, removedWithinMs: number, limit: number): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    UPDATE webhook_deliveries
+    SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
+    WHERE id IN (
+      SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
+      WHERE e.deleted_at > now() - ${removedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'
+      LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
+    )
+    RETURNING id`;
+  return rows.map(({ id }) => id);
+}

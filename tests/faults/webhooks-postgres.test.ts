@@ -1,0 +1,122 @@
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { eventually, startTestPostgres, type TestApp, type TestPostgres } from '@callplane/testing';
+import { measured } from './faults.testkit.js';
+import {
+  closedGate,
+  deliveriesIn,
+  startReceiver,
+  startWebhookStack,
+  type Receiver,
+  type WebhookStack,
+} from './webhooks.testkit.js';
+
+let postgres: TestPostgres;
+let stack: WebhookStack;
+let api: TestApp;
+let workers: TestApp[];
+let receiver: Receiver;
+beforeAll(async () => {
+  postgres = await startTestPostgres();
+  [stack, receiver] = await Promise.all([startWebhookStack((await postgres.createDatabase()).url), startReceiver()]);
+  const env = { LEASE_MS: '3000' };
+  [api, ...workers] = await Promise.all([
+    stack.spawnApi(),
+    stack.spawnWebhookWorker(env),
+    stack.spawnWebhookWorker(env),
+  ]);
+  await stack.register(api, receiver);
+}, 60_000);
+afterEach(() => receiver.check());
+
+/** Rooms are made and their events delivered while `fault` happens. */
+async function survives(fault: () => Promise<void>): Promise<void> {
+  const known = { requests: receiver.requests.length, attempts: deliveriesIn(...workers).length };
+  const accepted: string[] = [];
+  let refused = 0;
+  let stopped = false;
+  const callers = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (!stopped) {
+        const { status, body } = await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' } });
+        if (status === 201) accepted.push(String(body.id));
+        else refused += 1;
+      }
+    }),
+  );
+  callers.catch(() => undefined);
+  let backMs: number;
+  try {
+    await eventually(() => receiver.requests.length > known.requests + 20);
+    await fault();
+    const since = receiver.requests.length;
+    const backAt = performance.now();
+    await eventually(() => receiver.requests.length > since + 20, { timeoutMs: 15_000 });
+    backMs = performance.now() - backAt;
+  } finally {
+    stopped = true;
+    await callers;
+  }
+  await eventually(
+    async () => {
+      await stack.ageDeliveries();
+      await stack.allDelivered(500);
+      return true;
+    },
+    { timeoutMs: 30_000 },
+  );
+
+  const rooms = await stack.database.prisma.room.findMany({ select: { id: true } });
+  const arrived = receiver.rooms('room.created');
+  expect(rooms.map(({ id }) => id)).toEqual(expect.arrayContaining(accepted));
+  expect([...arrived.keys()].sort()).toEqual(rooms.map(({ id }) => id).sort());
+  const again = [...receiver.counts()].filter(([, count]) => count > 1).map(([id]) => id);
+  const lost = new Set([
+    ...(await stack.leasesLost()).keys(),
+    ...deliveriesIn(...workers).flatMap((line) => (line['status'] === 'lease_lost' ? [String(line['eventId'])] : [])),
+  ]);
+  measured({
+    accepted: accepted.length,
+    refused,
+    'ms until 20 more arrive': backMs,
+    'sent again': again.length,
+    'leases lost': lost.size,
+  });
+  // Twice only what a worker could not settle, or whose claim the crash took back.
+  expect(again.filter((id) => !lost.has(id))).toEqual([]);
+  const ready = await Promise.all(
+    [api.url, ...workers.map(({ healthUrl }) => healthUrl)].map((url) => fetch(`${url}/readyz`)),
+  );
+  expect(ready.map(({ status }) => status)).toEqual([200, 200, 200]);
+  for (const app of [api, ...workers]) expect(app.output()).not.toContain('process fails');
+}
+
+/** Every slot of both workers holds a request whose answer comes while PostgreSQL is away. */
+async function answeredMeanwhile(fault: () => void): Promise<void> {
+  const gate = closedGate();
+  let held = 0;
+  receiver.answer = () => {
+    held += 1;
+    return gate.opened.then(() => 200);
+  };
+  await eventually(() => held === 8);
+  fault();
+  // The API has no database any more, so the workers have none either.
+  await eventually(async () => (await fetch(`${api.url}/readyz`)).status === 503);
+  receiver.answer = () => 200;
+  gate.open();
+}
+
+test('a restart of PostgreSQL while deliveries flow loses none', async () => {
+  await survives(async () => {
+    await answeredMeanwhile(() => postgres.kill('SIGINT'));
+    await postgres.restart();
+  });
+}, 60_000);
+
+test('a crash of PostgreSQL likewise', async () => {
+  await survives(async () => {
+    await answeredMeanwhile(() => postgres.kill('SIGKILL'));
+    // Its children go a moment later, and with them the lock on the data directory.
+    await eventually(() => postgres.restart().then(() => true), { intervalMs: 200 });
+  });
+}, 60_000);

@@ -1,0 +1,98 @@
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { eventually, type TestApp } from '@callplane/testing';
+import { measured } from './faults.testkit.js';
+import {
+  closedGate,
+  deliveriesIn,
+  startReceiver,
+  startWebhookStack,
+  type Receiver,
+  type WebhookStack,
+} from './webhooks.testkit.js';
+
+const LEASE_MS = 1500;
+
+let stack: WebhookStack;
+let api: TestApp;
+let receiver: Receiver;
+const workers: TestApp[] = [];
+beforeAll(async () => {
+  [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
+  api = await stack.spawnApi();
+  await stack.register(api, receiver);
+}, 60_000);
+afterEach(async () => {
+  receiver.answer = () => 200;
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  receiver.check();
+});
+
+async function spawnWorker(): Promise<TestApp> {
+  const worker = await stack.spawnWebhookWorker({ LEASE_MS: String(LEASE_MS) });
+  workers.push(worker);
+  return worker;
+}
+
+test('a worker killed with requests in flight: another delivers everything, twice only what was in flight', async () => {
+  const killed = await spawnWorker();
+  // An endpoint that has answered before may use all slots.
+  await stack.newRoom(api);
+  await stack.allDelivered();
+  const gate = closedGate();
+  receiver.answer = () => gate.opened.then(() => 200);
+  const known = receiver.requests.length;
+  const rooms = await Promise.all(Array.from({ length: 12 }, () => stack.newRoom(api)));
+  await eventually(() => receiver.requests.length === known + 4);
+  const inFlight = receiver.requests.slice(known).map(({ event }) => event.id);
+  killed.kill('SIGKILL');
+  await killed.exited;
+  gate.open();
+  const killedAt = performance.now();
+
+  const heir = await spawnWorker();
+  await stack.ageDeliveries();
+  await stack.allDelivered();
+  measured({ 'ms from the kill to the last delivery': performance.now() - killedAt });
+  expect([...receiver.rooms('room.created').keys()]).toEqual(expect.arrayContaining(rooms));
+  const twice = [...receiver.counts()].filter(([, count]) => count > 1);
+  expect(new Map(twice)).toEqual(new Map(inFlight.map((id) => [id, 2])));
+  expect(await stack.leasesLost()).toEqual(new Map(inFlight.map((id) => [id, 1])));
+  expect(deliveriesIn(heir)).toHaveLength(rooms.length);
+}, 60_000);
+
+test('a worker frozen past its lease and thawed writes nothing over its successor', async () => {
+  const frozen = await spawnWorker();
+  const gate = closedGate();
+  const known = receiver.requests.length;
+  // The answer that the frozen worker gets would end the delivery as rejected.
+  receiver.answer = () => (receiver.requests.length === known + 1 ? gate.opened.then(() => 400) : 200);
+  await stack.newRoom(api);
+  await eventually(() => receiver.requests.length === known + 1);
+  const { deliveryId, event } = receiver.requests[known]!;
+  frozen.freeze();
+
+  await spawnWorker();
+  await stack.allDelivered();
+  const read = async () => ({
+    row: await stack.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id: deliveryId } }),
+    attempts: await stack.database.prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
+    endpoints: await stack.database.prisma.webhookEndpoint.findMany(),
+  });
+  const settled = await read();
+  expect(settled.row).toMatchObject({ status: 'succeeded', runAttempts: 2, leaseToken: null });
+  expect(settled.attempts).toMatchObject([{ errorCode: 'LEASE_EXPIRED' }, { outcome: 'success', statusCode: 200 }]);
+
+  gate.open();
+  frozen.thaw();
+  const late = await frozen.waitForLog((line) => line['deliveryId'] === deliveryId && line['status'] === 'lease_lost');
+  expect(late).toMatchObject({ statusCode: 400, attempt: 1 });
+  expect(await read()).toEqual(settled);
+  expect(receiver.counts().get(event.id)).toBe(2);
+  // And it is none the worse for it.
+  const before = deliveriesIn(frozen).length;
+  await eventually(async () => {
+    await stack.newRoom(api);
+    await stack.allDelivered();
+    return deliveriesIn(frozen).length > before;
+  });
+}, 60_000);

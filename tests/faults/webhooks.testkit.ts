@@ -1,0 +1,197 @@
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from '@jest/globals';
+import { eventually, spawnApp, stopAtEnd, type TestApp } from '@callplane/testing';
+import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
+import { startStack, type Stack } from './faults.testkit.js';
+
+/** A request as it came; `check` says whether it is what the contract says. */
+export interface Received {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  event: WebhookEvent;
+  deliveryId: string;
+  replayCount: number;
+  version: number;
+  at: Date;
+}
+
+export interface Receiver {
+  readonly url: string;
+  readonly requests: Received[];
+  /** The status of the answer; 200 unless a test sets another. */
+  answer: (request: Received) => number | Promise<number>;
+  /** Learns a secret of the endpoint of this path. */
+  learn(path: string, version: number, secret: string): void;
+  /** How many requests each event made, by its id. */
+  counts(): Map<string, number>;
+  /** Those of one type, by the id of their room. */
+  rooms(type: string): Map<string, number>;
+  /** Verifies every request, with the verifier and with node:crypto alone, and that repetitions are the same bytes. */
+  check(): void;
+  /** From now on connections are refused, until `listen`. */
+  close(): Promise<void>;
+  listen(): Promise<void>;
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const requests: Received[] = [];
+  const secrets = new Map<string, Map<number, string>>();
+  const count = (ids: string[]) => {
+    const counts = new Map<string, number>();
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+    return counts;
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('error', () => undefined).on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { headers, method = '', url: path = '' } = request;
+      const body = Buffer.concat(chunks);
+      const received: Received = {
+        method,
+        path,
+        headers,
+        body,
+        event: JSON.parse(body.toString()) as WebhookEvent,
+        deliveryId: String(headers['x-service-delivery-id']),
+        replayCount: Number(headers['x-service-replay-count']),
+        version: Number(headers['x-service-signing-key-version']),
+        at: new Date(),
+      };
+      requests.push(received);
+      void Promise.resolve(receiver.answer(received)).then((status) => response.writeHead(status).end());
+    });
+  });
+  let port = 0;
+  const receiver: Receiver = {
+    get url() {
+      return `http://127.0.0.1:${port}`;
+    },
+    requests,
+    answer: () => 200,
+    learn: (path, version, secret) => secrets.set(path, (secrets.get(path) ?? new Map()).set(version, secret)),
+    counts: () => count(requests.map(({ event }) => event.id)),
+    rooms: (type) =>
+      count(requests.filter(({ event }) => event.type === type).map(({ event }) => (event.data['room'] as Room).id)),
+    check() {
+      const bodies = new Map<string, string>();
+      const deliveries = new Map<string, string>();
+      for (const request of requests) {
+        const { method, path, headers, body, at, event } = request;
+        expect({ method, type: headers['content-type'] }).toEqual({ method: 'POST', type: 'application/json' });
+        const known = secrets.get(path) ?? new Map<number, string>();
+        const result = verifyWebhook({ headers, rawBody: body, secrets: known, now: at, toleranceSeconds: 60 });
+        expect(result).toMatchObject({ ok: true, event, deliveryId: request.deliveryId });
+        expect(headers['x-service-signature']).toBe(signature(request, known.get(request.version) ?? ''));
+        const text = body.toString('hex');
+        expect(bodies.get(event.id) ?? text).toBe(text);
+        bodies.set(event.id, text);
+        const key = `${path} ${event.id}`;
+        expect(deliveries.get(key) ?? request.deliveryId).toBe(request.deliveryId);
+        deliveries.set(key, request.deliveryId);
+      }
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+    listen: () => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve)),
+  };
+  await receiver.listen();
+  port = (server.address() as AddressInfo).port;
+  stopAtEnd(() => receiver.close());
+  return receiver;
+}
+
+interface Room {
+  id: string;
+}
+
+/** The signature as the specification words it, without a line of ours. */
+function signature({ headers, body, deliveryId, replayCount }: Received, secret: string): string {
+  const [, timestamp = ''] = /^t=(\d+),v1=/.exec(String(headers['x-service-signature'])) ?? [];
+  const signed = Buffer.concat([Buffer.from(`${timestamp}.${deliveryId}.${replayCount}.`, 'ascii'), body]);
+  return `t=${timestamp},v1=${createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex')}`;
+}
+
+export type WebhookStack = Stack & {
+  /** Sweeps five times a second unless `env` says otherwise. */
+  spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
+  /** Registers `<receiver's URL>/<name>` for every event, and tells the receiver the secret. */
+  register(api: TestApp, receiver: Receiver, name?: string): Promise<string>;
+  /** As `ageWakeUps`, for deliveries. */
+  ageDeliveries(seconds?: number): Promise<void>;
+  /** Resolves when every delivery has succeeded, those of removed endpoints aside. */
+  allDelivered(timeoutMs?: number): Promise<void>;
+  /** Attempts whose worker lost the lease, by the id of their event. */
+  leasesLost(): Promise<Map<string, number>>;
+};
+
+/** Loopback and http are open, for the API and the webhook worker. */
+const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
+
+/** @param databaseUrl of a PostgreSQL of the test's own; the run's shared one otherwise. */
+export async function startWebhookStack(databaseUrl?: string): Promise<WebhookStack> {
+  const stack = await startStack(databaseUrl);
+  const { prisma } = stack.database;
+  return {
+    ...stack,
+    spawnApi: (env) => stack.spawnApi({ ...OPEN, ...env }),
+    spawnWebhookWorker: (env) =>
+      spawnApp({
+        name: 'webhook-worker',
+        env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '200', ...env },
+      }),
+    async register(api, receiver, name = 'hook') {
+      const { status, body } = await stack.call(api, 'POST', '/v1/webhooks', {
+        body: { url: `${receiver.url}/${name}` },
+      });
+      expect({ status, body }).toMatchObject({ status: 201, body: { signingKeyVersion: 1 } });
+      receiver.learn(`/${name}`, 1, String(body.signingSecret));
+      return String(body.id);
+    },
+    async ageDeliveries(seconds = 10) {
+      await prisma.$executeRaw`
+        UPDATE webhook_deliveries SET woken_at = woken_at - ${seconds}::int * interval '1 second'
+        WHERE status = 'pending'`;
+    },
+    async allDelivered(timeoutMs = 20_000) {
+      await eventually(
+        async () => {
+          const open = await prisma.webhookDelivery.groupBy({
+            by: ['status'],
+            where: { status: { not: 'succeeded' }, endpoint: { deletedAt: null } },
+            _count: true,
+          });
+          expect(open).toEqual([]);
+          return true;
+        },
+        { timeoutMs, intervalMs: 50 },
+      );
+    },
+    async leasesLost() {
+      const rows = await prisma.$queryRaw<{ eventId: string; count: number }[]>`
+        SELECT d.event_id AS "eventId", count(*)::int AS count
+        FROM webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id
+        WHERE a.error_code = 'LEASE_EXPIRED' GROUP BY 1`;
+      return new Map(rows.map(({ eventId, count }) => [eventId, count]));
+    },
+  };
+}
+
+/** Lines that tell of attempts to deliver. */
+export function deliveriesIn(...apps: TestApp[]) {
+  return apps.flatMap((app) => app.logs.filter(({ message }) => message === 'delivery attempt'));
+}
+
+/** Answers wait for it until it is opened. */
+export function closedGate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
