@@ -118,6 +118,8 @@ CREATE INDEX "webhook_deliveries_endpoint_id_id_idx" ON "webhook_deliveries"("en
 CREATE INDEX "webhook_deliveries_event_id_idx" ON "webhook_deliveries"("event_id");
 -- The sweep: open rows that are due. Stays as small as the backlog.
 CREATE INDEX "webhook_deliveries_open_idx" ON "webhook_deliveries"("due_at") WHERE "status" IN ('pending', 'delivering');
+-- Leases that ran out: as small as what is under way, however long the backlog is.
+CREATE INDEX "webhook_deliveries_leased_idx" ON "webhook_deliveries"("lease_expires_at") WHERE "status" = 'delivering';
 -- The end of runs that are too old, and of an endpoint's open deliveries.
 CREATE INDEX "webhook_deliveries_open_run_idx" ON "webhook_deliveries"("run_started_at") WHERE "status" IN ('pending', 'delivering');
 CREATE INDEX "webhook_deliveries_open_endpoint_idx" ON "webhook_deliveries"("endpoint_id") WHERE "status" IN ('pending', 'delivering');

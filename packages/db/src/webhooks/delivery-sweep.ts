@@ -45,7 +45,7 @@ export function endExpiredLeases(db: Db, leaseMs: number, limit: number): Promis
     WITH expired AS (
       SELECT id, lease_expires_at FROM webhook_deliveries
       WHERE status = 'delivering' AND lease_expires_at <= now()
-      ORDER BY due_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
+      ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
       UPDATE webhook_deliveries d
       SET status = CASE WHEN d.run_attempts >= ${ATTEMPTS_PER_RUN} THEN 'failed' ELSE 'pending' END,
