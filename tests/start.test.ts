@@ -25,7 +25,7 @@ interface Start {
 }
 
 // Supervised processes start and stop in seconds, on two cores that other test files use as well.
-const SLOW_MS = 90_000;
+const SLOW_MS = 180_000;
 const READY_MS = 60_000;
 let dataDir: string;
 let port: number;

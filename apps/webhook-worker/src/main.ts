@@ -50,7 +50,10 @@ const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer
 lifecycle.onClose('producer', () => producer.close());
 
 const agents = new PinnedAgents();
-lifecycle.onClose('connections', () => Promise.resolve(agents.close()));
+lifecycle.onClose('connections', () => {
+  agents.close();
+  return Promise.resolve();
+});
 
 const deps: Deps = {
   database,

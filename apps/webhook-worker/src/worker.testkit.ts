@@ -58,7 +58,9 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
 
   const lines: LogLine[] = [];
   const stream = new PassThrough();
-  stream.on('data', (line: Buffer) => lines.push(JSON.parse(line.toString()) as LogLine));
+  stream.on('data', (chunk: Buffer) => {
+    for (const line of chunk.toString().split('\n')) if (line !== '') lines.push(JSON.parse(line) as LogLine);
+  });
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'webhook-worker', stream);
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);

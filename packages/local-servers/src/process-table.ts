@@ -5,13 +5,18 @@ const hasProc = existsSync('/proc/self/stat');
 
 /** Whether a process with this id exists (a zombie, which only waits for its parent, does not count). */
 export function isAlive(pid: number): boolean {
+  return exists(pid) && statusFields(pid)?.state !== 'Z';
+}
+
+/** Whether there is a process with this id, one that has ended and that its parent has not noticed yet included. */
+export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    return true;
   } catch (error) {
     // EPERM: it exists and belongs to someone else.
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-  return statusFields(pid)?.state !== 'Z';
 }
 
 /** The command line of a live process with its arguments separated by spaces, or '' when it is gone. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { commandLineOf, isAlive } from './process-table.js';
+import { commandLineOf, exists, isAlive } from './process-table.js';
 
 /** One step of stopping a process: send the signal, then wait that long for it to be gone. */
 export interface StopStep {
@@ -9,6 +9,7 @@ export interface StopStep {
 }
 
 const LOOK_EVERY_MS = 20;
+const BURIED_WITHIN_MS = 5_000;
 
 /**
  * Stops a process that an earlier run left behind, when its pid file names a live process whose command line holds
@@ -17,9 +18,20 @@ const LOOK_EVERY_MS = 20;
  */
 export async function reclaim(pidFile: string, marker: string, steps: StopStep[]): Promise<number | undefined> {
   const pid = pidIn(pidFile);
-  if (pid === undefined || !isAlive(pid) || !commandLineOf(pid).includes(marker)) return undefined;
+  if (pid === undefined) return undefined;
+  await untilBuried(pid);
+  if (!isAlive(pid) || !commandLineOf(pid).includes(marker)) return undefined;
   await stopProcess(pid, steps);
   return pid;
+}
+
+/**
+ * A process that was just killed still has its id, and no command line any more, until its parent has taken note of
+ * its end. PostgreSQL takes such a one for a live predecessor and refuses to start.
+ */
+async function untilBuried(pid: number): Promise<void> {
+  const until = performance.now() + BURIED_WITHIN_MS;
+  while (exists(pid) && commandLineOf(pid) === '' && performance.now() < until) await delay(LOOK_EVERY_MS);
 }
 
 /** The pid on the first line of a file, if there is one. */

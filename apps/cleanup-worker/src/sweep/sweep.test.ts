@@ -153,7 +153,9 @@ describe('settles leases that ran out in the last attempt', () => {
     );
     for (const id of [last, held, notLast])
       await claimOperation(worker.deps.database.prisma, id!, randomUUID(), 60_000);
-    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id <> '${held}'`);
+    await worker.sql(
+      `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id <> '${held}'`,
+    );
     await sweepOperations(worker.deps);
     expect(await worker.row(last!)).toMatchObject({
       status: 'failed',

@@ -5,8 +5,8 @@ import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { LOOKERS, type Dispatcher } from './dispatcher.js';
 
-/** A twentieth of the contract's 10 s, so a twentieth of issue 3's figures. */
-const DEADLINE_MS = 500;
+/** A fifth of the contract's 10 s, so a fifth of issue 3's figures. */
+const DEADLINE_MS = 2000;
 const SCALE = DEADLINE_MS / 10_000;
 
 let worker: TestWorker;
@@ -33,11 +33,15 @@ async function emitAndWake(endpointId: string, count: number): Promise<string[]>
   await worker.deps.producer.wakeAll(rows.map((row) => ({ queue: 'webhook-delivery', row })));
   return rows.map(({ id }) => id);
 }
-const quantile = (values: number[], share: number) => values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
+const quantile = (values: number[], share: number) =>
+  values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
 test('receivers that hang delay neither a proven endpoint nor a new one', async () => {
   const tarPits = await Promise.all(Array.from({ length: 4 }, startTarPit));
   const [proven, fresh] = await Promise.all([startReceiver(), startReceiver()]);
+  // Everything is warm: a process that has just started pays for its first statements.
+  await emitAndWake(await worker.newEndpoint((await startReceiver()).url), 1);
+  await eventually(async () => (await worker.deps.database.prisma.webhookAttempt.count()) === 1);
   for (const pit of tarPits) await emitAndWake(await worker.newEndpoint(pit.url), 50);
   const provenId = await worker.newEndpoint(proven.url, { proven: true });
   await eventually(() => tarPits.some(({ requests }) => requests.length > 0));
@@ -55,7 +59,6 @@ test('receivers that hang delay neither a proven endpoint nor a new one', async 
     lags.push(arrived.at - startedAt);
   }
   await eventually(() => fresh.requests.length === 5);
-  console.log(tarPits.map(({ requests }) => requests.map(({ at }) => Math.round(at - freshStartedAt))), fresh.requests.map(({ at }) => Math.round(at - freshStartedAt)), quantile(lags, 0.95));
   expect(quantile(lags, 0.95)).toBeLessThan(2000 * SCALE);
   // What is postponed comes back after a second, which is not scaled.
   expect(fresh.requests[0]!.at - freshStartedAt).toBeLessThan(15_000 * SCALE);

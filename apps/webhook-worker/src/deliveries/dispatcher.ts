@@ -21,11 +21,15 @@ export interface DispatcherSettings {
  * hang; those that wait here hold nothing but their job.
  */
 export const LOOKERS = 96;
-/** Suspects that wait here, in all and of one endpoint. Others are postponed, which costs them no attempt. */
-const SUSPECTS_WAITING_MAX = 24;
-const SUSPECTS_WAITING_PER_ENDPOINT_MAX = 8;
-/** Up to so many, an endpoint of which nothing waits yet may still have one. */
-const SUSPECTS_WAITING_LIMIT = 48;
+/**
+ * Suspects that wait here, in all and of one endpoint; others are postponed, which costs them no attempt. There is room
+ * for endpoints never tried beside those that fail, and for the first delivery of each endpoint beside all others.
+ */
+const FAILING_WAITING_MAX = 16;
+const FAILING_WAITING_PER_ENDPOINT_MAX = 4;
+const NEW_WAITING_MAX = 40;
+const NEW_WAITING_PER_ENDPOINT_MAX = 8;
+const SUSPECTS_WAITING_MAX = 56;
 /**
  * For how long a delivery is postponed, in milliseconds: each one that is postponed already adds its share, so that a
  * large backlog is looked at no more than 100 times a second.
@@ -68,17 +72,17 @@ export class Dispatcher {
   /** What became of one wake-up. Rejects when PostgreSQL cannot be asked; the row is left to the sweep. */
   async process(deliveryId: string): Promise<JobResult> {
     this.#postponed.delete(deliveryId);
-    if (this.#isDraining) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
     // Two jobs may tell of the same row; one that waits here is enough.
     if (this.#waiting.has(deliveryId)) return DONE;
     const glance = await this.#glances.glanceAt(deliveryId);
     if (glance === null || this.#waiting.has(deliveryId)) return DONE;
     const { delivery, lookedAt } = glance;
     if (delivery.dueInMs > 0) return { again: true, delayMs: delivery.dueInMs };
-    if (this.#isDraining) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
     const newer = this.#standings.get(delivery.endpointId);
     const lane = newer !== undefined && newer.at > lookedAt ? newer.lane : delivery.proven ? 'proven' : 'suspect';
-    if (lane === 'suspect' && !this.#hasRoomFor(delivery.endpointId)) return this.#postpone(deliveryId);
+    if (lane === 'suspect' && !this.#hasRoomFor(delivery)) return this.#postpone(deliveryId);
     return this.#waitAndWork(delivery, lane);
   }
 
@@ -99,6 +103,11 @@ export class Dispatcher {
   drain(): void {
     this.#isDraining = true;
     for (const { stop } of this.#waiting.values()) stop();
+  }
+
+  /** A method and not the field, because it may change while a look is under way. */
+  #mayNotStart(): boolean {
+    return this.#isDraining;
   }
 
   #waitAndWork(delivery: DeliveryGlance, lane: Lane): Promise<JobResult> {
@@ -136,11 +145,13 @@ export class Dispatcher {
     this.#slots.setLane(endpointId, lane);
   }
 
-  #hasRoomFor(endpointId: string): boolean {
+  #hasRoomFor({ endpointId, isNew }: DeliveryGlance): boolean {
     const waiting = this.#slots.waiting('suspect');
     const ofEndpoint = this.#suspects.get(endpointId) ?? 0;
-    if (ofEndpoint === 0) return waiting < SUSPECTS_WAITING_LIMIT;
-    return ofEndpoint < SUSPECTS_WAITING_PER_ENDPOINT_MAX && waiting < SUSPECTS_WAITING_MAX;
+    if (ofEndpoint === 0) return waiting < SUSPECTS_WAITING_MAX;
+    return isNew
+      ? ofEndpoint < NEW_WAITING_PER_ENDPOINT_MAX && waiting < NEW_WAITING_MAX
+      : ofEndpoint < FAILING_WAITING_PER_ENDPOINT_MAX && waiting < FAILING_WAITING_MAX;
   }
 
   #countSuspect(endpointId: string, by: number): void {

@@ -18,10 +18,11 @@ async function dueInSeconds(id: string): Promise<number> {
     SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE id = ${id}`;
   return row!.seconds;
 }
-const makeDue = (id: string) => worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
+const makeDue = (id: string) =>
+  worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
 
 describe('a delivery', () => {
-  test('carries the event\'s bytes, signed as the contract says', async () => {
+  test("carries the event's bytes, signed as the contract says", async () => {
     const receiver = await startReceiver((_request, response) => response.end('thanks'));
     const id = await worker.newDelivery(`${receiver.url}?a=b`);
     expect(await workOnDelivery(worker.deps, id)).toEqual({ proves: true });
@@ -82,7 +83,7 @@ describe('a delivery', () => {
     expect(receiver.requests.map(({ headers }) => headers['x-service-signing-key-version'])).toEqual(['1', '1']);
   });
 
-  test('is tried eight times at the contract\'s delays, then failed', async () => {
+  test("is tried eight times at the contract's delays, then failed", async () => {
     const receiver = await startReceiver((_request, response) => response.writeHead(500).end('no'));
     const id = await worker.newDelivery(receiver.url);
     for (const seconds of BACKOFF_SECONDS) {
@@ -96,7 +97,11 @@ describe('a delivery', () => {
       await makeDue(id);
     }
     await workOnDelivery(worker.deps, id);
-    expect(await worker.row(id)).toMatchObject({ status: 'failed', failureReason: 'attempts_exhausted', runAttempts: 8 });
+    expect(await worker.row(id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'attempts_exhausted',
+      runAttempts: 8,
+    });
     expect(receiver.requests).toHaveLength(8);
     expect((await worker.attempts(id)).map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     await makeDue(id);
@@ -159,7 +164,10 @@ describe('the lease', () => {
     expect(await source(worker.deps.claims)).toBe('client');
     expect(await source(worker.deps.database)).not.toBe('client');
     const id = await worker.newDelivery('http://127.0.0.1:1/');
-    expect(await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 60_000)).toMatchObject({ id, runAttempt: 1 });
+    expect(await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 60_000)).toMatchObject({
+      id,
+      runAttempt: 1,
+    });
   });
 });
 

@@ -68,7 +68,7 @@ export async function post(input: PostInput): Promise<PostResult> {
     body: input.body,
     headers: input.headers,
     agent: input.agent,
-    dnsLookup: pinnedTo(address) as never,
+    dnsLookup: pinnedTo(address),
     ...(input.certificateAuthority === undefined
       ? {}
       : { https: { certificateAuthority: input.certificateAuthority } }),
@@ -79,12 +79,13 @@ export async function post(input: PostInput): Promise<PostResult> {
     retry: { limit: 0 },
     http2: false,
   });
-  request.once('request', (clientRequest: ClientRequest) => 
+  request.once('request', (clientRequest: ClientRequest) =>
     follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
   );
   try {
     await readAnswer(request, progress, result);
-    result.outcome = result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
+    result.outcome =
+      result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
     if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
     // The head has come and yet no answer: 101.

@@ -1,10 +1,9 @@
-import { judgeAddresses, judgeUrl, signDelivery, SIGNATURE_CONTRACT } from '@callplane/core';
+import { judgeAddresses, judgeUrl, RESPONSE_BODY_KEPT_BYTES, signDelivery, SIGNATURE_CONTRACT } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
 import { post } from './post.js';
 import { responseText } from './response-text.js';
-import { RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
 
 export type SendDeps = Pick<
   Deps,
@@ -56,10 +55,24 @@ async function attemptTo(
     return { ...unsent('dns', code), timings: { ...NO_TIMINGS, dnsMs: performance.now() - startedAt } };
   }
   const dnsMs = literal === null ? performance.now() - startedAt : null;
-  // Each attempt of a run prefers another of the addresses, so that a dead one costs one attempt and not the run.
-  const first = (claim.runAttempt - 1) % addresses.length;
-  const address = judgeAddresses([...addresses.slice(first), ...addresses.slice(0, first)], deps.isAllowedAddress);
-  if (address === null) return { ...unsent('blocked', 'ADDRESS_NOT_PUBLIC'), timings: { ...NO_TIMINGS, dnsMs } };
+  if (judgeAddresses(addresses, deps.isAllowedAddress) === null) {
+    return { ...unsent('blocked', 'ADDRESS_NOT_PUBLIC'), timings: { ...NO_TIMINGS, dnsMs } };
+  }
+  // All of them were judged, and where no connection comes about nothing was sent: the next may be tried.
+  let attempt = unsent('dns', 'ENODATA');
+  for (const address of addresses) {
+    attempt = await postTo(deps, claim, secret, { url, address, dnsMs, signal });
+    if (attempt.outcome !== 'connect') break;
+  }
+  return attempt;
+}
+
+async function postTo(
+  deps: SendDeps,
+  claim: ClaimedDelivery,
+  secret: string,
+  { url, address, dnsMs, signal }: { url: URL; address: string; dnsMs: number | null; signal: AbortSignal },
+): Promise<Omit<AttemptRecord, 'durationMs'>> {
   const agent = deps.agents.acquire(url, address);
   try {
     const answer = await post({

@@ -21,13 +21,17 @@ beforeEach(async () => {
   worker.clock.set(NOON);
   await eventually(() => worker.deps.producer.redis.status === 'ready');
   await worker.deps.producer.redis.flushall();
-  await worker.sql('TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries');
+  await worker.sql(
+    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries',
+  );
 });
 
 const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery']);
 const forget = () => worker.sql(`UPDATE webhook_deliveries SET woken_at = woken_at - interval '1 minute'`);
 const count = async (table: string) => {
-  const rows = await worker.deps.database.prisma.$queryRawUnsafe<{ n: number }[]>(`SELECT count(*)::int AS n FROM ${table}`);
+  const rows = await worker.deps.database.prisma.$queryRawUnsafe<{ n: number }[]>(
+    `SELECT count(*)::int AS n FROM ${table}`,
+  );
   return rows[0]!.n;
 };
 
@@ -58,7 +62,11 @@ describe('deliveries', () => {
     await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 7`);
     await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 0);
     await sweepDeliveries(worker.deps, []);
-    expect(await worker.row(id)).toMatchObject({ status: 'failed', failureReason: 'attempts_exhausted', runAttempts: 8 });
+    expect(await worker.row(id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'attempts_exhausted',
+      runAttempts: 8,
+    });
     expect(await waitingJobs()).toBe(0);
   });
 
@@ -75,8 +83,12 @@ describe('deliveries', () => {
   test('whose run is seven days old have failed, also of a disabled endpoint', async () => {
     const [old] = await worker.emit(await worker.newEndpoint(NOWHERE, { enabled: false }));
     const [young] = await worker.emit(await worker.newEndpoint(NOWHERE));
-    await worker.sql(`UPDATE webhook_deliveries SET run_started_at = now() - interval '7 days' WHERE id = '${old!.id}'`);
-    await worker.sql(`UPDATE webhook_deliveries SET run_started_at = now() - interval '167 hours' WHERE id = '${young!.id}'`);
+    await worker.sql(
+      `UPDATE webhook_deliveries SET run_started_at = now() - interval '7 days' WHERE id = '${old!.id}'`,
+    );
+    await worker.sql(
+      `UPDATE webhook_deliveries SET run_started_at = now() - interval '167 hours' WHERE id = '${young!.id}'`,
+    );
     await sweepDeliveries(worker.deps, []);
     expect(await worker.row(old!.id)).toMatchObject({ status: 'failed', failureReason: 'run_expired' });
     expect(await worker.row(young!.id)).toMatchObject({ status: 'pending' });
@@ -90,7 +102,9 @@ describe('retention', () => {
     const [old, young, open] = await worker.emit(endpointId, 3);
     for (const { id } of [old!, young!]) await workOnDelivery(worker.deps, id);
     await worker.sql(`UPDATE webhook_deliveries SET completed_at = now() - interval '30 days' WHERE id = '${old!.id}'`);
-    await worker.sql(`UPDATE webhook_deliveries SET completed_at = now() - interval '29 days' WHERE id = '${young!.id}'`);
+    await worker.sql(
+      `UPDATE webhook_deliveries SET completed_at = now() - interval '29 days' WHERE id = '${young!.id}'`,
+    );
     await worker.sql(`UPDATE events SET created_at = now() - interval '31 days'`);
     await sweepRetention(worker.deps, signal);
     expect((await worker.deps.database.prisma.webhookDelivery.findMany()).map(({ id }) => id).sort()).toEqual(
@@ -137,7 +151,7 @@ describe('retention', () => {
 describe('endpoints that only fail', () => {
   const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000);
 
-  test('are disabled after so many days, and the environment\'s others are told', async () => {
+  test("are disabled after so many days, and the environment's others are told", async () => {
     const failing = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(5.1) });
     const half = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3) });
     const fine = await worker.newEndpoint(NOWHERE);
@@ -206,7 +220,13 @@ describe('a recovery', () => {
     await step();
     await step();
     await step();
-    expect(await recovery()).toMatchObject({ status: 'completed', matched: 250, replayed: 249, skipped: 1, leaseToken: null });
+    expect(await recovery()).toMatchObject({
+      status: 'completed',
+      matched: 250,
+      replayed: 249,
+      skipped: 1,
+      leaseToken: null,
+    });
     expect((await recovery()).completedAt).not.toBeNull();
     expect(await worker.row('dlv_1002')).toMatchObject({
       status: 'pending',

@@ -55,16 +55,24 @@ const TRIED_REMEMBERED_MAX = 10_000;
 
 type Urgency = 'new' | 'first' | 'retry';
 
+/**
+ * Of endpoints never tried the latest goes first, and every so many times the one that waits longest: those that hang
+ * gather at the front, and would hold up every new one for a deadline each.
+ */
+const NEW_OLDEST_EVERY = 4;
+
 class LaneQueue {
   readonly turns: Record<Urgency, Turns> = { new: new Turns(), first: new Turns(), retry: new Turns() };
   waiting = 0;
   inUse = 0;
 
-  #newIsLatest = false;
+  #newTaken = 0;
 
   take(): Waiting | undefined {
-    this.#newIsLatest = !this.#newIsLatest;
-    return this.turns.new.take(this.#newIsLatest ? 'latest' : 'turn') ?? this.turns.first.take() ?? this.turns.retry.take();
+    const isOldest = this.#newTaken % NEW_OLDEST_EVERY === NEW_OLDEST_EVERY - 1;
+    const ofNew = this.turns.new.take(isOldest ? 'turn' : 'latest');
+    if (ofNew !== undefined) this.#newTaken += 1;
+    return ofNew ?? this.turns.first.take() ?? this.turns.retry.take();
   }
 }
 
@@ -74,8 +82,8 @@ class LaneQueue {
  *   others; a lane that waits alone gets all that it may.
  * - Within a lane first attempts go before retries, and endpoints take turns. Among suspects, endpoints never tried
  *   go before those that failed. The first start tries an endpoint: what else waits for it is not new any more, or a
- *   long queue for a new endpoint that hangs would hold up the next new one. The latest of them and the one that waits
- *   longest take turns, so that several that hang do not hold up the next one either.
+ *   long queue for a new endpoint that hangs would hold up the next new one. Three times of four the latest of them goes
+ *   first, so that several that hang do not hold up the next one either.
  *
  * No timers and no clock: everything happens within `enqueue`, `release` and `setLane`.
  */

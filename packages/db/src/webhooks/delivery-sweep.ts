@@ -10,13 +10,13 @@ import type { WakeableDelivery } from '../events/write-events.js';
 export function takeUnwokenDeliveries(db: Db, quietMs: number, limit: number): Promise<WakeableDelivery[]> {
   return db.$queryRaw<WakeableDelivery[]>`
     UPDATE webhook_deliveries SET woken_at = now(), wake_ups = wake_ups + 1
-    WHERE id IN (
+    WHERE id = ANY(ARRAY(
       SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
       WHERE d.status = 'pending' AND d.due_at <= now()
         AND d.woken_at <= now() - ${quietMs}::int * interval '1 millisecond' AND d.run_attempts < ${ATTEMPTS_PER_RUN}
         AND e.enabled AND e.deleted_at IS NULL
       ORDER BY d.due_at LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
-    )
+    ))
     RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
 }
 
@@ -74,11 +74,29 @@ export async function expireRuns(db: Db, runAgeMsMax: number, limit: number): Pr
   const rows = await db.$queryRaw<{ id: string }[]>`
     UPDATE webhook_deliveries
     SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
-    WHERE id IN (
+    WHERE id = ANY(ARRAY(
       SELECT id FROM webhook_deliveries
       WHERE status = 'pending' AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'
       ORDER BY run_started_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
-    )
+    ))
+    RETURNING id`;
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Ends deliveries of endpoints that are deleted: an event that was being written while its endpoint was deleted may
+ * have added one after the delete had ended the others.
+ * @returns the ids of the deliveries.
+ */
+export async function endDeliveriesOfDeletedEndpoints(db: Db, limit: number): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    UPDATE webhook_deliveries
+    SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
+    WHERE id = ANY(ARRAY(
+      SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+      WHERE d.status = 'pending' AND d.due_at <= now() AND e.deleted_at IS NOT NULL
+      ORDER BY d.due_at LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
+    ))
     RETURNING id`;
   return rows.map(({ id }) => id);
 }

@@ -1,0 +1,108 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually, spawnApp, type TestApp } from '@callplane/testing';
+import { startReceiver, startTarPit } from './receivers.testkit.js';
+import { startTestWorker, type TestWorker } from './worker.testkit.js';
+
+let kit: TestWorker;
+beforeAll(async () => {
+  kit = await startTestWorker();
+});
+
+const spawnWorker = (env: Record<string, string> = {}): Promise<TestApp> =>
+  spawnApp({
+    name: 'webhook-worker',
+    env: {
+      DATABASE_URL: kit.databaseUrl,
+      REDIS_URL: kit.redis.url,
+      SWEEP_INTERVAL_MS: '200',
+      WEBHOOK_ALLOW_HTTP: 'true',
+      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+      ...env,
+    },
+  });
+const wake = async (endpointId: string, count = 1) => {
+  const rows = await kit.emit(endpointId, count);
+  await kit.deps.producer.wakeAll(rows.map((row) => ({ queue: 'webhook-delivery', row })));
+  return rows.map(({ id }) => id);
+};
+
+test('a wrong configuration is told all at once, and the worker exits with 1', async () => {
+  const app = await spawnApp({
+    name: 'webhook-worker',
+    untilReady: false,
+    env: { DATABASE_URL: 'mysql://root:hunter2@db', WEBHOOK_ALLOW_HTTP: 'yes', DELIVERY_DEADLINE_MS: '1e3' },
+  });
+  expect(await app.exited).toEqual({ code: 1, signal: null });
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'WEBHOOK_ALLOW_HTTP', 'DELIVERY_DEADLINE_MS'])
+    expect(app.output()).toContain(`- ${name} `);
+  expect(app.output()).not.toContain('hunter2');
+  const other = await spawnApp({
+    name: 'webhook-worker',
+    untilReady: false,
+    env: { DATABASE_URL: kit.databaseUrl, REDIS_URL: kit.redis.url, WEBHOOK_ALLOWED_CIDRS: '10.0.0.1/8' },
+  });
+  expect(await other.exited).toEqual({ code: 1, signal: null });
+  expect(other.output()).toContain('WEBHOOK_ALLOWED_CIDRS');
+});
+
+describe('the process', () => {
+  test('delivers to localhost by name, and tries again after five seconds', async () => {
+    const app = await spawnWorker();
+    let answers = 0;
+    const receiver = await startReceiver((_request, response) => {
+      answers += 1;
+      response.writeHead(answers === 1 ? 503 : 200).end();
+    });
+    const [id] = await wake(await kit.newEndpoint(`http://localhost:${receiver.port}/`));
+    await eventually(() => receiver.requests.length === 2, { timeoutMs: 15_000 });
+    const waitedMs = receiver.requests[1]!.at - receiver.requests[0]!.at;
+    expect(waitedMs).toBeGreaterThan(4990);
+    expect(waitedMs).toBeLessThan(6500);
+    await eventually(async () => (await kit.row(id!)).status === 'succeeded');
+    expect(app.output()).not.toContain('whsec_');
+    expect(await app.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  test('killed in an attempt loses nothing: its successor delivers once the lease is over', async () => {
+    let hangs = true;
+    const receiver = await startReceiver((_request, response) => {
+      if (!hangs) response.end();
+    });
+    const app = await spawnWorker({ LEASE_MS: '1500' });
+    const [id] = await wake(await kit.newEndpoint(receiver.url));
+    await eventually(() => receiver.requests.length === 1);
+    app.kill('SIGKILL');
+    await app.exited;
+    hangs = false;
+    const successor = await spawnWorker({ LEASE_MS: '1500' });
+    await eventually(async () => (await kit.row(id!)).status === 'succeeded');
+    expect(receiver.requests).toHaveLength(2);
+    expect((await kit.attempts(id!)).map(({ errorCode, outcome }) => [outcome, errorCode])).toEqual([
+      ['timeout', 'LEASE_EXPIRED'],
+      ['success', null],
+    ]);
+    await successor.stop();
+  });
+
+  test('finds what Redis forgot', async () => {
+    const receiver = await startReceiver();
+    await kit.emit(await kit.newEndpoint(receiver.url), 20);
+    await kit.sql(`UPDATE webhook_deliveries SET woken_at = now() - interval '1 minute' WHERE status = 'pending'`);
+    const app = await spawnWorker();
+    await eventually(() => receiver.requests.length === 20);
+    expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-delivery-id'])).size).toBe(20);
+    await app.stop();
+  });
+
+  test('on SIGTERM lets attempts under way finish, and starts no other', async () => {
+    const pit = await startTarPit();
+    const app = await spawnWorker({ DELIVERY_DEADLINE_MS: '2000' });
+    await wake(await kit.newEndpoint(pit.url), 6);
+    await eventually(() => pit.requests.length === 2);
+    app.kill('SIGTERM');
+    expect(await app.exited).toEqual({ code: 0, signal: null });
+    expect(pit.requests).toHaveLength(2);
+    expect(await kit.deps.database.prisma.webhookDelivery.count({ where: { status: 'delivering' } })).toBe(0);
+    expect(await kit.deps.database.prisma.webhookAttempt.count({ where: { errorCode: 'RESPONSE_TIMEOUT' } })).toBe(2);
+  });
+});
