@@ -84,24 +84,6 @@ export async function expireRuns(db: Db, runAgeMsMax: number, limit: number): Pr
 }
 
 /**
- * Ends deliveries of endpoints that are deleted: an event that was being written while its endpoint was deleted may
- * have added one after the delete had ended the others.
- * @returns the ids of the deliveries.
- */
-export async function endDeliveriesOfDeletedEndpoints(db: Db, limit: number): Promise<string[]> {
-  const rows = await db.$queryRaw<{ id: string }[]>`
-    UPDATE webhook_deliveries
-    SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
-    WHERE id = ANY(ARRAY(
-      SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-      WHERE d.status = 'pending' AND d.due_at <= now() AND e.deleted_at IS NOT NULL
-      ORDER BY d.due_at LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
-    ))
-    RETURNING id`;
-  return rows.map(({ id }) => id);
-}
-
-/**
  * Ends what still waits for endpoints that were removed lately. The removal ends what it sees; an event, a recovery's
  * step or an attempt that was under way meanwhile may commit a pending row after it.
  * @returns the ids of the deliveries.
