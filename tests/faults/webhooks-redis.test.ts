@@ -25,7 +25,7 @@ async function eachArrivesOnce(rooms: string[]): Promise<void> {
 
 test('deliveries that wait arrive although Redis is emptied', async () => {
   const rooms = await newRooms(20);
-  expect(await stack.producer.waitingCount(['webhook-delivery'])).toBe(20);
+  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 20);
   await stack.producer.redis.flushall();
   worker = await stack.spawnWebhookWorker();
   await stack.ageDeliveries();
@@ -51,7 +51,6 @@ test('a Redis that freezes delays what waits until it thaws, and what is under w
 
 test('a Redis that is killed and comes back empty loses neither what waits nor a retry', async () => {
   receiver.answer = ({ event }) => (receiver.counts().get(event.id) === 1 ? 503 : 200);
-  const known = receiver.requests.length;
   const [retried] = await newRooms(1);
   await eventually(async () => {
     const [row] = await stack.database.prisma.webhookDelivery.findMany({
@@ -70,12 +69,9 @@ test('a Redis that is killed and comes back empty loses neither what waits nor a
     UPDATE webhook_deliveries SET due_at = now(), woken_at = now() WHERE status = 'pending' AND run_attempts = 1`;
   await stack.ageDeliveries();
   await stack.allDelivered();
-  const arrived = receiver.requests.slice(known);
-  const counts = new Map(rooms.map((roomId) => [roomId, 1]));
-  expect(receiver.rooms('room.created')).toEqual(
-    new Map([...[...receiver.rooms('room.created').keys()].map((id) => [id, 1] as const), ...counts, [retried!, 2]]),
-  );
-  expect(arrived).toHaveLength(rooms.length + 2);
+  const arrived = receiver.rooms('room.created');
+  expect([...arrived.keys()]).toEqual(expect.arrayContaining(rooms));
+  expect([...arrived].filter(([, count]) => count > 1)).toEqual([[retried, 2]]);
   // Nothing has to be restarted: the fast path works again.
   const startedAt = performance.now();
   await newRooms(1);
