@@ -79,9 +79,8 @@ export async function run() {
       env: { ...process.env, REDIS_URL: stage.environment.REDIS_URL },
     });
     await new Promise((resolve) => loop.once('message', resolve));
-    const queue = new Queue('bare-loop', {
-      connection: new Redis(stage.environment.REDIS_URL, { maxRetriesPerRequest: null }),
-    });
+    const queueRedis = new Redis(stage.environment.REDIS_URL, { maxRetriesPerRequest: null });
+    const queue = new Queue('bare-loop', { connection: queueRedis });
     const bare = async (
       /** @type {Awaited<ReturnType<typeof openReceiver>>} */ receiver,
       /** @type {number} */ count,
@@ -141,6 +140,7 @@ export async function run() {
     );
     loop.kill();
     await queue.close();
+    queueRedis.disconnect();
   } finally {
     await producer.close();
     await pool.end();

@@ -41,7 +41,7 @@ export async function issueToken(
   const participantId = newId('participant');
   const tokenId = newId('token');
   const permissions = input.permissions ?? ['room:join'];
-  const status = await insertParticipantIfOpen(deps.database.prisma, tenant, {
+  const status = await insertParticipantIfOpen(deps.database.hot, tenant, {
     id: participantId,
     roomId,
     externalId: input.externalId ?? null,

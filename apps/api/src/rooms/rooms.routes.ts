@@ -1,5 +1,5 @@
 import { presentRoom, presentOperation } from '@callplane/core';
-import { findRoomOperation, type Db, type WakeableDelivery } from '@callplane/db';
+import { findRoomOperation, type TypedSql, type WakeableDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
@@ -25,14 +25,14 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 201: { description: 'The room.', schema: RoomSchema } },
       async handle({ caller, body, idempotencyKey }) {
         let deliveries: WakeableDelivery[] = [];
-        const create = async (db: Db): Promise<Reply> => {
+        const create = async (db: TypedSql): Promise<Reply> => {
           const created = await createRoom(deps, db, caller, body);
           ({ deliveries } = created);
           return { status: 201, body: presentRoom(caller, created.room) };
         };
         const reply =
           idempotencyKey === null
-            ? await create(deps.database.prisma)
+            ? await create(deps.database.hot)
             : await idempotently(deps, caller, { route: 'POST /v1/rooms', key: idempotencyKey, body }, create);
         wakeDeliveries(deps, deliveries);
         return reply;

@@ -18,7 +18,7 @@ import {
   roomExists,
   type AcceptedOperation,
   type WakeableDelivery,
-  type Db,
+  type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
@@ -37,7 +37,7 @@ export interface RoomInput {
  */
 export async function createRoom(
   deps: Pick<Deps, 'clock'>,
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   input: RoomInput,
 ): Promise<{ room: RoomState; deliveries: WakeableDelivery[] }> {
@@ -67,7 +67,7 @@ export async function createRoom(
 }
 
 export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
-  const room = await findRoom(deps.database.prisma, tenant, roomId);
+  const room = await findRoom(deps.database.hot, tenant, roomId);
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
-import { PrismaClient, type Prisma } from '../generated/client.js';
+import { Prisma, PrismaClient } from '../generated/client.js';
 
 export interface DatabaseSettings {
   /** `postgresql://…` */
@@ -20,6 +20,11 @@ export interface DatabaseSettings {
 /** Either the client itself or one transaction of it: what every repository function takes first. */
 export type Db = PrismaClient | Prisma.TransactionClient;
 
+/** What runs one typed statement (`$queryRaw`): a client, a transaction, or {@link Database.hot}. */
+export interface TypedSql {
+  $queryRaw<T = unknown>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<T>;
+}
+
 /** How long a request waits for a free connection, and a statement for PostgreSQL, in milliseconds. */
 const CONNECT_DEADLINE_MS = 3000;
 const STATEMENT_DEADLINE_MS = 10_000;
@@ -31,6 +36,11 @@ const PREPARED_STATEMENTS_MAX = 300;
 /** The process's access to PostgreSQL. */
 export class Database {
   readonly prisma: PrismaClient;
+  /**
+   * Typed statements outside of a transaction, on the same connections as `prisma` but past its query interpreter, which
+   * costs more than the statement itself (docs/benchmarks.md). For the few statements that every request runs.
+   */
+  readonly hot: TypedSql;
   readonly #pool: pg.Pool;
 
   constructor(settings: DatabaseSettings) {
@@ -47,9 +57,11 @@ export class Database {
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);
+    const nameOf = statementNames();
+    this.hot = typedSql(this.#pool, nameOf);
     this.prisma = new PrismaClient({
       adapter: new PrismaPg(this.#pool, {
-        statementNameGenerator: statementNames(),
+        statementNameGenerator: nameOf,
         onPoolError: onError,
         onConnectionError: onError,
       }),
@@ -71,6 +83,17 @@ export class Database {
     await this.prisma.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();
   }
+}
+
+function typedSql(pool: pg.Pool, nameOf: (query: { sql: string; args: unknown[] }) => string): TypedSql {
+  return {
+    async $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
+      const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
+      const name = nameOf({ sql: statement.text, args: statement.values });
+      const result = await pool.query({ name, text: statement.text, values: statement.values });
+      return result.rows as T;
+    },
+  };
 }
 
 /** Names statements by their text, so that each connection parses and plans each of them once. */

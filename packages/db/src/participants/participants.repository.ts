@@ -1,5 +1,5 @@
 import type { ParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 
 export interface NewParticipant {
   id: string;
@@ -31,7 +31,7 @@ const SHOWN = {
  * @returns the room's status (nothing was written unless it is open), or null when there is no such room.
  */
 export async function insertParticipantIfOpen(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   participant: NewParticipant,
 ): Promise<RoomStatus | null> {

@@ -1,5 +1,5 @@
 import type { RoomState, RoomStatus, Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { fanOut, type WakeableDelivery } from '../events/write-events.js';
 
 export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
@@ -16,11 +16,11 @@ export interface RoomCreatedEvent {
  * @returns the deliveries to wake.
  */
 export function insertRoom(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   room: NewRoom,
   event: RoomCreatedEvent,
-): Promise<WakeableDelivery[]> {
+): PromiseLike<WakeableDelivery[]> {
   const createdAt = room.createdAt.toISOString();
   return db.$queryRaw<WakeableDelivery[]>`
     WITH room AS (
@@ -36,7 +36,7 @@ export function insertRoom(
 }
 
 /** Hot like {@link insertRoom}. */
-export async function findRoom(db: Db, tenant: Tenant, roomId: string): Promise<RoomState | null> {
+export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<RoomState | null> {
   const [row] = await db.$queryRaw<RoomState[]>`
     SELECT id, name, metadata, status, max_participants AS "maxParticipants", created_at AS "createdAt",
       started_at AS "startedAt", ended_at AS "endedAt"
