@@ -5,7 +5,7 @@ import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { LOOKERS, type Dispatcher } from './dispatcher.js';
 
-/** A fifth of the contract's 10 s, so a fifth of issue 3's figures. */
+/** A fifth of the contract's 10 s, so a fifth of the figures in docs/benchmarks.md. */
 const DEADLINE_MS = 2000;
 const SCALE = DEADLINE_MS / 10_000;
 
