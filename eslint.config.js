@@ -2,29 +2,37 @@ import js from '@eslint/js';
 import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
-/** Imports point one way: core ← (db, queue, runtime) ← apps; see docs/architecture.md. */
+/** Imports point one way: core ← (db, queue, runtime, media) ← apps; see docs/architecture.md. */
 const mayImport = {
   'packages/core': [],
   'packages/db': ['core'],
   'packages/queue': ['core'],
   'packages/runtime': ['core'],
+  'packages/media': ['core'],
+  'packages/protocol': [],
   'packages/local-servers': [],
   // What a customer imports depends on nothing.
   'packages/webhook-verifier': [],
   'packages/testing': ['core', 'db', 'queue', 'runtime', 'local-servers'],
-  'apps/*': ['core', 'db', 'queue', 'runtime'],
+  'apps/*': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
+  // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
+  'packages/client-js': [],
 };
 const everyPackage = [
   'core',
   'db',
   'queue',
   'runtime',
+  'media',
+  'protocol',
   'local-servers',
   'webhook-verifier',
+  'client-js',
   'testing',
   'api',
   'cleanup-worker',
   'webhook-worker',
+  'signaling',
   'cli',
 ];
 
@@ -35,7 +43,7 @@ const importRule = (allowed, extra = []) => [
       {
         group: everyPackage.filter((name) => !allowed.includes(name)).map((name) => `@callplane/${name}`),
         message:
-          'Imports point one way (docs/architecture.md): core ← (db, queue, runtime) ← apps; only tests import testing.',
+          'Imports point one way (docs/architecture.md): core ← (db, queue, runtime, media) ← apps; only tests import testing.',
       },
       { group: ['**/apps/*/**', '**/packages/*/src/**'], message: 'Import another package by its name.' },
       ...extra,
