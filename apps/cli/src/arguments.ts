@@ -6,6 +6,11 @@ const SECONDS_PER_UNIT = { m: 60, h: 3600, d: 86_400 } as const;
 /** Ten years: further off is a typing error. */
 const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
 const PUBLISH_SECONDS_MAX = 86_400;
+const LIST_LIMIT_MAX = 1000;
+const REASON_LENGTH_MAX = 255;
+
+/** How many rows a list shows unless told. */
+export const LIST_LIMIT_DEFAULT = 20;
 
 // Each throws InvalidArgumentError; commander puts the option and what was given in front of its message.
 
@@ -51,4 +56,23 @@ export function parseMigrationName(text: string): string {
     throw new InvalidArgumentError('Give lower-case words with underscores between them, such as add_webhooks.');
   }
   return text;
+}
+
+export function parseLimit(text: string): number {
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > LIST_LIMIT_MAX)
+    throw new InvalidArgumentError(`Give a whole number from 1 to ${LIST_LIMIT_MAX}.`);
+  return limit;
+}
+
+/** A sentence that the owner of a resource will read. */
+export function parseReason(text: string): string {
+  const reason = trimUnicode(text);
+  const length = codePointLength(reason);
+  if (length < 1 || length > REASON_LENGTH_MAX) {
+    throw new InvalidArgumentError(`Give a reason of 1 to ${REASON_LENGTH_MAX} characters.`);
+  }
+  const unstorable = unstorableReason(reason);
+  if (unstorable !== null) throw new InvalidArgumentError(`A reason ${unstorable}.`);
+  return reason;
 }

@@ -1,5 +1,5 @@
-import type { Clock } from '@callplane/core';
-import { Database } from '@callplane/db';
+import type { Clock, OperationKind } from '@callplane/core';
+import { Database, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
 import type { Notice } from '@callplane/queue';
 import { parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
@@ -37,4 +37,31 @@ export async function tellApps({ REDIS_URL }: CliConfig, notice: Notice, payload
   // Loaded when needed: it takes longer than most commands do.
   const { publishNoticeOnce } = await import('@callplane/queue');
   return publishNoticeOnce(REDIS_URL, notice, payload);
+}
+
+/** Wakes the cleanup workers for these rows; false when they cannot be told, and a sweep finds the rows. */
+export async function wakeWorkers(
+  { REDIS_URL }: CliConfig,
+  operations: readonly { kind: OperationKind; row: WakeableOperation }[],
+): Promise<boolean> {
+  if (REDIS_URL === undefined) return false;
+  const { QUEUE_OF_OPERATION, wakeOnce } = await import('@callplane/queue');
+  return wakeOnce(
+    REDIS_URL,
+    operations.map(({ kind, row }) => ({ queue: QUEUE_OF_OPERATION[kind], row })),
+  );
+}
+
+/** The same for webhook workers. */
+export async function wakeDeliveries(
+  { REDIS_URL }: CliConfig,
+  deliveries: readonly WakeableDelivery[],
+): Promise<boolean> {
+  if (deliveries.length === 0) return true;
+  if (REDIS_URL === undefined) return false;
+  const { wakeOnce } = await import('@callplane/queue');
+  return wakeOnce(
+    REDIS_URL,
+    deliveries.map((row) => ({ queue: 'webhook-delivery' as const, row })),
+  );
 }

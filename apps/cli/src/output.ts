@@ -35,7 +35,8 @@ export function quoted(name: string): string {
   return JSON.stringify(name);
 }
 
-function align(lines: readonly (readonly string[])[]): string {
+/** Columns as wide as their widest cell. */
+export function align(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const line of lines) {
     for (const [column, cell] of line.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);

@@ -1,11 +1,17 @@
 import { Command, type CommanderError } from 'commander';
 import type { Cli } from './cli.js';
 import { dbCommands } from './db.commands.js';
+import { deliveriesCommands } from './deliveries.commands.js';
+import { addDoctorCommand } from './doctor/doctor.command.js';
 import { environmentsCommands } from './environments.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
+import { operationsCommands } from './operations.commands.js';
 import { projectsCommands } from './projects.commands.js';
+import { addQueuesCommand } from './queues.commands.js';
+import { roomsCommands } from './rooms.commands.js';
 import { signingKeysCommands } from './signing-keys.commands.js';
+import { webhooksCommands } from './webhooks.commands.js';
 
 /** Runs one command line; null when all went well. */
 export async function run(cli: Cli, commandLine: readonly string[]): Promise<Failure | null> {
@@ -20,13 +26,21 @@ export async function run(cli: Cli, commandLine: readonly string[]): Promise<Fai
 class HelpShown extends Error {}
 
 function program(cli: Cli): Command {
-  const rtc = new Command('rtc').description('Administers Callplane: projects, environments, keys and the database.');
+  const rtc = new Command('rtc').description(
+    'Administers Callplane: projects, environments, keys, the database, and what runs.',
+  );
   rtc.addHelpText('after', '\nExample:\n  $ rtc projects create --name "My app"');
   rtc.addCommand(projectsCommands(cli));
   rtc.addCommand(environmentsCommands(cli));
   rtc.addCommand(keysCommands(cli));
   rtc.addCommand(signingKeysCommands(cli));
   rtc.addCommand(dbCommands(cli));
+  rtc.addCommand(roomsCommands(cli));
+  rtc.addCommand(operationsCommands(cli));
+  rtc.addCommand(webhooksCommands(cli));
+  rtc.addCommand(deliveriesCommands(cli));
+  addQueuesCommand(rtc, cli);
+  addDoctorCommand(rtc, cli);
   throwInsteadOfExiting(rtc, cli, 'rtc');
   return rtc;
 }

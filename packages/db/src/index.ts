@@ -26,3 +26,7 @@ export * from './signing-keys/signing-keys.repository.js';
 export * from './webhooks/deliveries.repository.js';
 export * from './webhooks/endpoints.repository.js';
 export * from './webhooks/recoveries.repository.js';
+export * from './operators/backlog.js';
+export * from './operators/hasten-operation.js';
+export * from './operators/operator-lists.js';
+export * from './operators/database-facts.js';

@@ -1,12 +1,13 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
+  presentWebhookEndpoint,
   type DeliveryFailureReason,
   type RecoveryStatus,
   type Tenant,
   type WebhookEndpointState,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
+import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
 
 export type NewWebhookEndpoint = Pick<
@@ -146,6 +147,32 @@ export async function updateWebhookEndpoint(
     endpoint: updated as WebhookEndpointState,
     deliveries: isEnabling ? await wakeHeldDeliveries(tx, endpointId) : [],
   };
+}
+
+/**
+ * The operator's switch. Disabling says why, which the owner's own `enabled: false` does not, and tells the
+ * environment's other endpoints.
+ * @returns null when the environment has no such endpoint.
+ */
+export async function setWebhookEndpointEnabled(
+  tx: Prisma.TransactionClient,
+  tenant: Tenant,
+  endpointId: string,
+  { enabled, reason }: { enabled: boolean; reason: string | null },
+  now: Date,
+): Promise<{ endpoint: WebhookEndpointState; deliveries: WakeableDelivery[] } | null> {
+  const before = await lockWebhookEndpoint(tx, tenant, endpointId);
+  if (before === null) return null;
+  if (enabled) return updateWebhookEndpoint(tx, tenant, endpointId, { enabled }, now);
+  const endpoint = (await tx.webhookEndpoint.update({
+    where: { id: endpointId },
+    data: { enabled: false, disabledReason: reason, updatedAt: now },
+    select: SHOWN,
+  })) as WebhookEndpointState;
+  if (!before.enabled) return { endpoint, deliveries: [] };
+  const event = { type: 'webhook.disabled' as const, data: { webhook: presentWebhookEndpoint(endpoint) } };
+  const { deliveries } = await writeEvents(tx, tenant, null, [event], now, { except: endpointId });
+  return { endpoint, deliveries };
 }
 
 /**

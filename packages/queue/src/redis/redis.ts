@@ -26,6 +26,8 @@ export function connectRedis(url: string, role: RedisRole, events: RedisEvents):
     ...byRole,
     connectTimeout: 3000,
     keepAlive: 5000,
+    // After this long a connection that we end is destroyed, whether Redis has ended it too or not.
+    disconnectTimeout: 100,
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), RECONNECT_DELAY_MS_MAX),
   });
   let told = false;

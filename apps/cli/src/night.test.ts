@@ -1,0 +1,297 @@
+import { newId } from '@callplane/core';
+import {
+  acceptRoomEnd,
+  claimOperation,
+  Database,
+  insertWebhookEndpoint,
+  readBacklogs,
+  settleFailed,
+  writeEvents,
+} from '@callplane/db';
+import { JobWorker } from '@callplane/queue';
+import { systemClock } from '@callplane/runtime';
+import {
+  createTestDatabase,
+  createTestTenant,
+  eventually,
+  startTestRedis,
+  TEST_ENCRYPTION_KEYS,
+  type TestDatabase,
+  type TestServer,
+  type TestTenant,
+} from '@callplane/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { run } from './program.js';
+
+/** What operators type at night, on rows as the API and the workers write them. */
+
+let target: TestDatabase;
+let redis: TestServer;
+let database: Database;
+let tenant: TestTenant;
+let closers: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  database = new Database({ url: target.url, poolMax: 4 });
+});
+beforeEach(async () => {
+  tenant = await createTestTenant(database);
+});
+afterEach(async () => {
+  await Promise.all(closers.map((close) => close()));
+  closers = [];
+});
+afterAll(() => database.close());
+
+describe('operations', () => {
+  test('a failed one is tried in a new run, and its worker is woken', async () => {
+    const { roomId, operationId } = await failedRoomEnd();
+    expect((await json('operations', 'list', '--status', 'failed', '--env', tenant.environmentId)).data).toEqual([
+      expect.objectContaining({ id: operationId, kind: 'room.end', roomId, run: 1, held: false, attempts: 1 }),
+    ]);
+    const woken = await wakeUpsOf('room-end');
+    expect(await json('operations', 'retry', operationId)).toEqual({ id: operationId, run: 2, workersTold: true });
+    await eventually(() => woken.includes(operationId));
+    const { stdout } = await rtc('operations', 'list', '--env', tenant.environmentId);
+    expect(stdout).toMatch(new RegExp(`^${operationId} +room.end +pending +1 attempts +due \\S+Z +${roomId}`));
+  });
+
+  test('a pending one does not wait for its time, and one that is held or completed is left alone', async () => {
+    const { operationId } = await pendingRoomEnd();
+    await database.prisma.runtimeOperation.update({
+      where: { id: operationId },
+      data: { dueAt: new Date(Date.now() + 3_600_000) },
+    });
+    await json('operations', 'retry', operationId);
+    const claim = await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000);
+    expect(claim).not.toBeNull();
+    await expectFailure(1, ['operations', 'retry', operationId], 'being worked on');
+    await database.prisma.runtimeOperation.update({
+      where: { id: operationId },
+      data: { status: 'completed', completedAt: new Date(), leaseToken: null, leaseExpiresAt: null },
+    });
+    await expectFailure(1, ['operations', 'retry', operationId], 'nothing is left to do');
+    await expectFailure(2, ['operations', 'retry', 'op_x'], 'rtc operations list');
+  });
+});
+
+describe('rooms', () => {
+  test('are listed, and ended as by the API', async () => {
+    const roomId = await room();
+    expect((await json('rooms', 'list', '--env', tenant.environmentId)).data).toEqual([
+      expect.objectContaining({ id: roomId, status: 'created', participants: 0, maxParticipants: 100 }),
+    ]);
+    const woken = await wakeUpsOf('room-end');
+    const ended = await json('rooms', 'end', roomId);
+    expect(ended).toMatchObject({ roomId, status: 'pending' });
+    await eventually(() => woken.includes(ended.operationId));
+    expect((await json('rooms', 'end', roomId)).operationId).toBe(ended.operationId);
+    await expectFailure(2, ['rooms', 'end', 'room_x'], 'rtc rooms list');
+  });
+});
+
+describe('webhooks and deliveries', () => {
+  test('a delivery is listed, shown with its attempts, and replayed', async () => {
+    const { endpointId, deliveryId } = await failedDelivery();
+    const listed = await json('deliveries', 'list', '--endpoint', endpointId, '--status', 'failed');
+    expect(listed.data).toEqual([expect.objectContaining({ id: deliveryId, failureReason: 'rejected' })]);
+    expect(await json('deliveries', 'show', deliveryId)).toMatchObject({
+      id: deliveryId,
+      url: 'https://example.com/hook',
+      recentAttempts: [{ outcome: 'response', statusCode: 404, responseBody: 'no such page\u0007' }],
+    });
+    const { stdout } = await rtc('deliveries', 'show', deliveryId);
+    expect(stdout).toMatch(/^status +failed: rejected$/m);
+    expect(stdout).toMatch(/^0\.1 +\S+Z +response +HTTP 404 +12 ms +192\.0\.2\.1 +"no such page\\u0007"$/m);
+
+    const woken = await wakeUpsOf('webhook-delivery');
+    expect(await json('deliveries', 'replay', deliveryId)).toEqual({
+      id: deliveryId,
+      replayCount: 1,
+      workersTold: true,
+    });
+    await eventually(() => woken.includes(deliveryId));
+    await expectFailure(1, ['deliveries', 'replay', deliveryId], 'it is not finished');
+    await expectFailure(2, ['deliveries', 'show', 'dlv_x'], 'rtc deliveries list');
+  });
+
+  test('an endpoint is disabled with a reason that its owner and the other endpoints learn, and enabled again', async () => {
+    const endpointId = await endpoint();
+    const otherId = await endpoint();
+    expect(await json('webhooks', 'disable', endpointId, '--reason', ' Floods us. ')).toMatchObject({
+      id: endpointId,
+      enabled: false,
+      disabledReason: 'Floods us.',
+    });
+    await json('webhooks', 'disable', endpointId);
+    const told = await database.prisma.webhookDelivery.findMany({ where: { eventType: 'webhook.disabled' } });
+    expect(told.map((delivery) => delivery.endpointId)).toEqual([otherId]);
+    const listed = (await json('webhooks', 'list', '--env', tenant.environmentId)).data;
+    expect(listed).toEqual([
+      expect.objectContaining({ id: otherId, enabled: true, open: 1, oldestDueAt: expect.any(String) }),
+      expect.objectContaining({ id: endpointId, enabled: false, open: 0, oldestDueAt: null }),
+    ]);
+    expect(await json('webhooks', 'enable', endpointId)).toMatchObject({ enabled: true, disabledReason: null });
+    await expectFailure(2, ['webhooks', 'enable', 'whep_x'], 'rtc webhooks list');
+    await expectFailure(2, ['webhooks', 'disable', endpointId, '--reason', ' '], '1 to 255 characters');
+  });
+
+  test('a replay to a disabled endpoint says what to do first', async () => {
+    const { endpointId, deliveryId } = await failedDelivery();
+    await json('webhooks', 'disable', endpointId);
+    await expectFailure(1, ['deliveries', 'replay', deliveryId], '"rtc webhooks enable …" first');
+  });
+});
+
+describe('queues', () => {
+  test('shows due rows and their age beside what Redis knows, and goes on without Redis', async () => {
+    await pendingRoomEnd();
+    await wakeUpsOf('room-end');
+    const { data } = await json('queues');
+    expect(data.map(({ queue }: { queue: string }) => queue)).toEqual([
+      'room-end',
+      'participant-remove',
+      'webhook-delivery',
+    ]);
+    expect(data[0]).toMatchObject({ due: expect.any(Number), redis: { workers: 1 } });
+    expect(data[0].due).toBeGreaterThan(0);
+    expect(data[0].oldestDueMs).toBeGreaterThanOrEqual(0);
+    const without = await rtcWith({ REDIS_URL: '' }, 'queues');
+    expect(without).toMatchObject({ code: 0, stdout: expect.stringMatching(/^room-end .*Redis: unknown$/m) });
+  });
+
+  test('deliveries of a disabled endpoint are held back on purpose and count as no backlog', async () => {
+    const before = await dueDeliveries();
+    const endpointId = await endpoint();
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { enabled: false } });
+    await deliveryTo(endpointId);
+    expect(await dueDeliveries()).toBe(before);
+  });
+});
+
+describe('limits of lists', () => {
+  test('are whole numbers from 1 to 1000', async () => {
+    for (const limit of ['0', '1001', 'x', '1.5']) {
+      await expectFailure(2, ['rooms', 'list', '--limit', limit], 'from 1 to 1000');
+    }
+    await room();
+    await room();
+    expect((await json('rooms', 'list', '--limit', '1')).data).toHaveLength(1);
+  });
+});
+
+async function room(): Promise<string> {
+  const id = newId('room');
+  await database.prisma.room.create({
+    data: {
+      ...{ id, environmentId: tenant.environmentId, name: 'Night', metadata: {}, status: 'created' },
+      ...{ maxParticipants: 100, createdAt: new Date() },
+    },
+  });
+  return id;
+}
+
+async function pendingRoomEnd() {
+  const roomId = await room();
+  const accepted = await acceptRoomEnd(database, tenant, roomId, new Date());
+  return { roomId, operationId: accepted!.operation.id };
+}
+
+async function failedRoomEnd() {
+  const { roomId, operationId } = await pendingRoomEnd();
+  const claim = await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000);
+  await settleFailed(database.prisma, claim!, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
+  return { roomId, operationId };
+}
+
+async function endpoint(): Promise<string> {
+  const id = newId('webhookEndpoint');
+  const fields = { url: 'https://example.com/hook', events: ['*' as const], description: null, enabled: true };
+  await database.transaction((tx) =>
+    insertWebhookEndpoint(tx, tenant, { id, ...fields, createdAt: new Date() }, 's1.k1.sealed'),
+  );
+  return id;
+}
+
+async function deliveryTo(endpointId: string): Promise<string> {
+  const { deliveries } = await database.transaction((tx) =>
+    writeEvents(tx, tenant, null, [{ type: 'webhook.test', data: {} }], new Date(), { only: endpointId }),
+  );
+  return deliveries[0]!.id;
+}
+
+async function failedDelivery() {
+  const endpointId = await endpoint();
+  const deliveryId = await deliveryTo(endpointId);
+  await database.prisma.webhookDelivery.update({
+    where: { id: deliveryId },
+    data: { status: 'failed', failureReason: 'rejected', completedAt: new Date(), runAttempts: 1 },
+  });
+  await database.prisma.webhookAttempt.create({
+    data: {
+      ...{ id: newId('attempt'), deliveryId, replayCount: 0, attempt: 1, url: 'https://example.com/hook' },
+      ...{ signingKeyVersion: 1, startedAt: new Date(), durationMs: 12, outcome: 'response', statusCode: 404 },
+      ...{ address: '192.0.2.1', responseBody: 'no such page\u0007', responseTruncated: false },
+    },
+  });
+  return { endpointId, deliveryId };
+}
+
+async function dueDeliveries(): Promise<number> {
+  return (await readBacklogs(database.prisma)).find(({ queue }) => queue === 'webhook-delivery')!.due;
+}
+
+/** The ids of the rows that jobs of this queue wake from now on. */
+async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
+  const woken: string[] = [];
+  const worker = new JobWorker({
+    ...{ redisUrl: redis.url, queue, concurrency: 1, leaseSeconds: 30 },
+    process: (job) => {
+      woken.push('operationId' in job ? job.operationId : job.deliveryId);
+      return Promise.resolve({ again: false });
+    },
+    events: { onLost: () => undefined, onReady: () => undefined, onJobError: () => undefined },
+  });
+  closers.push(() => worker.close());
+  await worker.ping();
+  // A worker counts from when it has named its connection.
+  await eventually(async () => {
+    const queues = (await json('queues')).data as { queue: string; redis: { workers: number } | null }[];
+    return queues.some((row) => row.queue === queue && row.redis?.workers === 1);
+  });
+  return woken;
+}
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function rtc(...commandLine: string[]): Promise<Outcome> {
+  return rtcWith({}, ...commandLine);
+}
+
+async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
+  let stdout = '';
+  const environment = {
+    ...{ DATABASE_URL: target.url, REDIS_URL: redis.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS },
+    ...env,
+  };
+  const write = (text: string) => void (stdout += text);
+  const failure = await run({ environment, clock: systemClock, write }, commandLine);
+  return { code: failure?.exitCode ?? 0, stdout, stderr: failure?.line ?? '' };
+}
+
+async function json(...commandLine: string[]): Promise<any> {
+  const { code, stdout, stderr } = await rtc(...commandLine, '--json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+async function expectFailure(code: 1 | 2, commandLine: string[], hint: string): Promise<void> {
+  const outcome = await rtc(...commandLine);
+  expect(outcome).toMatchObject({ code, stdout: '' });
+  expect(outcome.stderr).toContain(hint);
+}

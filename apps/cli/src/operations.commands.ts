@@ -1,0 +1,102 @@
+import {
+  formatTimestamp,
+  OPERATION_KINDS,
+  OPERATION_STATUSES,
+  type OperationKind,
+  type OperationStatus,
+} from '@callplane/core';
+import {
+  acceptParticipantRemoval,
+  acceptRoomEnd,
+  findOperationById,
+  hastenOperation,
+  listAllOperations,
+  type Database,
+  type OperationListing,
+  type WakeableOperation,
+} from '@callplane/db';
+import { Command, Option } from 'commander';
+import { LIST_LIMIT_DEFAULT, parseLimit } from './arguments.js';
+import { wakeWorkers, withDatabase, type Cli } from './cli.js';
+import { CommandError, UsageError } from './failure.js';
+import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+
+interface ListOptions extends OutputOptions {
+  status?: OperationStatus;
+  kind?: OperationKind;
+  env?: string;
+  limit: number;
+}
+
+export function operationsCommands(cli: Cli): Command {
+  const operations = new Command('operations').description('Clean-ups of rooms and participants');
+  addCommand(operations, 'list', 'List operations, newest first', 'rtc operations list --status failed')
+    .addOption(new Option('--status <status>', 'only those').choices(OPERATION_STATUSES))
+    .addOption(new Option('--kind <kind>', 'only those').choices(OPERATION_KINDS))
+    .option('--env <id>', 'only of this environment (env_…)')
+    .option('--limit <count>', 'how many at most, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
+    .action((options: ListOptions) =>
+      withDatabase(cli, async ({ prisma }) => {
+        const filter = {
+          status: options.status ?? null,
+          kind: options.kind ?? null,
+          environmentId: options.env ?? null,
+        };
+        printList(cli, options, await listAllOperations(prisma, { ...filter, limit: options.limit }), columnsOf);
+      }),
+    );
+  const retryDescription =
+    'Try an operation now: a failed one in a new run, a pending one without waiting for its time';
+  addCommand(operations, 'retry <operation>', retryDescription, 'rtc operations retry op_01…').action(
+    (operationId: string, options: OutputOptions) => retry(cli, options, operationId),
+  );
+  return operations;
+}
+
+function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
+  return withDatabase(cli, async (database, config) => {
+    const operation = await findOperationById(database.prisma, operationId);
+    if (operation === null) {
+      throw new UsageError(
+        `There is no operation ${quoted(operationId)}: "rtc operations list" shows those there are.`,
+      );
+    }
+    if (operation.status === 'completed') throw new CommandError(`${operationId} is completed: nothing is left to do.`);
+    const row =
+      operation.status === 'failed'
+        ? await newRun(database, operation, cli.clock.now())
+        : await hastenOperation(database.prisma, operationId);
+    if (row === null) throw new CommandError(`${operationId} is being worked on at this moment.`);
+    const told = await wakeWorkers(config, [{ kind: row.kind, row }]);
+    const text = `${operationId} is tried now (run ${row.run})${told ? '' : '; a sweep finds it within 15 seconds'}.`;
+    print(cli, options, { id: operationId, run: row.run, workersTold: told }, text);
+  });
+}
+
+/** What asking for the same clean-up over HTTP again does. */
+async function newRun(
+  database: Database,
+  operation: NonNullable<Awaited<ReturnType<typeof findOperationById>>>,
+  now: Date,
+): Promise<WakeableOperation | null> {
+  const { roomId, participantId } = operation;
+  const accepted =
+    participantId === null
+      ? await acceptRoomEnd(database, operation, roomId, now)
+      : await acceptParticipantRemoval(database, operation, roomId, participantId, now);
+  return accepted?.wake ?? null;
+}
+
+function columnsOf(row: OperationListing): string[] {
+  return [
+    row.id,
+    row.kind,
+    row.status === 'pending' && row.held ? 'pending (held)' : row.status,
+    `${row.attempts} attempts`,
+    row.status === 'pending'
+      ? `due ${formatTimestamp(row.dueAt)}`
+      : `since ${formatTimestamp(row.completedAt ?? row.dueAt)}`,
+    row.participantId ?? row.roomId,
+    row.lastError === null ? '' : row.lastError.message,
+  ];
+}
