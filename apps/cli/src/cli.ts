@@ -1,5 +1,5 @@
 import type { Clock, OperationKind } from '@callplane/core';
-import { Database, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
+import { Database, type MigrationTarget, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
 import type { Notice } from '@callplane/queue';
 import { parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
@@ -15,6 +15,11 @@ export interface Cli {
 /** @throws ConfigurationError */
 export function configOf(cli: Cli): CliConfig {
   return parseEnvironment(CliConfig, cli.environment);
+}
+
+/** Which migrations go where. */
+export function targetOf({ DATABASE_URL, PRISMA_DIR }: CliConfig): MigrationTarget {
+  return { databaseUrl: DATABASE_URL, ...(PRISMA_DIR === undefined ? {} : { prismaDir: PRISMA_DIR }) };
 }
 
 /** Runs `work` on a database connection that is closed afterwards. */

@@ -16,6 +16,11 @@ export const CliConfig = Type.Object({
       description: 'Master keys for secrets at rest, as the API has them. Only `signing-keys rotate` needs them.',
     }),
   ),
+  PRISMA_DIR: Type.Optional(
+    Type.String({
+      description: 'Where `schema.prisma` and `migrations/` are; by default those of the repository. Images set it.',
+    }),
+  ),
 });
 
 export type CliConfig = Static<typeof CliConfig>;

@@ -1,7 +1,7 @@
 import { applyMigrations, createMigration, diffMigrations, pendingMigrations, resolveMigration } from '@callplane/db';
 import { Command } from 'commander';
 import { parseMigrationName } from './arguments.js';
-import { configOf, type Cli } from './cli.js';
+import { configOf, targetOf, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
 import { addCommand, print, type OutputOptions } from './output.js';
 
@@ -19,14 +19,14 @@ export function dbCommands(cli: Cli): Command {
   const db = new Command('db').description('The database schema');
   addCommand(db, 'migrate', 'Apply the migrations that the database lacks', 'rtc db migrate').action(
     async (options: OutputOptions) => {
-      const applied = await applyMigrations({ databaseUrl: configOf(cli).DATABASE_URL });
+      const applied = await applyMigrations(targetOf(configOf(cli)));
       const text = applied.length === 0 ? 'Nothing to apply.' : applied.map((name) => `Applied ${name}`).join('\n');
       print(cli, options, { applied }, text);
     },
   );
   addCommand(db, 'status', 'List the migrations that the database lacks', 'rtc db status').action(
     async (options: OutputOptions) => {
-      const pending = await pendingMigrations({ databaseUrl: configOf(cli).DATABASE_URL });
+      const pending = await pendingMigrations(targetOf(configOf(cli)));
       const text = pending.length === 0 ? 'Up to date.' : pending.map((name) => `Pending ${name}`).join('\n');
       print(cli, options, { pending }, text);
     },
@@ -46,7 +46,7 @@ export function dbCommands(cli: Cli): Command {
 
 async function diff(cli: Cli, options: DiffOptions): Promise<void> {
   if (options.check === true && options.name !== undefined) throw new UsageError('Give --check or --name, not both.');
-  const target = { databaseUrl: configOf(cli).DATABASE_URL };
+  const target = targetOf(configOf(cli));
   if (options.name !== undefined) {
     const path = await createMigration({ ...target, name: options.name, now: cli.clock.now() });
     print(
@@ -69,6 +69,6 @@ async function resolve(cli: Cli, name: string, options: ResolveOptions): Promise
     throw new UsageError('Give either --applied or --rolled-back.');
   }
   const outcome = options.applied === true ? 'applied' : 'rolled-back';
-  await resolveMigration({ databaseUrl: configOf(cli).DATABASE_URL, name, outcome });
+  await resolveMigration({ ...targetOf(configOf(cli)), name, outcome });
   print(cli, options, { name, outcome }, `Migration ${name} counts as ${outcome}.`);
 }

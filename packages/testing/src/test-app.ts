@@ -9,6 +9,8 @@ import { forgetProcess, superviseProcess } from './resources.js';
 export interface TestAppOptions {
   /** A folder of apps/, such as `api`. */
   name: string;
+  /** Its compiled entry point; by default that of the repository. */
+  main?: string;
   /** Added to the defaults below. DATABASE_URL and REDIS_URL belong here. */
   env: Record<string, string>;
   /** Wait for /readyz (default true). Without it the app may be one that refuses to start. */
@@ -60,11 +62,11 @@ const STOP_WITHIN_MS = 15_000;
  */
 export async function spawnApp({
   name,
+  main = join(repositoryRoot, 'apps', name, 'dist', 'main.js'),
   env,
   untilReady = true,
   readyWithinMs = 20_000,
 }: TestAppOptions): Promise<TestApp> {
-  const main = join(repositoryRoot, 'apps', name, 'dist', 'main.js');
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort() };
   const child = spawn(process.execPath, [main], {

@@ -1,6 +1,6 @@
 import { Database, isDatabaseUnavailable, pendingMigrations, readBacklogs, readDatabaseFacts } from '@callplane/db';
 import type { Command } from 'commander';
-import { configOf, type Cli } from '../cli.js';
+import { configOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
 import { addCommand, printList, type OutputOptions } from '../output.js';
@@ -37,7 +37,7 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Finding[]> 
   try {
     // The first question opens the connection; the second one measures the clock.
     await database.ping();
-    const schema = judgeSchema(await pendingMigrations({ databaseUrl: config.DATABASE_URL }));
+    const schema = judgeSchema(await pendingMigrations(targetOf(config)));
     // Without its tables there is nothing more to ask.
     if (schema.status === 'failure') return [schema];
     const asked = cli.clock.now().getTime();

@@ -1,0 +1,17 @@
+/**
+ * Prisma's client names its command line and TypeScript as optional peers. Resolved, they would go into every image:
+ * 300 MB of tools that no running app uses. The schema package asks for the command line itself, to generate the client.
+ */
+const withoutPeers = { '@prisma/client': ['prisma', 'typescript'] };
+
+module.exports = {
+  hooks: {
+    readPackage(manifest) {
+      for (const peer of withoutPeers[manifest.name] ?? []) {
+        delete manifest.peerDependencies?.[peer];
+        delete manifest.peerDependenciesMeta?.[peer];
+      }
+      return manifest;
+    },
+  },
+};

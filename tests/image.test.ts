@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { createTestDatabase, repositoryRoot, spawnApp, startTestRedis } from '@callplane/testing';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+/** What the image of each app holds, made by the very script that the Dockerfile runs, and started as it would be. */
+
+const run = promisify(execFile);
+const APPS = readdirSync(join(repositoryRoot, 'apps')).filter((name) =>
+  existsSync(join(repositoryRoot, 'apps', name, 'src', 'config.ts')),
+);
+const PRUNE_WITHIN_MS = 120_000;
+let target: string;
+
+beforeAll(() => {
+  target = mkdtempSync(join(tmpdir(), 'callplane-test-image-'));
+});
+afterAll(() => rmSync(target, { recursive: true, force: true }));
+
+describe('the Dockerfile', () => {
+  const dockerfile = readFileSync(join(repositoryRoot, 'infra', 'Dockerfile'), 'utf8');
+
+  test('installs the pnpm that package.json pins', () => {
+    const { packageManager } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
+    expect(dockerfile).toContain(`npm install --global ${packageManager}\n`);
+  });
+
+  test('copies and runs only what is there', () => {
+    const [, named] = /^COPY (.*) \.\/$/m.exec(dockerfile)!;
+    for (const file of named!.split(' ')) expect(existsSync(join(repositoryRoot, file))).toBe(true);
+    const scripts = [...dockerfile.matchAll(/^RUN (infra\/\S+\.sh)/gm)].map(([, script]) => script!);
+    expect(scripts).toEqual(['infra/image/build.sh', 'infra/image/prune.sh']);
+    for (const script of scripts) expect(existsSync(join(repositoryRoot, script))).toBe(true);
+  });
+});
+
+describe.each(APPS)('the image of %s', (name) => {
+  test(
+    'holds what it runs on and no tool to build with, and starts',
+    async () => {
+      const root = join(target, name);
+      await run('infra/image/prune.sh', [name, root], { cwd: repositoryRoot, env: withPnpm() });
+      const packages = readdirSync(join(root, 'node_modules', '.pnpm'));
+      for (const tool of ['typescript@', 'prisma@', '@swc', 'jest@', 'eslint@', 'turbo@', 'vite@']) {
+        expect(packages.filter((name) => name.startsWith(tool))).toEqual([]);
+      }
+      expect(existsSync(join(root, 'src'))).toBe(false);
+      if (name === 'cli') await startsCli(root);
+      else await startsApp(name, root);
+    },
+    PRUNE_WITHIN_MS,
+  );
+});
+
+async function startsApp(name: string, root: string): Promise<void> {
+  const [database, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  const env = { NODE_ENV: 'production', DATABASE_URL: database.url, REDIS_URL: redis.url };
+  const app = await spawnApp({ name, main: join(root, 'dist', 'main.js'), env });
+  const port = new URL(['api', 'signaling'].includes(name) ? app.url : app.healthUrl).port;
+  await run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } });
+  expect((await app.stop()).code).toBe(0);
+  await expect(
+    run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } }),
+  ).rejects.toMatchObject({ code: 1 });
+}
+
+async function startsCli(root: string): Promise<void> {
+  const database = await createTestDatabase();
+  const env = { NODE_ENV: 'production', DATABASE_URL: database.url, PRISMA_DIR: join(root, 'prisma') };
+  const main = join(root, 'dist', 'main.js');
+  const { stdout } = await run(process.execPath, [main, 'db', 'status', '--json'], { env });
+  expect(JSON.parse(stdout)).toEqual({ pending: [] });
+}
+
+/** `npm test` keeps pnpm in .tools, where a shell does not look. */
+function withPnpm(): NodeJS.ProcessEnv {
+  const tools = join(repositoryRoot, '.tools', 'node_modules', '.bin');
+  return { ...process.env, NODE_OPTIONS: '', PATH: [tools, process.env['PATH']].join(delimiter) };
+}
