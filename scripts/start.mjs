@@ -175,6 +175,8 @@ function appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn }) {
     ...(process.stdout.isTTY ? { LOG_FORMAT: 'pretty' } : {}),
     RATE_LIMIT_READS_PER_SECOND: '0',
     RATE_LIMIT_WRITES_PER_SECOND: '0',
+    // No load balancer stands in front.
+    DRAIN_IDLE_MS: '500',
     // A receiver under development listens on this machine, without TLS. Nothing else opens these.
     WEBHOOK_ALLOW_HTTP: 'true',
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',

@@ -122,7 +122,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     () => false,
   );
   const app = createApp(deps, { callers, health, limits: options.limits ?? NO_LIMITS, trustProxy: false });
-  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 });
+  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500);
   stopAtEnd(async () => {
     await server.close();
     await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);

@@ -87,6 +87,14 @@ export const ApiConfig = Type.Object({
   }),
   ...logSettings,
   ...shutdownSettings,
+  DRAIN_IDLE_MS: Type.Integer({
+    default: 5000,
+    minimum: 0,
+    maximum: 600_000,
+    description:
+      'While draining: how long an idle connection may still bring a request, in milliseconds. Longer than the load ' +
+      'balancer keeps idle connections, and shorter than SHUTDOWN_DEADLINE_MS.',
+  }),
 });
 
 export type ApiConfig = Static<typeof ApiConfig>;

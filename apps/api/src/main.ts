@@ -85,7 +85,7 @@ const app = createApp(deps, {
   },
   trustProxy: trustProxy(config.TRUST_PROXY),
 });
-const server = await listen(app, logger, { host: config.HOST, port: config.PORT });
+const server = await listen(app, logger, { host: config.HOST, port: config.PORT }, config.DRAIN_IDLE_MS);
 lifecycle.onClose('server', () => server.close());
 // Closed first: requests that wait for an operation answer with what its row says.
 lifecycle.onClose('settlements', () => deps.settlements.close());

@@ -9,8 +9,8 @@ const HEADERS_DEADLINE_MS = 10_000;
 const REQUEST_DEADLINE_MS = 30_000;
 /** Longer than a load balancer's own idle time, so that it never sends into a connection that closes (nginx: 60 s). */
 const KEEP_ALIVE_MS = 75_000;
-/** While draining: how long an idle connection may still bring a request that was on its way, in milliseconds. */
-const IDLE_GRACE_MS = 500;
+/** After that, how often what has become idle is looked for, in milliseconds. */
+const LATE_IDLE_MS = 500;
 
 export interface ListeningServer {
   port: number;
@@ -18,10 +18,15 @@ export interface ListeningServer {
   close(): Promise<void>;
 }
 
+/**
+ * @param drainIdleMs while draining: how long an idle connection may still bring a request, in milliseconds. A load
+ *   balancer keeps idle connections for a shorter time than this, so that it never sends into one that closes.
+ */
 export async function listen(
   app: Express,
   logger: Logger,
   address: { host: string; port: number },
+  drainIdleMs: number,
 ): Promise<ListeningServer> {
   const server: Server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_DEADLINE_MS, requestTimeout: REQUEST_DEADLINE_MS },
@@ -46,10 +51,14 @@ export async function listen(
         draining = true;
         // Answers end their connection from now on, or a busy client would keep its own open for ever.
         for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close');
-        const idle = setInterval(() => server.closeIdleConnections(), IDLE_GRACE_MS);
+        let closeIdle = setTimeout(() => {
+          server.closeIdleConnections();
+          // Those that were silent from their beginning, or answered since.
+          closeIdle = setInterval(() => server.closeIdleConnections(), LATE_IDLE_MS);
+        }, drainIdleMs);
         // Not http's own close(): it cuts idle connections at once, and with them a request that is just arriving.
         NetServer.prototype.close.call(server, () => {
-          clearInterval(idle);
+          clearTimeout(closeIdle);
           resolve();
         });
       }),

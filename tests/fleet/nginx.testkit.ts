@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '@callplane/local-servers';
+import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
+
+export interface TestNginx {
+  readonly url: string;
+  readonly port: number;
+  /** What it wrote to standard output and standard error. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+/** Debian's nginx with the very configuration of infra/nginx, in front of these ports of 127.0.0.1. */
+export async function startNginx(upstreams: {
+  api: readonly number[];
+  signaling: readonly number[];
+}): Promise<TestNginx> {
+  const dir = temporaryDirectory('nginx');
+  const port = await freePort();
+  mkdirSync(join(dir, 'tmp'));
+  copyFileSync(join(repositoryRoot, 'infra', 'nginx', 'nginx.conf'), join(dir, 'nginx.conf'));
+  writeFileSync(join(dir, 'listen.conf'), `listen 127.0.0.1:${port};\n`);
+  writeFileSync(join(dir, 'upstreams.conf'), upstreamsOf(upstreams));
+  const logFile = join(dir, 'nginx.log');
+  const log = openSync(logFile, 'a');
+  const child = spawn('nginx', ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'], {
+    detached: true,
+    // A file, because nginx opens /dev/stdout by its name, which a socket such as Node's pipes does not allow.
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  const output = () => readFileSync(logFile, 'utf8');
+  let spawnError: Error | undefined;
+  const gone = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+    child.once('error', (error) => {
+      spawnError = error;
+      resolve();
+    });
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await gone;
+    rmSync(dir, { recursive: true, force: true });
+  };
+  if (child.pid !== undefined) superviseProcess(child.pid, stop);
+  const url = `http://127.0.0.1:${port}`;
+  await eventually(async () => {
+    if (spawnError !== undefined || child.exitCode !== null) {
+      throw new Error(`nginx did not start: ${spawnError?.message ?? output()}`);
+    }
+    return (await fetch(`${url}/lb/livez`).catch(() => null))?.status === 200;
+  });
+  return { url, port, output, stop };
+}
+
+/** infra/nginx/upstreams.conf with ports of this machine in place of Docker's names, which need a newer nginx. */
+function upstreamsOf(ports: { api: readonly number[]; signaling: readonly number[] }): string {
+  return readFileSync(join(repositoryRoot, 'infra', 'nginx', 'upstreams.conf'), 'utf8')
+    .replace(/^resolver .*;$/m, '')
+    .replaceAll(
+      /^( *server) (api|signaling):\d+ resolve( .*;)$/gm,
+      (_, server: string, name: 'api' | 'signaling', rest: string) =>
+        // A group must not be empty.
+        (ports[name].length > 0 ? ports[name] : [9]).map((port) => `${server} 127.0.0.1:${port}${rest}`).join('\n'),
+    );
+}
