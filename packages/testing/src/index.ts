@@ -18,9 +18,11 @@ export { createTestTenant, type TestTenant } from './test-tenant.js';
 export { createTestDatabase, type TestDatabase } from './test-database.js';
 export {
   startTestCoturn,
+  startTestJanus,
   startTestPostgres,
   startTestRedis,
   temporaryDirectory,
+  type TestJanus,
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';
