@@ -4,6 +4,14 @@
  */
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
+export {
+  createRtcPeer,
+  type RtcCandidate,
+  type RtcPeer,
+  type RtcPeerOptions,
+  type RtcReceived,
+  type RtcTrack,
+} from './rtc-peer.js';
 export { repositoryRoot } from './repository-root.js';
 export {
   spawnApp,
