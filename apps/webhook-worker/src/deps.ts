@@ -3,6 +3,7 @@ import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { Resolver } from './destinations/resolver.js';
+import type { WebhookMetrics } from './metrics.js';
 import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
@@ -11,6 +12,7 @@ export interface Deps {
   claims: Database;
   producer: JobProducer;
   logger: Logger;
+  metrics: WebhookMetrics;
   clock: Clock;
   random: Random;
   masterKeys: MasterKeys;

@@ -4,11 +4,13 @@ import { JobProducer, JobWorker } from '@callplane/queue';
 import {
   createHealth,
   createLogger,
+  createMetrics,
   Lifecycle,
   loadConfig,
   orExit,
   redisEvents,
   Repeating,
+  serveMetrics,
   startHealthServer,
   systemClock,
 } from '@callplane/runtime';
@@ -17,6 +19,7 @@ import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
 import { workOnDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
+import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
 import { sweepRecoveries } from './sweep/recoveries.js';
@@ -32,6 +35,7 @@ const config = loadConfig(WebhookWorkerConfig);
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
 const logger = createLogger(config, 'webhook-worker');
+const metrics = createMetrics({ app: 'webhook-worker' });
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
@@ -60,6 +64,7 @@ const deps: Deps = {
   claims,
   producer,
   logger,
+  metrics: webhookMetrics(metrics),
   clock: systemClock,
   random: Math.random,
   masterKeys,
@@ -79,6 +84,10 @@ const dispatcher = new Dispatcher({
   glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
   work: (deliveryId) => workOnDelivery(deps, deliveryId),
 });
+metrics.gauge(
+  { name: 'callplane_webhook_in_flight', help: `Slots of this worker that are taken, of ${CONCURRENCY_PER_WORKER}.` },
+  () => dispatcher.inUse,
+);
 const worker = new JobWorker({
   redisUrl: config.REDIS_URL,
   queue: 'webhook-delivery',
@@ -115,8 +124,10 @@ const health = createHealth(
 );
 const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
 lifecycle.onClose('health', () => server.close());
+const metricsPort = await serveMetrics(metrics, config, lifecycle);
 logger.info('working', {
   queues: ['webhook-delivery'],
   concurrency: CONCURRENCY_PER_WORKER,
   healthPort: server.port,
+  metricsPort,
 });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { createAddressJudge, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
 import { Database, glanceAtDeliveries, writeEvents, type WakeableDelivery } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
-import { createLogger } from '@callplane/runtime';
+import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -19,6 +19,7 @@ import { Dispatcher } from './deliveries/dispatcher.js';
 import { workOnDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
+import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
@@ -31,6 +32,8 @@ export interface TestWorker {
   redis: TestServer;
   tenant: TestTenant;
   lines: LogLine[];
+  /** As a scrape would show them. */
+  metrics(): Promise<string>;
   newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date }): Promise<string>;
   /** Events for this endpoint alone. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
@@ -62,6 +65,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     for (const line of chunk.toString().split('\n')) if (line !== '') lines.push(JSON.parse(line) as LogLine);
   });
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'webhook-worker', stream);
+  const metrics = createMetrics({ app: 'webhook-worker' });
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
@@ -69,6 +73,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     claims,
     producer,
     logger,
+    metrics: webhookMetrics(metrics),
     clock,
     random: () => 0,
     masterKeys,
@@ -91,6 +96,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     redis,
     tenant,
     lines,
+    metrics: () => metrics.text(),
     async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince } = {}) {
       const id = newId('webhookEndpoint');
       await prisma.webhookEndpoint.create({

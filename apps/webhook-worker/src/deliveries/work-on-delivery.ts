@@ -36,6 +36,7 @@ export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<At
     random: deps.random,
   });
   const row = await settle(deps, claim, attempt, after, proves);
+  count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row !== null && after.status === 'pending') {
     // The slot is free for the next delivery meanwhile: the sweep finds what this does not wake.
@@ -78,6 +79,19 @@ async function settle(
       await delay(SETTLE_PAUSE_MS);
     }
   }
+}
+
+function count(
+  { metrics }: Deps,
+  claim: ClaimedDelivery,
+  attempt: AttemptRecord,
+  after: AfterAttempt,
+  settled: boolean,
+): void {
+  metrics.attempt(attempt.outcome, claim.lagMs, attempt.durationMs);
+  if (!settled) metrics.leaseLost();
+  else if (after.status === 'failed') metrics.finished('failed', after.reason);
+  else if (after.status === 'succeeded') metrics.finished('succeeded');
 }
 
 function logAttempt(
