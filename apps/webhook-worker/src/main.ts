@@ -15,8 +15,10 @@ import {
   systemClock,
 } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
+import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
-import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import { Settling } from './deliveries/settling.js';
+import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -62,6 +64,8 @@ lifecycle.onClose('connections', () => {
 const deps: Deps = {
   database,
   claims,
+  claiming: new Claiming(claims.hot, config.LEASE_MS),
+  settling: new Settling(database.hot, logger),
   producer,
   logger,
   metrics: webhookMetrics(metrics),
@@ -81,8 +85,8 @@ const dispatcher = new Dispatcher({
   total: CONCURRENCY_PER_WORKER,
   suspectsMax: SUSPECTS_MAX,
   random: Math.random,
-  glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
-  work: (deliveryId) => workOnDelivery(deps, deliveryId),
+  glance: (ids) => glanceAtDeliveries(claims.hot, ids),
+  work: (deliveryId) => attemptDelivery(deps, deliveryId),
 });
 metrics.gauge(
   { name: 'callplane_webhook_in_flight', help: `Slots of this worker that are taken, of ${CONCURRENCY_PER_WORKER}.` },

@@ -76,8 +76,8 @@ describe('metrics', () => {
   test('tell of endpoints that only fail: how many now, each warning, and each that was disabled', async () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000);
     await worker.sql('UPDATE webhook_endpoints SET enabled = false');
-    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3) });
-    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(6) });
+    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3), lastFailedAt: daysAgo(0) });
+    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(6), lastFailedAt: daysAgo(0) });
     const failing = new FailingEndpoints(worker.deps, 5);
     await failing.sweep();
     await failing.sweep();

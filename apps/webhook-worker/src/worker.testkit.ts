@@ -15,8 +15,10 @@ import {
   type TestServer,
   type TestTenant,
 } from '@callplane/testing';
+import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher } from './deliveries/dispatcher.js';
-import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import { Settling } from './deliveries/settling.js';
+import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -34,7 +36,7 @@ export interface TestWorker {
   lines: LogLine[];
   /** As a scrape would show them. */
   metrics(): Promise<string>;
-  newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date }): Promise<string>;
+  newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date }): Promise<string>;
   /** Events for this endpoint alone. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
   /** An endpoint for the URL and one delivery to it. */
@@ -71,6 +73,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const deps: Deps = {
     database,
     claims,
+    claiming: new Claiming(claims.hot, 60_000),
+    settling: new Settling(database.hot, logger),
     producer,
     logger,
     metrics: webhookMetrics(metrics),
@@ -97,7 +101,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     tenant,
     lines,
     metrics: () => metrics.text(),
-    async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince } = {}) {
+    async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince, lastFailedAt } = {}) {
       const id = newId('webhookEndpoint');
       await prisma.webhookEndpoint.create({
         data: {
@@ -109,6 +113,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
           signingKeyVersion: 1,
           proven,
           failingSince: failingSince ?? null,
+          lastFailedAt: lastFailedAt ?? null,
           createdAt: NOON,
           updatedAt: NOON,
           secrets: {
@@ -141,8 +146,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
         total: 4,
         suspectsMax: 2,
         random: Math.random,
-        glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
-        work: (id) => workOnDelivery(deps, id),
+        glance: (ids) => glanceAtDeliveries(claims.hot, ids),
+        work: (id) => attemptDelivery(deps, id),
       }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };

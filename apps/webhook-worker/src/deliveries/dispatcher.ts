@@ -4,15 +4,19 @@ import type { JobResult } from '@callplane/queue';
 import { Glances } from './glances.js';
 
 /** What an attempt told of its endpoint; null when there was none (another took the row). */
-export type Attempted = { proves: boolean } | null;
+export type Attempted = {
+  proves: boolean;
+  /** Resolves when it is written down, or cannot be. */
+  settled: Promise<void>;
+} | null;
 
 export interface DispatcherSettings {
   /** Slots of this worker, and how many of them suspects may hold. */
   total: number;
   suspectsMax: number;
   random: Random;
-  glance(ids: readonly string[]): Promise<DeliveryGlance[]>;
-  /** Claims and attempts one delivery, in a slot. */
+  glance(ids: readonly string[]): PromiseLike<DeliveryGlance[]>;
+  /** Claims and attempts one delivery, in a slot: until it resolves. */
   work(deliveryId: string): Promise<Attempted>;
 }
 
@@ -128,21 +132,32 @@ export class Dispatcher {
       if (lane === 'suspect') this.#countSuspect(endpointId, 1);
       const start = (taken: Lane): void => {
         leave();
+        // The job ends when the attempt is written down; the slot is another's from the receiver's answer on.
         this.#work(id, endpointId)
           .finally(() => this.#slots.release(taken))
+          .then((attempted) => attempted?.settled)
           .then(() => resolve(DONE), reject);
       };
       this.#slots.enqueue({ id, endpointId, lane, isNew, isRetry, start });
     });
   }
 
-  async #work(id: string, endpointId: string): Promise<void> {
+  async #work(id: string, endpointId: string): Promise<Attempted> {
     const attempted = await this.#settings.work(id);
-    if (attempted === null) return;
+    if (attempted === null) return null;
     const lane = attempted.proves ? 'proven' : 'suspect';
+    this.#note(endpointId, lane);
+    this.#slots.setLane(endpointId, lane);
+    const settled = attempted.settled.then(() => {
+      // A look that began before this was written saw what was before; it must not count for newer.
+      if (this.#standings.get(endpointId)?.lane === lane) this.#note(endpointId, lane);
+    });
+    return { ...attempted, settled };
+  }
+
+  #note(endpointId: string, lane: Lane): void {
     if (this.#standings.size > 10_000) this.#standings.clear();
     this.#standings.set(endpointId, { lane, at: performance.now() });
-    this.#slots.setLane(endpointId, lane);
   }
 
   #hasRoomFor({ endpointId, isNew }: DeliveryGlance): boolean {
