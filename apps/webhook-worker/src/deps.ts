@@ -3,6 +3,7 @@ import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { Claiming } from './deliveries/claiming.js';
+import type { Senders } from './deliveries/senders.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
 import type { WebhookMetrics } from './metrics.js';
@@ -14,6 +15,8 @@ export interface Deps {
   claims: Database;
   claiming: Claiming;
   settling: Settling;
+  /** Requests under way: the contract's concurrency. */
+  senders: Senders;
   producer: JobProducer;
   logger: Logger;
   metrics: WebhookMetrics;

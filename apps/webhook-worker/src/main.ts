@@ -17,6 +17,7 @@ import {
 import { WebhookWorkerConfig } from './config.js';
 import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
+import { Senders } from './deliveries/senders.js';
 import { Settling } from './deliveries/settling.js';
 import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
@@ -32,6 +33,12 @@ const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
 /** Suspects share so many of a worker's slots; see docs/webhooks.md. */
 const SUSPECTS_MAX = 2;
+
+/**
+ * So many deliveries of proven endpoints are claimed while all slots are taken: claims then come several at once, and a
+ * slot that comes free finds the next one claimed. A worker that dies costs these, too, one lease and one attempt.
+ */
+const CLAIMS_AHEAD = 4;
 
 const config = loadConfig(WebhookWorkerConfig);
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
@@ -66,6 +73,7 @@ const deps: Deps = {
   claims,
   claiming: new Claiming(claims.hot, config.LEASE_MS),
   settling: new Settling(database.hot, logger),
+  senders: new Senders(CONCURRENCY_PER_WORKER),
   producer,
   logger,
   metrics: webhookMetrics(metrics),
@@ -82,7 +90,7 @@ const deps: Deps = {
 };
 
 const dispatcher = new Dispatcher({
-  total: CONCURRENCY_PER_WORKER,
+  total: CONCURRENCY_PER_WORKER + CLAIMS_AHEAD,
   suspectsMax: SUSPECTS_MAX,
   random: Math.random,
   glance: (ids) => glanceAtDeliveries(claims.hot, ids),
@@ -90,7 +98,7 @@ const dispatcher = new Dispatcher({
 });
 metrics.gauge(
   { name: 'callplane_webhook_in_flight', help: `Slots of this worker that are taken, of ${CONCURRENCY_PER_WORKER}.` },
-  () => dispatcher.inUse,
+  () => deps.senders.inUse,
 );
 const worker = new JobWorker({
   redisUrl: config.REDIS_URL,
@@ -105,6 +113,7 @@ const worker = new JobWorker({
 });
 lifecycle.onClose('queue', () => {
   dispatcher.drain();
+  deps.senders.drain();
   return worker.close();
 });
 

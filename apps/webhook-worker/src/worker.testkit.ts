@@ -17,6 +17,7 @@ import {
 } from '@callplane/testing';
 import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher } from './deliveries/dispatcher.js';
+import { Senders } from './deliveries/senders.js';
 import { Settling } from './deliveries/settling.js';
 import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
@@ -75,6 +76,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     claims,
     claiming: new Claiming(claims.hot, 60_000),
     settling: new Settling(database.hot, logger),
+    senders: new Senders(4),
     producer,
     logger,
     metrics: webhookMetrics(metrics),
@@ -143,7 +145,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     attempts: (deliveryId) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
     newDispatcher: () =>
       new Dispatcher({
-        total: 4,
+        total: 8,
         suspectsMax: 2,
         random: Math.random,
         glance: (ids) => glanceAtDeliveries(claims.hot, ids),

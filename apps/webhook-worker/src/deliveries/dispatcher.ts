@@ -11,7 +11,7 @@ export type Attempted = {
 } | null;
 
 export interface DispatcherSettings {
-  /** Slots of this worker, and how many of them suspects may hold. */
+  /** Claims that this worker may hold, and how many of them those of suspects. */
   total: number;
   suspectsMax: number;
   random: Random;
@@ -47,6 +47,8 @@ const POSTPONED_FORGOTTEN_MS = 10_000;
 const BUSY_FROM = 8;
 
 const DONE: JobResult = { again: false };
+/** For another worker, as this one drains. */
+const LATER: JobResult = { again: true, delayMs: 0 };
 
 interface Local {
   endpointId: string;
@@ -76,14 +78,14 @@ export class Dispatcher {
   /** What became of one wake-up. Rejects when PostgreSQL cannot be asked; the row is left to the sweep. */
   async process(deliveryId: string): Promise<JobResult> {
     this.#postponed.delete(deliveryId);
-    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return LATER;
     // Two jobs may tell of the same row; one that waits here is enough.
     if (this.#waiting.has(deliveryId)) return DONE;
     const glance = await this.#glances.glanceAt(deliveryId);
     if (glance === null || this.#waiting.has(deliveryId)) return DONE;
     const { delivery, lookedAt } = glance;
     if (delivery.dueInMs > 0) return { again: true, delayMs: delivery.dueInMs };
-    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return LATER;
     const newer = this.#standings.get(delivery.endpointId);
     const lane = newer !== undefined && newer.at > lookedAt ? newer.lane : delivery.proven ? 'proven' : 'suspect';
     if (lane === 'suspect' && !this.#hasRoomFor(delivery)) return this.#postpone(deliveryId);
@@ -126,7 +128,7 @@ export class Dispatcher {
         stop: () => {
           if (!this.#slots.remove(id)) return;
           leave();
-          resolve({ again: true, delayMs: 0 });
+          resolve(LATER);
         },
       });
       if (lane === 'suspect') this.#countSuspect(endpointId, 1);
@@ -135,8 +137,8 @@ export class Dispatcher {
         // The job ends when the attempt is written down; the slot is another's from the receiver's answer on.
         this.#work(id, endpointId)
           .finally(() => this.#slots.release(taken))
-          .then((attempted) => attempted?.settled)
-          .then(() => resolve(DONE), reject);
+          .then((attempted) => (attempted === null && this.#mayNotStart() ? LATER : attempted?.settled.then(() => DONE)))
+          .then((result) => resolve(result ?? DONE), reject);
       };
       this.#slots.enqueue({ id, endpointId, lane, isNew, isRetry, start });
     });

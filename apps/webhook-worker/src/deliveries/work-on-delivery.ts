@@ -17,7 +17,8 @@ export async function attemptDelivery(deps: Deps, deliveryId: string): Promise<A
   if (claim === null) return null;
   const secret = await openSecret(deps, claim);
   if (secret === null) return null;
-  const attempt = await send(deps, claim, secret);
+  const attempt = await sendInTurn(deps, claim, secret);
+  if (attempt === null) return null;
   const proves = isProof(attempt.outcome, attempt.statusCode, attempt.durationMs);
   return { proves, settled: settle(deps, claim, attempt, proves) };
 }
@@ -28,6 +29,23 @@ export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<{ 
   if (attempted === null) return null;
   await attempted.settled;
   return { proves: attempted.proves };
+}
+
+/** Null when this worker drains before the turn comes: the row is free again, and the attempt does not count. */
+async function sendInTurn(deps: Deps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord | null> {
+  const claimedAt = performance.now();
+  if (!(await deps.senders.enter())) {
+    await releaseDelivery(deps.database.prisma, claim, 0);
+    return null;
+  }
+  try {
+    const waitedMs = performance.now() - claimedAt;
+    claim.lagMs += waitedMs;
+    claim.claimedAt = new Date(claim.claimedAt.getTime() + waitedMs);
+    return await send(deps, claim, secret);
+  } finally {
+    deps.senders.leave();
+  }
 }
 
 async function settle(deps: Deps, claim: ClaimedDelivery, attempt: AttemptRecord, proves: boolean): Promise<void> {
