@@ -6,6 +6,9 @@ interface Asked {
   leaseToken: string;
 }
 
+/** How long a claim waits for company, in milliseconds: slots have their next delivery claimed by then. */
+const LINGER_MS = 1;
+
 /** Claims deliveries, those of slots that come free together in one statement. */
 export class Claiming {
   readonly #batches: Batches<Asked, ClaimedDelivery | null>;
@@ -23,7 +26,7 @@ export class Claiming {
         }
         return results;
       },
-      { max: 16 },
+      { max: 16, lingerMs: LINGER_MS },
     );
   }
 

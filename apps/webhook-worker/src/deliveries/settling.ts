@@ -13,6 +13,9 @@ import { Batches } from './batches.js';
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
+/** How long a result waits for company, in milliseconds. No slot waits for it. */
+const LINGER_MS = 4;
+
 interface Waiting {
   ended: EndedAttempt;
   until: number;
@@ -27,7 +30,7 @@ export class Settling {
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
     this.#logger = logger;
-    this.#batches = new Batches((batch) => this.#settleAll(batch), { max: 64 });
+    this.#batches = new Batches((batch) => this.#settleAll(batch), { max: 64, lingerMs: LINGER_MS });
   }
 
   /**

@@ -17,13 +17,14 @@ const COMMAND_DEADLINE_MS = 200;
 const RECONNECT_DELAY_MS_MAX = 1000;
 
 /** A connection that reconnects for ever and tells of each loss once, not of each attempt. */
-export function connectRedis(url: string, role: RedisRole, events: RedisEvents): Redis {
+export function connectRedis(url: string, role: RedisRole, events: RedisEvents, more: RedisOptions = {}): Redis {
   const byRole: RedisOptions =
     role === 'command'
       ? { enableOfflineQueue: false, commandTimeout: COMMAND_DEADLINE_MS, maxRetriesPerRequest: 0 }
       : { enableOfflineQueue: true, maxRetriesPerRequest: null };
   const redis = new Redis(url, {
     ...byRole,
+    ...more,
     connectTimeout: 3000,
     keepAlive: 5000,
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), RECONNECT_DELAY_MS_MAX),
