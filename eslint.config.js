@@ -56,6 +56,8 @@ const prismaStaysInDb = {
 };
 const bullmqStaysInQueue = { group: ['bullmq'], message: 'packages/queue is the only importer of BullMQ.' };
 
+const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime is the only importer of prom-client.' };
+
 const ambient = [
   {
     selector: "MemberExpression[object.name='process'][property.name='env']",
@@ -102,6 +104,7 @@ export default tseslint.config(
       'no-restricted-imports': importRule(allowed, [
         ...(['packages/db', 'packages/testing'].includes(folder) ? [] : [prismaStaysInDb]),
         ...(folder === 'packages/queue' ? [] : [bullmqStaysInQueue]),
+        ...(folder === 'packages/runtime' ? [] : [promStaysInRuntime]),
       ]),
     },
   })),

@@ -100,11 +100,12 @@ async function start() {
   /** @param {(typeof APPS)[number]} app */
   async function startOne({ name, readyPort }) {
     const healthPort = await ports.portOf(`${name}-health`);
+    const metricsPort = await ports.portOf(`${name}-metrics`);
     const readyUrl = readyPort === 'PORT' ? `${settings.origin}/readyz` : `http://127.0.0.1:${healthPort}/readyz`;
     const begin = () =>
       startApp(
         {
-          ...{ name, readyUrl, env: { ...env, HEALTH_PORT: String(healthPort) } },
+          ...{ name, readyUrl, env: { ...env, HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort) } },
           logFile: join(dataDir, 'logs', `${name}.log`),
           // A little more than what the app gives itself to finish what is under way.
           stopWithinMs: settings.shutdownDeadlineMs + 2_000,

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { freePort } from '@callplane/local-servers';
 import { JobProducer } from '@callplane/queue';
 import { root } from '../lib/files.mjs';
+import { NODE_FLAGS } from '../start/app.mjs';
 import { median, openStage } from './stage.mjs';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -76,6 +77,7 @@ export async function run() {
 
     await startWorker();
     const loop = fork(join(root, 'scripts/bench/bare-loop.mjs'), {
+      execArgv: NODE_FLAGS,
       env: { ...process.env, REDIS_URL: stage.environment.REDIS_URL },
     });
     await new Promise((resolve) => loop.once('message', resolve));

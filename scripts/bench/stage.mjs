@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { freePort, startPostgres, startRedis } from '@callplane/local-servers';
 import { root } from '../lib/files.mjs';
+import { NODE_FLAGS } from '../start/app.mjs';
 
 /**
  * Real servers and processes of one benchmark, all stopped by `close`. PostgreSQL is durable: a commit waits for the
@@ -41,14 +42,14 @@ export async function openStage() {
   };
 
   /**
-   * Runs a script of the repository with logs thrown away, until `url` answers.
+   * Runs a script of the repository, apps and floors alike as apps are run, with logs thrown away, until `url` answers.
    * @param {string} script
    * @param {Record<string, string>} env
    * @param {string} readyUrl
    */
   async function run(script, env, readyUrl) {
     scripts.push(script);
-    const child = spawn(process.execPath, [join(root, script)], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, join(root, script)], {
       env: { PATH: process.env.PATH, ...environment, ...env },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -22,7 +22,7 @@ import {
   loadSigningKeys,
 } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
-import { createHealth, createLogger, redisEvents, systemClock } from '@callplane/runtime';
+import { createHealth, createLogger, createMetrics, redisEvents, systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   startTestRedis,
@@ -34,6 +34,7 @@ import request from 'supertest';
 import { createApp, type AppSettings } from './app.js';
 import type { Deps } from './deps.js';
 import { CallerCache } from './http/caller-cache.js';
+import { requestMetrics } from './http/request-metrics.js';
 import { documentedAnswers } from './openapi/documented-answers.testkit.js';
 import { openApiDocument } from './openapi/document.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
@@ -65,6 +66,8 @@ export interface TestApi {
   tenant: TestTenant;
   /** Text of everything logged. */
   log(): string;
+  /** As a scrape would show them. */
+  metrics(): Promise<string>;
   newTenant(): Promise<TestTenant>;
   newKey(
     environmentId: string,
@@ -121,7 +124,11 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     { postgres: { ping: () => database.ping() }, redis: { ping: () => producer.redis.ping(), optional: true } },
     () => false,
   );
-  const app = createApp(deps, { callers, health, limits: options.limits ?? NO_LIMITS, trustProxy: false });
+  const metrics = createMetrics({ app: 'api' });
+  const app = createApp(deps, {
+    ...{ callers, health, requests: requestMetrics(metrics) },
+    ...{ limits: options.limits ?? NO_LIMITS, trustProxy: false },
+  });
   const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500);
   stopAtEnd(async () => {
     await server.close();
@@ -181,6 +188,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     deps,
     tenant,
     log: () => written.join(''),
+    metrics: () => metrics.text(),
     newTenant,
     newKey,
     call,

@@ -8,6 +8,7 @@ import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
 import { requestContext } from './http/request-context.js';
 import { requestLog } from './http/request-log.js';
+import type { RequestMetrics } from './http/request-metrics.js';
 import { createRouter } from './http/router.js';
 import { securityHeaders } from './http/security-headers.js';
 import { noStore, rewriteUndecodablePath } from './http/transport.js';
@@ -18,6 +19,7 @@ import { apiRoutes } from './routes.js';
 export interface AppSettings {
   callers: CallerDirectory;
   health: Health;
+  requests: RequestMetrics;
   limits: { reads: Bucket; writes: Bucket };
   /** Express's `trust proxy`. */
   trustProxy: number | string[] | false;
@@ -34,7 +36,7 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.set('trust proxy', settings.trustProxy);
 
   app.use(requestContext(securityHeaders()));
-  app.use(requestLog(deps.logger));
+  app.use(requestLog(deps.logger, settings.requests));
   app.use(rewriteUndecodablePath);
   app.use('/v1', noStore, authenticate(settings.callers));
   if (settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0) {

@@ -2,6 +2,7 @@ import {
   databaseSettings,
   encryptionSettings,
   logSettings,
+  metricsSettings,
   redisSettings,
   shutdownSettings,
   webhookDestinationSettings,
@@ -85,6 +86,7 @@ export const ApiConfig = Type.Object({
     maximum: 10_000_000,
     description: 'Writes that a key may make at once; at least the rate.',
   }),
+  ...metricsSettings,
   ...logSettings,
   ...shutdownSettings,
   DRAIN_IDLE_MS: Type.Integer({

@@ -4,16 +4,19 @@ import { JobProducer, NoticeListener } from '@callplane/queue';
 import {
   createHealth,
   createLogger,
+  createMetrics,
   Lifecycle,
   loadConfig,
   orExit,
   redisEvents,
+  serveMetrics,
   systemClock,
 } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { CallerCache } from './http/caller-cache.js';
+import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
@@ -22,6 +25,7 @@ const config = loadConfig(ApiConfig);
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const isAllowed = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
 const logger = createLogger(config, 'api');
+const metrics = createMetrics({ app: 'api' });
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
@@ -79,6 +83,7 @@ const health = createHealth(
 const app = createApp(deps, {
   callers,
   health,
+  requests: requestMetrics(metrics),
   limits: {
     reads: { perSecond: config.RATE_LIMIT_READS_PER_SECOND, burst: config.RATE_LIMIT_READS_BURST },
     writes: { perSecond: config.RATE_LIMIT_WRITES_PER_SECOND, burst: config.RATE_LIMIT_WRITES_BURST },
@@ -89,7 +94,8 @@ const server = await listen(app, logger, { host: config.HOST, port: config.PORT 
 lifecycle.onClose('server', () => server.close());
 // Closed first: requests that wait for an operation answer with what its row says.
 lifecycle.onClose('settlements', () => deps.settlements.close());
-logger.info('listening', { host: config.HOST, port: server.port });
+const metricsPort = await serveMetrics(metrics, config, lifecycle);
+logger.info('listening', { host: config.HOST, port: server.port, metricsPort });
 
 function trustProxy(setting: readonly string[]): number | string[] | false {
   if (setting.length === 0) return false;

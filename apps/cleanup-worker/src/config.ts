@@ -1,5 +1,12 @@
 import { LEASE_SECONDS } from '@callplane/core';
-import { databaseSettings, healthSettings, logSettings, redisSettings, shutdownSettings } from '@callplane/runtime';
+import {
+  databaseSettings,
+  healthSettings,
+  logSettings,
+  metricsSettings,
+  redisSettings,
+  shutdownSettings,
+} from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
 /** This app's environment, parsed once; docs/configuration.md is generated from it. */
@@ -20,6 +27,7 @@ export const CleanupWorkerConfig = Type.Object({
     description: 'How often rows are looked for that are due and that no job woke, in milliseconds.',
   }),
   ...healthSettings,
+  ...metricsSettings,
   ...logSettings,
   ...shutdownSettings,
 });

@@ -4,16 +4,19 @@ import { JobProducer, JobWorker, QUEUE_OF_OPERATION } from '@callplane/queue';
 import {
   createHealth,
   createLogger,
+  createMetrics,
   Lifecycle,
   loadConfig,
   redisEvents,
   Repeating,
+  serveMetrics,
   startHealthServer,
   systemClock,
 } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
+import { operationMetrics } from './metrics.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { sweepExpired, sweepOperations } from './sweep/sweep.js';
 
@@ -21,6 +24,7 @@ const EXPIRED_INTERVAL_MS = 60_000;
 
 const config = loadConfig(CleanupWorkerConfig);
 const logger = createLogger(config, 'cleanup-worker');
+const metrics = createMetrics({ app: 'cleanup-worker' });
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
@@ -34,7 +38,15 @@ lifecycle.onClose('database', () => database.close());
 const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
 lifecycle.onClose('producer', () => producer.close());
 
-const deps: Deps = { database, producer, logger, clock: systemClock, random: Math.random, leaseMs: config.LEASE_MS };
+const deps: Deps = {
+  database,
+  producer,
+  logger,
+  metrics: operationMetrics(metrics),
+  clock: systemClock,
+  random: Math.random,
+  leaseMs: config.LEASE_MS,
+};
 
 // The contract's concurrency is per worker process, so the two queues share it.
 const slots = pLimit(CONCURRENCY_PER_WORKER);
@@ -72,8 +84,10 @@ const health = createHealth(
 );
 const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
 lifecycle.onClose('health', () => server.close());
+const metricsPort = await serveMetrics(metrics, config, lifecycle);
 logger.info('working', {
   queues: Object.values(QUEUE_OF_OPERATION),
   concurrency: CONCURRENCY_PER_WORKER,
   healthPort: server.port,
+  metricsPort,
 });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { newId, type RoomStatus } from '@callplane/core';
 import { acceptParticipantRemoval, acceptRoomEnd, Database, type AcceptedOperation } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
-import { createLogger } from '@callplane/runtime';
+import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -15,6 +15,7 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
+import { operationMetrics } from './metrics.js';
 
 /** When the clock of these tests stands; rows are written around it. */
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
@@ -35,6 +36,8 @@ export interface TestWorker {
   tenant: TestTenant;
   /** Everything logged so far. */
   lines: LogLine[];
+  /** As a scrape would show them. */
+  metrics(): Promise<string>;
   newRoom(status?: RoomStatus): Promise<string>;
   newParticipant(roomId: string, participant?: TestParticipant): Promise<string>;
   endRoom(roomId: string): Promise<AcceptedOperation>;
@@ -60,7 +63,12 @@ export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWo
   stream.on('data', (line: Buffer) => lines.push(JSON.parse(line.toString()) as LogLine));
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'cleanup-worker', stream);
   const clock = testClock(NOON);
-  const deps: Deps = { database, producer, logger, clock, random: Math.random, leaseMs };
+  const metrics = createMetrics({ app: 'cleanup-worker' });
+  const deps: Deps = {
+    ...{ database, producer, logger, clock, leaseMs },
+    metrics: operationMetrics(metrics),
+    random: Math.random,
+  };
   const tenant = await createTestTenant(database);
 
   const worker: TestWorker = {
@@ -70,6 +78,7 @@ export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWo
     redis,
     tenant,
     lines,
+    metrics: () => metrics.text(),
     async newRoom(status = 'active') {
       const id = newId('room');
       const { environmentId } = tenant;

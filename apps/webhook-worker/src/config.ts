@@ -4,6 +4,7 @@ import {
   encryptionSettings,
   healthSettings,
   logSettings,
+  metricsSettings,
   redisSettings,
   shutdownSettings,
   webhookDestinationSettings,
@@ -50,6 +51,7 @@ export const WebhookWorkerConfig = Type.Object({
     description: 'How often rows are looked for that are due and that no job woke, in milliseconds.',
   }),
   ...healthSettings,
+  ...metricsSettings,
   ...logSettings,
   ...shutdownSettings,
   SHUTDOWN_DEADLINE_MS: Type.Integer({

@@ -2,15 +2,24 @@ import type { Clock, MasterKeys, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import type { Claiming } from './deliveries/claiming.js';
+import type { Senders } from './deliveries/senders.js';
+import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
+import type { WebhookMetrics } from './metrics.js';
 import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
   database: Database;
   /** Its commits do not wait for the disk: claims go here. */
   claims: Database;
+  claiming: Claiming;
+  settling: Settling;
+  /** Requests under way: the contract's concurrency. */
+  senders: Senders;
   producer: JobProducer;
   logger: Logger;
+  metrics: WebhookMetrics;
   clock: Clock;
   random: Random;
   masterKeys: MasterKeys;

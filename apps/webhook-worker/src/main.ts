@@ -4,19 +4,25 @@ import { JobProducer, JobWorker } from '@callplane/queue';
 import {
   createHealth,
   createLogger,
+  createMetrics,
   Lifecycle,
   loadConfig,
   orExit,
   redisEvents,
   Repeating,
+  serveMetrics,
   startHealthServer,
   systemClock,
 } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
+import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
-import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import { Senders } from './deliveries/senders.js';
+import { Settling } from './deliveries/settling.js';
+import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
+import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
 import { sweepRecoveries } from './sweep/recoveries.js';
@@ -28,10 +34,17 @@ const RECOVERY_INTERVAL_MS = 1000;
 /** Suspects share so many of a worker's slots; see docs/webhooks.md. */
 const SUSPECTS_MAX = 2;
 
+/**
+ * So many deliveries of proven endpoints are claimed while all slots are taken: claims then come several at once, and a
+ * slot that comes free finds the next one claimed. A worker that dies costs these, too, one lease and one attempt.
+ */
+const CLAIMS_AHEAD = 4;
+
 const config = loadConfig(WebhookWorkerConfig);
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
 const logger = createLogger(config, 'webhook-worker');
+const metrics = createMetrics({ app: 'webhook-worker' });
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
@@ -58,8 +71,12 @@ lifecycle.onClose('connections', () => {
 const deps: Deps = {
   database,
   claims,
+  claiming: new Claiming(claims.hot, config.LEASE_MS),
+  settling: new Settling(database.hot, logger),
+  senders: new Senders(CONCURRENCY_PER_WORKER),
   producer,
   logger,
+  metrics: webhookMetrics(metrics),
   clock: systemClock,
   random: Math.random,
   masterKeys,
@@ -73,12 +90,16 @@ const deps: Deps = {
 };
 
 const dispatcher = new Dispatcher({
-  total: CONCURRENCY_PER_WORKER,
+  total: CONCURRENCY_PER_WORKER + CLAIMS_AHEAD,
   suspectsMax: SUSPECTS_MAX,
   random: Math.random,
-  glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
-  work: (deliveryId) => workOnDelivery(deps, deliveryId),
+  glance: (ids) => glanceAtDeliveries(claims.hot, ids),
+  work: (deliveryId) => attemptDelivery(deps, deliveryId),
 });
+metrics.gauge(
+  { name: 'callplane_webhook_in_flight', help: `Slots of this worker that are taken, of ${CONCURRENCY_PER_WORKER}.` },
+  () => deps.senders.inUse,
+);
 const worker = new JobWorker({
   redisUrl: config.REDIS_URL,
   queue: 'webhook-delivery',
@@ -92,6 +113,7 @@ const worker = new JobWorker({
 });
 lifecycle.onClose('queue', () => {
   dispatcher.drain();
+  deps.senders.drain();
   return worker.close();
 });
 
@@ -115,8 +137,10 @@ const health = createHealth(
 );
 const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
 lifecycle.onClose('health', () => server.close());
+const metricsPort = await serveMetrics(metrics, config, lifecycle);
 logger.info('working', {
   queues: ['webhook-delivery'],
   concurrency: CONCURRENCY_PER_WORKER,
   healthPort: server.port,
+  metricsPort,
 });

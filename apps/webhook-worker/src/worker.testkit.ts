@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { createAddressJudge, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
 import { Database, glanceAtDeliveries, writeEvents, type WakeableDelivery } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
-import { createLogger } from '@callplane/runtime';
+import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -15,10 +15,14 @@ import {
   type TestServer,
   type TestTenant,
 } from '@callplane/testing';
+import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher } from './deliveries/dispatcher.js';
-import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import { Senders } from './deliveries/senders.js';
+import { Settling } from './deliveries/settling.js';
+import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
+import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
@@ -31,7 +35,9 @@ export interface TestWorker {
   redis: TestServer;
   tenant: TestTenant;
   lines: LogLine[];
-  newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date }): Promise<string>;
+  /** As a scrape would show them. */
+  metrics(): Promise<string>;
+  newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date }): Promise<string>;
   /** Events for this endpoint alone. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
   /** An endpoint for the URL and one delivery to it. */
@@ -62,13 +68,18 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     for (const line of chunk.toString().split('\n')) if (line !== '') lines.push(JSON.parse(line) as LogLine);
   });
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'webhook-worker', stream);
+  const metrics = createMetrics({ app: 'webhook-worker' });
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
     database,
     claims,
+    claiming: new Claiming(claims.hot, 60_000),
+    settling: new Settling(database.hot, logger),
+    senders: new Senders(4),
     producer,
     logger,
+    metrics: webhookMetrics(metrics),
     clock,
     random: () => 0,
     masterKeys,
@@ -91,7 +102,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     redis,
     tenant,
     lines,
-    async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince } = {}) {
+    metrics: () => metrics.text(),
+    async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince, lastFailedAt } = {}) {
       const id = newId('webhookEndpoint');
       await prisma.webhookEndpoint.create({
         data: {
@@ -103,6 +115,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
           signingKeyVersion: 1,
           proven,
           failingSince: failingSince ?? null,
+          lastFailedAt: lastFailedAt ?? null,
           createdAt: NOON,
           updatedAt: NOON,
           secrets: {
@@ -132,11 +145,11 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     attempts: (deliveryId) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
     newDispatcher: () =>
       new Dispatcher({
-        total: 4,
+        total: 8,
         suspectsMax: 2,
         random: Math.random,
-        glance: (ids) => glanceAtDeliveries(claims.prisma, ids),
-        work: (id) => workOnDelivery(deps, id),
+        glance: (ids) => glanceAtDeliveries(claims.hot, ids),
+        work: (id) => attemptDelivery(deps, id),
       }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };

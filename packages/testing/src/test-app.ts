@@ -35,6 +35,8 @@ export interface TestApp {
   readonly url: string;
   /** `http://127.0.0.1:<HEALTH_PORT>`; answers for apps that serve nothing else. */
   readonly healthUrl: string;
+  /** `http://127.0.0.1:<METRICS_PORT>/metrics` */
+  readonly metricsUrl: string;
   /** Every JSON line written so far. */
   readonly logs: readonly LogLine[];
   /** Everything written so far, standard output and standard error. */
@@ -68,7 +70,7 @@ export async function spawnApp({
   readyWithinMs = 20_000,
 }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
-  const ports = { PORT: await freePort(), HEALTH_PORT: await freePort() };
+  const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
   const child = spawn(process.execPath, [main], {
     cwd: repositoryRoot,
     detached: true,
@@ -84,6 +86,7 @@ export async function spawnApp({
       ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
       PORT: String(ports.PORT),
       HEALTH_PORT: String(ports.HEALTH_PORT),
+      METRICS_PORT: String(ports.METRICS_PORT),
       ...env,
     },
   });
@@ -133,6 +136,7 @@ export async function spawnApp({
     pid,
     url: `http://127.0.0.1:${env['PORT'] ?? ports.PORT}`,
     healthUrl: `http://127.0.0.1:${env['HEALTH_PORT'] ?? ports.HEALTH_PORT}`,
+    metricsUrl: `http://127.0.0.1:${env['METRICS_PORT'] ?? ports.METRICS_PORT}/metrics`,
     logs,
     output: () => text,
     waitForLog: (matches, timeoutMs) =>

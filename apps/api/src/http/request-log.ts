@@ -1,13 +1,16 @@
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
+import type { RequestMetrics } from './request-metrics.js';
 
-/** One wide line per request, when its answer has been sent or its caller has gone. */
-export function requestLog(logger: Logger) {
+/** One wide line per request, and its count, when its answer has been sent or its caller has gone. */
+export function requestLog(logger: Logger, metrics: RequestMetrics) {
   return (request: Request, response: Response, next: NextFunction): void => {
     response.once('close', () => {
       const context = contextOf(response);
       const { caller } = context;
+      const durationMs = performance.now() - context.startedAtMs;
+      metrics.answered(request.method, context.route, response.statusCode, durationMs);
       // Built field by field: this runs for every request.
       const fields: Record<string, unknown> = {
         requestId: context.requestId,
@@ -15,7 +18,7 @@ export function requestLog(logger: Logger) {
         // The pattern where one matched: paths hold ids, and hostile ones hold anything.
         route: context.route,
         status: response.statusCode,
-        durationMs: Math.round((performance.now() - context.startedAtMs) * 1000) / 1000,
+        durationMs: Math.round(durationMs * 1000) / 1000,
         ip: request.ip,
       };
       if (context.route === null) fields['path'] = request.path.slice(0, 200);

@@ -54,6 +54,7 @@ export async function workOnOperation(
     durationMs: performance.now() - startedAt,
     ...outcome,
   };
+  deps.metrics.attempt(claim.kind, outcome.outcome, claim.lagMs, fields.durationMs);
   if (outcome.outcome === 'completed') deps.logger.info('operation attempt', fields);
   else if (outcome.outcome === 'failed') deps.logger.error('operation attempt', fields);
   else deps.logger.warn('operation attempt', fields);

@@ -37,6 +37,7 @@ async function settleExhausted(deps: Deps): Promise<void> {
     });
     if (settled === null) return;
     deps.logger.error('operation settled by sweep', { operationId: settled.operation.id, outcome: 'failed' });
+    deps.metrics.swept(settled.operation.kind, 'exhausted');
     await wake(deps, settled.deliveries);
     await publishNotice(deps.producer.redis, 'operationSettled', settled.operation.id);
   }
@@ -50,6 +51,7 @@ async function wakeForgotten(deps: Deps): Promise<void> {
     const rows = await takeUnwokenOperations(deps.database.prisma, QUIET_MS, BATCH);
     taken = rows.length;
     if (taken === 0) return;
+    for (const { kind } of rows) deps.metrics.swept(kind, 'woken');
     const sent = await deps.producer.wakeAll(rows.map((row) => ({ queue: QUEUE_OF_OPERATION[row.kind], row })));
     deps.logger.warn('operations woken by sweep', {
       count: taken,

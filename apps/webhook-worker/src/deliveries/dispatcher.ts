@@ -4,15 +4,19 @@ import type { JobResult } from '@callplane/queue';
 import { Glances } from './glances.js';
 
 /** What an attempt told of its endpoint; null when there was none (another took the row). */
-export type Attempted = { proves: boolean } | null;
+export type Attempted = {
+  proves: boolean;
+  /** Resolves when it is written down, or cannot be. */
+  settled: Promise<void>;
+} | null;
 
 export interface DispatcherSettings {
-  /** Slots of this worker, and how many of them suspects may hold. */
+  /** Claims that this worker may hold, and how many of them those of suspects. */
   total: number;
   suspectsMax: number;
   random: Random;
-  glance(ids: readonly string[]): Promise<DeliveryGlance[]>;
-  /** Claims and attempts one delivery, in a slot. */
+  glance(ids: readonly string[]): PromiseLike<DeliveryGlance[]>;
+  /** Claims and attempts one delivery, in a slot: until it resolves. */
   work(deliveryId: string): Promise<Attempted>;
 }
 
@@ -43,6 +47,8 @@ const POSTPONED_FORGOTTEN_MS = 10_000;
 const BUSY_FROM = 8;
 
 const DONE: JobResult = { again: false };
+/** For another worker, as this one drains. */
+const LATER: JobResult = { again: true, delayMs: 0 };
 
 interface Local {
   endpointId: string;
@@ -72,14 +78,14 @@ export class Dispatcher {
   /** What became of one wake-up. Rejects when PostgreSQL cannot be asked; the row is left to the sweep. */
   async process(deliveryId: string): Promise<JobResult> {
     this.#postponed.delete(deliveryId);
-    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return LATER;
     // Two jobs may tell of the same row; one that waits here is enough.
     if (this.#waiting.has(deliveryId)) return DONE;
     const glance = await this.#glances.glanceAt(deliveryId);
     if (glance === null || this.#waiting.has(deliveryId)) return DONE;
     const { delivery, lookedAt } = glance;
     if (delivery.dueInMs > 0) return { again: true, delayMs: delivery.dueInMs };
-    if (this.#mayNotStart()) return { again: true, delayMs: 0 };
+    if (this.#mayNotStart()) return LATER;
     const newer = this.#standings.get(delivery.endpointId);
     const lane = newer !== undefined && newer.at > lookedAt ? newer.lane : delivery.proven ? 'proven' : 'suspect';
     if (lane === 'suspect' && !this.#hasRoomFor(delivery)) return this.#postpone(deliveryId);
@@ -122,27 +128,38 @@ export class Dispatcher {
         stop: () => {
           if (!this.#slots.remove(id)) return;
           leave();
-          resolve({ again: true, delayMs: 0 });
+          resolve(LATER);
         },
       });
       if (lane === 'suspect') this.#countSuspect(endpointId, 1);
       const start = (taken: Lane): void => {
         leave();
+        // The job ends when the attempt is written down; the slot is another's from the receiver's answer on.
         this.#work(id, endpointId)
           .finally(() => this.#slots.release(taken))
-          .then(() => resolve(DONE), reject);
+          .then((attempted) => (attempted === null && this.#mayNotStart() ? LATER : attempted?.settled.then(() => DONE)))
+          .then((result) => resolve(result ?? DONE), reject);
       };
       this.#slots.enqueue({ id, endpointId, lane, isNew, isRetry, start });
     });
   }
 
-  async #work(id: string, endpointId: string): Promise<void> {
+  async #work(id: string, endpointId: string): Promise<Attempted> {
     const attempted = await this.#settings.work(id);
-    if (attempted === null) return;
+    if (attempted === null) return null;
     const lane = attempted.proves ? 'proven' : 'suspect';
+    this.#note(endpointId, lane);
+    this.#slots.setLane(endpointId, lane);
+    const settled = attempted.settled.then(() => {
+      // A look that began before this was written saw what was before; it must not count for newer.
+      if (this.#standings.get(endpointId)?.lane === lane) this.#note(endpointId, lane);
+    });
+    return { ...attempted, settled };
+  }
+
+  #note(endpointId: string, lane: Lane): void {
     if (this.#standings.size > 10_000) this.#standings.clear();
     this.#standings.set(endpointId, { lane, at: performance.now() });
-    this.#slots.setLane(endpointId, lane);
   }
 
   #hasRoomFor({ endpointId, isNew }: DeliveryGlance): boolean {

@@ -20,11 +20,11 @@ const LINGER_MS = 10;
 export class Glances {
   #asked: Asked[] = [];
   #isLooking = false;
-  readonly #look: (ids: readonly string[]) => Promise<DeliveryGlance[]>;
+  readonly #look: (ids: readonly string[]) => PromiseLike<DeliveryGlance[]>;
   readonly #isBusy: () => boolean;
 
   /** @param isBusy whether enough else waits for a slot, so that a look may linger for company. */
-  constructor(look: (ids: readonly string[]) => Promise<DeliveryGlance[]>, isBusy: () => boolean) {
+  constructor(look: (ids: readonly string[]) => PromiseLike<DeliveryGlance[]>, isBusy: () => boolean) {
     this.#look = look;
     this.#isBusy = isBusy;
   }

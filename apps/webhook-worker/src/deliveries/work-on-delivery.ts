@@ -1,33 +1,54 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAttempt, isProof, open, type AfterAttempt } from '@callplane/core';
-import {
-  claimDelivery,
-  isDatabaseUnavailable,
-  releaseDelivery,
-  settleDelivery,
-  type AttemptRecord,
-  type ClaimedDelivery,
-  type WakeableDelivery,
-} from '@callplane/db';
+import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
 import type { Attempted } from './dispatcher.js';
 
-/** For how long a result is tried to be settled while PostgreSQL is away, and the pause between, in milliseconds. */
-const SETTLE_PATIENCE_MS = 60_000;
-const SETTLE_PAUSE_MS = 250;
 /** When a delivery is tried again whose secret this worker cannot open, in milliseconds. */
 const KEY_MISSING_DELAY_MS = 60_000;
 
-/** One attempt at one delivery: claim, send, settle, next wake-up. */
-export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<Attempted> {
-  const claim = await claimDelivery(deps.claims.prisma, deliveryId, randomUUID(), deps.leaseMs);
+/**
+ * One attempt at one delivery: claim, send, settle, next wake-up. Resolves when the receiver has answered or the attempt
+ * has failed: the slot is free then, and what it came to is written meanwhile (`settled`).
+ */
+export async function attemptDelivery(deps: Deps, deliveryId: string): Promise<Attempted> {
+  const claim = await deps.claiming.claim({ deliveryId, leaseToken: randomUUID() });
   if (claim === null) return null;
   const secret = await openSecret(deps, claim);
   if (secret === null) return null;
-  const attempt = await send(deps, claim, secret);
+  const attempt = await sendInTurn(deps, claim, secret);
+  if (attempt === null) return null;
   const proves = isProof(attempt.outcome, attempt.statusCode, attempt.durationMs);
+  return { proves, settled: settle(deps, claim, attempt, proves) };
+}
+
+/** As {@link attemptDelivery}, and waits until all of it is written. */
+export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<{ proves: boolean } | null> {
+  const attempted = await attemptDelivery(deps, deliveryId);
+  if (attempted === null) return null;
+  await attempted.settled;
+  return { proves: attempted.proves };
+}
+
+/** Null when this worker drains before the turn comes: the row is free again, and the attempt does not count. */
+async function sendInTurn(deps: Deps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord | null> {
+  const claimedAt = performance.now();
+  if (!(await deps.senders.enter())) {
+    await releaseDelivery(deps.database.prisma, claim, 0);
+    return null;
+  }
+  try {
+    const waitedMs = performance.now() - claimedAt;
+    claim.lagMs += waitedMs;
+    claim.claimedAt = new Date(claim.claimedAt.getTime() + waitedMs);
+    return await send(deps, claim, secret);
+  } finally {
+    deps.senders.leave();
+  }
+}
+
+async function settle(deps: Deps, claim: ClaimedDelivery, attempt: AttemptRecord, proves: boolean): Promise<void> {
   const after = afterAttempt({
     runAttempt: claim.runAttempt,
     outcome: attempt.outcome,
@@ -35,13 +56,13 @@ export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<At
     runAgeMs: claim.runAgeMs + attempt.durationMs,
     random: deps.random,
   });
-  const row = await settle(deps, claim, attempt, after, proves);
+  const row = await deps.settling.settle({ claim, attempt, after, proves });
+  count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row !== null && after.status === 'pending') {
-    // The slot is free for the next delivery meanwhile: the sweep finds what this does not wake.
+    // The sweep finds what this does not wake.
     void deps.producer.wake({ queue: 'webhook-delivery', row, delayMs: after.delayMs });
   }
-  return { proves };
 }
 
 /** Our own failure, not the receiver's: it costs no attempt. */
@@ -55,29 +76,17 @@ async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | 
   }
 }
 
-/**
- * The receiver has answered: this is worth patience, also past the lease, because as long as nobody has taken the row
- * over the answer still counts.
- */
-async function settle(
-  deps: Deps,
+function count(
+  { metrics }: Deps,
   claim: ClaimedDelivery,
   attempt: AttemptRecord,
   after: AfterAttempt,
-  proves: boolean,
-): Promise<WakeableDelivery | null> {
-  const until = performance.now() + SETTLE_PATIENCE_MS;
-  for (;;) {
-    try {
-      return await settleDelivery(deps.database.prisma, claim, attempt, after, proves);
-    } catch (error) {
-      if (!isDatabaseUnavailable(error) || performance.now() + SETTLE_PAUSE_MS > until) {
-        deps.logger.error('delivery not settled', { deliveryId: claim.id, attempt: claim.runAttempt, error });
-        return null;
-      }
-      await delay(SETTLE_PAUSE_MS);
-    }
-  }
+  settled: boolean,
+): void {
+  metrics.attempt(attempt.outcome, claim.lagMs, attempt.durationMs);
+  if (!settled) metrics.leaseLost();
+  else if (after.status === 'failed') metrics.finished('failed', after.reason);
+  else if (after.status === 'succeeded') metrics.finished('succeeded');
 }
 
 function logAttempt(

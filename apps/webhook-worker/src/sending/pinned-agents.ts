@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
 
 /** A way to one validated address of one origin. Give it back with `release`. */
 export interface PinnedAgent {
@@ -33,7 +34,7 @@ export class PinnedAgents {
 
   acquire(url: URL, address: string): PinnedAgent {
     const key = `${url.origin} ${address}`;
-    const entry = this.#entries.get(key) ?? newEntry();
+    const entry = this.#entries.get(key) ?? newEntry(address);
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.users += 1;
@@ -65,12 +66,26 @@ export class PinnedAgents {
   }
 }
 
-function newEntry(): Entry {
-  const options = { keepAlive: true, maxFreeSockets: IDLE_PER_AGENT_MAX, timeout: IDLE_MS };
+function newEntry(address: string): Entry {
+  const options = {
+    keepAlive: true,
+    maxFreeSockets: IDLE_PER_AGENT_MAX,
+    timeout: IDLE_MS,
+    // It stands over whatever a request says: there is no other look-up, whatever the name resolves to by now.
+    lookup: pinnedTo(address),
+  };
   return { agent: { http: new http.Agent(options), https: new https.Agent(options) }, users: 0 };
 }
 
 function destroy(agent: Entry['agent']): void {
   agent.http.destroy();
   agent.https.destroy();
+}
+
+function pinnedTo(address: string): LookupFunction {
+  const family = isIP(address);
+  return (_hostname, options, callback) => {
+    if (options.all === true) callback(null, [{ address, family }]);
+    else callback(null, address, family);
+  };
 }

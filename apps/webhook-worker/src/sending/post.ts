@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { classifyStatus, type AttemptOutcome } from '@callplane/core';
 import got, { type Request } from 'got';
 import type { PinnedAgent } from './pinned-agents.js';
@@ -9,8 +9,7 @@ export const RESPONSE_BODY_READ_BYTES_MAX = 64 * 1024;
 
 export interface PostInput {
   url: URL;
-  /** Where the connection goes, whatever the host's name resolves to by now. */
-  address: string;
+  /** Connects to one validated address, whatever the host's name resolves to by now. */
   agent: PinnedAgent['agent'];
   headers: Record<string, string>;
   body: string;
@@ -44,6 +43,17 @@ const TIMEOUT_CODE: Record<Stage, string> = {
   body: 'BODY_TIMEOUT',
 };
 
+const NOTHING = Buffer.alloc(0);
+
+/** What is the same for all is merged once. */
+const client = got.extend({
+  followRedirect: false,
+  throwHttpErrors: false,
+  decompress: false,
+  retry: { limit: 0 },
+  http2: false,
+});
+
 /**
  * Sends one request and reads its answer; never throws for what the receiver does. No redirect is followed, nothing is
  * sent twice and nothing is decompressed.
@@ -52,7 +62,7 @@ const TIMEOUT_CODE: Record<Stage, string> = {
  * whatever its status, as the deadline stands over everything; one that breaks off is a failed response.
  */
 export async function post(input: PostInput): Promise<PostResult> {
-  const { url, address, signal } = input;
+  const { url, signal } = input;
   const result: PostResult = {
     outcome: 'response',
     errorCode: null,
@@ -60,24 +70,18 @@ export async function post(input: PostInput): Promise<PostResult> {
     connectMs: null,
     tlsMs: null,
     firstByteMs: null,
-    body: Buffer.alloc(0),
+    body: NOTHING,
     bodyTruncated: false,
   };
   const progress: { stage: Stage } = { stage: 'connect' };
-  const request = got.stream.post(url, {
+  const request = client.stream.post(url, {
     body: input.body,
     headers: input.headers,
     agent: input.agent,
-    dnsLookup: pinnedTo(address),
     ...(input.certificateAuthority === undefined
       ? {}
       : { https: { certificateAuthority: input.certificateAuthority } }),
     signal,
-    followRedirect: false,
-    throwHttpErrors: false,
-    decompress: false,
-    retry: { limit: 0 },
-    http2: false,
   });
   request.once('request', (clientRequest: ClientRequest) =>
     follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
@@ -143,34 +147,28 @@ function follow(
   });
 }
 
-async function readAnswer(request: Request, progress: { stage: Stage }, result: PostResult): Promise<void> {
+function readAnswer(request: Request, progress: { stage: Stage }, result: PostResult): Promise<void> {
   request.once('response', (response: { statusCode: number }) => {
     result.statusCode = response.statusCode;
     progress.stage = 'body';
   });
   const chunks: Buffer[] = [];
   let length = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+  return new Promise<void>((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > RESPONSE_BODY_READ_BYTES_MAX) {
-        result.bodyTruncated = true;
-        return;
-      }
-    }
-  } finally {
-    result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_READ_BYTES_MAX);
-  }
-}
-
-/** got asks for the address through this; there is no other look-up. */
-function pinnedTo(address: string): LookupFunction {
-  const family = isIP(address);
-  return (_hostname, options, callback) => {
-    if (options.all === true) callback(null, [{ address, family }]);
-    else callback(null, address, family);
-  };
+      if (length <= RESPONSE_BODY_READ_BYTES_MAX) return;
+      result.bodyTruncated = true;
+      resolve();
+    });
+    request.once('end', resolve);
+    // More than one may come: of the request, and of what is torn down with it.
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('the connection was closed')));
+  }).finally(() => {
+    if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_READ_BYTES_MAX);
+  });
 }
 
 /** The system's code where there is one (`ECONNREFUSED`, `CERT_HAS_EXPIRED`), looking through got's wrappers. */

@@ -5,6 +5,7 @@ import { RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
  * cut splits is left out, and U+0000 is removed.
  */
 export function responseText(body: Buffer): string {
+  if (body.length === 0) return '';
   const kept = body.subarray(0, RESPONSE_BODY_KEPT_BYTES);
   const isCut = body.length > kept.length;
   return new TextDecoder('utf-8').decode(kept, { stream: isCut }).replaceAll('\u0000', '');

@@ -77,7 +77,6 @@ async function postTo(
   try {
     const answer = await post({
       url,
-      address,
       agent: agent.agent,
       headers: headersOf(deps, claim, secret),
       body: claim.body,

@@ -21,20 +21,24 @@ export class FailingEndpoints {
   async sweep(): Promise<void> {
     const days = this.#disableAfterDays;
     if (days === 0) return;
-    const { database, logger, clock } = this.#deps;
+    const { database, logger, metrics, clock } = this.#deps;
     const forMs = days * DAY_MS;
     for (const { id, environmentId } of await findFailingEndpoints(database.prisma, forMs, BATCH)) {
       const reason = `It has only failed for ${days} ${days === 1 ? 'day' : 'days'}.`;
       const deliveries = await disableFailingEndpoint(database, id, forMs, reason, clock.now());
       if (deliveries === null) continue;
       logger.error('webhook endpoint disabled', { endpointId: id, environmentId, disableAfterDays: days });
+      metrics.endpointDisabled();
       await wake(this.#deps, deliveries);
     }
-    for (const { id, environmentId, failingSince } of await findFailingEndpoints(database.prisma, forMs / 2, BATCH)) {
+    const failing = await findFailingEndpoints(database.prisma, forMs / 2, BATCH);
+    metrics.setEndpointsFailing(failing.length);
+    for (const { id, environmentId, failingSince } of failing) {
       if (this.#warned.get(id) === failingSince.getTime()) continue;
       this.#warned.set(id, failingSince.getTime());
       const fields = { endpointId: id, environmentId, failingSince, disableAfterDays: days };
       logger.warn('webhook endpoint fails and will be disabled', fields);
+      metrics.disableWarning();
     }
   }
 }

@@ -152,8 +152,8 @@ describe('endpoints that only fail', () => {
   const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000);
 
   test("are disabled after so many days, and the environment's others are told", async () => {
-    const failing = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(5.1) });
-    const half = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3) });
+    const failing = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(5.1), lastFailedAt: daysAgo(0) });
+    const half = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3), lastFailedAt: daysAgo(0.4) });
     const fine = await worker.newEndpoint(NOWHERE);
     const endpoints = new FailingEndpoints(worker.deps, 5);
     await endpoints.sweep();
@@ -176,8 +176,21 @@ describe('endpoints that only fail', () => {
     expect(warnings).toMatchObject([{ endpointId: half }]);
   });
 
+  test('are left alone when they failed once and nothing was sent to them since', async () => {
+    const silent = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(100), lastFailedAt: daysAgo(99) });
+    const [delivery] = await worker.emit(silent);
+    const endpoints = new FailingEndpoints(worker.deps, 5);
+    await endpoints.sweep();
+    expect(await worker.endpoint(silent)).toMatchObject({ enabled: true });
+    expect(worker.lines.filter(({ endpointId }) => endpointId === silent)).toEqual([]);
+    // The next failure makes it one that has only failed for all that time.
+    await workOnDelivery(worker.deps, delivery!.id);
+    await endpoints.sweep();
+    expect(await worker.endpoint(silent)).toMatchObject({ enabled: false });
+  });
+
   test('are left alone by default', async () => {
-    const id = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(1000) });
+    const id = await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(1000), lastFailedAt: daysAgo(0) });
     await new FailingEndpoints(worker.deps, 0).sweep();
     expect(await worker.endpoint(id)).toMatchObject({ enabled: true });
   });

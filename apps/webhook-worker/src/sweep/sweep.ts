@@ -39,6 +39,8 @@ async function endLeases(deps: Deps): Promise<void> {
     for (const { id, endpointId, runAttempts, exhausted } of rows) {
       const status = exhausted ? 'failed' : 'pending';
       deps.logger.error('delivery lease expired', { deliveryId: id, endpointId, attempt: runAttempts, status });
+      deps.metrics.swept('lease_expired', 1);
+      if (exhausted) deps.metrics.finished('failed', 'attempts_exhausted');
     }
     await wake(
       deps,
@@ -52,6 +54,8 @@ async function endOldRuns(deps: Deps): Promise<void> {
   do {
     const ids = await expireRuns(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
     ended = ids.length;
+    deps.metrics.swept('run_expired', ended);
+    if (ended > 0) deps.metrics.finished('failed', 'run_expired', ended);
     if (ended > 0) deps.logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
   } while (ended === BATCH);
 }
@@ -62,6 +66,8 @@ async function endRemoved(deps: Deps): Promise<void> {
   do {
     const ids = await endDeliveriesOfRemoved(deps.database.prisma, RUN_AGE_MS_MAX, BATCH);
     ended = ids.length;
+    deps.metrics.swept('endpoint_deleted', ended);
+    if (ended > 0) deps.metrics.finished('failed', 'endpoint_deleted', ended);
     if (ended > 0) deps.logger.info('deliveries of removed endpoints ended', { count: ended });
   } while (ended === BATCH);
 }
@@ -75,6 +81,7 @@ async function wakeForgotten(deps: Deps): Promise<void> {
     taken = rows.length;
     if (taken === 0) return;
     const sent = await wake(deps, rows);
+    deps.metrics.swept('woken', taken);
     deps.logger.warn('deliveries woken by sweep', {
       count: taken,
       sent,

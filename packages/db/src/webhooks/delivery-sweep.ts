@@ -23,7 +23,11 @@ export function takeUnwokenDeliveries(db: Db, quietMs: number, limit: number): P
 /** Tells the sweep that these wait in a worker's memory: waking them again would only double their jobs. */
 export async function touchDeliveries(db: Db, ids: readonly string[]): Promise<void> {
   await db.$executeRaw`
-    UPDATE webhook_deliveries SET woken_at = now() WHERE id = ANY(${ids}::text[]) AND status = 'pending'`;
+    UPDATE webhook_deliveries SET woken_at = now()
+    WHERE id = ANY(ARRAY(
+      SELECT id FROM webhook_deliveries WHERE id = ANY(${ids}::text[]) AND status = 'pending'
+      FOR NO KEY UPDATE SKIP LOCKED
+    ))`;
 }
 
 export interface ExpiredLease {

@@ -7,11 +7,15 @@ export interface FailingEndpoint {
   failingSince: Date;
 }
 
-/** Endpoints that have only failed for at least so long, and are not disabled yet. */
+/**
+ * Endpoints that have only failed for at least so long, and are not disabled yet. Their failures span that time: one
+ * failure and silence since then do not count.
+ */
 export function findFailingEndpoints(db: Db, forMs: number, limit: number): Promise<FailingEndpoint[]> {
   return db.$queryRaw<FailingEndpoint[]>`
     SELECT id, environment_id AS "environmentId", failing_since AS "failingSince" FROM webhook_endpoints
     WHERE enabled AND deleted_at IS NULL AND failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
+      AND last_failed_at >= failing_since + ${forMs}::float8 * interval '1 millisecond'
     ORDER BY failing_since LIMIT ${limit}`;
 }
 
@@ -32,6 +36,7 @@ export function disableFailingEndpoint(
       FROM environments
       WHERE e.id = ${endpointId} AND environments.id = e.environment_id AND e.enabled AND e.deleted_at IS NULL
         AND e.failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
+        AND e.last_failed_at >= e.failing_since + ${forMs}::float8 * interval '1 millisecond'
       RETURNING environments.project_id AS "projectId", e.environment_id AS "environmentId", e.id, e.url, e.events,
         e.description, e.enabled, e.disabled_reason AS "disabledReason", e.signing_key_version AS "signingKeyVersion",
         e.created_at AS "createdAt", e.updated_at AS "updatedAt"`;

@@ -37,7 +37,7 @@ export class JobWorker<Name extends QueueName = QueueName> {
 
   constructor(settings: JobWorkerSettings<Name>) {
     const { queue, events } = settings;
-    this.#redis = connectRedis(settings.redisUrl, 'blocking', events);
+    this.#redis = connectRedis(settings.redisUrl, 'blocking', events, { enableAutoPipelining: true });
     const duplicate = this.#redis.duplicate.bind(this.#redis);
     this.#redis.duplicate = (...options) => {
       const copy = duplicate(...options);

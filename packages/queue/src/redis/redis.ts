@@ -17,13 +17,14 @@ const COMMAND_DEADLINE_MS = 200;
 const RECONNECT_DELAY_MS_MAX = 1000;
 
 /** A connection that reconnects for ever and tells of each loss once, not of each attempt. */
-export function connectRedis(url: string, role: RedisRole, events: RedisEvents): Redis {
+export function connectRedis(url: string, role: RedisRole, events: RedisEvents, more: RedisOptions = {}): Redis {
   const byRole: RedisOptions =
     role === 'command'
       ? { enableOfflineQueue: false, commandTimeout: COMMAND_DEADLINE_MS, maxRetriesPerRequest: 0 }
       : { enableOfflineQueue: true, maxRetriesPerRequest: null };
   const redis = new Redis(url, {
     ...byRole,
+    ...more,
     connectTimeout: 3000,
     keepAlive: 5000,
     // After this long a connection that we end is destroyed, whether Redis has ended it too or not.

@@ -58,6 +58,16 @@ export const healthSettings = {
   }),
 };
 
+export const metricsSettings = {
+  METRICS_HOST: Type.String({ default: '127.0.0.1', description: 'Address that `/metrics` listens on.' }),
+  METRICS_PORT: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 65535,
+    description: 'Port of `GET /metrics`, for Prometheus; 0 serves none.',
+  }),
+};
+
 export const shutdownSettings = {
   SHUTDOWN_DEADLINE_MS: Type.Integer({
     default: 10_000,

@@ -1,0 +1,38 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { spawnApp } from '@callplane/testing';
+import { workOnOperation } from './operations/work-on-operation.js';
+import { sweepOperations } from './sweep/sweep.js';
+import { startTestWorker, type TestWorker } from './worker.testkit.js';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+
+test('metrics count attempts, runs that ended and what sweeps took, by kind', async () => {
+  await workOnOperation(worker.deps, await worker.newOperation());
+  const failing = await worker.newOperation();
+  await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
+  await worker.sql(`UPDATE runtime_operations SET woken_at = now() - interval '1 minute', due_at = now()
+    WHERE id = '${failing}'`);
+  await sweepOperations(worker.deps);
+  const lines = (await worker.metrics()).split('\n');
+  for (const line of [
+    'callplane_operation_attempts_total{kind="room.end",outcome="completed",app="cleanup-worker"} 1',
+    'callplane_operation_attempts_total{kind="room.end",outcome="retry",app="cleanup-worker"} 1',
+    'callplane_operations_finished_total{kind="room.end",status="completed",app="cleanup-worker"} 1',
+    'callplane_operation_start_lag_seconds_count{app="cleanup-worker",kind="room.end"} 2',
+    'callplane_operation_attempt_duration_seconds_count{app="cleanup-worker",kind="room.end"} 2',
+    'callplane_operation_swept_total{kind="room.end",what="woken",app="cleanup-worker"} 1',
+  ])
+    expect(lines).toContain(line);
+});
+
+test('the process serves them', async () => {
+  const app = await spawnApp({
+    name: 'cleanup-worker',
+    env: { DATABASE_URL: worker.databaseUrl, REDIS_URL: worker.redis.url },
+  });
+  expect(await (await fetch(app.metricsUrl)).text()).toMatch(/^# TYPE callplane_operation_attempts_total counter$/m);
+  expect(await app.stop()).toEqual({ code: 0, signal: null });
+});

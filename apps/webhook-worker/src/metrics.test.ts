@@ -1,0 +1,121 @@
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually, spawnApp } from '@callplane/testing';
+import { claimDelivery } from '@callplane/db';
+import { randomUUID } from 'node:crypto';
+import { workOnDelivery } from './deliveries/work-on-delivery.js';
+import { startReceiver } from './receivers.testkit.js';
+import { FailingEndpoints } from './sweep/failing-endpoints.js';
+import { sweepDeliveries } from './sweep/sweep.js';
+import { startTestWorker, type TestWorker } from './worker.testkit.js';
+
+const NOWHERE = 'http://127.0.0.1:1/';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+
+/** The value of the line that begins so; 0 when nothing was counted yet. */
+function valueIn(text: string, series: string): number {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? 0 : Number(line.split(' ').at(-1));
+}
+let before = '';
+beforeEach(async () => {
+  before = await worker.metrics();
+});
+/** By how much each has grown during the test. */
+async function grown(...series: string[]): Promise<number[]> {
+  const now = await worker.metrics();
+  return series.map((each) => valueIn(now, each) - valueIn(before, each));
+}
+const app = 'app="webhook-worker"';
+
+describe('metrics', () => {
+  test('count attempts by outcome, and runs that ended by status and reason', async () => {
+    const receiver = await startReceiver();
+    const refusing = await startReceiver((_request, response) => response.writeHead(410).end());
+    await workOnDelivery(worker.deps, await worker.newDelivery(receiver.url));
+    await workOnDelivery(worker.deps, await worker.newDelivery(refusing.url));
+    await workOnDelivery(worker.deps, await worker.newDelivery(NOWHERE));
+    expect(
+      await grown(
+        `callplane_webhook_attempts_total{outcome="success",${app}}`,
+        `callplane_webhook_attempts_total{outcome="response",${app}}`,
+        `callplane_webhook_attempts_total{outcome="connect",${app}}`,
+        `callplane_webhook_deliveries_finished_total{status="succeeded",reason="none",${app}}`,
+        `callplane_webhook_deliveries_finished_total{status="failed",reason="rejected",${app}}`,
+        `callplane_webhook_delivery_start_lag_seconds_count{${app}}`,
+        `callplane_webhook_attempt_duration_seconds_count{${app}}`,
+      ),
+    ).toEqual([1, 1, 1, 1, 1, 3, 3]);
+    expect(await worker.metrics()).not.toMatch(/(dlv|whep|env|evt)_/);
+  });
+
+  test('count leases that were lost, and what sweeps took', async () => {
+    const id = await worker.newDelivery(NOWHERE);
+    const thief = await startReceiver((_request, response) => {
+      void worker
+        .sql(`UPDATE webhook_deliveries SET lease_token = '${randomUUID()}' WHERE status = 'delivering'`)
+        .then(() => response.end());
+    });
+    await workOnDelivery(worker.deps, await worker.newDelivery(thief.url));
+    await worker.sql(`UPDATE webhook_deliveries SET lease_expires_at = now() WHERE lease_token IS NOT NULL`);
+    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 7 WHERE id = '${id}'`);
+    await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 0);
+    await sweepDeliveries(worker.deps, []);
+    expect(
+      await grown(
+        `callplane_webhook_leases_lost_total{${app}}`,
+        `callplane_webhook_swept_total{what="lease_expired",${app}}`,
+        `callplane_webhook_deliveries_finished_total{status="failed",reason="attempts_exhausted",${app}}`,
+      ),
+    ).toEqual([1, 2, 1]);
+  });
+
+  test('tell of endpoints that only fail: how many now, each warning, and each that was disabled', async () => {
+    const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000);
+    await worker.sql('UPDATE webhook_endpoints SET enabled = false');
+    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3), lastFailedAt: daysAgo(0) });
+    await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(6), lastFailedAt: daysAgo(0) });
+    const failing = new FailingEndpoints(worker.deps, 5);
+    await failing.sweep();
+    await failing.sweep();
+    expect(
+      await grown(
+        `callplane_webhook_endpoints_failing{${app}}`,
+        `callplane_webhook_disable_warnings_total{${app}}`,
+        `callplane_webhook_endpoints_disabled_total{${app}}`,
+      ),
+    ).toEqual([1, 1, 1]);
+  });
+
+  test('are served by the process, with its own', async () => {
+    await worker.sql(`TRUNCATE webhook_deliveries, webhook_attempts`);
+    const process = await spawnApp({
+      name: 'webhook-worker',
+      env: {
+        DATABASE_URL: worker.databaseUrl,
+        REDIS_URL: worker.redis.url,
+        WEBHOOK_ALLOW_HTTP: 'true',
+        WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      },
+    });
+    const scrape = async () => (await fetch(process.metricsUrl)).text();
+    let answer: (() => void) | undefined;
+    const receiver = await startReceiver((_request, response) => {
+      answer = () => response.end();
+    });
+    const rows = await worker.emit(await worker.newEndpoint(receiver.url));
+    await worker.deps.producer.wakeDeliveries(rows);
+    await eventually(() => receiver.requests.length === 1);
+    expect(valueIn(await scrape(), `callplane_webhook_in_flight{${app}}`)).toBe(1);
+    answer?.();
+    await eventually(
+      async () => valueIn(await scrape(), `callplane_webhook_attempts_total{outcome="success",${app}}`) === 1,
+    );
+    await eventually(async () => valueIn(await scrape(), `callplane_webhook_in_flight{${app}}`) === 0);
+    expect(valueIn(await scrape(), `nodejs_eventloop_lag_p99_seconds{${app}}`)).toBeGreaterThan(0);
+    expect(await process.stop()).toEqual({ code: 0, signal: null });
+  });
+});

@@ -1,0 +1,52 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { Lifecycle } from '../lifecycle/lifecycle.js';
+import { createLogger } from '../logging/logger.js';
+import { createMetrics, serveMetrics, startMetricsServer } from './metrics.js';
+
+const newLifecycle = () =>
+  new Lifecycle(createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough()), 1000);
+
+test('counts, distributes and asks gauges at each scrape', async () => {
+  const metrics = createMetrics({ app: 'test' });
+  const counter = metrics.counter({ name: 'callplane_things_total', help: 'Things.', labels: ['kind'] });
+  const seconds = metrics.histogram({ name: 'callplane_wait_seconds', help: 'Waits.', buckets: [0.1, 1] });
+  let waiting = 3;
+  metrics.gauge({ name: 'callplane_waiting', help: 'Waiting.' }, () => waiting);
+  counter.inc({ kind: 'good' }, 2);
+  seconds.observe(0.5);
+  const server = await startMetricsServer(metrics, { host: '127.0.0.1', port: 0 });
+  const scrape = async (path = '/metrics', method = 'GET') => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+    return { status: response.status, type: response.headers.get('content-type'), text: await response.text() };
+  };
+  try {
+    const { status, type, text } = await scrape();
+    expect([status, type]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    expect(text).toContain('callplane_things_total{kind="good",app="test"} 2');
+    expect(text).toContain('callplane_wait_seconds_bucket{le="1",app="test"} 1');
+    expect(text).toContain('callplane_waiting{app="test"} 3');
+    waiting = 4;
+    expect((await scrape('/metrics?x')).text).toContain('callplane_waiting{app="test"} 4');
+    expect((await scrape('/')).status).toBe(404);
+    expect((await scrape('/metrics', 'POST')).status).toBe(405);
+    expect(await scrape('/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
+  } finally {
+    await server.close();
+  }
+});
+
+test('are served with those of the process only where a port is set, until the process drains', async () => {
+  const lifecycle = newLifecycle();
+  expect(
+    await serveMetrics(createMetrics({ app: 'test' }), { METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, lifecycle),
+  ).toBeNull();
+  const { port, close } = await startMetricsServer(createMetrics({ app: 'test' }), { host: '127.0.0.1', port: 0 });
+  await close();
+  await serveMetrics(createMetrics({ app: 'test' }), { METRICS_HOST: '127.0.0.1', METRICS_PORT: port }, lifecycle);
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds\{app="test"\}/m);
+  expect(text).toMatch(/^process_cpu_seconds_total\{app="test"\}/m);
+  await lifecycle.close('test');
+  await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
+});
