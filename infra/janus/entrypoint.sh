@@ -4,6 +4,9 @@
 set -eu
 umask 077
 
+# Secrets may stand in files, as for the apps.
+[ -z "${MEDIA_API_SECRET_FILE:-}" ] || MEDIA_API_SECRET=$(cat "$MEDIA_API_SECRET_FILE")
+[ -z "${MEDIA_ADMIN_KEY_FILE:-}" ] || MEDIA_ADMIN_KEY=$(cat "$MEDIA_ADMIN_KEY_FILE")
 : "${MEDIA_API_SECRET:?}" "${MEDIA_ADMIN_KEY:?}"
 # The address that media goes to. Janus cannot use loopback.
 : "${JANUS_IP:?}"
