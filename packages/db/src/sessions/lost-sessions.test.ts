@@ -55,11 +55,15 @@ describe('a lost session', () => {
     await beat(rooms.database.hot, 'dying');
     const { participantId } = await enter(roomId, 'dying');
     await age('signaling_instances', 'heartbeat_at', 14, 'dying');
-    expect(await isParticipantHeld(rooms.database.hot, participantId, 8000)).toBe(false);
+    expect(await isParticipantHeld(rooms.database.hot, participantId, { graceMs: 15_000, instanceDeadMs: 8000 })).toBe(
+      false,
+    );
     expect(await sweep()).toMatchObject({ ended: [] });
     // It was only frozen.
     await beat(rooms.database.hot, 'dying');
-    expect(await isParticipantHeld(rooms.database.hot, participantId, 8000)).toBe(true);
+    expect(await isParticipantHeld(rooms.database.hot, participantId, { graceMs: 15_000, instanceDeadMs: 8000 })).toBe(
+      true,
+    );
     await age('signaling_instances', 'heartbeat_at', 16, 'dying');
     expect(await deleteDeadInstances(rooms.database.hot, 8000)).toEqual([]);
     expect((await sweep()).ended).toHaveLength(1);
@@ -81,7 +85,9 @@ describe('a lost session', () => {
     await rooms.remove(one, removed.participantId);
     await rooms.end(other);
     expect(await releaseSession(rooms.database.hot, removed.held)).toBe(true);
-    expect(await isParticipantHeld(rooms.database.hot, removed.participantId, 8000)).toBe(false);
+    expect(
+      await isParticipantHeld(rooms.database.hot, removed.participantId, { graceMs: 15_000, instanceDeadMs: 8000 }),
+    ).toBe(false);
     await sweep({ graceMs: 0 });
     expect([await reasonsOf(one), await reasonsOf(other)]).toEqual([[null], [null]]);
     expect(ending.outcome).toBe('joined');

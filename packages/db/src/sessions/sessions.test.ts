@@ -221,7 +221,7 @@ test('hot statements go through indexes', async () => {
     planOf((db) => readRoomSnapshots(db, [roomId])),
     planOf((db) => readSessionEnd(db, ['sess_x1'])),
     planOf((db) => sessionsHeldBy(db, 'instance-2')),
-    planOf((db) => isParticipantHeld(db, 'part_x1', 8000)),
+    planOf((db) => isParticipantHeld(db, 'part_x1', { graceMs: 15_000, instanceDeadMs: 8000 })),
     planOf((db) => roomsOnNode(db, 'node')),
   ]);
   for (const plan of plans)
