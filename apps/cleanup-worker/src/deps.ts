@@ -1,5 +1,6 @@
 import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
+import type { MediaNodes } from '@callplane/media';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { OperationMetrics } from './metrics.js';
@@ -7,9 +8,13 @@ import type { OperationMetrics } from './metrics.js';
 export interface Deps {
   database: Database;
   producer: JobProducer;
+  /** None of them while no media server is configured. */
+  media: MediaNodes;
   logger: Logger;
   metrics: OperationMetrics;
   clock: Clock;
   random: Random;
   leaseMs: number;
+  /** How long a session outlives its connection, in milliseconds. */
+  graceMs: number;
 }

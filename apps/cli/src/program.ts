@@ -6,6 +6,7 @@ import { addDoctorCommand } from './doctor/doctor.command.js';
 import { environmentsCommands } from './environments.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
+import { mediaCommands } from './media.commands.js';
 import { operationsCommands } from './operations.commands.js';
 import { projectsCommands } from './projects.commands.js';
 import { addQueuesCommand } from './queues.commands.js';
@@ -34,6 +35,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(environmentsCommands(cli));
   rtc.addCommand(keysCommands(cli));
   rtc.addCommand(signingKeysCommands(cli));
+  rtc.addCommand(mediaCommands(cli));
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));
   rtc.addCommand(operationsCommands(cli));
