@@ -2,6 +2,7 @@ import { createAddressJudge, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeyByHash, loadSigningKeys } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
 import {
+  addDatabaseMetrics,
   createHealth,
   createLogger,
   createMetrics,
@@ -35,6 +36,7 @@ const database = new Database({
   onConnectionError: (error) => logger.warn('database connection lost', { error }),
 });
 lifecycle.onClose('database', () => database.close());
+addDatabaseMetrics(metrics, () => database.connections());
 
 const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
 lifecycle.onClose('producer', () => producer.close());

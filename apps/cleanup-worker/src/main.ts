@@ -2,6 +2,7 @@ import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { Database, isDatabaseUnavailable } from '@callplane/db';
 import { JobProducer, JobWorker, QUEUE_OF_OPERATION } from '@callplane/queue';
 import {
+  addDatabaseMetrics,
   createHealth,
   createLogger,
   createMetrics,
@@ -19,6 +20,7 @@ import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { openMediaNodes } from './media/open-media-nodes.js';
 import { operationMetrics } from './metrics.js';
+import { Observer } from './observe/observe.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
 import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
@@ -26,6 +28,8 @@ import { MediaOrphans } from './reconcile/media-orphans.js';
 import { sweepExpired, sweepOperations } from './sweep/sweep.js';
 
 const EXPIRED_INTERVAL_MS = 60_000;
+/** Prometheus asks every 15 s as a rule. */
+const OBSERVE_INTERVAL_MS = 5000;
 
 const config = loadConfig(CleanupWorkerConfig);
 const logger = createLogger(config, 'cleanup-worker');
@@ -39,6 +43,7 @@ const database = new Database({
   onConnectionError: (error) => logger.warn('database connection lost', { error }),
 });
 lifecycle.onClose('database', () => database.close());
+addDatabaseMetrics(metrics, () => database.connections());
 
 const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
 lifecycle.onClose('producer', () => producer.close());
@@ -76,6 +81,7 @@ const workers = Object.values(QUEUE_OF_OPERATION).map(
 lifecycle.onClose('queues', () => Promise.all(workers.map((worker) => worker.close())));
 
 const orphans = new MediaOrphans(deps);
+const observer = new Observer(deps, metrics);
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Each with a timer of its own: one that waits for a server holds up no other.
 for (const [name, intervalMs, work] of [
@@ -84,6 +90,7 @@ for (const [name, intervalMs, work] of [
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
   const sweep = new Repeating(intervalMs, work, (error) => {

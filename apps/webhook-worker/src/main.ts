@@ -2,6 +2,7 @@ import { CONCURRENCY_PER_WORKER, createAddressJudge, parseMasterKeys } from '@ca
 import { Database, glanceAtDeliveries, isDatabaseUnavailable } from '@callplane/db';
 import { JobProducer, JobWorker } from '@callplane/queue';
 import {
+  addDatabaseMetrics,
   createHealth,
   createLogger,
   createMetrics,
@@ -51,6 +52,7 @@ lifecycle.handleSignals();
 const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
 const database = new Database({ url: config.DATABASE_URL, poolMax: config.DATABASE_POOL_MAX, onConnectionError });
 lifecycle.onClose('database', () => database.close());
+addDatabaseMetrics(metrics, () => database.connections());
 const claims = new Database({
   url: config.DATABASE_URL,
   poolMax: CONCURRENCY_PER_WORKER + 1,

@@ -79,6 +79,12 @@ export class Database {
     return this.prisma.$transaction(work, { maxWait: TRANSACTION_WAIT_MS, timeout: TRANSACTION_DEADLINE_MS });
   }
 
+  /** Connections of the pool, and how many callers wait for one. */
+  connections(): { used: number; idle: number; waiting: number } {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   async close(): Promise<void> {
     await this.prisma.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();

@@ -1,4 +1,5 @@
 import type { Db } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 
 /** What waits behind one queue, by the rows: Redis may know less. */
 export interface Backlog {
@@ -34,4 +35,41 @@ export async function readBacklogs(db: Db): Promise<Backlog[]> {
   return queues.map(
     (queue) => rows.find((row) => row.queue === queue) ?? { queue, due: 0, scheduled: 0, held: 0, oldestDueMs: null },
   );
+}
+
+/** For how long the oldest due row behind each queue has waited, in seconds; 0 when none is due. */
+export type OldestDue = Record<Backlog['queue'], number>;
+
+/** Cheap enough to be asked all the time: each follows an index of open rows to its first. */
+export async function readOldestDue(db: Db): Promise<OldestDue> {
+  const [row] = await db.$queryRaw<[{ roomEnd: number; participantRemove: number; delivery: number }]>`
+    SELECT ${ageOf(Prisma.sql`
+        SELECT due_at FROM runtime_operations WHERE status = 'pending' AND kind = 'room.end' AND due_at <= now()
+          AND (lease_expires_at IS NULL OR lease_expires_at <= now()) ORDER BY due_at LIMIT 1`)} AS "roomEnd",
+      ${ageOf(Prisma.sql`
+        SELECT due_at FROM runtime_operations WHERE status = 'pending' AND kind = 'participant.remove' AND due_at <= now()
+          AND (lease_expires_at IS NULL OR lease_expires_at <= now()) ORDER BY due_at LIMIT 1`)} AS "participantRemove",
+      ${ageOf(Prisma.sql`
+        SELECT d.due_at FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+        WHERE d.status IN ('pending', 'delivering') AND d.status = 'pending' AND d.due_at <= now() AND e.enabled
+          AND e.deleted_at IS NULL ORDER BY d.due_at LIMIT 1`)} AS delivery`;
+  return { 'room-end': row.roomEnd, 'participant-remove': row.participantRemove, 'webhook-delivery': row.delivery };
+}
+
+const ageOf = (due: Prisma.Sql): Prisma.Sql =>
+  Prisma.sql`coalesce((SELECT extract(epoch FROM now() - due_at)::float8 FROM (${due}) AS oldest), 0)`;
+
+/** What is live now, over all tenants. */
+export interface LiveCounts {
+  /** Rooms with somebody in them. */
+  rooms: number;
+  /** Live sessions. */
+  participants: number;
+}
+
+export async function readLiveCounts(db: Db): Promise<LiveCounts> {
+  const [row] = await db.$queryRaw<[LiveCounts]>`
+    SELECT count(DISTINCT room_id)::int AS rooms, count(*)::int AS participants
+    FROM participant_sessions WHERE ended_at IS NULL`;
+  return row;
 }

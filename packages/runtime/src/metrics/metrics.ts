@@ -19,6 +19,8 @@ export interface Metrics {
   ): Histogram<Label>;
   /** @param read asked for the value at each scrape. */
   gauge(settings: Omit<MetricSettings<never>, 'labels'>, read: () => number): void;
+  /** One gauge of several values. @param read asked at each scrape for the values by the label's. */
+  gauges(settings: { name: string; help: string; label: string }, read: () => Readonly<Record<string, number>>): void;
   /** All of them, in Prometheus' text format. */
   text(): Promise<string>;
   /** Adds those of the process itself: CPU, memory, garbage collection, lag of the event loop. */
@@ -44,6 +46,18 @@ export function createMetrics({ app }: { app: string }): Metrics {
         registers,
         collect() {
           this.set(read());
+        },
+      });
+    },
+    gauges: ({ name, help, label }, read) => {
+      new Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset();
+          for (const [value, number] of Object.entries(read())) this.set({ [label]: value }, number);
         },
       });
     },
@@ -96,4 +110,19 @@ export async function startMetricsServer(
     port: (server.address() as AddressInfo).port,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
+}
+
+/** The pool of an app's database connections. */
+export function addDatabaseMetrics(
+  metrics: Metrics,
+  connections: () => { used: number; idle: number; waiting: number },
+): void {
+  metrics.gauges(
+    {
+      name: 'callplane_database_connections',
+      help: 'Connections of the pool by state; `waiting` are callers without one.',
+      label: 'state',
+    },
+    connections,
+  );
 }

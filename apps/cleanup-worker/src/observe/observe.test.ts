@@ -1,0 +1,34 @@
+import { createMetrics } from '@callplane/runtime';
+import { beforeAll, expect, test } from '@jest/globals';
+import { startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { Observer } from './observe.js';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+
+test('the age of the oldest due row, by queue, and what is live; nothing while the database is away', async () => {
+  const metrics = createMetrics({ app: 'cleanup-worker' });
+  const deps = { ...worker.deps };
+  const observer = new Observer(deps, metrics);
+  const valueOf = async (name: string): Promise<number | undefined> => {
+    const line = (await metrics.text()).split('\n').find((each) => each.startsWith(name));
+    return line === undefined ? undefined : Number(line.split(' ').at(-1));
+  };
+  await observer.pass();
+  expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBe(0);
+  expect(await valueOf('callplane_live{what="participants"')).toBe(0);
+
+  const operationId = await worker.newOperation();
+  await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '90 seconds' WHERE id = '${operationId}'`);
+  await observer.pass();
+  expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBeGreaterThanOrEqual(90);
+  expect(await valueOf('callplane_oldest_due_seconds{queue="participant-remove"')).toBe(0);
+  expect(await valueOf('callplane_oldest_due_seconds{queue="webhook-delivery"')).toBe(0);
+
+  deps.database = { prisma: { $queryRaw: () => Promise.reject(new Error('away')) } } as never;
+  await expect(observer.pass()).rejects.toThrow('away');
+  expect(await valueOf('callplane_oldest_due_seconds')).toBeUndefined();
+  expect(await valueOf('callplane_live')).toBeUndefined();
+});
