@@ -17,6 +17,7 @@ import {
 import { WebhookWorkerConfig } from './config.js';
 import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
+import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { Senders } from './deliveries/senders.js';
 import { Settling } from './deliveries/settling.js';
 import { attemptDelivery } from './deliveries/work-on-delivery.js';
@@ -79,7 +80,7 @@ const deps: Deps = {
   metrics: webhookMetrics(metrics),
   clock: systemClock,
   random: Math.random,
-  masterKeys,
+  secrets: new OpenedSecrets(masterKeys),
   resolver: systemResolver,
   agents,
   isAllowedAddress,
