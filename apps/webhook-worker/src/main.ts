@@ -81,7 +81,7 @@ const deps: Deps = {
   clock: systemClock,
   random: Math.random,
   secrets: new OpenedSecrets(masterKeys),
-  resolver: systemResolver,
+  resolver: systemResolver(),
   agents,
   isAllowedAddress,
   allowHttp: config.WEBHOOK_ALLOW_HTTP,

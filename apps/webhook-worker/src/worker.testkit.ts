@@ -87,7 +87,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     clock,
     random: () => 0,
     secrets: new OpenedSecrets(masterKeys),
-    resolver: systemResolver,
+    resolver: systemResolver(),
     agents,
     isAllowedAddress: createAddressJudge(['127.0.0.0/8', '::1/128']),
     allowHttp: true,
