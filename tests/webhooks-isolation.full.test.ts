@@ -1,4 +1,4 @@
-/** Issue 3's figures in real time: one worker, the contract's deadline, four receivers that hang. */
+/** The figures of isolation in real time: one worker, the contract's deadline, four receivers that hang. */
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { beforeAll, expect, test } from '@jest/globals';

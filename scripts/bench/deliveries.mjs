@@ -10,6 +10,8 @@ import { NODE_FLAGS } from '../start/app.mjs';
 import { median, openStage } from './stage.mjs';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+/** Deliveries of each measurement of lags: with the pauses between them they outlast two deadlines of the tar-pits. */
+const LAGS = 250;
 const quiet = { onLost: () => undefined, onReady: () => undefined };
 
 /**
@@ -140,6 +142,16 @@ export async function run() {
     console.log(
       `| answer to first byte, idle | median ${median(lags).toFixed(1)} ms, p99 ${lags[Math.floor(lags.length * 0.99)]?.toFixed(1)} ms | 15 / 100 |`,
     );
+    await stage.stopOthers('webhook-worker');
+    const without = await lagsOf(() => deliver(toFast, fast, 1), LAGS);
+    for (let pit = 0; pit < 4; pit++) {
+      const tarPit = await endpoint(`${slow.url}/tarpit`, ['webhook.test']);
+      void deliver(tarPit, slow, 50);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const withPits = await lagsOf(() => deliver(toFast, fast, 1), LAGS);
+    console.log(`| lag of a proven endpoint, idle | ${inWords(without)} | |`);
+    console.log(`| the same beside four tar-pits of 50 deliveries | ${inWords(withPits)} | p95 2000 ms |`);
     loop.kill();
     await queue.close();
     queueRedis.disconnect();
@@ -150,6 +162,28 @@ export async function run() {
     slow.close();
     await stage.close();
   }
+}
+
+/**
+ * How long after its wake-up each of these deliveries arrives, in milliseconds, one after another.
+ * @param {() => Promise<unknown>} deliver
+ * @param {number} count
+ */
+async function lagsOf(deliver, count) {
+  const lags = [];
+  for (let n = 0; n < count; n++) {
+    const startedAt = performance.now();
+    await deliver();
+    lags.push(performance.now() - startedAt);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return lags.sort((a, b) => a - b);
+}
+
+/** @param {number[]} lags sorted */
+function inWords(lags) {
+  const at = (/** @type {number} */ share) => (lags[Math.ceil(lags.length * share) - 1] ?? NaN).toFixed(1);
+  return `p50 ${at(0.5)}, p95 ${at(0.95)}, max ${at(1)} ms`;
 }
 
 /** @param {{ atMs: number }[]} arrivals */

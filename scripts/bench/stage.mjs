@@ -16,8 +16,8 @@ export async function openStage() {
   chmodSync(dir, 0o755);
   /** @type {(() => Promise<unknown>)[]} */
   const closers = [];
-  /** @type {string[]} */
-  const scripts = [];
+  /** @type {{ script: string, stop: () => Promise<void> }[]} */
+  const running = [];
   const postgres = await startPostgres({
     dataDir: join(dir, 'postgres'),
     port: await freePort(),
@@ -48,16 +48,17 @@ export async function openStage() {
    * @param {string} readyUrl
    */
   async function run(script, env, readyUrl) {
-    scripts.push(script);
     const child = spawn(process.execPath, [...NODE_FLAGS, join(root, script)], {
       env: { PATH: process.env.PATH, ...environment, ...env },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const gone = new Promise((resolve) => child.once('exit', resolve));
-    closers.push(async () => {
+    const stop = async () => {
       child.kill('SIGTERM');
       await gone;
-    });
+    };
+    closers.push(stop);
+    running.push({ script, stop });
     for (;;) {
       if (child.exitCode !== null) throw new Error(`${script} exited with ${child.exitCode}`);
       const ok = await fetch(readyUrl).then(
@@ -87,7 +88,13 @@ export async function openStage() {
     run,
     rtc,
     /** How many processes of an app run. @param {string} app */
-    running: (app) => scripts.filter((script) => script.includes(app)).length,
+    running: (app) => running.filter(({ script }) => script.includes(app)).length,
+    /** Stops all processes of an app but the first. @param {string} app */
+    async stopOthers(app) {
+      const others = running.filter(({ script }) => script.includes(app)).slice(1);
+      await Promise.all(others.map(({ stop }) => stop()));
+      for (const each of others) running.splice(running.indexOf(each), 1);
+    },
     async close() {
       for (const close of closers.reverse()) await close();
       rmSync(dir, { recursive: true, force: true });

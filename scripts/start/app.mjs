@@ -42,7 +42,12 @@ export async function startApp({ name, env, readyUrl, logFile, stopWithinMs, onS
   const logStart = servers.sizeOf(logFile);
   const main = join(root, 'apps', name, 'dist', 'main.js');
   // In a session of its own, so that Ctrl-C reaches this supervisor alone, which then stops things in order.
-  const child = spawn(process.execPath, [...NODE_FLAGS, main], { env, cwd: root, detached: true, stdio: ['ignore', log, log] });
+  const child = spawn(process.execPath, [...NODE_FLAGS, main], {
+    env,
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
   closeSync(log);
   /** @type {Promise<{ code: number | null, signal: string | null }>} */
   const exited = new Promise((resolve) => {

@@ -56,7 +56,11 @@ test('a worker killed with requests in flight: another delivers everything, twic
   expect([...receiver.rooms('room.created').keys()]).toEqual(expect.arrayContaining(rooms));
   const twice = [...receiver.counts()].filter(([, count]) => count > 1);
   expect(new Map(twice)).toEqual(new Map(inFlight.map((id) => [id, 2])));
-  expect(await stack.leasesLost()).toEqual(new Map(inFlight.map((id) => [id, 1])));
+  // It had claimed up to four more ahead: they, too, waited for the lease, and were sent once.
+  const lost = await stack.leasesLost();
+  expect([...lost.keys()]).toEqual(expect.arrayContaining(inFlight));
+  expect(lost.size).toBeLessThanOrEqual(inFlight.length + 4);
+  expect([...lost.values()].every((count) => count === 1)).toBe(true);
   expect(deliveriesIn(heir)).toHaveLength(rooms.length);
 }, 60_000);
 

@@ -1,8 +1,9 @@
-import type { Clock, MasterKeys, Random } from '@callplane/core';
+import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { Claiming } from './deliveries/claiming.js';
+import type { OpenedSecrets } from './deliveries/opened-secrets.js';
 import type { Senders } from './deliveries/senders.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
@@ -22,7 +23,7 @@ export interface Deps {
   metrics: WebhookMetrics;
   clock: Clock;
   random: Random;
-  masterKeys: MasterKeys;
+  secrets: OpenedSecrets;
   resolver: Resolver;
   agents: PinnedAgents;
   isAllowedAddress: (address: string) => boolean;

@@ -18,6 +18,7 @@ import {
 import { WebhookWorkerConfig } from './config.js';
 import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
+import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { Senders } from './deliveries/senders.js';
 import { Settling } from './deliveries/settling.js';
 import { attemptDelivery } from './deliveries/work-on-delivery.js';
@@ -81,8 +82,8 @@ const deps: Deps = {
   metrics: webhookMetrics(metrics),
   clock: systemClock,
   random: Math.random,
-  masterKeys,
-  resolver: systemResolver,
+  secrets: new OpenedSecrets(masterKeys),
+  resolver: systemResolver(),
   agents,
   isAllowedAddress,
   allowHttp: config.WEBHOOK_ALLOW_HTTP,

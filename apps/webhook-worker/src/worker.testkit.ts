@@ -17,6 +17,7 @@ import {
 } from '@callplane/testing';
 import { Claiming } from './deliveries/claiming.js';
 import { Dispatcher } from './deliveries/dispatcher.js';
+import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { Senders } from './deliveries/senders.js';
 import { Settling } from './deliveries/settling.js';
 import { attemptDelivery } from './deliveries/work-on-delivery.js';
@@ -37,7 +38,10 @@ export interface TestWorker {
   lines: LogLine[];
   /** As a scrape would show them. */
   metrics(): Promise<string>;
-  newEndpoint(url: string, more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date }): Promise<string>;
+  newEndpoint(
+    url: string,
+    more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
+  ): Promise<string>;
   /** Events for this endpoint alone. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
   /** An endpoint for the URL and one delivery to it. */
@@ -82,8 +86,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     metrics: webhookMetrics(metrics),
     clock,
     random: () => 0,
-    masterKeys,
-    resolver: systemResolver,
+    secrets: new OpenedSecrets(masterKeys),
+    resolver: systemResolver(),
     agents,
     isAllowedAddress: createAddressJudge(['127.0.0.0/8', '::1/128']),
     allowHttp: true,

@@ -1,13 +1,10 @@
-import { claimDeliveries, type ClaimedDelivery, type TypedSql } from '@callplane/db';
+import { claimDeliveries, claimDelivery, type ClaimedDelivery, type TypedSql } from '@callplane/db';
 import { Batches } from './batches.js';
 
 interface Asked {
   deliveryId: string;
   leaseToken: string;
 }
-
-/** How long a claim waits for company, in milliseconds: slots have their next delivery claimed by then. */
-const LINGER_MS = 1;
 
 /** Claims deliveries, those of slots that come free together in one statement. */
 export class Claiming {
@@ -17,16 +14,14 @@ export class Claiming {
     this.#batches = new Batches(
       async (batch) => {
         const claimed = new Map((await claimDeliveries(db, batch, leaseMs)).map((row) => [row.id, row]));
-        const results: (ClaimedDelivery | null)[] = [];
-        for (const asked of batch) {
+        return batch.map((asked) => {
           const own = claimed.get(asked.deliveryId);
-          if (own?.leaseToken === asked.leaseToken) results.push(own);
+          if (own?.leaseToken === asked.leaseToken) return own;
           // Somebody may only have had it locked for a moment.
-          else results.push(batch.length === 1 ? null : ((await claimDeliveries(db, [asked], leaseMs))[0] ?? null));
-        }
-        return results;
+          return batch.length === 1 ? null : claimDelivery(db, asked.deliveryId, asked.leaseToken, leaseMs);
+        });
       },
-      { max: 16, lingerMs: LINGER_MS },
+      { max: 16, lingerMs: 0 },
     );
   }
 

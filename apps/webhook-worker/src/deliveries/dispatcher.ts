@@ -137,7 +137,9 @@ export class Dispatcher {
         // The job ends when the attempt is written down; the slot is another's from the receiver's answer on.
         this.#work(id, endpointId)
           .finally(() => this.#slots.release(taken))
-          .then((attempted) => (attempted === null && this.#mayNotStart() ? LATER : attempted?.settled.then(() => DONE)))
+          .then((attempted) =>
+            attempted === null && this.#mayNotStart() ? LATER : attempted?.settled.then(() => DONE),
+          )
           .then((result) => resolve(result ?? DONE), reject);
       };
       this.#slots.enqueue({ id, endpointId, lane, isNew, isRetry, start });

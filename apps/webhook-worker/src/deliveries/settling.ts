@@ -42,16 +42,17 @@ export class Settling {
     return this.#batches.add({ ended, until: performance.now() + PATIENCE_MS });
   }
 
-  async #settleAll(batch: readonly Waiting[]): Promise<(WakeableDelivery | null)[]> {
+  async #settleAll(batch: readonly Waiting[]): Promise<(WakeableDelivery | null | Promise<WakeableDelivery | null>)[]> {
     const settled = await this.#patiently(batch);
-    const results: (WakeableDelivery | null)[] = [];
-    for (const one of batch) {
-      const row = settled?.get(one.ended.claim.id);
+    return batch.map((one) => {
+      const row = settled?.get(one.ended.claim.id) ?? null;
       // Alone, because somebody may only have had it locked for a moment, and none fails for another's sake.
-      if (row === undefined && batch.length > 1) results.push(...(await this.#settleAll([one])));
-      else results.push(row ?? null);
-    }
-    return results;
+      return row === null && batch.length > 1 ? this.#settleAlone(one) : row;
+    });
+  }
+
+  async #settleAlone(one: Waiting): Promise<WakeableDelivery | null> {
+    return (await this.#patiently([one]))?.get(one.ended.claim.id) ?? null;
   }
 
   /** Null when it cannot be settled. */
@@ -68,7 +69,8 @@ export class Settling {
         if (!isPassing || batch.some(({ until }) => performance.now() + PAUSE_MS > until)) {
           // Several are tried once more one by one.
           const [one] = batch;
-          if (batch.length === 1) this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
+          if (batch.length === 1)
+            this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });
           return null;
         }
         await delay(PAUSE_MS);

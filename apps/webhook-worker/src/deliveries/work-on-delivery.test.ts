@@ -1,9 +1,11 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BACKOFF_SECONDS } from '@callplane/core';
-import { claimDelivery } from '@callplane/db';
+import { claimDelivery, settleDeliveries } from '@callplane/db';
+import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+import { Senders } from './senders.js';
 import { workOnDelivery } from './work-on-delivery.js';
 
 let worker: TestWorker;
@@ -168,6 +170,96 @@ describe('the lease', () => {
       id,
       runAttempt: 1,
     });
+  });
+});
+
+describe('what is claimed ahead of its turn', () => {
+  const ahead = async (senders: Senders) => {
+    const receiver = await startReceiver();
+    const id = await worker.newDelivery(receiver.url);
+    expect(await senders.enter()).toBe(true);
+    const waiting = workOnDelivery({ ...worker.deps, senders, leaseMs: 300 }, id);
+    await eventually(async () => (await worker.row(id)).status === 'delivering');
+    return { id, receiver, waiting };
+  };
+
+  test('is sent when its turn comes, and its attempt begins then', async () => {
+    const senders = new Senders(1);
+    const { id, receiver, waiting } = await ahead(senders);
+    const { leaseExpiresAt } = await worker.row(id);
+    expect(receiver.requests).toHaveLength(0);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    senders.leave();
+    expect(await waiting).toEqual({ proves: true });
+    const [attempt] = await worker.attempts(id);
+    expect(attempt!.startedAt.getTime()).toBeGreaterThan(leaseExpiresAt!.getTime() - 60_000 + 90);
+    expect(senders.inUse).toBe(0);
+  });
+
+  test.each([
+    ['the worker drains', (senders: Senders) => senders.drain()],
+    ['its lease is over by then', (senders: Senders) => void setTimeout(() => senders.leave(), 350)],
+  ])('is given back untried when %s', async (_when, happen) => {
+    const senders = new Senders(1);
+    const { id, receiver, waiting } = await ahead(senders);
+    happen(senders);
+    expect(await waiting).toBeNull();
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 0, leaseToken: null });
+    expect(receiver.requests).toHaveLength(0);
+  });
+});
+
+describe('many at once', () => {
+  test('share statements, and one that is locked is waited for alone', async () => {
+    const receiver = await startReceiver();
+    const endpointId = await worker.newEndpoint(receiver.url);
+    const ids = (await worker.emit(endpointId, 6)).map(({ id }) => id);
+    const senders = new Senders(6);
+    let others: Promise<unknown[]> | undefined;
+    let locked: Promise<unknown> | undefined;
+    await worker.deps.database.transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM webhook_deliveries WHERE id = ${ids[0]} FOR UPDATE`;
+      const all = ids.map((id) => workOnDelivery({ ...worker.deps, senders }, id));
+      locked = all[0];
+      others = Promise.all(all.slice(1));
+      // Nothing waits for it.
+      expect(await others).toHaveLength(5);
+    });
+    expect(await locked).toEqual({ proves: true });
+    expect(await worker.deps.database.prisma.webhookAttempt.count({ where: { delivery: { endpointId } } })).toBe(6);
+  });
+
+  test("leave an endpoint's standing as if they had ended one after another", async () => {
+    const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
+    const claims = await Promise.all(
+      (await worker.emit(endpointId, 3)).map(({ id }) =>
+        claimDelivery(worker.deps.claims.hot, id, randomUUID(), 60_000),
+      ),
+    );
+    const ended = (at: number, outcome: 'success' | 'connect') => ({
+      claim: claims[at]!,
+      attempt: {
+        ...{ outcome, durationMs: 1, errorCode: null, statusCode: null, address: null, responseBody: null },
+        timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
+        responseTruncated: false,
+      },
+      after: { status: 'succeeded' as const },
+      proves: outcome === 'success',
+    });
+    const beginning = new Date();
+    // Lost its lease: nothing is written of it, and the others are settled all the same.
+    const stolen = { ...ended(2, 'success'), claim: { ...claims[2]!, leaseToken: randomUUID() } };
+    const settled = await settleDeliveries(worker.deps.database.hot, [
+      ended(0, 'success'),
+      ended(1, 'connect'),
+      stolen,
+    ]);
+    expect(settled.map(({ id }) => id).sort()).toEqual([claims[0]!.id, claims[1]!.id].sort());
+    const endpoint = await worker.endpoint(endpointId);
+    expect(endpoint.proven).toBe(false);
+    expect(endpoint.failingSince!.getTime()).toBeGreaterThanOrEqual(beginning.getTime() - 5);
+    expect(endpoint.lastFailedAt).toEqual(endpoint.failingSince);
+    expect(await worker.row(claims[2]!.id)).toMatchObject({ status: 'delivering' });
   });
 });
 

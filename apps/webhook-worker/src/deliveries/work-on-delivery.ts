@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAttempt, isProof, open, type AfterAttempt } from '@callplane/core';
+import { afterAttempt, isProof, type AfterAttempt } from '@callplane/core';
 import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
@@ -31,20 +31,24 @@ export async function workOnDelivery(deps: Deps, deliveryId: string): Promise<{ 
   return { proves: attempted.proves };
 }
 
-/** Null when this worker drains before the turn comes: the row is free again, and the attempt does not count. */
+/**
+ * Null when this worker drains before the turn comes, or has slept through the lease: then the row is free again, if it
+ * is not another's by now, and the attempt does not count.
+ */
 async function sendInTurn(deps: Deps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord | null> {
   const claimedAt = performance.now();
-  if (!(await deps.senders.enter())) {
-    await releaseDelivery(deps.database.prisma, claim, 0);
-    return null;
-  }
+  const hasTurn = await deps.senders.enter();
+  const waitedMs = performance.now() - claimedAt;
   try {
-    const waitedMs = performance.now() - claimedAt;
+    if (!hasTurn || waitedMs >= deps.leaseMs) {
+      await releaseDelivery(deps.database.prisma, claim, 0);
+      return null;
+    }
     claim.lagMs += waitedMs;
     claim.claimedAt = new Date(claim.claimedAt.getTime() + waitedMs);
     return await send(deps, claim, secret);
   } finally {
-    deps.senders.leave();
+    if (hasTurn) deps.senders.leave();
   }
 }
 
@@ -68,7 +72,7 @@ async function settle(deps: Deps, claim: ClaimedDelivery, attempt: AttemptRecord
 /** Our own failure, not the receiver's: it costs no attempt. */
 async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | null> {
   try {
-    return open(deps.masterKeys, claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
+    return deps.secrets.open(claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
   } catch (error) {
     deps.logger.error('signing secret not opened', { deliveryId: claim.id, endpointId: claim.endpointId, error });
     await releaseDelivery(deps.database.prisma, claim, KEY_MISSING_DELAY_MS);

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { classifyStatus, type AttemptOutcome } from '@callplane/core';
 import got, { type Request } from 'got';
+import type { Deadline } from './deadline.js';
 import type { PinnedAgent } from './pinned-agents.js';
 
 /** Of an answer's body no more than this is read; then the connection is dropped and the status decides. */
@@ -13,8 +14,8 @@ export interface PostInput {
   agent: PinnedAgent['agent'];
   headers: Record<string, string>;
   body: string;
-  /** Aborts at the deadline of the whole attempt. */
-  signal: AbortSignal;
+  /** Of the whole attempt. */
+  deadline: Deadline;
   /** Certificates to trust instead of the system's; for tests. */
   certificateAuthority?: string;
 }
@@ -62,7 +63,7 @@ const client = got.extend({
  * whatever its status, as the deadline stands over everything; one that breaks off is a failed response.
  */
 export async function post(input: PostInput): Promise<PostResult> {
-  const { url, signal } = input;
+  const { url, deadline } = input;
   const result: PostResult = {
     outcome: 'response',
     errorCode: null,
@@ -81,11 +82,11 @@ export async function post(input: PostInput): Promise<PostResult> {
     ...(input.certificateAuthority === undefined
       ? {}
       : { https: { certificateAuthority: input.certificateAuthority } }),
-    signal,
   });
   request.once('request', (clientRequest: ClientRequest) =>
     follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
   );
+  deadline.onPass(() => request.destroy(new Error('the deadline has passed')));
   try {
     await readAnswer(request, progress, result);
     result.outcome =
@@ -94,10 +95,10 @@ export async function post(input: PostInput): Promise<PostResult> {
   } catch (error) {
     // The head has come and yet no answer: 101.
     const upgraded = result.statusCode !== null && progress.stage === 'response';
-    result.outcome = signal.aborted ? 'timeout' : progress.stage === 'body' ? 'response' : progress.stage;
+    result.outcome = deadline.hasPassed ? 'timeout' : progress.stage === 'body' ? 'response' : progress.stage;
     result.errorCode = upgraded
       ? `HTTP_${result.statusCode ?? 0}`
-      : signal.aborted
+      : deadline.hasPassed
         ? TIMEOUT_CODE[progress.stage]
         : codeOf(error, progress.stage);
   } finally {

@@ -2,6 +2,7 @@ import { judgeAddresses, judgeUrl, RESPONSE_BODY_KEPT_BYTES, signDelivery, SIGNA
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
+import { Deadline } from './deadline.js';
 import { post } from './post.js';
 import { responseText } from './response-text.js';
 
@@ -25,13 +26,12 @@ const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: nul
  */
 export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord> {
   const startedAt = performance.now();
-  const end = new AbortController();
-  const timer = setTimeout(() => end.abort(), deps.deliveryDeadlineMs);
+  const deadline = new Deadline(deps.deliveryDeadlineMs);
   try {
-    const attempt = await attemptTo(deps, claim, secret, end.signal);
+    const attempt = await attemptTo(deps, claim, secret, deadline);
     return { ...attempt, durationMs: performance.now() - startedAt };
   } finally {
-    clearTimeout(timer);
+    deadline.end();
   }
 }
 
@@ -39,7 +39,7 @@ async function attemptTo(
   deps: SendDeps,
   claim: ClaimedDelivery,
   secret: string,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
   // Allowed ranges and http may have changed since the URL was stored.
   const judged = judgeUrl(claim.url, { allowHttp: deps.allowHttp, isAllowed: deps.isAllowedAddress });
@@ -49,7 +49,7 @@ async function attemptTo(
   const literal = literalAddress(url);
   let addresses: readonly string[];
   try {
-    addresses = literal === null ? await resolve(deps, url.hostname, signal) : [literal];
+    addresses = literal === null ? await resolve(deps, url.hostname, deadline) : [literal];
   } catch (error) {
     const code = error instanceof DnsFailure ? error.code : 'DNS_FAILED';
     return { ...unsent('dns', code), timings: { ...NO_TIMINGS, dnsMs: performance.now() - startedAt } };
@@ -61,7 +61,7 @@ async function attemptTo(
   // All of them were judged, and where no connection comes about nothing was sent: the next may be tried.
   let attempt = unsent('dns', 'ENODATA');
   for (const address of addresses) {
-    attempt = await postTo(deps, claim, secret, { url, address, dnsMs, signal });
+    attempt = await postTo(deps, claim, secret, { url, address, dnsMs, deadline });
     if (attempt.outcome !== 'connect') break;
   }
   return attempt;
@@ -71,7 +71,7 @@ async function postTo(
   deps: SendDeps,
   claim: ClaimedDelivery,
   secret: string,
-  { url, address, dnsMs, signal }: { url: URL; address: string; dnsMs: number | null; signal: AbortSignal },
+  { url, address, dnsMs, deadline }: { url: URL; address: string; dnsMs: number | null; deadline: Deadline },
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
   const agent = deps.agents.acquire(url, address);
   try {
@@ -80,7 +80,7 @@ async function postTo(
       agent: agent.agent,
       headers: headersOf(deps, claim, secret),
       body: claim.body,
-      signal,
+      deadline,
       ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
     });
     return {
@@ -98,7 +98,7 @@ async function postTo(
 }
 
 /** Ends at its own deadline also when the resolver does not: then nothing waits for it any more. */
-async function resolve(deps: SendDeps, hostname: string, signal: AbortSignal): Promise<string[]> {
+async function resolve(deps: SendDeps, hostname: string, whole: Deadline): Promise<string[]> {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
@@ -107,7 +107,7 @@ async function resolve(deps: SendDeps, hostname: string, signal: AbortSignal): P
       end.abort();
     };
     timer = setTimeout(late, deps.dnsDeadlineMs);
-    signal.addEventListener('abort', late, { once: true });
+    whole.onPass(late);
   });
   try {
     const addresses = await Promise.race([deps.resolver.resolve(hostname, end.signal), deadline]);

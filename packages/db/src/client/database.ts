@@ -57,12 +57,14 @@ export class Database {
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);
+    // Prisma listens from its first statement on, and `hot` may never let it come to one.
+    this.#pool.on('error', onError);
     const nameOf = statementNames();
     this.hot = typedSql(this.#pool, nameOf);
     this.prisma = new PrismaClient({
       adapter: new PrismaPg(this.#pool, {
         statementNameGenerator: nameOf,
-        onPoolError: onError,
+        onPoolError: () => undefined,
         onConnectionError: onError,
       }),
       errorFormat: 'minimal',

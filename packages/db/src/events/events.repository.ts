@@ -49,7 +49,8 @@ export async function listEvents(
   return db.$queryRaw<EventRow[]>`
     SELECT ${POSITION}, body FROM events
     WHERE environment_id = ${tenant.environmentId} ${after}
-      AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint ${ofType(page.type)}
+      AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint
+        + callplane_transaction_offset() ${ofType(page.type)}
     ORDER BY transaction_id, id LIMIT ${page.limit}`;
 }
 

@@ -106,6 +106,35 @@ describe('applyMigrations', () => {
   });
 });
 
+test('events of an older cluster stay visible and in order after a restore, and new ones come behind them', async () => {
+  await applyMigrations({ databaseUrl });
+  await query(`INSERT INTO projects (id, name, created_at) VALUES ('proj', 'p', now())`);
+  await query(`INSERT INTO environments (id, project_id, name, created_at) VALUES ('env', 'proj', 'e', now())`);
+  const write = (id: string, columns = '', values = '') =>
+    query(`INSERT INTO events (id, environment_id, type, body, created_at${columns})
+      VALUES ('${id}', 'env', 'webhook.test', '{}', now()${values})`);
+  const listed = async () =>
+    (
+      await query(`SELECT id FROM events
+        WHERE transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()
+        ORDER BY transaction_id, id`)
+    ).map((row) => (row as { id: string }).id);
+  await write('evt_1');
+  await applyMigrations({ databaseUrl });
+  expect(await query('SELECT callplane_transaction_offset()::text AS at')).toEqual([{ at: '0' }]);
+  // As a dump of a cluster that has seen more transactions leaves them.
+  await write('evt_2', ', transaction_id', ', 900000000000');
+  await write('evt_3', ', transaction_id', ', 900000000001');
+  expect(await listed()).toEqual(['evt_1']);
+  await applyMigrations({ databaseUrl });
+  await write('evt_4');
+  expect(await listed()).toEqual(['evt_1', 'evt_2', 'evt_3', 'evt_4']);
+  // Once is enough, also when a dump of this one is restored again.
+  const offset = await query('SELECT callplane_transaction_offset() AS at');
+  await applyMigrations({ databaseUrl });
+  expect(await query('SELECT callplane_transaction_offset() AS at')).toEqual(offset);
+});
+
 test('pendingMigrations names what the database lacks', async () => {
   expect(await pendingMigrations({ databaseUrl })).toEqual(shipped);
   await applyMigrations({ databaseUrl });

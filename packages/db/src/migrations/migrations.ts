@@ -1,4 +1,5 @@
 import type { MigrationList } from '@prisma/schema-engine-wasm/schema_engine_bg';
+import { raiseTransactionOffset } from './after-restore.js';
 import { connectionFields, withConnection } from './connection.js';
 import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
 import { withMigrationLock } from './migration-lock.js';
@@ -25,17 +26,21 @@ const UNDEFINED_TABLE = '42P01';
 
 /**
  * Applies the migrations that the database does not have yet, each as one transaction, and returns their names.
- * Several may run at once, in one process or in many: one applies, the others wait and find nothing left.
+ * Several may run at once, in one process or in many: one applies, the others wait and find nothing left. A database that
+ * was restored into a younger cluster is put right, too.
  * @throws MigrationError when a migration fails, or an earlier one has failed and was not resolved.
  */
 export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
   const files = await readPrismaFiles(prismaDir);
-  return withMigrationLock(connectionFields(databaseUrl), () =>
-    withSchemaEngine(databaseUrl, files, async (engine) => {
+  const fields = connectionFields(databaseUrl);
+  return withMigrationLock(fields, async () => {
+    const applied = await withSchemaEngine(databaseUrl, files, async (engine) => {
       const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
       return (await engine.applyMigrations(input)).appliedMigrationNames;
-    }),
-  );
+    });
+    await raiseTransactionOffset(fields);
+    return applied;
+  });
 }
 
 /**

@@ -1,0 +1,151 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createAddressJudge } from '@callplane/core';
+import type { ClaimedDelivery } from '@callplane/db';
+import { stopAtEnd, testClock } from '@callplane/testing';
+import { startReceiver } from '../receivers.testkit.js';
+import { PinnedAgents } from '../sending/pinned-agents.js';
+import { send } from '../sending/send.js';
+import { DnsFailure, systemResolver, type Resolver } from './resolver.js';
+
+const A = 1;
+const AAAA = 28;
+/** What the server of these tests says of a name; a code without addresses, or nothing at all. */
+type Answer = { A?: string[]; AAAA?: string[] } | { code: 2 | 3 } | 'silence';
+
+const ZONE: Record<string, Answer> = {
+  'both.test': { A: ['192.0.2.1', '192.0.2.2'], AAAA: ['2001:db8::1'] },
+  'six.test': { AAAA: ['2001:db8::2'] },
+  'nothing.test': {},
+  'missing.test': { code: 3 },
+  'broken.test': { code: 2 },
+  'silent.test': 'silence',
+  'mixed.test': { A: ['127.0.0.1', '10.0.0.1'] },
+  'here.test': { A: ['127.0.0.1'] },
+};
+
+/** As a DNS server would, over UDP (RFC 1035). */
+function respond(query: Buffer, asked: string[]): Buffer | null {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += length + 1;
+  }
+  const type = query.readUInt16BE(at + 1);
+  const name = labels.join('.').toLowerCase();
+  asked.push(name);
+  const answer = ZONE[name] ?? { code: 3 };
+  if (answer === 'silence') return null;
+  const addresses = 'code' in answer ? [] : ((type === A ? answer.A : type === AAAA ? answer.AAAA : []) ?? []);
+  const head = Buffer.alloc(12);
+  query.copy(head, 0, 0, 2);
+  head.writeUInt16BE(0x8180 | ('code' in answer ? answer.code : 0), 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt16BE(addresses.length, 6);
+  const records = addresses.map((address) => {
+    const bytes = type === A ? Buffer.from(address.split('.').map(Number)) : ipv6(address);
+    const record = Buffer.alloc(12);
+    record.writeUInt16BE(0xc00c, 0);
+    record.writeUInt16BE(type, 2);
+    record.writeUInt16BE(1, 4);
+    record.writeUInt32BE(60, 6);
+    record.writeUInt16BE(bytes.length, 10);
+    return Buffer.concat([record, bytes]);
+  });
+  return Buffer.concat([head, query.subarray(12, at + 5), ...records]);
+}
+
+/** Of the form `a:b::c`. */
+function ipv6(address: string): Buffer {
+  const [left = '', right = ''] = address.split('::').map((half) =>
+    half
+      .split(':')
+      .map((group) => group.padStart(4, '0'))
+      .join(''),
+  );
+  return Buffer.from(left.padEnd(32 - right.length, '0') + right, 'hex');
+}
+
+let resolver: Resolver;
+const asked: string[] = [];
+beforeAll(async () => {
+  const server: Socket = createSocket('udp4');
+  server.on('message', (query, from) => {
+    const answer = respond(query, asked);
+    if (answer !== null) server.send(answer, from.port, from.address);
+  });
+  await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
+  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  resolver = systemResolver({ servers: [`127.0.0.1:${server.address().port}`] });
+});
+
+const resolve = (name: string) => resolver.resolve(name, new AbortController().signal);
+
+describe('the system resolver, asking a DNS server', () => {
+  test('answers with both families, IPv4 first, whichever there are', async () => {
+    expect((await resolve('both.test')).sort()).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1']);
+    expect((await resolve('both.test')).at(-1)).toBe('2001:db8::1');
+    expect(await resolve('six.test')).toEqual(['2001:db8::2']);
+    expect((await resolve('both.test.')).length).toBe(3);
+  });
+
+  test.each([
+    ['missing.test', 'ENOTFOUND'],
+    ['nothing.test', 'ENODATA'],
+    ['broken.test', 'ESERVFAIL'],
+  ])('%s fails with %s', async (name, code) => {
+    await expect(resolve(name)).rejects.toEqual(expect.objectContaining({ name: 'DnsFailure', code }));
+    await expect(resolve(name)).rejects.toBeInstanceOf(DnsFailure);
+  });
+
+  test('never asks it for localhost, nor for what /etc/hosts knows', async () => {
+    asked.length = 0;
+    expect(await resolve('localhost')).toEqual(['127.0.0.1', '::1']);
+    expect(await resolve('app.localhost')).toEqual(['127.0.0.1', '::1']);
+    expect(asked).toEqual([]);
+  });
+
+  test('is cancelled when nobody waits any more', async () => {
+    const end = new AbortController();
+    const startedAt = performance.now();
+    setTimeout(() => end.abort(), 100);
+    await expect(resolver.resolve('silent.test', end.signal)).rejects.toMatchObject({ code: 'DNS_TIMEOUT' });
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+});
+
+describe('an attempt that asks a DNS server', () => {
+  const agents = new PinnedAgents();
+  stopAtEnd(async () => agents.close());
+  const attempt = (url: string) =>
+    send(
+      {
+        ...{ clock: testClock(), resolver, agents, allowHttp: true, deliveryDeadlineMs: 10_000, dnsDeadlineMs: 5000 },
+        isAllowedAddress: createAddressJudge(['127.0.0.0/8']),
+      },
+      { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt: 1, url, body: '{}' } as ClaimedDelivery,
+      'whsec_test',
+    );
+
+  test('goes to the address that it gave, under the name', async () => {
+    const receiver = await startReceiver();
+    expect(await attempt(`http://here.test:${receiver.port}/`)).toMatchObject({
+      outcome: 'success',
+      address: '127.0.0.1',
+      timings: { dnsMs: expect.any(Number) },
+    });
+    expect(receiver.requests[0]!.headers.host).toBe(`here.test:${receiver.port}`);
+  });
+
+  test('goes nowhere when one address of several is not allowed', async () => {
+    expect(await attempt('http://mixed.test/')).toMatchObject({ outcome: 'blocked', address: null });
+  });
+
+  test('waits five seconds for a server that says nothing, and no longer', async () => {
+    const result = await attempt('http://silent.test/');
+    expect(result).toMatchObject({ outcome: 'dns', errorCode: 'DNS_TIMEOUT', address: null });
+    expect(result.durationMs).toBeGreaterThan(4950);
+    expect(result.durationMs).toBeLessThan(6000);
+  }, 15_000);
+});
