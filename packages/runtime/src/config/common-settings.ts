@@ -118,7 +118,7 @@ export const turnSettings = {
 
 /** The media servers: the gateway puts calls on them, the cleanup worker clears them. */
 export const mediaSettings = {
-  MEDIA_NODES: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}=wss?://.+' }), {
+  MEDIA_NODES: Type.Array(Type.String({ pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?=wss?://.+' }), {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
