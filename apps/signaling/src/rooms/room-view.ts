@@ -72,6 +72,15 @@ export class RoomView {
     };
   }
 
+  /** Whether what was read last says that this is no member of ours. */
+  departureOf(member: RoomMember): Departure | null {
+    if (this.isClosed) return 'room_ended';
+    return this.#departureOf(
+      member,
+      this.#told?.sessions.find(({ sessionId }) => sessionId === member.sessionId),
+    );
+  }
+
   add(member: RoomMember): void {
     this.#members.set(member.sessionId, member);
   }
@@ -89,12 +98,8 @@ export class RoomView {
     }
     const live = new Map(snapshot.sessions.map((session) => [session.sessionId, session]));
     for (const member of [...this.#members.values()]) {
-      const session = live.get(member.sessionId);
-      if (session === undefined) this.#depart(member, 'missing');
-      // On this instance a higher number is a resume that is just under way.
-      else if (session.connection > member.connectionNumber && session.instanceId !== this.#instanceId) {
-        this.#depart(member, 'moved');
-      }
+      const departure = this.#departureOf(member, live.get(member.sessionId));
+      if (departure !== null) this.#depart(member, departure);
     }
     const changes = diffRoom(this.#told, snapshot);
     this.#told = snapshot;
@@ -107,6 +112,12 @@ export class RoomView {
 
   mediaChanged(): void {
     for (const member of [...this.#members.values()]) member.onRoom();
+  }
+
+  #departureOf(member: RoomMember, session: SessionState | undefined): Departure | null {
+    if (session === undefined) return 'missing';
+    // On this instance a higher number is a resumption that is just under way.
+    return session.connection > member.connectionNumber && session.instanceId !== this.#instanceId ? 'moved' : null;
   }
 
   #depart(member: RoomMember, departure: Departure): void {

@@ -69,8 +69,8 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  has(sessionId: string): boolean {
-    return this.#sessions.has(sessionId);
+  get all(): Iterable<LiveSession> {
+    return this.#sessions.values();
   }
 
   of(connection: Connection): LiveSession | undefined {
@@ -89,11 +89,20 @@ export class Sessions {
     };
 
     const verified = await verifyToken(keys, tokens, request.token, clock.now());
-    if (!verified.ok) { refuse(verified.reason, { why: verified.why }); return; }
+    if (!verified.ok) {
+      refuse(verified.reason, { why: verified.why });
+      return;
+    }
     const { tenant, roomId, participantId, tokenId, permissions } = verified.claims;
     Object.assign(connection.logFields, { roomId, participantId, environmentId: tenant.environmentId });
-    if (this.#draining) { refuse('drain'); return; }
-    if (request.requireMedia === true && !places.anyUp) { refuse('media_unavailable'); return; }
+    if (this.#draining) {
+      refuse('drain');
+      return;
+    }
+    if (request.requireMedia === true && !places.anyUp) {
+      refuse('media_unavailable');
+      return;
+    }
 
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const mediaNodeId = await places.pick();
@@ -115,13 +124,19 @@ export class Sessions {
         },
         clock.now(),
       );
-      if (outcome.outcome !== 'joined') { refuse(REFUSALS[outcome.outcome], { cause: outcome.outcome }); return; }
+      if (outcome.outcome !== 'joined') {
+        refuse(REFUSALS[outcome.outcome], { cause: outcome.outcome });
+        return;
+      }
       const { sessionId, connection: connectionNumber } = outcome;
       held = { sessionId, connection: connectionNumber };
       connection.logFields['sessionId'] = sessionId;
       void this.#deps.producer.wakeDeliveries(outcome.deliveries);
       await this.#showChange(roomId, true);
-      if (!connection.isOpen) { log('gone'); return; }
+      if (!connection.isOpen) {
+        log('gone');
+        return;
+      }
       session = new LiveSession(this.#deps, this.rooms, view, {
         sessionId,
         tenant,
@@ -165,7 +180,8 @@ export class Sessions {
       this.#logJoin(connection, { outcome, startedAtMs, resumed: true, ...fields });
     if (this.#draining) {
       connection.close('drain');
-      log('drain'); return;
+      log('drain');
+      return;
     }
     const { sessionId, resumeSecret } = request;
     const resumeSecretHash = hashOf(resumeSecret);
@@ -173,7 +189,8 @@ export class Sessions {
     if (outcome.outcome !== 'resumed') {
       const reason = outcome.outcome === 'unknown' ? 'invalid_session' : CLOSE_REASON_OF_END[outcome.reason];
       connection.close(reason);
-      log(reason); return;
+      log(reason);
+      return;
     }
     const { snapshot, session: row, connection: connectionNumber } = outcome;
     const { id: roomId } = snapshot.room;
@@ -188,7 +205,8 @@ export class Sessions {
     if (known !== undefined && known.connectionNumber >= connectionNumber) {
       // Another connection has resumed it meanwhile.
       connection.drop();
-      log('overtaken'); return;
+      log('overtaken');
+      return;
     }
     const here =
       known !== undefined &&
@@ -224,7 +242,16 @@ export class Sessions {
     try {
       await this.#showChange(roomId, false);
       const mediaContinued = here && (await session.media.resumed(request.continueMedia !== false));
-      if (!connection.isOpen || session.ended || session.connectionNumber !== connectionNumber) { log('gone'); return; }
+      const current = this.#sessions.get(sessionId);
+      const overtaken =
+        session.connectionNumber !== connectionNumber ||
+        (current !== undefined && current.connectionNumber > connectionNumber);
+      if (!connection.isOpen || session.ended || overtaken) {
+        connection.drop();
+        log(overtaken ? 'overtaken' : 'gone');
+        return;
+      }
+      if (current !== undefined && current !== session) this.#track(this.#close(current, null, false));
       begun = true;
       const welcomed = this.#begin(session, connection, {
         replyTo: request.id,
@@ -307,15 +334,17 @@ export class Sessions {
     session.attach(connection);
     this.#ofConnection.set(connection, session);
     this.#sessions.set(session.sessionId, session);
-    session.view.add(session);
-    session.media.begin();
-    if (session.welcome(how)) {
-      session.media.start();
-      return true;
+    // Between the commit and this it was removed, superseded, resumed elsewhere, or ended with its room.
+    const departure = session.view.departureOf(session);
+    if (departure === null) {
+      session.view.add(session);
+      session.media.begin();
+      if (session.welcome(how)) {
+        session.media.start();
+        return true;
+      }
     }
-    // Between the commit and this it was removed, superseded or ended with its room.
-    session.view.remove(session);
-    this.#depart(session, session.view.isClosed ? 'room_ended' : 'missing');
+    this.#depart(session, departure ?? 'missing');
     return false;
   }
 
@@ -403,7 +432,8 @@ export class Sessions {
   async #retry(message: string, sessionId: string, triesMax: number, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await work(); return;
+        await work();
+        return;
       } catch (error) {
         const again = tries < triesMax && !this.#draining && isDatabaseUnavailable(error);
         this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
