@@ -270,6 +270,7 @@ async function startInstance(
   const deps: Deps = {
     instanceId,
     database,
+    databasePoolMax: 10,
     producer,
     bus,
     places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),

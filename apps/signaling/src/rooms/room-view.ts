@@ -1,6 +1,7 @@
 import { isOpen } from '@callplane/core';
 import type { RoomSnapshot, SessionState } from '@callplane/db';
 import type { RemoteParticipant } from '@callplane/protocol';
+import pLimit from 'p-limit';
 import { diffRoom, presentSession } from './diff-room.js';
 
 /** A session that this instance holds, as its room's view needs it. */
@@ -13,6 +14,9 @@ export interface RoomMember {
   /** The room has been read again, with the member in it, or its media server has come or gone. */
   onRoom(): void;
 }
+
+/** One writes while the next one is on its way. */
+const JOINS_PER_ROOM = 2;
 
 /** What the truth says about a member that is no longer ours. */
 export type Departure =
@@ -30,6 +34,11 @@ export class RoomView {
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   readonly #members = new Map<string, RoomMember>();
   #told: RoomSnapshot | null = null;
+  /**
+   * Joins take turns on the room's row. Those that wait for it here wait without a database connection, of which a
+   * crowd at one room would leave none for anything else.
+   */
+  readonly joins = pLimit(JOINS_PER_ROOM);
   /** Joins and resumes under way count too, so that the view is not thrown away below them. */
   holders = 0;
 

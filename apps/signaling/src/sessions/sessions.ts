@@ -10,10 +10,12 @@ import {
   resumeSession,
   sessionsHeldBy,
   type HeldSession,
+  type JoinInput,
   type JoinOutcome,
 } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import { CLOSE_REASONS } from '@callplane/protocol';
+import pLimit from 'p-limit';
 import type { Connection, Ending } from '../connections/connection.js';
 import type { Deps } from '../deps.js';
 import type { Departure, RoomMember } from '../rooms/room-view.js';
@@ -54,6 +56,8 @@ export class Sessions {
   readonly #deps: Deps;
   readonly #sessions = new Map<string, LiveSession>();
   readonly #ofConnection = new WeakMap<Connection, LiveSession>();
+  /** Half of the database's connections, so that joins leave some to those who are in already. */
+  readonly #joins: ReturnType<typeof pLimit>;
   /** Sessions whose resumption is under way. */
   readonly #resuming = new Set<string>();
   /** Writes and detachments that are under way. */
@@ -62,6 +66,7 @@ export class Sessions {
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#joins = pLimit(Math.max(1, Math.floor(deps.databasePoolMax / 2)));
     this.rooms = new Rooms(deps, (member, departure) => this.#depart(member, departure));
   }
 
@@ -110,20 +115,23 @@ export class Sessions {
     let session: LiveSession | undefined;
     let held: HeldSession | undefined;
     try {
-      const outcome = await joinRoom(
-        database,
-        {
-          tenant,
-          roomId,
-          participantId,
-          tokenId,
-          permissions,
-          resumeSecretHash: hashOf(secret),
-          instanceId,
-          mediaNodeId,
-        },
-        clock.now(),
+      const input: JoinInput = {
+        tenant,
+        roomId,
+        participantId,
+        tokenId,
+        permissions,
+        resumeSecretHash: hashOf(secret),
+        instanceId,
+        mediaNodeId,
+      };
+      const outcome = await view.joins(() =>
+        this.#joins(async () => (connection.isOpen ? joinRoom(database, input, clock.now()) : null)),
       );
+      if (outcome === null) {
+        log('gone');
+        return;
+      }
       if (outcome.outcome !== 'joined') {
         refuse(REFUSALS[outcome.outcome], { cause: outcome.outcome });
         return;
