@@ -82,7 +82,7 @@ export async function connectClient(
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
-      const last = JSON.stringify(messages.at(-1))?.slice(0, 300) ?? 'nothing';
+      const last = JSON.stringify(messages.at(-1) ?? 'nothing').slice(0, 300);
       if (closed !== null) throw new Error(`closed before ${what}: ${JSON.stringify(closed)}; last came ${last}`);
       if (performance.now() > until) throw new Error(`not within ${timeoutMs} ms: ${what}; last came ${last}`);
       await new Promise((resolve) => setTimeout(resolve, 2));

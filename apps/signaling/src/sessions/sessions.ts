@@ -110,11 +110,12 @@ export class Sessions {
     }
 
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
-    const mediaNodeId = await places.pick();
     const view = this.rooms.acquire(roomId);
     let session: LiveSession | undefined;
     let held: HeldSession | undefined;
     try {
+      // Only a room that is nowhere yet takes it.
+      const mediaNodeId = view.snapshot?.mediaNodeId ?? (await places.pick());
       const input: JoinInput = {
         tenant,
         roomId,
