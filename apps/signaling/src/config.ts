@@ -2,6 +2,7 @@ import {
   databaseSettings,
   logSettings,
   mediaSettings,
+  metricsSettings,
   redisSettings,
   sessionSettings,
   shutdownSettings,
@@ -74,6 +75,7 @@ export const SignalingConfig = Type.Object({
   DEMO_API_KEY: Type.Optional(
     Type.String({ secret: true, description: 'For development: secret key that the demo page’s backend uses.' }),
   ),
+  ...metricsSettings,
   ...logSettings,
   ...shutdownSettings,
 });

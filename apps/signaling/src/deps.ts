@@ -3,6 +3,7 @@ import type { Database } from '@callplane/db';
 import type { JobProducer, RoomBus } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { MediaPlaces } from './media/media-places.js';
+import type { SignalingMetrics } from './metrics.js';
 import type { VerificationKeys } from './sessions/verification-keys.js';
 
 /** What the gateway is given; each part names what it needs. */
@@ -20,6 +21,7 @@ export interface Deps {
   turn: TurnSettings;
   reconnectGraceSeconds: number;
   pingIntervalSeconds: number;
+  metrics: SignalingMetrics;
   logger: Logger;
   clock: Clock;
 }

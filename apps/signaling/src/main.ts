@@ -4,12 +4,15 @@ import { Database, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, RoomBus } from '@callplane/queue';
 import {
+  addDatabaseMetrics,
   createHealth,
   createLogger,
+  createMetrics,
   Lifecycle,
   loadConfig,
   orExit,
   redisEvents,
+  serveMetrics,
   systemClock,
 } from '@callplane/runtime';
 import { SignalingConfig } from './config.js';
@@ -18,6 +21,7 @@ import { demoPages } from './demo/demo-pages.js';
 import type { Deps } from './deps.js';
 import { Gateway } from './gateway.js';
 import { MediaPlaces } from './media/media-places.js';
+import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
 import { VerificationKeys } from './sessions/verification-keys.js';
 
@@ -26,12 +30,14 @@ const nodeAddresses = orExit('MEDIA_NODES', () => parseMediaNodes(config.MEDIA_N
 const mediaSecrets = orExit('MEDIA_API_SECRET and MEDIA_ADMIN_KEY', () => secretsFor(nodeAddresses.length));
 const instanceId = `${hostname().slice(0, 40)}-${randomUUID()}`;
 const logger = createLogger(config, 'signaling').child({ instanceId });
+const metrics = createMetrics({ app: 'signaling' });
 const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
 const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
 const database = new Database({ url: config.DATABASE_URL, poolMax: config.DATABASE_POOL_MAX, onConnectionError });
 lifecycle.onClose('database', () => database.close());
+addDatabaseMetrics(metrics, () => database.connections());
 const heartbeats = new Database({ url: config.DATABASE_URL, poolMax: 1, onConnectionError });
 lifecycle.onClose('heartbeats', () => heartbeats.close());
 
@@ -84,6 +90,7 @@ const deps: Deps = {
   },
   reconnectGraceSeconds: config.RECONNECT_GRACE_SECONDS,
   pingIntervalSeconds: config.PING_INTERVAL_SECONDS,
+  metrics: signalingMetrics(metrics),
   logger,
   clock: systemClock,
 };
@@ -98,6 +105,11 @@ const gateway = Gateway.open(deps, heartbeats, {
   mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
 });
 lifecycle.onClose('gateway', () => gateway.close());
+addSignalingGauges(metrics, {
+  connections: () => gateway.connections.count,
+  sessions: () => gateway.sessions.count,
+  mediaNodes: () => nodes.all(),
+});
 
 const health = createHealth(
   logger,
@@ -117,7 +129,13 @@ acceptUpgrades(listening.server, gateway.connections, {
 });
 // Closed first: no new connections while the others are sent away.
 lifecycle.onClose('server', () => listening.close());
-logger.info('listening', { host: config.HOST, port: listening.port, mediaNodes: nodeAddresses.map(({ id }) => id) });
+const metricsPort = await serveMetrics(metrics, config, lifecycle);
+logger.info('listening', {
+  host: config.HOST,
+  port: listening.port,
+  mediaNodes: nodeAddresses.map(({ id }) => id),
+  metricsPort,
+});
 
 function secretsFor(nodeCount: number): { apiSecret: string; adminKey: string } {
   const { MEDIA_API_SECRET: apiSecret = '', MEDIA_ADMIN_KEY: adminKey = '' } = config;

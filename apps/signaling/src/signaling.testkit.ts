@@ -14,7 +14,7 @@ import {
 import { MediaNodes } from '@callplane/media';
 import type { ServerMessages } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
-import { createHealth, createLogger, redisEvents, systemClock } from '@callplane/runtime';
+import { createHealth, createLogger, createMetrics, redisEvents, systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -31,6 +31,7 @@ import { acceptUpgrades } from './connections/upgrade.js';
 import type { Deps } from './deps.js';
 import { Gateway } from './gateway.js';
 import { MediaPlaces } from './media/media-places.js';
+import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
 import { VerificationKeys } from './sessions/verification-keys.js';
 
@@ -60,6 +61,8 @@ export interface TestInstance {
   nodes: MediaNodes;
   /** Everything logged. */
   log(): string;
+  /** As a scrape would show them. */
+  metrics(): Promise<string>;
   /** As SIGTERM does. Idempotent. */
   close(): Promise<void>;
 }
@@ -267,6 +270,7 @@ async function startInstance(
     adminKey: options.nodes?.[0]?.adminKey ?? '',
     random: Math.random,
   });
+  const metrics = createMetrics({ app: 'signaling' });
   const deps: Deps = {
     instanceId,
     database,
@@ -279,6 +283,7 @@ async function startInstance(
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
     reconnectGraceSeconds: options.reconnectGraceSeconds ?? 15,
     pingIntervalSeconds: options.pingIntervalSeconds ?? 10,
+    metrics: signalingMetrics(metrics),
     logger,
     clock: systemClock,
   };
@@ -290,6 +295,11 @@ async function startInstance(
       ...options.limits,
     },
     mediaNodeDeadSeconds: options.mediaNodeDeadSeconds ?? 5,
+  });
+  addSignalingGauges(metrics, {
+    connections: () => gateway.connections.count,
+    sessions: () => gateway.sessions.count,
+    mediaNodes: () => nodes.all(),
   });
   let closing: Promise<void> | undefined;
   const health = createHealth(logger, {}, () => closing !== undefined);
@@ -311,6 +321,7 @@ async function startInstance(
     gateway,
     nodes,
     log: () => written.join(''),
+    metrics: () => metrics.text(),
     close: () => (closing ??= close()),
   };
   stopAtEnd(instance.close);

@@ -13,14 +13,18 @@ const DRAIN_OVER_MS = 1500;
 
 /** The WebSockets of this instance, and what becomes of their messages. */
 export class Connections implements ConnectionHandler {
-  readonly #deps: Pick<Deps, 'clock' | 'database' | 'logger'>;
+  readonly #deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'metrics'>;
   readonly #sessions: Sessions;
   readonly #settings: ConnectionSettings;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #counted = 0;
 
-  constructor(deps: Pick<Deps, 'clock' | 'database' | 'logger'>, sessions: Sessions, settings: ConnectionSettings) {
+  constructor(
+    deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'metrics'>,
+    sessions: Sessions,
+    settings: ConnectionSettings,
+  ) {
     this.#deps = deps;
     this.#sessions = sessions;
     this.#settings = settings;
@@ -42,6 +46,7 @@ export class Connections implements ConnectionHandler {
   }
 
   async onMessage(connection: Connection, message: ClientMessage): Promise<void> {
+    this.#deps.metrics.message(message.type);
     const session = this.#sessions.of(connection);
     if (session !== undefined) return handleRequest(this.#deps, this.#sessions, connection, session, message);
     if (message.type === 'join') return this.#sessions.join(connection, message);
@@ -88,6 +93,7 @@ export class Connections implements ConnectionHandler {
   }
 
   onEnd(connection: Connection, ending: Ending): void {
+    this.#deps.metrics.ended(ending);
     this.#sessions.onConnectionEnd(connection, ending);
     // Counted until the socket is closed; the log line waits for its close code.
     void connection.closed().then(() => {

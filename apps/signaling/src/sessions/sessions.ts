@@ -463,10 +463,12 @@ export class Sessions {
     connection: Connection,
     { startedAtMs, ...fields }: { startedAtMs: number; outcome: string; [field: string]: unknown },
   ): void {
+    const durationMs = Math.round((performance.now() - startedAtMs) * 10) / 10;
+    this.#deps.metrics.join(fields.outcome, durationMs);
     this.#deps.logger.info('join', {
       connectionId: connection.id,
       ...connection.logFields,
-      durationMs: Math.round((performance.now() - startedAtMs) * 10) / 10,
+      durationMs,
       ...fields,
     });
   }
