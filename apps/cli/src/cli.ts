@@ -1,8 +1,9 @@
-import type { Clock, OperationKind } from '@callplane/core';
+import { parseMasterKeys, type Clock, type MasterKeys, type OperationKind } from '@callplane/core';
 import { Database, type MigrationTarget, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
 import type { Notice } from '@callplane/queue';
 import { parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
+import { UsageError } from './failure.js';
 
 /** What every command gets. */
 export interface Cli {
@@ -69,4 +70,14 @@ export async function wakeDeliveries(
     REDIS_URL,
     deliveries.map((row) => ({ queue: 'webhook-delivery' as const, row })),
   );
+}
+
+/** @throws UsageError */
+export function masterKeysOf({ ENCRYPTION_KEYS }: CliConfig): MasterKeys {
+  if (ENCRYPTION_KEYS === undefined) throw new UsageError('Set ENCRYPTION_KEYS to the master keys that the API has.');
+  try {
+    return parseMasterKeys(ENCRYPTION_KEYS);
+  } catch (error) {
+    throw new UsageError(`ENCRYPTION_KEYS: ${(error as Error).message}.`);
+  }
 }

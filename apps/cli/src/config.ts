@@ -13,7 +13,8 @@ export const CliConfig = Type.Object({
   ENCRYPTION_KEYS: Type.Optional(
     Type.Array(Type.String(), {
       ...encryptionSettings.ENCRYPTION_KEYS,
-      description: 'Master keys for secrets at rest, as the API has them. Only `signing-keys rotate` needs them.',
+      description:
+        'Master keys for secrets at rest, as the API has them. Only `signing-keys rotate` and `encryption reseal` need them, and a check of `doctor`.',
     }),
   ),
   PRISMA_DIR: Type.Optional(

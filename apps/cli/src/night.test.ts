@@ -1,9 +1,11 @@
-import { newId } from '@callplane/core';
+import { newId, open, parseMasterKeys, seal } from '@callplane/core';
 import {
   acceptRoomEnd,
   claimOperation,
   Database,
+  ensureSigningKey,
   insertWebhookEndpoint,
+  loadSigningKeys,
   readBacklogs,
   settleFailed,
   writeEvents,
@@ -170,6 +172,31 @@ describe('queues', () => {
   });
 });
 
+describe('encryption', () => {
+  test('reseals every secret with the first key, so that the old one can go', async () => {
+    const [old] = TEST_ENCRYPTION_KEYS.split(',');
+    const next = `k2:${Buffer.alloc(32, 9).toString('base64')}`;
+    await ensureSigningKey(database, parseMasterKeys([old!]), new Date());
+    const endpointId = await endpoint();
+    const context = `webhook-secret:${endpointId}:1`;
+    await database.prisma.webhookSecret.deleteMany({ where: { endpointId: { not: endpointId } } });
+    const sealed = seal(parseMasterKeys([old!]), 'whsec_word', context);
+    await database.prisma.webhookSecret.updateMany({ where: { endpointId }, data: { secretSealed: sealed } });
+
+    await expectFailure(1, ['encryption', 'reseal'], 'is not configured', { ENCRYPTION_KEYS: next });
+    const both = { ENCRYPTION_KEYS: `${next},${old!}` };
+    const first = JSON.parse((await rtcWith(both, 'encryption', 'reseal', '--json')).stdout);
+    expect(first).toEqual({ sealedWith: 'k2', webhookSecrets: 1, signingKeys: 1, answersLeft: 0 });
+    const again = JSON.parse((await rtcWith(both, 'encryption', 'reseal', '--json')).stdout);
+    expect(again).toMatchObject({ webhookSecrets: 0, signingKeys: 0 });
+    // Without the old key everything opens.
+    const alone = parseMasterKeys([next]);
+    const { secretSealed } = await database.prisma.webhookSecret.findFirstOrThrow({ where: { endpointId } });
+    expect(open(alone, secretSealed, context)).toBe('whsec_word');
+    expect((await loadSigningKeys(database, alone, new Date())).signer.kid).toEqual(expect.any(String));
+  });
+});
+
 describe('limits of lists', () => {
   test('are whole numbers from 1 to 1000', async () => {
     for (const limit of ['0', '1001', 'x', '1.5']) {
@@ -290,8 +317,13 @@ async function json(...commandLine: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-async function expectFailure(code: 1 | 2, commandLine: string[], hint: string): Promise<void> {
-  const outcome = await rtc(...commandLine);
+async function expectFailure(
+  code: 1 | 2,
+  commandLine: string[],
+  hint: string,
+  env: Record<string, string> = {},
+): Promise<void> {
+  const outcome = await rtcWith(env, ...commandLine);
   expect(outcome).toMatchObject({ code, stdout: '' });
   expect(outcome.stderr).toContain(hint);
 }

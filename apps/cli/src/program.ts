@@ -3,6 +3,7 @@ import type { Cli } from './cli.js';
 import { dbCommands } from './db.commands.js';
 import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
+import { encryptionCommands } from './encryption.commands.js';
 import { environmentsCommands } from './environments.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
@@ -35,6 +36,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(environmentsCommands(cli));
   rtc.addCommand(keysCommands(cli));
   rtc.addCommand(signingKeysCommands(cli));
+  rtc.addCommand(encryptionCommands(cli));
   rtc.addCommand(mediaCommands(cli));
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));

@@ -1,10 +1,9 @@
-import { formatTimestamp, parseMasterKeys, type MasterKeys } from '@callplane/core';
+import { formatTimestamp } from '@callplane/core';
 import { activateDueSigningKey, ensureSigningKey, listSigningKeys, rotateSigningKey } from '@callplane/db';
 import { Command } from 'commander';
 import { parsePublishSeconds } from './arguments.js';
-import { tellApps, withDatabase, type Cli } from './cli.js';
-import type { CliConfig } from './config.js';
-import { CommandError, UsageError } from './failure.js';
+import { masterKeysOf, tellApps, withDatabase, type Cli } from './cli.js';
+import { CommandError } from './failure.js';
 import { addCommand, print, printList, type OutputOptions } from './output.js';
 
 /** Longer than verifiers cache a JWKS, as a rule. */
@@ -52,13 +51,4 @@ function rotate(cli: Cli, options: OutputOptions & { publishSeconds: number }): 
     const text = `Key ${kid} is published and signs from ${formatTimestamp(activatesAt)} on.`;
     print(cli, options, { id: kid, activatesAt }, text);
   });
-}
-
-function masterKeysOf({ ENCRYPTION_KEYS }: CliConfig): MasterKeys {
-  if (ENCRYPTION_KEYS === undefined) throw new UsageError('Set ENCRYPTION_KEYS to the master keys that the API has.');
-  try {
-    return parseMasterKeys(ENCRYPTION_KEYS);
-  } catch (error) {
-    throw new UsageError(`ENCRYPTION_KEYS: ${(error as Error).message}.`);
-  }
 }

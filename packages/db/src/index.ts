@@ -42,3 +42,4 @@ export type { EndedSession } from './sessions/session-events.js';
 export * from './sessions/session-tracks.js';
 export type * from './sessions/session.js';
 export * from './sessions/signaling-instances.js';
+export * from './operators/reseal.js';

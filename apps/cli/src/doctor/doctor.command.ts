@@ -1,4 +1,11 @@
-import { Database, isDatabaseUnavailable, pendingMigrations, readBacklogs, readDatabaseFacts } from '@callplane/db';
+import {
+  Database,
+  isDatabaseUnavailable,
+  listMediaNodes,
+  pendingMigrations,
+  readBacklogs,
+  readDatabaseFacts,
+} from '@callplane/db';
 import type { Command } from 'commander';
 import { configOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
@@ -8,9 +15,11 @@ import {
   failure,
   judgeDatabase,
   judgeMasterKeys,
+  judgeMedia,
   judgeQueue,
   judgeRedis,
   judgeSchema,
+  judgeSignaling,
   type Finding,
 } from './findings.js';
 
@@ -50,6 +59,8 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Finding[]> 
       schema,
       judgeMasterKeys(facts.masterKeyIds, configured),
       ...backlogs.map((backlog) => judgeQueue(backlog, depths)),
+      judgeSignaling(facts.signalingInstances),
+      ...judgeMedia(await listMediaNodes(database.hot)),
     ];
   } catch (error) {
     const advice = isDatabaseUnavailable(error)

@@ -1,14 +1,24 @@
-import { Database, type Backlog, type DatabaseFacts } from '@callplane/db';
+import { Database, type Backlog, type DatabaseFacts, type MediaNodeRow } from '@callplane/db';
 import { systemClock } from '@callplane/runtime';
 import { createTestDatabase, startTestRedis, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../program.js';
-import { judgeDatabase, judgeMasterKeys, judgeQueue, judgeRedis, judgeSchema, type Finding } from './findings.js';
+import {
+  judgeDatabase,
+  judgeMasterKeys,
+  judgeMedia,
+  judgeQueue,
+  judgeRedis,
+  judgeSchema,
+  judgeSignaling,
+  type Finding,
+} from './findings.js';
 
 const GOOD: DatabaseFacts = {
   ...{ versionNumber: 180_004, version: '18.4', now: new Date(), durable: true, connections: 10, connectionsMax: 100 },
-  ...{ masterKeyIds: ['k1'], activeSigningKeys: 1 },
+  ...{ masterKeyIds: ['k1'], activeSigningKeys: 1, signalingInstances: 2 },
 };
+const NODE: MediaNodeRow = { id: 'm1', state: 'up', draining: false, rooms: 1, sessions: 2, checkedAt: new Date() };
 const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ status }) => status !== 'ok').map(({ check, status }) => `${check}: ${status}`);
@@ -17,6 +27,7 @@ describe('judgements', () => {
   test('a good installation has nothing to say', () => {
     expect(bad(judgeDatabase(GOOD, 3))).toEqual([]);
     expect(bad(judgeRedis({ version: '7.0.15', maxmemoryPolicy: 'noeviction', appendOnly: true }))).toEqual([]);
+    expect(bad([...judgeMedia([NODE]), judgeSignaling(1)])).toEqual([]);
     expect(bad([judgeSchema([]), judgeMasterKeys(['k1'], ['k2', 'k1']), judgeQueue(IDLE, null)])).toEqual([]);
   });
 
@@ -32,6 +43,10 @@ describe('judgements', () => {
     ['redis: failure', judgeRedis({ version: '6.0.9', maxmemoryPolicy: 'noeviction', appendOnly: true })],
     ['redis memory: failure', judgeRedis({ version: '7.2.0', maxmemoryPolicy: 'allkeys-lru', appendOnly: true })],
     ['redis persistence: warning', judgeRedis({ version: '7.2.0', maxmemoryPolicy: null, appendOnly: false })],
+    ['media: warning', judgeMedia([])],
+    ['media m1: failure', judgeMedia([{ ...NODE, state: 'down' }])],
+    ['media m1: warning', judgeMedia([{ ...NODE, state: null }])],
+    ['signaling: warning', [judgeSignaling(0)]],
     ['queue webhook-delivery: warning', [judgeQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, null)]],
     [
       'queue webhook-delivery: failure',

@@ -1,4 +1,4 @@
-import type { Backlog, DatabaseFacts } from '@callplane/db';
+import type { Backlog, DatabaseFacts, MediaNodeRow } from '@callplane/db';
 import type { QueueDepth, RedisFacts } from '@callplane/queue';
 
 /** The outcome of one check. What is not `ok` says what to do. */
@@ -123,4 +123,39 @@ export function judgeQueue(backlog: Backlog, depths: readonly QueueDepth[] | nul
     return warning(check, detail, `Start another ${app}${workers === undefined ? '' : ` (${workers} run)`}.`);
   }
   return ok(check, workers === undefined ? detail : `${detail}; ${workers} workers`);
+}
+
+/** @param nodes as the cleanup workers saw them last. */
+export function judgeMedia(nodes: readonly MediaNodeRow[]): Finding[] {
+  if (nodes.length === 0) {
+    const advice = 'Set MEDIA_NODES on gateways and cleanup workers; without it calls have neither sound nor pictures.';
+    return [warning('media', 'no media server is known', advice)];
+  }
+  return nodes.map(({ id, state, draining, rooms, sessions }) => {
+    const check = `media ${id}`;
+    const carries = `carries ${rooms} rooms with ${sessions} sessions${draining ? ', draining' : ''}`;
+    switch (state) {
+      case 'up':
+        return ok(check, carries);
+      case 'down':
+        return failure(
+          check,
+          `is away, ${carries}`,
+          'Look at its log and its address in MEDIA_NODES; its rooms move by themselves.',
+        );
+      case null:
+        return warning(
+          check,
+          `nobody has looked lately, ${carries}`,
+          'Start a cleanup-worker with this server in MEDIA_NODES.',
+        );
+    }
+  });
+}
+
+/** @param living signaling instances whose heart beats. */
+export function judgeSignaling(living: number): Finding {
+  return living > 0
+    ? ok('signaling', `${living} instances run`)
+    : warning('signaling', 'no instance runs', 'Start a signaling gateway; until then nobody can join.');
 }

@@ -14,6 +14,8 @@ export interface DatabaseFacts {
   /** Ids of the master keys that secrets at rest are sealed with. */
   masterKeyIds: string[];
   activeSigningKeys: number;
+  /** Signaling processes whose heart beats. */
+  signalingInstances: number;
 }
 
 export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
@@ -29,6 +31,8 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
           UNION ALL SELECT private_key_sealed FROM signing_keys WHERE private_key_sealed IS NOT NULL
         ) AS secrets ORDER BY 1
       ) AS "masterKeyIds",
-      (SELECT count(*)::int FROM signing_keys WHERE status = 'active') AS "activeSigningKeys"`;
+      (SELECT count(*)::int FROM signing_keys WHERE status = 'active') AS "activeSigningKeys",
+      (SELECT count(*)::int FROM signaling_instances WHERE heartbeat_at > now() - interval '8 seconds')
+        AS "signalingInstances"`;
   return facts;
 }
