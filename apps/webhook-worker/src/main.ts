@@ -51,13 +51,19 @@ const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
 lifecycle.handleSignals();
 
 const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
-const database = new Database({ url: config.DATABASE_URL, poolMax: config.DATABASE_POOL_MAX, onConnectionError });
+const database = new Database({
+  url: config.DATABASE_URL,
+  poolMax: config.DATABASE_POOL_MAX,
+  indexesOnly: true,
+  onConnectionError,
+});
 lifecycle.onClose('database', () => database.close());
 addDatabaseMetrics(metrics, () => database.connections());
 const claims = new Database({
   url: config.DATABASE_URL,
   poolMax: CONCURRENCY_PER_WORKER + 1,
   asynchronousCommit: true,
+  indexesOnly: true,
   onConnectionError,
 });
 lifecycle.onClose('claims', () => claims.close());

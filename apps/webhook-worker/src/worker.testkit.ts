@@ -56,8 +56,8 @@ export interface TestWorker {
 /** What the worker's functions are given, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 15 });
-  const claims = new Database({ url, poolMax: 5, asynchronousCommit: true });
+  const database = new Database({ url, poolMax: 15, indexesOnly: true });
+  const claims = new Database({ url, poolMax: 5, asynchronousCommit: true, indexesOnly: true });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   const agents = new PinnedAgents();

@@ -13,6 +13,11 @@ export interface DatabaseSettings {
    * work, such as claims. What is read back is consistent all the same.
    */
   readonly asynchronousCommit?: boolean;
+  /**
+   * Plans go by indexes alone. For a process whose every statement has one: a plan that was made while a table was small,
+   * and read all of it, would be kept while it grows, until PostgreSQL looks at the table again.
+   */
+  readonly indexesOnly?: boolean;
   /** Told about connections that fail while idle; they are replaced by themselves. */
   readonly onConnectionError?: (error: Error) => void;
 }
@@ -53,7 +58,11 @@ export class Database {
       query_timeout: STATEMENT_DEADLINE_MS + 1000,
       idle_in_transaction_session_timeout: TRANSACTION_DEADLINE_MS,
       // Prisma's adapter writes and reads timestamps without a zone and takes the session's to be UTC.
-      options: `-c TimeZone=UTC${settings.asynchronousCommit === true ? ' -c synchronous_commit=off' : ''}`,
+      options: [
+        '-c TimeZone=UTC',
+        ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
+        ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
+      ].join(' '),
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);
