@@ -55,8 +55,6 @@ export class Connection {
   bytesIn = 0;
   bytesOut = 0;
   #ending: Ending | null = null;
-  /** A session's connection may be told to resume; one without a session starts again. */
-  #hasSession = false;
   #introduced = false;
   #heardAtMs = performance.now();
   #pingedAtMs = performance.now();
@@ -102,16 +100,6 @@ export class Connection {
     return this.#ending === null;
   }
 
-  get hasSession(): boolean {
-    return this.#hasSession;
-  }
-
-  /** From now on its session can be resumed, and its silence is no longer suspicious. */
-  introduced(): void {
-    this.#introduced = true;
-    this.#hasSession = true;
-  }
-
   send(message: ServerMessage): void {
     this.sendText(JSON.stringify(message));
   }
@@ -128,8 +116,7 @@ export class Connection {
     if (this.#ending !== null) return;
     const { code, message, reconnect } = CLOSE_REASONS[reason];
     if (this.#socket.readyState === WebSocket.OPEN) {
-      const advice = reconnect === 'resume' && !this.#hasSession ? 'join' : reconnect;
-      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect: advice } satisfies ServerMessage));
+      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect } satisfies ServerMessage));
       this.#socket.close(code, reason);
     }
     // A reader that is too slow or gone would hold what is buffered for as long as ws waits.

@@ -85,7 +85,6 @@ export class LiveSession implements RoomMember, MediaHost {
   attach(connection: Connection): void {
     this.#connection = connection;
     this.#welcomed = false;
-    connection.introduced();
   }
 
   detach(): void {
