@@ -137,10 +137,10 @@ describe('while PostgreSQL is away', () => {
       throw new Error(app.output(), { cause: error });
     });
     refused.send({ type: 'join', token: eve.token });
-    expect(await refused.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'join' });
+    expect(await refused.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'resume' });
     const resuming = await connectClient(app.url);
     resuming.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret: ada.welcome.resumeSecret });
-    expect(await resuming.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'join' });
+    expect(await resuming.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'resume' });
     await ada.client.ask({ type: 'message', data: 'still here' }, 'ok');
     await bob.client.until('message');
     expect(await ada.client.ask({ type: 'metadata', metadata: {} }, 'error')).toMatchObject({ code: 'unavailable' });

@@ -55,12 +55,11 @@ export class Connection {
   bytesIn = 0;
   bytesOut = 0;
   #ending: Ending | null = null;
-  /** A session's connection may be told to resume; one without a session starts again. */
-  #hasSession = false;
   #introduced = false;
   #heardAtMs = performance.now();
   #pingedAtMs = performance.now();
   #queuedChars = 0;
+  #bulkBytes = 0;
   #handling = false;
   readonly #queue: { message: ClientMessage; chars: number }[] = [];
   readonly #general: TokenBucket;
@@ -102,25 +101,26 @@ export class Connection {
     return this.#ending === null;
   }
 
-  get hasSession(): boolean {
-    return this.#hasSession;
-  }
-
-  /** From now on its session can be resumed, and its silence is no longer suspicious. */
-  introduced(): void {
-    this.#introduced = true;
-    this.#hasSession = true;
-  }
-
   send(message: ServerMessage): void {
     this.sendText(JSON.stringify(message));
+  }
+
+  /** The welcome to a large room may be larger than what may wait: it does not count until it has gone out. */
+  sendBulk(message: ServerMessage): void {
+    if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
+    const text = JSON.stringify(message);
+    const bytes = Buffer.byteLength(text);
+    this.#bulkBytes += bytes;
+    this.#write(text, () => {
+      this.#bulkBytes -= bytes;
+    });
   }
 
   /** A message that was serialised already, for many. */
   sendText(text: string): void {
     if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#write(text);
-    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) this.close('slow_consumer');
+    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX + this.#bulkBytes) this.close('slow_consumer');
   }
 
   /** Tells the reason and closes. Idempotent: the first reason stands. */
@@ -128,8 +128,7 @@ export class Connection {
     if (this.#ending !== null) return;
     const { code, message, reconnect } = CLOSE_REASONS[reason];
     if (this.#socket.readyState === WebSocket.OPEN) {
-      const advice = reconnect === 'resume' && !this.#hasSession ? 'join' : reconnect;
-      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect: advice } satisfies ServerMessage));
+      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect } satisfies ServerMessage));
       this.#socket.close(code, reason);
     }
     // A reader that is too slow or gone would hold what is buffered for as long as ws waits.
@@ -167,11 +166,11 @@ export class Connection {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }
 
-  #write(text: string): void {
+  /** @param done it has gone out, or never will: 'close' follows a write that fails. */
+  #write(text: string, done: () => void = () => undefined): void {
     this.messagesOut += 1;
     this.bytesOut += text.length;
-    // Without a callback a failed write would be an unhandled error; 'close' follows it.
-    this.#socket.send(text, () => undefined);
+    this.#socket.send(text, done);
   }
 
   #receive(data: RawData, isBinary: boolean): void {
