@@ -1,11 +1,12 @@
 /**
- * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps and docs/openapi.json from
- * the routes of the API. Reads what was built, so `npm run build` comes first. With `--check` it writes nothing, names
+ * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
+ * the routes of the API, and the SDK's types from the signaling protocol. Reads what was built, so `npm run build` comes first. With `--check` it writes nothing, names
  * the files that are not up to date and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { protocolTypes } from './generate/protocol-types.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
 
@@ -24,6 +25,8 @@ const APPS = [
   },
 ];
 
+const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
+
 /** @typedef {{ default?: unknown, description?: string, minItems?: number, minLength?: number, items?: { pattern?: string } }} Setting */
 
 try {
@@ -31,6 +34,10 @@ try {
   const files = [
     { path: 'docs/configuration.md', content: await configuration() },
     { path: 'docs/openapi.json', content: await openApi() },
+    {
+      path: SDK_TYPES,
+      content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
+    },
   ];
   const stale = files.filter(({ path, content }) => contentOf(path) !== content);
   if (check && stale.length > 0) {
