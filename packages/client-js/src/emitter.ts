@@ -31,11 +31,15 @@ export class Emitter<Events extends object> {
       try {
         listener(event);
       } catch (error) {
-        // As a browser does with its own events: it shows up in the console and in `window.onerror`.
-        queueMicrotask(() => {
-          throw error;
-        });
+        report(error);
       }
     }
   }
+}
+
+/** As a browser does with errors of its own events' listeners: seen in the console and by `window.onerror`. */
+function report(error: unknown): void {
+  const here = globalThis as Partial<typeof globalThis>;
+  if (here.reportError !== undefined) here.reportError(error);
+  else console.error(error);
 }

@@ -179,9 +179,10 @@ export class Session {
     this.#welcome = welcome;
     this.#hurry = () => undefined;
     this.#pinging = setInterval(() => this.#probe(PONG_WITHIN_MS), welcome.pingIntervalSeconds * 1000);
+    const isBack = this.#state === 'reconnecting';
     this.#state = 'connected';
     this.#listener.onWelcome(welcome);
-    this.#listener.onState('connected');
+    if (isBack) this.#listener.onState('connected');
     this.#settleWaiting(({ resolve }) => resolve());
   }
 
