@@ -4,6 +4,8 @@ import {
   logSettings,
   redisSettings,
   shutdownSettings,
+  tokenSettings,
+  turnSettings,
   webhookDestinationSettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
@@ -26,33 +28,8 @@ export const ApiConfig = Type.Object({
   ...databaseSettings,
   ...redisSettings,
   ...encryptionSettings,
-  TOKEN_ISSUER: Type.String({ default: 'callplane', minLength: 1, description: 'Claim `iss` of participant tokens.' }),
-  TOKEN_AUDIENCE: Type.String({
-    default: 'callplane-signaling',
-    minLength: 1,
-    description: 'Claim `aud` of participant tokens.',
-  }),
-  STUN_URLS: Type.Array(Type.String({ pattern: '^stuns?:.+' }), {
-    default: [],
-    description: 'STUN servers, e.g. `stun:turn.example.com:3478`.',
-  }),
-  TURN_URLS: Type.Array(Type.String({ pattern: '^turns?:.+' }), {
-    default: [],
-    description: 'TURN servers, e.g. `turn:turn.example.com:3478?transport=udp`.',
-  }),
-  TURN_SECRET: Type.Optional(
-    Type.String({
-      secret: true,
-      minLength: 8,
-      description: 'coturn’s `static-auth-secret`. Without it TURN credentials name STUN servers alone.',
-    }),
-  ),
-  TURN_TTL_SECONDS: Type.Integer({
-    default: 3600,
-    minimum: 60,
-    maximum: 86_400,
-    description: 'Lifetime of TURN credentials, in seconds.',
-  }),
+  ...tokenSettings,
+  ...turnSettings,
   ...webhookDestinationSettings,
   ROOM_END_WAIT_MS: Type.Integer({
     default: 500,

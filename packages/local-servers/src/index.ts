@@ -1,8 +1,9 @@
 /**
- * Real PostgreSQL, Redis and coturn as child processes, for `npm start` and for tests. Nothing here is used in
+ * Real PostgreSQL, Redis, coturn and Janus as child processes, for `npm start` and for tests. Nothing here is used in
  * production, where these servers are the operator's.
  */
 export { startCoturn, type CoturnOptions } from './coturn.js';
+export { startJanus, type JanusOptions } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startRedis, type RedisOptions } from './redis.js';

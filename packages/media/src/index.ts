@@ -1,1 +1,6 @@
+/** The media-server port and its implementation for Janus; how media servers are listed and chosen. */
 export * from './media-node.js';
+export { chooseNode, type NodeLoad } from './choose-node.js';
+export { JanusNode, type JanusNodeOptions } from './janus/janus-node.js';
+export type { JanusDeadlines } from './janus/janus-connection.js';
+export { MediaNodes, parseMediaNodes, type MediaNodeAddress, type MediaNodesOptions } from './media-nodes.js';

@@ -41,6 +41,11 @@ export const Resume = Type.Object(
     sessionId: ResourceId,
     resumeSecret: Type.String({ minLength: 1, maxLength: 256 }),
     autoSubscribe: Type.Optional(Type.Boolean({ description: 'As in `join`; default true.' })),
+    continueMedia: Type.Optional(
+      Type.Boolean({
+        description: 'False when the client has no peer connections any more, as after a reload; default true.',
+      }),
+    ),
   },
   strict,
 );
@@ -107,6 +112,15 @@ export const ClientCandidate = Type.Object(
   strict,
 );
 
+/**
+ * The client has thrown these peer connections away, because they failed at its end: the gateway does the same. A new
+ * `offer` follows for the subscriber; the publisher publishes again.
+ */
+export const ResetMedia = Type.Object(
+  { type: Type.Literal('resetMedia'), ...request, targets: Type.Array(PeerTarget, { minItems: 1, maxItems: 2 }) },
+  strict,
+);
+
 /** To the others in the room, or to some of them. Needs `messages:send`. */
 export const SendMessage = Type.Object(
   {
@@ -145,6 +159,7 @@ export const CLIENT_MESSAGES = {
   unsubscribe: Unsubscribe,
   answer: Answer,
   candidate: ClientCandidate,
+  resetMedia: ResetMedia,
   message: SendMessage,
   metadata: UpdateMetadata,
   iceServers: RequestIceServers,

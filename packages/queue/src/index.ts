@@ -2,5 +2,6 @@ export * from './jobs/catalogue.js';
 export * from './jobs/job-producer.js';
 export * from './jobs/job-worker.js';
 export * from './notices/notices.js';
+export * from './notices/room-bus.js';
 export * from './redis/redis.js';
 export type { Redis } from 'ioredis';

@@ -4,6 +4,14 @@
  */
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
+export {
+  createRtcPeer,
+  type RtcCandidate,
+  type RtcPeer,
+  type RtcPeerOptions,
+  type RtcReceived,
+  type RtcTrack,
+} from './rtc-peer.js';
 export { repositoryRoot } from './repository-root.js';
 export {
   spawnApp,
@@ -18,9 +26,11 @@ export { createTestTenant, type TestTenant } from './test-tenant.js';
 export { createTestDatabase, type TestDatabase } from './test-database.js';
 export {
   startTestCoturn,
+  startTestJanus,
   startTestPostgres,
   startTestRedis,
   temporaryDirectory,
+  type TestJanus,
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';

@@ -6,6 +6,7 @@ import {
   freePort,
   hostIPv4,
   startCoturn,
+  startJanus,
   startPostgres,
   startRedis,
   type LocalServer,
@@ -71,6 +72,32 @@ export async function startTestCoturn(): Promise<TestServer & { host: string; se
   const start = () =>
     startCoturn({ dir: join(dir, 'coturn'), host, listeningPort, secret, minPort: 31_000, maxPort: 31_999 });
   return Object.assign(await testServer(dir, start), { host, secret });
+}
+
+export type TestJanus = TestServer & {
+  /** The address of media. */
+  host: string;
+  apiSecret: string;
+  adminKey: string;
+  adminSecret: string;
+  /** Its administration interface. */
+  adminUrl: string;
+};
+
+/** A Janus on the host's address; `url` is its WebSocket interface. */
+export async function startTestJanus(): Promise<TestJanus> {
+  const dir = temporaryDirectory('janus');
+  const facts = {
+    host: hostIPv4(),
+    apiSecret: 'test-janus-api-secret',
+    adminKey: 'test-janus-admin-key',
+    adminSecret: 'test-janus-admin-secret',
+  };
+  const [wsPort, adminPort] = [await freePort(), await freePort()];
+  const start = () =>
+    startJanus({ dir: join(dir, 'janus'), wsPort, adminPort, rtpPortMin: 30_000, rtpPortMax: 30_999, ...facts });
+  const server = await testServer(dir, start);
+  return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}` });
 }
 
 /** A directory under the system's temporary one that an unprivileged server can reach. */

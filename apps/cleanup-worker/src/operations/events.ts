@@ -10,6 +10,7 @@ import {
   findParticipant,
   findRoom,
   writeEvents,
+  writeSessionsEnded,
   type Db,
   type EndedSession,
   type WakeableDelivery,
@@ -22,7 +23,7 @@ export interface Subject extends Tenant {
   participantId: string | null;
 }
 
-/** `participant.left` for each session that has just ended. Last in its transaction, like all that write events. */
+/** What each session that has just ended was publishing, and that it has left. Last in its transaction. */
 export async function writeLeft(
   tx: Db,
   subject: Subject,
@@ -31,12 +32,9 @@ export async function writeLeft(
   now: Date,
 ): Promise<WakeableDelivery[]> {
   if (ended.length === 0) return [];
-  const room = await roomOf(tx, subject);
-  const events = ended.map(({ sessionId, participant }) => ({
-    type: 'participant.left' as const,
-    data: { room, participant: presentParticipant(participant, now), sessionId, reason },
-  }));
-  return (await writeEvents(tx, subject, subject.roomId, events, now)).deliveries;
+  const room = await findRoom(tx, subject, subject.roomId);
+  if (room === null) throw new Error(`no room ${subject.roomId}`);
+  return writeSessionsEnded(tx, subject, room, ended, reason, now);
 }
 
 export async function writeRoomEnded(tx: Db, subject: Subject, now: Date): Promise<WakeableDelivery[]> {

@@ -1,5 +1,6 @@
 import type { Db } from '../client/database.js';
-import { endPresence, type EndedSession } from '../participants/participant-cleanup.js';
+import { endPresence } from '../participants/participant-cleanup.js';
+import type { EndedSession } from '../sessions/session-events.js';
 
 /** Participants that one transaction ends at most, so that a large room never holds locks for long. */
 const BATCH = 2000;

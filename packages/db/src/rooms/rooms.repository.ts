@@ -1,6 +1,7 @@
 import type { RoomState, RoomStatus, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { fanOut, type WakeableDelivery } from '../events/write-events.js';
+import { ROOM_COLUMNS } from './room-row.js';
 
 export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
 
@@ -38,9 +39,7 @@ export function insertRoom(
 /** Hot like {@link insertRoom}. */
 export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<RoomState | null> {
   const [row] = await db.$queryRaw<RoomState[]>`
-    SELECT id, name, metadata, status, max_participants AS "maxParticipants", created_at AS "createdAt",
-      started_at AS "startedAt", ended_at AS "endedAt"
-    FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
+    SELECT ${ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
   return row ?? null;
 }
 
@@ -70,7 +69,7 @@ export async function listRooms(
     },
     orderBy: { id: 'desc' },
     take: page.limit,
-    omit: { environmentId: true, lastSequence: true },
+    omit: { environmentId: true, lastSequence: true, mediaNodeId: true, mediaGeneration: true, emptySince: true },
   });
   return rooms as RoomState[];
 }

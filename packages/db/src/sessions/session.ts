@@ -1,4 +1,4 @@
-import type { ParticipantState, Permission, RoomState, SessionEndReason, Tenant } from '@callplane/core';
+import type { ParticipantState, Permission, RoomState, SessionEndReason, Tenant, TrackIdentity } from '@callplane/core';
 import type { WakeableDelivery } from '../events/write-events.js';
 
 /** Where a room's media is, and how often that has changed: compared and swapped when it moves. */
@@ -9,10 +9,7 @@ export interface RoomPlacement {
 }
 
 /** A published track as it is stored. */
-export interface TrackState {
-  trackId: string;
-  kind: 'audio' | 'video';
-  source: 'microphone' | 'camera' | 'screen' | 'screen_audio';
+export interface TrackState extends TrackIdentity {
   muted: boolean;
   /** Where the media server has it: feed and media section; both change when it is published anew after a fault. */
   feedId: string;
@@ -25,8 +22,8 @@ export interface SessionState {
   participant: ParticipantState;
   startedAt: Date;
   permissions: readonly Permission[];
-  /** The signaling instance that holds its connection, or held it last. */
-  instanceId: string;
+  /** The signaling instance that holds its connection, or held it last; null once that has let go for a removal. */
+  instanceId: string | null;
   /** Counts the connections of this session: whoever holds an older one writes nothing. */
   connection: number;
   /** Since when it has no connection; null while it has one. */
@@ -62,7 +59,10 @@ export type JoinOutcome =
       outcome: 'joined';
       sessionId: string;
       connection: number;
-      /** The room as it is with the newcomer in it. */
+      /**
+       * The room as it is right after, with the newcomer in it; without it only if somebody has ended the session in
+       * that very moment.
+       */
       snapshot: RoomSnapshot;
       /** Sessions of the same participant that this one has ended. */
       supersededSessionIds: string[];
@@ -74,7 +74,8 @@ export type ResumeOutcome =
   | {
       outcome: 'resumed';
       connection: number;
-      previousInstanceId: string;
+      /** Whoever held it before: it may still have a dead connection to drop. */
+      previousInstanceId: string | null;
       session: SessionState;
       snapshot: RoomSnapshot;
     }

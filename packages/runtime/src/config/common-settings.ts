@@ -80,3 +80,69 @@ export const webhookDestinationSettings = {
       'Ranges that webhooks may go to although they are not public. For development; the same for API and workers.',
   }),
 };
+
+/** What a participant token says about who made it and for whom: the API writes it, the gateway compares it. */
+export const tokenSettings = {
+  TOKEN_ISSUER: Type.String({ default: 'callplane', minLength: 1, description: 'Claim `iss` of participant tokens.' }),
+  TOKEN_AUDIENCE: Type.String({
+    default: 'callplane-signaling',
+    minLength: 1,
+    description: 'Claim `aud` of participant tokens.',
+  }),
+};
+
+/** STUN and TURN, for whoever issues ICE servers. */
+export const turnSettings = {
+  STUN_URLS: Type.Array(Type.String({ pattern: '^stuns?:.+' }), {
+    default: [],
+    description: 'STUN servers, e.g. `stun:turn.example.com:3478`.',
+  }),
+  TURN_URLS: Type.Array(Type.String({ pattern: '^turns?:.+' }), {
+    default: [],
+    description: 'TURN servers, e.g. `turn:turn.example.com:3478?transport=udp`.',
+  }),
+  TURN_SECRET: Type.Optional(
+    Type.String({
+      ...SECRET,
+      minLength: 8,
+      description: 'coturn’s `static-auth-secret`. Without it TURN credentials name STUN servers alone.',
+    }),
+  ),
+  TURN_TTL_SECONDS: Type.Integer({
+    default: 3600,
+    minimum: 60,
+    maximum: 86_400,
+    description: 'Lifetime of TURN credentials, in seconds.',
+  }),
+};
+
+/** The media servers: the gateway puts calls on them, the cleanup worker clears them. */
+export const mediaSettings = {
+  MEDIA_NODES: Type.Array(Type.String({ pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?=wss?://.+' }), {
+    default: [],
+    expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
+    description:
+      'Media servers, `<name>=<WebSocket URL>` with commas. A name stays with its server: rooms are placed by it. ' +
+      'Without any, everything but media works.',
+  }),
+  MEDIA_API_SECRET: Type.Optional(
+    Type.String({ ...SECRET, minLength: 8, description: 'Janus’ `api_secret`, the same on every media server.' }),
+  ),
+  MEDIA_ADMIN_KEY: Type.Optional(
+    Type.String({
+      ...SECRET,
+      minLength: 8,
+      description: 'The VideoRoom plug-in’s `admin_key`, the same on every media server; room secrets derive from it.',
+    }),
+  ),
+};
+
+/** How long a session outlives its connection: the gateway's timer and the cleanup worker's sweep go by it. */
+export const sessionSettings = {
+  RECONNECT_GRACE_SECONDS: Type.Integer({
+    default: 15,
+    minimum: 1,
+    maximum: 300,
+    description: 'How long a session waits for its client to come back after its connection was lost, in seconds.',
+  }),
+};

@@ -1,0 +1,127 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { newId, type Permission, type RoomStatus } from '@callplane/core';
+import { createTestDatabase, createTestTenant, stopAtEnd, type TestTenant } from '@callplane/testing';
+import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
+import { Database } from '../client/database.js';
+import { insertParticipantIfOpen } from '../participants/participants.repository.js';
+import { joinRoom } from './join-room.js';
+import type { JoinInput, JoinOutcome, TrackState } from './session.js';
+
+export const NOON = new Date('2030-01-01T12:00:00.000Z');
+export const hashOf = (secret: string) => new Uint8Array(createHash('sha256').update(secret).digest());
+
+export interface Invited {
+  participantId: string;
+  tokenId: string;
+}
+export type Joined = Extract<JoinOutcome, { outcome: 'joined' }>;
+
+export interface StoredEvent {
+  type: string;
+  sequence: number;
+  data: any;
+}
+
+export interface TestRooms {
+  database: Database;
+  databaseUrl: string;
+  tenant: TestTenant;
+  newRoom(options?: { maxParticipants?: number; status?: RoomStatus }): Promise<string>;
+  invite(roomId: string): Promise<Invited>;
+  inputOf(roomId: string, invited: Invited, more?: Partial<JoinInput>): JoinInput;
+  join(roomId: string, invited: Invited, more?: Partial<JoinInput>): Promise<JoinOutcome>;
+  /** Invites and joins; the secret is the session's resume secret. */
+  enter(
+    roomId: string,
+    more?: Partial<JoinInput>,
+  ): Promise<Joined & Invited & { secret: string; held: { sessionId: string; connection: number } }>;
+  remove(roomId: string, participantId: string): ReturnType<typeof acceptParticipantRemoval>;
+  end(roomId: string): ReturnType<typeof acceptRoomEnd>;
+  /** The room's events in the order of their numbers. */
+  events(roomId: string): Promise<StoredEvent[]>;
+  sessions(roomId: string): Promise<{ id: string; endReason: string | null; participantId: string }[]>;
+  sql(statement: string): Promise<unknown>;
+}
+
+export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> {
+  const { url } = await createTestDatabase();
+  const database = new Database({ url, poolMax });
+  stopAtEnd(() => database.close());
+  const tenant = await createTestTenant(database);
+  const { prisma } = database;
+
+  const rooms: TestRooms = {
+    database,
+    databaseUrl: url,
+    tenant,
+    async newRoom({ maxParticipants = 100, status = 'created' } = {}) {
+      const id = newId('room');
+      await prisma.room.create({
+        data: {
+          id,
+          environmentId: tenant.environmentId,
+          name: 'Room',
+          metadata: {},
+          status,
+          maxParticipants,
+          createdAt: NOON,
+          startedAt: status === 'created' ? null : NOON,
+        },
+      });
+      return id;
+    },
+    async invite(roomId) {
+      const invited = { participantId: newId('participant'), tokenId: newId('token') };
+      const status = await insertParticipantIfOpen(database.hot, tenant, {
+        id: invited.participantId,
+        roomId,
+        externalId: null,
+        name: 'Ada',
+        metadata: {},
+        role: 'participant',
+        createdAt: NOON,
+        token: { id: invited.tokenId, permissions: ['room:join'], expiresAt: new Date(NOON.getTime() + 600_000) },
+      });
+      if (status === null) throw new Error(`no room ${roomId}`);
+      return invited;
+    },
+    inputOf: (roomId, { participantId, tokenId }, more = {}) => ({
+      tenant,
+      roomId,
+      participantId,
+      tokenId,
+      permissions: ['room:join'] satisfies Permission[],
+      resumeSecretHash: hashOf('secret'),
+      instanceId: 'instance-1',
+      mediaNodeId: null,
+      ...more,
+    }),
+    join: (roomId, invited, more) => joinRoom(database, rooms.inputOf(roomId, invited, more), NOON),
+    async enter(roomId, more) {
+      const invited = await rooms.invite(roomId);
+      const secret = randomBytes(16).toString('hex');
+      const joined = await rooms.join(roomId, invited, { resumeSecretHash: hashOf(secret), ...more });
+      if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+      const { sessionId, connection } = joined;
+      return { ...joined, ...invited, secret, held: { sessionId, connection } };
+    },
+    remove: (roomId, participantId) => acceptParticipantRemoval(database, tenant, roomId, participantId, NOON),
+    end: (roomId) => acceptRoomEnd(database, tenant, roomId, NOON),
+    async events(roomId) {
+      const rows = await prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+      return rows.map(({ type, sequence, body }) => ({ type, sequence: sequence!, data: JSON.parse(body).data }));
+    },
+    sessions: (roomId) =>
+      prisma.participantSession.findMany({
+        where: { roomId },
+        select: { id: true, endReason: true, participantId: true },
+        orderBy: { id: 'asc' },
+      }),
+    sql: (statement) => prisma.$executeRawUnsafe(statement),
+  };
+  return rooms;
+}
+
+export function track(trackId: string, more: Partial<TrackState> = {}): TrackState {
+  return { trackId, kind: 'audio', source: 'microphone', muted: false, feedId: 'feed-1', mid: '0', ...more };
+}

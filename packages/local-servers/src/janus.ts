@@ -1,0 +1,176 @@
+import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import WebSocket from 'ws';
+import { reclaim, type StopStep } from './reclaim.js';
+import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
+import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
+
+export interface JanusOptions extends ServerOptions {
+  /** Holds the configuration (mode 0600), the pid file and links to the plug-ins that are wanted. */
+  dir: string;
+  /** The address that media goes to; see hostIPv4(). Janus never uses loopback for media. */
+  host: string;
+  /** TCP port of its WebSocket interface, on 127.0.0.1. */
+  wsPort: number;
+  /** TCP port of its administration interface (sub-protocol `janus-admin-protocol`), on 127.0.0.1. None unless given. */
+  adminPort?: number;
+  /** Range of UDP ports for media, both ends included. */
+  rtpPortMin: number;
+  rtpPortMax: number;
+  /** Asked in every request. */
+  apiSecret: string;
+  /** Asked of whoever creates rooms, or lists private ones. */
+  adminKey: string;
+  /** Asked in every request to the administration interface. */
+  adminSecret: string;
+  /** How much it logs: 0 nothing, 3 warnings (the default), 4 what it does, 7 everything. */
+  debugLevel?: number;
+}
+
+const STOP_STEPS: StopStep[] = [
+  { signal: 'SIGTERM', graceMs: 3_000 },
+  { signal: 'SIGKILL', graceMs: 5_000 },
+];
+const READY_WITHIN_MS = 10_000;
+const ANSWERS_WITHIN_MS = 500;
+
+/** Which of the installed modules are linked; Janus loads whatever stands in its folders. */
+const MODULES = { plugins: ['libjanus_videoroom'], transports: ['libjanus_websockets'], events: [], loggers: [] };
+
+/**
+ * Runs `janus` with its VideoRoom and WebSocket modules and nothing else: no HTTP, no sample rooms, no known secrets.
+ * Stops the server of an earlier run on the same directory first, if one is still there.
+ * `url` is its WebSocket interface; secrets stand in requests and not in the URL.
+ *
+ * Its log is `<dir>/janus.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
+ */
+export async function startJanus(options: JanusOptions): Promise<LocalServer> {
+  const dir = resolve(options.dir);
+  const etc = join(dir, 'etc');
+  const configFile = join(etc, 'janus.jcfg');
+  const pidFile = join(dir, 'janus.pid');
+  const left = await reclaim(pidFile, configFile, STOP_STEPS);
+  if (left !== undefined) options.onNotice?.(`stopped Janus (pid ${left}), left running by an earlier start`);
+
+  const library = janusLibrary();
+  if (library === undefined) throw new LocalServerError('janus', 'cannot be run (its modules are not installed)', '');
+  serverDirectory(dir);
+  serverDirectory(etc);
+  rmSync(pidFile, { force: true });
+  for (const [kind, modules] of Object.entries(MODULES)) {
+    const folder = join(dir, kind);
+    // Made anew: links of an earlier run may point to where Janus is no more.
+    rmSync(folder, { recursive: true, force: true });
+    serverDirectory(folder);
+    for (const name of modules) symlinkSync(join(library, kind, `${name}.so`), join(folder, `${name}.so`));
+  }
+  for (const [name, sections] of Object.entries(configuration(options, dir, pidFile))) {
+    serverFile(join(etc, `${name}.jcfg`), jcfg(sections));
+  }
+  return startServer({
+    name: 'janus',
+    port: options.wsPort,
+    url: `ws://127.0.0.1:${options.wsPort}`,
+    command: withoutRoot([configFile], [dir])('janus', ['-F', etc, '-C', configFile]),
+    cwd: '/',
+    logFile: options.logFile ?? join(dir, 'janus.log'),
+    isReady: () => answersInfo(options.wsPort, options.apiSecret),
+    readyWithinMs: READY_WITHIN_MS,
+    stopSteps: STOP_STEPS,
+    onSpawn: options.onSpawn,
+  });
+}
+
+/**
+ * Where the modules of an installed Janus are: Debian and its children keep them in the folder of the processor's
+ * architecture, installations from source below their prefix. Undefined when there is none.
+ */
+function janusLibrary(): string | undefined {
+  const multiarch = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter((name) => name.includes('-linux-')) : [];
+  return [
+    ...multiarch.map((name) => `/usr/lib/${name}/janus`),
+    ...['/usr/lib', '/usr/lib64', '/usr/local/lib', '/opt/janus/lib', '/opt/homebrew/lib'].map((lib) => `${lib}/janus`),
+  ].find((folder) => existsSync(join(folder, 'plugins', 'libjanus_videoroom.so')));
+}
+
+type Sections = Record<string, Record<string, string | number | boolean>>;
+
+/** Janus manual, "Configuration": one file for the core and one for each module. */
+function configuration(options: JanusOptions, dir: string, pidFile: string): Record<string, Sections> {
+  const admin =
+    options.adminPort === undefined
+      ? { admin_ws: false }
+      : { admin_ws: true, admin_ws_port: options.adminPort, admin_ws_ip: '127.0.0.1' };
+  return {
+    janus: {
+      general: {
+        configs_folder: join(dir, 'etc'),
+        plugins_folder: join(dir, 'plugins'),
+        transports_folder: join(dir, 'transports'),
+        events_folder: join(dir, 'events'),
+        loggers_folder: join(dir, 'loggers'),
+        pid_file: pidFile,
+        debug_level: options.debugLevel ?? 3,
+        debug_colors: false,
+        debug_timestamps: true,
+        api_secret: options.apiSecret,
+        admin_secret: options.adminSecret,
+        session_timeout: 30,
+        reclaim_session_timeout: 0,
+        hide_dependencies: true,
+      },
+      media: {
+        rtp_port_range: `${options.rtpPortMin}-${options.rtpPortMax}`,
+        no_media_timer: 2,
+        slowlink_threshold: 4,
+        twcc_period: 100,
+      },
+      nat: { full_trickle: true, ignore_mdns: true, ice_enforce_list: options.host },
+    },
+    'janus.transport.websockets': {
+      general: {
+        json: 'compact',
+        // Janus notices a client that is gone without a word after at most eight seconds.
+        pingpong_trigger: 5,
+        pingpong_timeout: 3,
+        ws: true,
+        ws_port: options.wsPort,
+        ws_ip: '127.0.0.1',
+        wss: false,
+      },
+      admin: { ...admin, admin_wss: false },
+    },
+    'janus.plugin.videoroom': {
+      general: { admin_key: options.adminKey, lock_rtp_forward: true, string_ids: true },
+    },
+  };
+}
+
+/** libconfig's syntax, whose strings are escaped as JSON's are. */
+function jcfg(sections: Sections): string {
+  return Object.entries(sections)
+    .map(([section, settings]) => {
+      const lines = Object.entries(settings).map(([name, value]) => `  ${name} = ${JSON.stringify(value)}\n`);
+      return `${section}: {\n${lines.join('')}}\n`;
+    })
+    .join('');
+}
+
+/** Whether it answers a request with the secret; a bare connection is accepted before that. */
+function answersInfo(port: number, apiSecret: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'janus-protocol', { handshakeTimeout: ANSWERS_WITHIN_MS });
+    const finish = (ready: boolean) => {
+      clearTimeout(timer);
+      socket.terminate();
+      resolve(ready);
+    };
+    const timer = setTimeout(() => finish(false), ANSWERS_WITHIN_MS);
+    socket.on('error', () => finish(false));
+    socket.once('close', () => finish(false));
+    socket.once('open', () => {
+      socket.send(JSON.stringify({ janus: 'ping', transaction: 'ready', apisecret: apiSecret }));
+    });
+    socket.once('message', (data: Buffer) => finish(data.includes('pong')));
+  });
+}
