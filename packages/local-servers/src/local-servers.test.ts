@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import WebSocket from 'ws';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   commandLineOf,
@@ -11,6 +12,7 @@ import {
   isAlive,
   isPortFree,
   startCoturn,
+  startJanus,
   startPostgres,
   startRedis,
   type LocalServer,
@@ -210,6 +212,65 @@ describe('coturn', () => {
   });
 });
 
+describe('Janus', () => {
+  const secrets = { apiSecret: 'hush-api', adminKey: 'hush-key', adminSecret: 'hush "admin" \\' };
+  const janus = async (onNotice?: (message: string) => void) =>
+    keep(
+      await startJanus({
+        dir: join(dir, 'janus'),
+        host: hostIPv4(),
+        wsPort: await freePort(),
+        adminPort: await freePort(),
+        rtpPortMin: 30_000,
+        rtpPortMax: 30_050,
+        ...secrets,
+        ...(onNotice ? { onNotice } : {}),
+      }),
+    );
+
+  test('runs the VideoRoom plug-in alone, not as root, on loopback, and shows its secrets to nobody', async () => {
+    const server = await janus();
+    expect(server.url).toBe(`ws://127.0.0.1:${server.port}`);
+    const [user, session] = psLine(server.pid, 'euid,sid');
+    expect(Number(user)).toBe(isRoot ? Number(spawnSync('id', ['-u', 'nobody']).stdout) : process.getuid?.());
+    expect(Number(session)).toBe(server.pid);
+    expect(commandLineOf(server.pid)).not.toContain('hush');
+    for (const name of ['janus', 'janus.plugin.videoroom', 'janus.transport.websockets']) {
+      expect(statSync(join(dir, 'janus', 'etc', `${name}.jcfg`)).mode & 0o777).toBe(0o600);
+    }
+    const info = await askJanus(server.port, { janus: 'info', apisecret: secrets.apiSecret });
+    expect(Object.keys(info.plugins)).toEqual(['janus.plugin.videoroom']);
+    expect(Object.keys(info.transports)).toEqual(['janus.transport.websockets']);
+    expect(info['local-ip']).toBe(hostIPv4());
+    expect(await askJanus(server.port, { janus: 'create', apisecret: 'guessed' })).toMatchObject({
+      error: { code: 403 },
+    });
+    expect(readFileSync(join(dir, 'janus', 'janus.log'), 'utf8')).not.toContain('hush');
+    await server.stop();
+    expect(isAlive(server.pid)).toBe(false);
+  });
+
+  test('a server left behind on the same directory is stopped first, also a frozen one', async () => {
+    const orphan = await janus();
+    process.kill(orphan.pid, 'SIGSTOP');
+    const notices: string[] = [];
+    const server = await janus((message) => notices.push(message));
+    expect(isAlive(orphan.pid)).toBe(false);
+    expect(isAlive(server.pid)).toBe(true);
+    expect(notices).toEqual([`stopped Janus (pid ${orphan.pid}), left running by an earlier start`]);
+  });
+
+  test('a missing program is named', async () => {
+    const path = process.env['PATH'];
+    process.env['PATH'] = isRoot ? '/usr/sbin:/sbin' : dir;
+    try {
+      await expect(janus()).rejects.toThrow(/janus cannot be run \(spawn janus ENOENT\)/);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
+
 describe('the watchdog', () => {
   // A supervisor that is killed cannot tidy up; this one says what it started and then waits for its death.
   const supervisor = (children: number) =>
@@ -301,4 +362,15 @@ async function converse(port: number, lines: string): Promise<string> {
   let said = '';
   for await (const chunk of socket) said += String(chunk);
   return said;
+}
+
+/** One request to Janus, and its answer. */
+async function askJanus(port: number, request: Record<string, unknown>): Promise<any> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'janus-protocol');
+  socket.once('open', () => socket.send(JSON.stringify({ ...request, transaction: 'test' })));
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    socket.once('message', resolve).once('error', reject);
+  });
+  socket.terminate();
+  return JSON.parse(answer.toString());
 }

@@ -1,12 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import {
+  createRtcPeer,
   createTestDatabase,
   eventually,
   startTestCoturn,
+  startTestJanus,
   startTestPostgres,
   startTestRedis,
   testClock,
@@ -121,6 +124,44 @@ test('a coturn of one test file grants a relay to whoever knows its secret, and 
   };
   expect(allocate(turn.secret)).toBe(0);
   expect(allocate('wrong')).not.toBe(0);
+});
+
+test('a Janus of one test file restarts on the same port, also after it was killed, and stops while it is frozen', async () => {
+  const server = await startTestJanus();
+  const { url, pid } = server;
+  const accepts = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(server.port, '127.0.0.1');
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+  await server.restart();
+  expect(server.pid).not.toBe(pid);
+  server.kill('SIGKILL');
+  await eventually(async () => !(await accepts()));
+  await server.start();
+  expect(server.url).toBe(url);
+  expect(await accepts()).toBe(true);
+  server.freeze();
+  await server.stop();
+  expect(await accepts()).toBe(false);
+});
+
+test('two peers without a browser send each other sound and pictures', async () => {
+  const [ada, bob] = [await createRtcPeer(), await createRtcPeer()];
+  ada.onCandidate((candidate) => void bob.addCandidate(candidate));
+  bob.onCandidate((candidate) => void ada.addCandidate(candidate));
+  const audio = ada.addAudio();
+  const video = ada.addVideo({ width: 320, height: 240 });
+  await ada.acceptAnswer(await bob.answer(await ada.offer()));
+  await eventually(() => bob.framesReceived('audio') > 5 && bob.framesReceived('video') > 2);
+  expect([audio.mid(), video.mid()]).toEqual(['0', '1']);
+  expect([...bob.received()].map(([mid, { kind }]) => [mid, kind]).sort()).toEqual([
+    ['0', 'audio'],
+    ['1', 'video'],
+  ]);
+  expect(ada.connectionState()).toBe('connected');
+  for (const peer of [ada, bob, ada]) peer.close();
 });
 
 describe('eventually', () => {

@@ -1,0 +1,285 @@
+import { once } from 'node:events';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createRtcPeer, eventually, startTestJanus, type TestJanus } from '@callplane/testing';
+import type { MediaError } from '../media-node.js';
+import type { JanusNode } from './janus-node.js';
+import {
+  handleLabels,
+  nodeOn,
+  startReceiver,
+  startSender,
+  UP_WITHIN_MS,
+  type Receiver,
+  type Sender,
+} from './janus-node.testkit.js';
+
+let janus: TestJanus;
+let node: JanusNode;
+let rooms = 0;
+let peers: (Sender | Receiver)[] = [];
+/** Names that differ between tests: they share a server. */
+const newRoom = async () => {
+  rooms += 1;
+  await node.ensureRoom(`room_${rooms}`);
+  return `room_${rooms}`;
+};
+const sender = async (roomId: string, feedId: string) => {
+  const made = await startSender(node, roomId, feedId);
+  peers.push(made);
+  return made;
+};
+const receiver = async (roomId: string) => {
+  const made = await startReceiver(node, roomId);
+  peers.push(made);
+  return made;
+};
+const audioAndVideo = (feedId: string) => ['0', '1'].map((mid) => ({ feedId, mid }));
+
+beforeAll(async () => {
+  janus = await startTestJanus();
+  node = nodeOn(janus);
+  await node.untilUp(UP_WITHIN_MS);
+});
+afterEach(async () => {
+  for (const made of peers) {
+    made.peer.close();
+    await ('publisher' in made ? made.publisher : made.subscriber).detach();
+  }
+  peers = [];
+});
+
+describe('rooms', () => {
+  test('a room is made once, seen by every process with the key, and gone when it was destroyed', async () => {
+    const roomId = await newRoom();
+    await node.ensureRoom(roomId);
+    expect(await node.hasRoom(roomId)).toBe(true);
+    const other = nodeOn(janus, { id: 'other' });
+    await other.untilUp(UP_WITHIN_MS);
+    expect(await other.listRooms()).toContainEqual({ roomId, feeds: 0 });
+    expect(await other.destroyRoom(roomId)).toBe('destroyed');
+    expect(await node.hasRoom(roomId)).toBe(false);
+    expect(await node.destroyRoom(roomId)).toBe('absent');
+    expect(await node.listRooms()).not.toContainEqual(expect.objectContaining({ roomId }));
+  });
+
+  test('what is not there is absent, or an error with its code', async () => {
+    const roomId = await newRoom();
+    expect(await node.listFeeds('nowhere')).toEqual([]);
+    expect(await node.listFeeds(roomId)).toEqual([]);
+    expect(await node.removeFeed('nowhere', 'nobody')).toBe('absent');
+    expect(await node.removeFeed(roomId, 'nobody')).toBe('absent');
+    await expect(node.attachPublisher('nowhere', 'feed')).rejects.toMatchObject({ code: 'no_such_room' });
+    await expect(node.moderate('nowhere', 'feed', '0', true)).rejects.toMatchObject({ code: 'no_such_room' });
+    await expect(node.moderate(roomId, 'feed', '0', true)).rejects.toMatchObject({ code: 'no_such_feed' });
+  });
+
+  test('without the key nobody makes, ends or lists rooms, and the error tells no secret', async () => {
+    const roomId = await newRoom();
+    const stranger = nodeOn({ ...janus, url: janus.url, adminKey: 'guessed-admin-key' });
+    await stranger.untilUp(UP_WITHIN_MS);
+    const refused = [
+      () => stranger.ensureRoom('room_new'),
+      () => stranger.listRooms(),
+      () => stranger.destroyRoom(roomId),
+      () => stranger.removeFeed(roomId, 'nobody'),
+    ];
+    for (const call of refused) {
+      const error = await call().catch((e: unknown) => e as MediaError);
+      expect(error).toMatchObject({ code: 'refused' });
+      expect(String((error as MediaError).stack)).not.toMatch(/admin-key|api-secret/);
+    }
+    expect(await node.hasRoom(roomId)).toBe(true);
+  });
+
+  test('with a wrong secret a node is never up, and says why', async () => {
+    const stranger = nodeOn({ ...janus, url: janus.url, apiSecret: 'guessed' });
+    const error = await stranger.untilUp(500).catch((e: unknown) => e as MediaError);
+    expect(error).toMatchObject({ code: 'unavailable', cause: { janusCode: 403 } });
+    expect(stranger.state).toBe('down');
+    await expect(stranger.ensureRoom('room')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
+
+describe('peers', () => {
+  test('frames flow from a publisher to a subscriber, and stop when the stream is muted for all or not wanted', async () => {
+    const roomId = await newRoom();
+    const ada = await sender(roomId, 'ada-1');
+    expect(await node.listFeeds(roomId)).toEqual(['ada-1']);
+    const bob = await receiver(roomId);
+    expect(await bob.change(audioAndVideo('ada-1'))).toEqual(['ada-1/0', 'ada-1/1']);
+    await eventually(() => bob.peer.framesReceived('audio') > 10 && bob.peer.framesReceived('video') > 3);
+    // Nothing new: nothing to negotiate.
+    expect(await bob.change(audioAndVideo('ada-1'))).toBeNull();
+
+    await node.moderate(roomId, 'ada-1', '1', true);
+    await stillStands(() => bob.peer.framesReceived('video'));
+    await node.moderate(roomId, 'ada-1', '1', false);
+    const muted = bob.peer.framesReceived('video');
+    await eventually(() => bob.peer.framesReceived('video') > muted + 3);
+
+    expect(await bob.change([], [{ feedId: 'ada-1', mid: '1' }])).toEqual(['ada-1/0']);
+    await stillStands(() => bob.peer.framesReceived('video'));
+    expect(bob.peer.connectionState()).toBe('connected');
+    expect([...ada.closed, ...bob.closed]).toEqual([]);
+  });
+
+  test('streams come and go over one peer connection, also several changes at once', async () => {
+    const roomId = await newRoom();
+    await sender(roomId, 'ada-1');
+    await sender(roomId, 'eve-1');
+    const bob = await receiver(roomId);
+    await bob.change([{ feedId: 'ada-1', mid: '0' }]);
+    // The second waits until the first is answered.
+    const [first, second] = await Promise.all([
+      bob.change([{ feedId: 'eve-1', mid: '0' }]),
+      bob.change([{ feedId: 'eve-1', mid: '1' }], [{ feedId: 'ada-1', mid: '0' }]),
+    ]);
+    expect(first).toEqual(['ada-1/0', 'eve-1/0']);
+    expect(second).toEqual(['eve-1/0', 'eve-1/1']);
+    await eventually(() => bob.peer.framesReceived('video') > 3);
+    // All away and back again: sections are used anew.
+    expect(await bob.change([], audioAndVideo('eve-1'))).toEqual([]);
+    const before = bob.peer.framesReceived('video');
+    expect(await bob.change([{ feedId: 'ada-1', mid: '1' }])).toEqual(['ada-1/1']);
+    await eventually(() => bob.peer.framesReceived('video') > before + 3);
+  });
+
+  test('streams that do not exist are skipped, whatever they are beside', async () => {
+    const roomId = await newRoom();
+    await sender(roomId, 'ada-1');
+    const bob = await receiver(roomId);
+    const missing = [
+      { feedId: 'nobody', mid: '0' },
+      { feedId: 'ada-1', mid: '7' },
+    ];
+    expect(await bob.change(missing)).toBeNull();
+    expect(await bob.change([...missing, { feedId: 'ada-1', mid: '1' }])).toEqual(['ada-1/1']);
+    expect(await bob.change(missing, missing)).toBeNull();
+    await eventually(() => bob.peer.framesReceived('video') > 3);
+    // Whoever looked which streams there are has left nothing behind.
+    expect(await node.listRooms()).toContainEqual({ roomId, feeds: 1 });
+    await node.destroyRoom(roomId);
+    await expect(bob.subscriber.update({ add: missing, remove: [] })).rejects.toMatchObject({ code: 'no_such_room' });
+  });
+
+  test('an unanswered offer holds up the next change for as long as its deadline, and an answer lets it pass', async () => {
+    const hasty = nodeOn(janus, { deadlines: { offerMs: 300 } });
+    await hasty.untilUp(UP_WITHIN_MS);
+    const roomId = await newRoom();
+    await sender(roomId, 'ada-1');
+    const subscriber = await hasty.attachSubscriber(roomId, 'bob');
+    const peer = await createRtcPeer();
+    const offer = await subscriber.update({ add: [{ feedId: 'ada-1', mid: '0' }], remove: [] });
+    const more = { add: [{ feedId: 'ada-1', mid: '1' }], remove: [] };
+    await expect(subscriber.update(more)).rejects.toMatchObject({ code: 'timeout' });
+    await expect(subscriber.update(more)).rejects.toMatchObject({ code: 'timeout' });
+    await subscriber.answer(await peer.answer(offer!.sdp));
+    await expect(subscriber.answer('v=0')).rejects.toMatchObject({ code: 'refused' });
+    expect((await subscriber.update(more))!.streams).toHaveLength(2);
+    await hasty.close();
+    peer.close();
+  });
+
+  test('a feed is changed by another offer, ends, and begins again on the same handle', async () => {
+    const roomId = await newRoom();
+    const publisher = await node.attachPublisher(roomId, 'ada-1');
+    const closed: string[] = [];
+    publisher.on('closed', (reason) => closed.push(reason));
+    const receiving = new Set<string>();
+    publisher.on('receiving', (mid, receives) => (receives ? receiving.add(mid) : receiving.delete(mid)));
+    await publisher.unpublish();
+    for (const _round of ['first', 'second']) {
+      const peer = await createRtcPeer();
+      publisher.removeAllListeners('candidate').on('candidate', (candidate) => void peer.addCandidate(candidate));
+      const connected = once(publisher, 'connected');
+      peer.addAudio();
+      await peer.acceptAnswer(await publisher.publish(await peer.offer()));
+      peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
+      await connected;
+      const video = peer.addVideo();
+      await peer.acceptAnswer(await publisher.publish(await peer.offer()));
+      expect(video.mid()).toBe('1');
+      await eventually(() => receiving.has('1'));
+      receiving.clear();
+      await publisher.unpublish();
+      peer.close();
+    }
+    expect(closed).toEqual([]);
+    expect(await node.listFeeds(roomId)).toEqual(['ada-1']);
+    await publisher.detach();
+    await publisher.detach();
+    expect(await node.listFeeds(roomId)).toEqual([]);
+    await expect(publisher.publish('v=0')).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('what is no session description is refused as such, and the handle stays good', async () => {
+    const roomId = await newRoom();
+    const publisher = await node.attachPublisher(roomId, 'ada-1');
+    for (const sdp of ['', 'v=0\r\nhello', 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n']) {
+      await expect(publisher.publish(sdp)).rejects.toMatchObject({ code: 'invalid_sdp' });
+    }
+    const peer = await createRtcPeer();
+    peer.addAudio();
+    expect(await publisher.publish(await peer.offer())).toContain('m=audio');
+    await publisher.detach();
+    peer.close();
+  });
+
+  test('a feed cannot be in a room twice; another process can throw it out, and its owner is told', async () => {
+    const roomId = await newRoom();
+    const ada = await sender(roomId, 'ada-1');
+    const bob = await receiver(roomId);
+    await bob.change(audioAndVideo('ada-1'));
+    await eventually(() => bob.peer.framesReceived('video') > 3);
+    await expect(node.attachPublisher(roomId, 'ada-1')).rejects.toMatchObject({ code: 'feed_exists' });
+    const other = nodeOn(janus, { id: 'other' });
+    await other.untilUp(UP_WITHIN_MS);
+    expect(await other.removeFeed(roomId, 'ada-1')).toBe('removed');
+    expect(await other.removeFeed(roomId, 'ada-1')).toBe('absent');
+    expect(await other.listFeeds(roomId)).toEqual([]);
+    await eventually(() => ada.closed.length > 0);
+    expect(ada.closed).toEqual(['kicked']);
+    await expect(ada.publisher.publish(await ada.peer.offer())).rejects.toMatchObject({ code: 'closed' });
+    await stillStands(() => bob.peer.framesReceived('video'));
+  });
+
+  test('publishers are told when their room is destroyed', async () => {
+    const roomId = await newRoom();
+    const ada = await sender(roomId, 'ada-1');
+    const bob = await receiver(roomId);
+    await bob.change(audioAndVideo('ada-1'));
+    await node.destroyRoom(roomId);
+    await eventually(() => ada.closed.length > 0);
+    expect(ada.closed).toEqual(['room destroyed']);
+    await stillStands(() => bob.peer.framesReceived('video'));
+    await bob.subscriber.detach();
+    await ada.publisher.detach();
+  });
+
+  test('fifty handles that were attached and given back leave nothing', async () => {
+    const roomId = await newRoom();
+    const handles = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        i % 2 === 0 ? node.attachPublisher(roomId, `feed-${i}`) : node.attachSubscriber(roomId, `sub-${i}`),
+      ),
+    );
+    expect(await node.listFeeds(roomId)).toHaveLength(25);
+    expect((await handleLabels(janus)).filter((label) => /^(feed|sub)-/.test(label))).toHaveLength(50);
+    await Promise.all(handles.map((handle) => handle.detach()));
+    expect(await node.listFeeds(roomId)).toEqual([]);
+    expect((await handleLabels(janus)).filter((label) => label !== 'control' && label !== '')).toEqual([]);
+  });
+});
+
+/** Waits until a number has not changed for 600 ms, of which a picture 15 times a second would not leave much. */
+async function stillStands(count: () => number): Promise<void> {
+  let last = count();
+  let since = performance.now();
+  await eventually(() => {
+    if (count() !== last) {
+      last = count();
+      since = performance.now();
+    }
+    return performance.now() - since > 600;
+  });
+}

@@ -1,0 +1,94 @@
+import WebSocket from 'ws';
+import { createRtcPeer, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
+import type { MediaNode, MediaPublisher, MediaSubscriber, StreamReference } from '../media-node.js';
+import { JanusNode, type JanusNodeOptions } from './janus-node.js';
+
+export const UP_WITHIN_MS = 10_000;
+
+/** A node on a test's Janus, closed when the test file ends. */
+export function nodeOn(
+  janus: Pick<TestJanus, 'url' | 'apiSecret' | 'adminKey'>,
+  options: Partial<JanusNodeOptions> = {},
+): JanusNode {
+  const node = new JanusNode({
+    id: 'test',
+    url: janus.url,
+    apiSecret: janus.apiSecret,
+    adminKey: janus.adminKey,
+    random: () => 0.5,
+    ...options,
+  });
+  stopAtEnd(() => node.close());
+  return node;
+}
+
+export interface Sender {
+  publisher: MediaPublisher;
+  peer: RtcPeer;
+  /** Why its peer connection ended, once it has. */
+  closed: string[];
+}
+
+export interface Receiver {
+  subscriber: MediaSubscriber;
+  peer: RtcPeer;
+  closed: string[];
+  /** Adds and removes streams, and answers the offer. Returns the sections of the streams, or null without an offer. */
+  change(add: StreamReference[], remove?: StreamReference[]): Promise<string[] | null>;
+}
+
+/** A feed with audio and video that reaches the server. */
+export async function startSender(node: MediaNode, roomId: string, feedId: string): Promise<Sender> {
+  const publisher = await node.attachPublisher(roomId, feedId);
+  const peer = await createRtcPeer();
+  const closed: string[] = [];
+  publisher.on('closed', (reason) => closed.push(reason));
+  publisher.on('candidate', (candidate) => void peer.addCandidate(candidate));
+  const connected = new Promise<void>((resolve) => publisher.once('connected', () => resolve()));
+  peer.addAudio();
+  peer.addVideo();
+  await peer.acceptAnswer(await publisher.publish(await peer.offer()));
+  peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
+  await connected;
+  return { publisher, peer, closed };
+}
+
+export async function startReceiver(node: MediaNode, roomId: string, label = 'receiver'): Promise<Receiver> {
+  const subscriber = await node.attachSubscriber(roomId, label);
+  const peer = await createRtcPeer();
+  const closed: string[] = [];
+  subscriber.on('closed', (reason) => closed.push(reason));
+  subscriber.on('candidate', (candidate) => void peer.addCandidate(candidate));
+  let trickles = false;
+  const change = async (add: StreamReference[], remove: StreamReference[] = []) => {
+    const offer = await subscriber.update({ add, remove });
+    if (offer === null) return null;
+    await subscriber.answer(await peer.answer(offer.sdp));
+    if (!trickles) peer.onCandidate((candidate) => void subscriber.addCandidate(candidate).catch(() => undefined));
+    trickles = true;
+    return offer.streams.map(({ feedId, mid }) => `${feedId}/${mid}`).sort();
+  };
+  return { subscriber, peer, closed, change };
+}
+
+/** The labels (`opaque_id`) of every handle on a Janus, as its administration interface tells them. */
+export async function handleLabels({ adminUrl, adminSecret }: TestJanus): Promise<string[]> {
+  const socket = new WebSocket(adminUrl, 'janus-admin-protocol');
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+  const ask = async (request: Record<string, unknown>): Promise<any> => {
+    const answer = new Promise<string>((resolve) => {
+      socket.once('message', (data: Buffer) => resolve(data.toString()));
+    });
+    socket.send(JSON.stringify({ ...request, transaction: 'test', admin_secret: adminSecret }));
+    return JSON.parse(await answer);
+  };
+  const labels: string[] = [];
+  for (const session_id of (await ask({ janus: 'list_sessions' })).sessions) {
+    // One that has just ended has no list.
+    for (const handle_id of (await ask({ janus: 'list_handles', session_id })).handles ?? []) {
+      labels.push((await ask({ janus: 'handle_info', session_id, handle_id })).info?.opaque_id ?? '');
+    }
+  }
+  socket.terminate();
+  return labels;
+}
