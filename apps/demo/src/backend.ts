@@ -11,8 +11,8 @@ export async function askForToken(room: string, name: string): Promise<Ticket> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ room, name }),
   });
-  const body = (await response.json()) as Ticket & { error?: { message?: string } };
-  if (!response.ok) throw new Error(body.error?.message ?? `The demo's backend answered ${response.status}.`);
+  const body = (await response.json()) as Ticket & { error?: string };
+  if (!response.ok) throw new Error(body.error ?? `The demo's backend answered ${response.status}.`);
   return body;
 }
 

@@ -209,8 +209,9 @@ export class Call extends Emitter<CallEvents> {
     this.#deliver(() => {
       this.#setMediaState(welcome.media.state);
       this.#roster.replace(welcome.participants);
-      if (welcome.media.continued) this.#publisher.mend();
-      else this.#reset(['publisher', 'subscriber']);
+      if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
+      this.#publisher.mend();
+      this.#subscriber.mend();
     });
   }
 

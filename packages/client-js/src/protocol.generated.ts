@@ -27,6 +27,7 @@ export type ClientMessage =
   | UnsubscribeRequest
   | AnswerRequest
   | CandidateRequest
+  | ResetMediaRequest
   | MessageRequest
   | MetadataRequest
   | IceServersRequest
@@ -135,6 +136,10 @@ export interface ResumeRequest {
    * As in `join`; default true.
    */
   autoSubscribe?: boolean;
+  /**
+   * False when the client has no peer connections any more, as after a reload; default true.
+   */
+  continueMedia?: boolean;
 }
 
 export interface PublishRequest {
@@ -233,6 +238,19 @@ export interface CandidateRequest {
   id?: string;
   target: PeerTarget;
   candidate: Candidate;
+}
+
+export interface ResetMediaRequest {
+  type: 'resetMedia';
+  /**
+   * Repeated as `replyTo` in the answer.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 2
+   */
+  targets: PeerTarget[];
 }
 
 export interface MessageRequest {

@@ -84,13 +84,17 @@ export class Publisher {
     void this.#serial.run(() => this.#restore());
   }
 
-  /** Finds another way through the network if there is need; called when the gateway can be reached again. */
+  /** Called in trouble, and when the gateway can be reached again: looks for another way through the network. */
   mend(): void {
-    void this.#serial.run(async () => {
-      if (!this.#peer?.isTroubled) return;
-      // Should it not help, the media server notices as well, and says so.
-      await this.#negotiate({ iceRestart: true }).catch(() => undefined);
-    });
+    const { session } = this.#context;
+    if (session.state !== 'connected' || this.#peer?.isTroubled !== true) return;
+    if (this.#peer.connection.connectionState === 'failed') {
+      session.request({ type: 'resetMedia', targets: ['publisher'] }).catch(() => undefined);
+      this.reset();
+      return;
+    }
+    // Should it not help, the connection fails, and a new one is made.
+    void this.#serial.run(() => this.#negotiate({ iceRestart: true })).catch(() => undefined);
   }
 
   configure(configuration: RTCConfiguration): void {
@@ -187,9 +191,7 @@ export class Publisher {
     const { session, createConnection } = this.#context;
     return new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'publisher', candidate }),
-      onTrouble: () => {
-        if (session.state === 'connected') this.mend();
-      },
+      onTrouble: () => this.mend(),
     });
   }
 

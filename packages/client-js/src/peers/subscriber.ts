@@ -57,6 +57,14 @@ export class Subscriber {
     if (!this.#isClosed) this.#context.onTracks([]);
   }
 
+  /** Called in trouble, and when the gateway can be reached again: has the gateway begin anew. */
+  mend(): void {
+    const { session } = this.#context;
+    if (session.state !== 'connected' || this.#peer?.isTroubled !== true) return;
+    this.reset();
+    session.request({ type: 'resetMedia', targets: ['subscriber'] }).catch(() => undefined);
+  }
+
   configure(configuration: RTCConfiguration): void {
     this.#peer?.connection.setConfiguration(configuration);
   }
@@ -90,8 +98,7 @@ export class Subscriber {
     const { session, createConnection } = this.#context;
     return new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'subscriber', candidate }),
-      // The gateway offers, so it is the one to mend this; it notices by itself.
-      onTrouble: () => undefined,
+      onTrouble: () => this.mend(),
     });
   }
 }
