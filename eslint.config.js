@@ -107,6 +107,7 @@ export default tseslint.config(
     },
   },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
+  { files: ['tests/browser/page.mjs'], languageOptions: { globals: globals.browser } },
   ...Object.entries(mayImport).map(([folder, allowed]) => ({
     files: [`${folder}/src/**/*.ts`],
     ignores: ['**/*.test.ts', '**/*.testkit.ts'],
