@@ -52,9 +52,14 @@ async function start() {
   await clearEarlierRun(dataDir, say);
   await checkPort(settings);
 
-  const programs = [...(settings.redisUrl ? [] : ['redis-server']), ...(settings.turnUrls ? [] : ['turnserver'])];
+  const programs = [
+    ...(settings.redisUrl ? [] : ['redis-server']),
+    ...(settings.turnUrls ? [] : ['turnserver']),
+    ...(settings.mediaNodes ? [] : ['janus']),
+  ];
   const { missing } = await bootstrap({ say, programs, onMissing: whatIsMissing, signal: stopSignal });
   const hasCoturn = !missing.includes('turnserver');
+  const hasJanus = !missing.includes('janus');
 
   const servers = await import('@callplane/local-servers');
   const watchdog = servers.startWatchdog([devFileOf(dataDir)]);
@@ -67,15 +72,15 @@ async function start() {
   const ports = portBook(dataDir, servers);
   const secrets = localSecrets(dataDir);
 
-  const { databaseUrl, redisUrl, turn } = await step('Starting PostgreSQL, Redis and coturn', () =>
+  const { databaseUrl, redisUrl, turn, media } = await step('Starting PostgreSQL, Redis, coturn and Janus', () =>
     startServers({
-      ...{ settings, secrets, ports, roster, servers, say, hasCoturn, stopSignal },
+      ...{ settings, secrets, ports, roster, servers, say, hasCoturn, hasJanus, stopSignal },
       onStarted: (stop) => started.servers.push(stop),
     }),
   );
   stopSignal.throwIfAborted();
 
-  const env = appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn });
+  const env = appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn, media });
   await step('Migrating the database', () => migrate(env, stopSignal));
 
   const logs = APPS.map(({ name }) => ({ name, file: join(dataDir, 'logs', `${name}.log`) }));
@@ -129,17 +134,23 @@ async function allOf(promises) {
 }
 
 /**
- * Redis is needed, coturn is not.
+ * Redis is needed, coturn and Janus are not.
  * @param {string[]} programs
  */
 function whatIsMissing(programs) {
-  const command = installCommand(programs);
   if (programs.includes('redis-server')) {
     throw new Failure(
-      `Redis is not installed. Run "${command}", or set REDIS_URL to a Redis 6.2 or later; then start again`,
+      `Redis is not installed. Run "${installCommand(programs)}", or set REDIS_URL to a Redis 6.2 or later; then start again`,
     );
   }
-  say(`  coturn is not installed: this start goes on without STUN and TURN. To have them: ${command}`);
+  if (programs.includes('turnserver')) {
+    const command = installCommand(['turnserver']);
+    say(`  coturn is not installed: this start goes on without STUN and TURN. To have them: ${command}`);
+  }
+  if (programs.includes('janus')) {
+    const command = installCommand(['janus']);
+    say(`  Janus is not installed: this start goes on without audio and video. To have them: ${command}`);
+  }
 }
 
 /** @param {string} dataDir */
@@ -163,10 +174,10 @@ function takeDataDir(dataDir) {
  * The environment of the apps and the command line: everything from here, and what is not set in it.
  * @param {import('./start/settings.mjs').Settings} settings
  * @param {ReturnType<typeof localSecrets>} secrets
- * @param {{ databaseUrl: string, redisUrl: string, turn: Record<string, string> }} made
+ * @param {{ databaseUrl: string, redisUrl: string, turn: Record<string, string>, media: Record<string, string> }} made
  * @returns {NodeJS.ProcessEnv}
  */
-function appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn }) {
+function appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn, media }) {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   return {
     NODE_ENV: 'development',
@@ -180,6 +191,7 @@ function appEnvironment(settings, secrets, { databaseUrl, redisUrl, turn }) {
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
     ENCRYPTION_KEYS: secrets.encryptionKeys,
     ...turn,
+    ...media,
     ...given,
     HOST: settings.host,
     PORT: String(settings.port),

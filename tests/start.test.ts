@@ -78,6 +78,14 @@ const devFile = () => join(dataDir, 'dev.json');
 const readDev = () => JSON.parse(readFileSync(devFile(), 'utf8')) as Dev;
 const pidOf = (name: string) => readDev().processes.find((entry) => entry.name === name)!.pid;
 
+/** What a process was started with (Linux). */
+const environmentOf = (pid: number) =>
+  Object.fromEntries(
+    readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  );
+
 async function ready(begun: Start): Promise<Dev> {
   await eventually(
     () => {
@@ -112,7 +120,7 @@ describe('npm start', () => {
       const dev = await ready(begun);
       expect(dev.baseUrl).toBe(`http://127.0.0.1:${port}/v1`);
       expect(dev.processes.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(['api', 'cleanup-worker', 'redis', 'postgres', 'coturn']),
+        expect.arrayContaining(['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']),
       );
       expect(dev.processes.every(({ pid }) => isAlive(pid))).toBe(true);
       for (const file of ['dev.json', 'secrets.json', 'development.json']) {
@@ -121,8 +129,13 @@ describe('npm start', () => {
       expect((await get('/v1/', dev.secretKey)).status).toBe(200);
       expect((await get('/v1/', dev.publishableKey)).status).toBe(200);
       expect(begun.output()).toContain(dev.secretKey);
+      expect(environmentOf(pidOf('api'))).toMatchObject({
+        MEDIA_NODES: expect.stringMatching(/^local=ws:\/\/127\.0\.0\.1:\d+$/),
+        MEDIA_API_SECRET: expect.any(String),
+        MEDIA_ADMIN_KEY: expect.any(String),
+      });
 
-      for (const name of ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn']) {
+      for (const name of ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
         const before = pidOf(name);
         process.kill(before, 'SIGKILL');
         await eventually(() => pidOf(name) !== before && begun.output().includes(`${name} runs again`), {
@@ -254,7 +267,7 @@ describe('npm start', () => {
   );
 
   test(
-    'uses the PostgreSQL and Redis that it is given, and makes new keys when the database is another one',
+    'uses the PostgreSQL, Redis and media servers that it is given, and makes new keys when the database is another one',
     async () => {
       const first = start();
       const dev = await ready(first);
@@ -265,6 +278,9 @@ describe('npm start', () => {
         PORT: otherPort,
         DATABASE_URL: dev.databaseUrl,
         REDIS_URL: dev.redisUrl,
+        MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
+        MEDIA_API_SECRET: 'their-api-secret',
+        MEDIA_ADMIN_KEY: 'their-admin-key',
         ENCRYPTION_KEYS: (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { encryptionKeys: string })
           .encryptionKeys,
       });
@@ -273,6 +289,9 @@ describe('npm start', () => {
       expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
       expect(other.processes.map(({ name }) => name)).not.toContain('postgres');
       expect(other.processes.map(({ name }) => name)).not.toContain('redis');
+      expect(other.processes.map(({ name }) => name)).not.toContain('janus');
+      const api = other.processes.find(({ name }) => name === 'api')!;
+      expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
       expect(other.environmentId).not.toBe(dev.environmentId);
       second.child.kill('SIGTERM');
       expect(await second.ended).toBe(0);

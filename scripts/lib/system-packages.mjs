@@ -2,10 +2,12 @@ import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:f
 import { delimiter, join } from 'node:path';
 import { run } from './run.mjs';
 
-/** Which Debian package (and Homebrew formula) has a program. @type {Record<string, { debian: string, homebrew: string }>} */
+/** Which Debian package (and Homebrew formula) has a program. @type {Record<string, { debian: string, homebrew?: string }>} */
 const PACKAGES = {
   'redis-server': { debian: 'redis-server', homebrew: 'redis' },
   turnserver: { debian: 'coturn', homebrew: 'coturn' },
+  janus: { debian: 'janus' },
+  chromium: { debian: 'chromium', homebrew: 'chromium' },
 };
 const POLICY = '/usr/sbin/policy-rc.d';
 
@@ -38,7 +40,13 @@ export async function ensurePrograms(programs, { say, step, signal }) {
  * @param {string[]} programs
  */
 export function installCommand(programs) {
-  if (process.platform === 'darwin') return `brew install ${programs.map((p) => PACKAGES[p]?.homebrew ?? p).join(' ')}`;
+  if (process.platform === 'darwin') {
+    const formulae = programs.flatMap((program) => PACKAGES[program]?.homebrew ?? []);
+    // Homebrew has no Janus.
+    return formulae.length === 0
+      ? 'build it from https://janus.conf.meetecho.com'
+      : `brew install ${formulae.join(' ')}`;
+  }
   const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
   return `${sudo}apt-get install --no-install-recommends ${debianNames(programs).join(' ')}`;
 }

@@ -7,7 +7,7 @@ import { isSameProcess, processStamp } from '../lib/lock.mjs';
 /** @typedef {{ baseUrl: string, projectId: string, environmentId: string, secretKey: string, publishableKey: string,
  *   databaseUrl: string, redisUrl: string }} Published */
 
-const SHOWN_FIRST = ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn'];
+const SHOWN_FIRST = ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus'];
 
 /**
  * Who runs at present, in two files that are always true: run.json, for the next start to clear up after one that was

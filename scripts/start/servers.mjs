@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { keepRunning } from './keep-running.mjs';
 
 const RELAY_PORTS = 200;
+/** Janus takes one for each peer connection, of which a participant has two. */
+const MEDIA_PORTS = 400;
 
 /**
  * Starts those servers that nobody has brought along, all at once.
@@ -14,9 +16,10 @@ const RELAY_PORTS = 200;
  * @param {typeof import('@callplane/local-servers')} context.servers
  * @param {(line: string) => void} context.say
  * @param {boolean} context.hasCoturn
+ * @param {boolean} context.hasJanus
  * @param {AbortSignal} context.stopSignal
  * @param {(stop: () => Promise<void>) => void} context.onStarted is given what stops each one
- * @returns {Promise<{ databaseUrl: string, redisUrl: string, turn: Record<string, string> }>}
+ * @returns {Promise<{ databaseUrl: string, redisUrl: string, turn: Record<string, string>, media: Record<string, string> }>}
  */
 export async function startServers({
   settings,
@@ -26,6 +29,7 @@ export async function startServers({
   servers,
   say,
   hasCoturn,
+  hasJanus,
   stopSignal,
   onStarted,
 }) {
@@ -72,13 +76,38 @@ export async function startServers({
     };
   };
 
+  const janus = async () => {
+    const host = servers.hostIPv4();
+    if (host.startsWith('127.')) {
+      // Janus never uses loopback for media: with one it would start, and publishing would wait for ever.
+      say('  This machine has no network address but loopback, over which Janus cannot send media: none is started');
+      return {};
+    }
+    const wsPort = await ports.portOf('janus');
+    const rtpPortMin = await ports.portOf('media', host);
+    const apiSecret = settings.mediaApiSecret ?? secrets.mediaApiSecret;
+    const adminKey = settings.mediaAdminKey ?? secrets.mediaAdminKey;
+    const options = {
+      ...{ dir: join(dataDir, 'janus'), host, wsPort, rtpPortMin, rtpPortMax: rtpPortMin + MEDIA_PORTS - 1 },
+      ...{ apiSecret, adminKey, adminSecret: secrets.mediaAdminSecret },
+    };
+    const { url } = await start('janus', () => servers.startJanus({ ...options, ...common('janus') }));
+    return { MEDIA_NODES: `local=${url}`, MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey };
+  };
+
   // Each of them is waited for even when another fails: what runs by then must be known to be stopped.
-  const [database, queue, turn] = await Promise.allSettled([
+  const [database, queue, turn, media] = await Promise.allSettled([
     settings.databaseUrl ?? postgres(),
     settings.redisUrl ?? redis(),
     hasCoturn && settings.turnUrls === undefined ? coturn() : {},
+    hasJanus && settings.mediaNodes === undefined ? janus() : {},
   ]);
-  return { databaseUrl: valueOf(database), redisUrl: valueOf(queue), turn: /** @type {any} */ (valueOf(turn)) };
+  return {
+    databaseUrl: valueOf(database),
+    redisUrl: valueOf(queue),
+    turn: /** @type {any} */ (valueOf(turn)),
+    media: /** @type {any} */ (valueOf(media)),
+  };
 }
 
 /**

@@ -23,6 +23,10 @@ export function readSettings(env = process.env) {
     /** Somebody else's relay: then none is started here. */
     turnUrls: env['TURN_URLS'] || undefined,
     turnSecret: env['TURN_SECRET'] || undefined,
+    /** Somebody else's media servers: then none is started here. */
+    mediaNodes: env['MEDIA_NODES'] || undefined,
+    mediaApiSecret: env['MEDIA_API_SECRET'] || undefined,
+    mediaAdminKey: env['MEDIA_ADMIN_KEY'] || undefined,
     encryptionKeys: env['ENCRYPTION_KEYS'] || undefined,
     shutdownDeadlineMs: Number(env['SHUTDOWN_DEADLINE_MS'] || 10_000),
   };

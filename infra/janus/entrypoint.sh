@@ -1,0 +1,46 @@
+#!/bin/sh
+# Fills the configuration in from the environment and becomes Janus. Secrets are read by awk from the environment and
+# written to files of mode 0600: they stand in no command line.
+set -eu
+umask 077
+
+: "${MEDIA_API_SECRET:?}" "${MEDIA_ADMIN_KEY:?}"
+# The address that media goes to. Janus cannot use loopback.
+: "${JANUS_IP:?}"
+export MEDIA_API_SECRET MEDIA_ADMIN_KEY JANUS_IP
+export JANUS_PUBLIC_IP="${JANUS_PUBLIC_IP:-}"
+export JANUS_KEEP_PRIVATE="${JANUS_PUBLIC_IP:+true}"
+export JANUS_WS_IP="${JANUS_WS_IP:-127.0.0.1}"
+export JANUS_WS_PORT="${JANUS_WS_PORT:-8188}"
+export JANUS_RTP_PORTS="${JANUS_RTP_PORTS:-40000-41999}"
+export JANUS_RUN="${JANUS_RUN:-/tmp/callplane-janus}"
+
+case "$MEDIA_API_SECRET$MEDIA_ADMIN_KEY" in
+  *[!A-Za-z0-9_-]*) echo 'MEDIA_API_SECRET and MEDIA_ADMIN_KEY may hold letters, digits, - and _ only' >&2; exit 1 ;;
+esac
+
+here=$(dirname "$0")
+rm -rf "$JANUS_RUN"
+mkdir -p "$JANUS_RUN/etc" "$JANUS_RUN/plugins" "$JANUS_RUN/transports" "$JANUS_RUN/events" "$JANUS_RUN/loggers"
+for template in "$here"/*.jcfg; do
+  awk '
+    /^[ \t]*#/ { next }
+    {
+      while (match($0, /@[A-Z_]+@/)) {
+        value = ENVIRON[substr($0, RSTART + 1, RLENGTH - 2)]
+        if (value == "") next
+        $0 = substr($0, 1, RSTART - 1) value substr($0, RSTART + RLENGTH)
+      }
+      print
+    }
+  ' "$template" > "$JANUS_RUN/etc/${template##*/}"
+done
+
+# Debian keeps modules in the folder of the processor's architecture.
+for library in /usr/lib/*-linux-*/janus /usr/lib/janus /usr/local/lib/janus /opt/janus/lib/janus; do
+  [ -e "$library/plugins/libjanus_videoroom.so" ] && break
+done
+ln -s "$library/plugins/libjanus_videoroom.so" "$JANUS_RUN/plugins/"
+ln -s "$library/transports/libjanus_websockets.so" "$JANUS_RUN/transports/"
+
+exec janus -F "$JANUS_RUN/etc" -C "$JANUS_RUN/etc/janus.jcfg"
