@@ -18,6 +18,7 @@ const APPS = [
   { folder: 'api', schema: 'ApiConfig', about: 'Serves HTTP.' },
   { folder: 'cleanup-worker', schema: 'CleanupWorkerConfig', about: 'Ends rooms and removes participants.' },
   { folder: 'webhook-worker', schema: 'WebhookWorkerConfig', about: 'Delivers webhooks.' },
+  { folder: 'signaling', schema: 'SignalingConfig', about: 'The WebSocket gateway ([signaling.md](signaling.md)).' },
   {
     folder: 'cli',
     schema: 'CliConfig',

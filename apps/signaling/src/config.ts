@@ -40,7 +40,8 @@ export const SignalingConfig = Type.Object({
     default: 10,
     minimum: 1,
     maximum: 60,
-    description: 'How often a connection is pinged, in seconds. One that is silent for two and a half of them is closed.',
+    description:
+      'How often a connection is pinged, in seconds. One that is silent for two and a half of them is closed.',
   }),
   RATE_LIMIT_SIGNALING_PER_SECOND: rate('Messages that a connection may send', 50),
   RATE_LIMIT_SIGNALING_BURST: burst('Messages that a connection may send', 200),
@@ -65,7 +66,10 @@ export const SignalingConfig = Type.Object({
     Type.String({ description: 'For development: folder of the built demo page, served under `/demo`.' }),
   ),
   DEMO_API_URL: Type.Optional(
-    Type.String({ pattern: '^https?://.+', description: 'For development: where the demo page’s backend finds the API.' }),
+    Type.String({
+      pattern: '^https?://.+',
+      description: 'For development: where the demo page’s backend finds the API.',
+    }),
   ),
   DEMO_API_KEY: Type.Optional(
     Type.String({ secret: true, description: 'For development: secret key that the demo page’s backend uses.' }),

@@ -3,6 +3,7 @@ import { CLOSE_REASONS, type CloseReason } from './close-reasons.js';
 import { ERROR_CODES, type ErrorCode } from './error-codes.js';
 import {
   Candidate,
+  choice,
   IceServer,
   PeerTarget,
   RemoteParticipant,
@@ -13,12 +14,11 @@ import {
   TrackReference,
 } from './shapes.js';
 
-const literals = <T extends string>(values: readonly T[]) => Type.Union(values.map((value) => Type.Literal(value)));
 /** The `id` of the request that this answers; absent when it had none. */
-const replyTo = { replyTo: Type.Optional(Type.String()) };
+const replyTo = { replyTo: Type.Optional(Type.String({ description: 'The `id` of the request that this answers.' })) };
 
 /** `down`: the room has no media server at present; it comes back by itself, with a `mediaReset`. */
-export const MediaState = literals(['up', 'down']);
+export const MediaState = choice(['up', 'down']);
 
 /** The answer to `join` and `resume`. */
 export const Welcome = Type.Object(
@@ -58,7 +58,7 @@ export const RequestError = Type.Object(
   {
     type: Type.Literal('error'),
     ...replyTo,
-    code: literals(Object.keys(ERROR_CODES) as ErrorCode[]),
+    code: choice(Object.keys(ERROR_CODES) as ErrorCode[]),
     message: Type.String(),
     details: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }, strict))),
   },
@@ -143,9 +143,9 @@ export const Pong = Type.Object({ type: Type.Literal('pong'), ...replyTo }, stri
 export const Closing = Type.Object(
   {
     type: Type.Literal('closing'),
-    reason: literals(Object.keys(CLOSE_REASONS) as CloseReason[]),
+    reason: choice(Object.keys(CLOSE_REASONS) as CloseReason[]),
     message: Type.String(),
-    reconnect: literals(['no', 'resume', 'join']),
+    reconnect: choice(['no', 'resume', 'join']),
   },
   strict,
 );

@@ -2,18 +2,18 @@ import { Type, type Static } from 'typebox';
 import { PROTOCOL_LIMITS } from './limits.js';
 
 const strict = { additionalProperties: false } as const;
+/** One of these words. A plain `enum`: a union of literals, made of a list, has no static type. */
+const choice = <const T extends string>(values: readonly T[], options: { description?: string } = {}) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 const Id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' });
 
 /** What a track shows. A browser's SDP does not tell a camera from a screen: this is the publisher's word. */
 export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
-export const TrackSource = Type.Union(
-  TRACK_SOURCES.map((source) => Type.Literal(source)),
-  { description: 'What the track shows.' },
-);
+export const TrackSource = choice(TRACK_SOURCES, { description: 'What the track shows.' });
 export type TrackSource = (typeof TRACK_SOURCES)[number];
 
 export const TRACK_KINDS = ['audio', 'video'] as const;
-export const TrackKind = Type.Union(TRACK_KINDS.map((kind) => Type.Literal(kind)));
+export const TrackKind = choice(TRACK_KINDS);
 export type TrackKind = (typeof TRACK_KINDS)[number];
 
 /** Chosen by the publisher, unique within its session; it stays the same when the track is published again. */
@@ -74,7 +74,7 @@ export const Candidate = Type.Union([
 export type Candidate = Static<typeof Candidate>;
 
 /** Each participant has two peer connections: one that sends (it offers), one that receives (the gateway offers). */
-export const PeerTarget = Type.Union([Type.Literal('publisher'), Type.Literal('subscriber')]);
+export const PeerTarget = choice(['publisher', 'subscriber']);
 export type PeerTarget = Static<typeof PeerTarget>;
 
 export const Sdp = Type.String({ minLength: 1, maxLength: PROTOCOL_LIMITS.sdpCharsMax });
@@ -87,4 +87,4 @@ export const IceServer = Type.Object({
 });
 export type IceServer = Static<typeof IceServer>;
 
-export { Id as ResourceId, strict };
+export { choice, Id as ResourceId, strict };

@@ -180,23 +180,23 @@ export class Connection {
     const bytes = byteLength(data);
     this.messagesIn += 1;
     this.bytesIn += bytes;
-    if (!this.#general.take(this.#heardAtMs)) return this.close('rate_limited');
-    if (bytes > PROTOCOL_LIMITS.frameBytesMax) return this.close('message_too_large');
-    if (isBinary) return this.close('protocol_error');
+    if (!this.#general.take(this.#heardAtMs)) { this.close('rate_limited'); return; }
+    if (bytes > PROTOCOL_LIMITS.frameBytesMax) { this.close('message_too_large'); return; }
+    if (isBinary) { this.close('protocol_error'); return; }
     const text = toText(data);
     const read = readMessage(text);
     if (!read.ok) {
-      if (read.protocolError !== null) return this.close('protocol_error');
+      if (read.protocolError !== null) { this.close('protocol_error'); return; }
       this.#refuse(read.id, read.details);
       return;
     }
     if (!this.#introduced) {
-      if (read.message.type !== 'join' && read.message.type !== 'resume') return this.close('protocol_error');
+      if (read.message.type !== 'join' && read.message.type !== 'resume') { this.close('protocol_error'); return; }
       // One attempt: whatever becomes of it, the next message is not a first one.
       this.#introduced = true;
     }
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + text.length > QUEUED_CHARS_MAX) {
-      return this.close('rate_limited');
+      this.close('rate_limited'); return;
     }
     this.#queuedChars += text.length;
     this.#queue.push({ message: read.message, chars: text.length });

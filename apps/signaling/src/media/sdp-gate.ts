@@ -1,5 +1,11 @@
 import type { Permission } from '@callplane/core';
-import { PROTOCOL_LIMITS, type ClientMessages, type ErrorCode, type TrackKind, type TrackSource } from '@callplane/protocol';
+import {
+  PROTOCOL_LIMITS,
+  type ClientMessages,
+  type ErrorCode,
+  type TrackKind,
+  type TrackSource,
+} from '@callplane/protocol';
 import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
 
 /** What a client says that it publishes in which media section. */
@@ -139,8 +145,7 @@ interface Section {
 }
 
 type ReadDescription =
-  | { ok: true; text: string; origin: string; sections: Section[] }
-  | { ok: false; refusal: Refusal };
+  { ok: true; text: string; origin: string; sections: Section[] } | { ok: false; refusal: Refusal };
 
 /** Parses a description, keeps what is known of it, and writes it so that every section says its direction itself. */
 function readDescription(sdp: string, sectionsMax: number): ReadDescription {
@@ -164,7 +169,7 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
     if (!/^UDP\/TLS\/RTP\/SAVPF?$/.test(section.protocol)) {
       return refused('invalid_sdp', 'Media must be encrypted (UDP/TLS/RTP/SAVPF).');
     }
-    const mid = String(section.mid ?? '');
+    const mid = midOf(section);
     if (!MID_PATTERN.test(mid)) return refused('invalid_sdp', 'Every section needs a mid.');
     if (mids.has(mid)) return refused('invalid_sdp', `The mid ${mid} stands twice.`);
     mids.add(mid);
@@ -187,12 +192,17 @@ function readDescription(sdp: string, sectionsMax: number): ReadDescription {
       return (
         judged !== undefined &&
         section.type === judged.kind &&
-        String(section.mid) === judged.mid &&
+        midOf(section) === judged.mid &&
         section.direction === judged.direction
       );
     });
   if (!same) return refused('invalid_sdp', 'The description cannot be parsed.');
   return { ok: true, text, origin: `${origin.username} ${origin.sessionId}`, sections };
+}
+
+/** The parser makes numbers of what looks like one, whatever its types say. */
+function midOf({ mid }: MediaDescription): string {
+  return String((mid as string | number | undefined) ?? '');
 }
 
 function parse(sdp: string): SessionDescription | null {
@@ -256,7 +266,9 @@ const SECTION_FIELDS = [
 
 function pick(from: object, fields: readonly string[]): Record<string, unknown> {
   const source = from as Record<string, unknown>;
-  return Object.fromEntries(fields.filter((field) => Object.hasOwn(source, field)).map((field) => [field, source[field]]));
+  return Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(source, field)).map((field) => [field, source[field]]),
+  );
 }
 
 function sends(direction: Direction): boolean {

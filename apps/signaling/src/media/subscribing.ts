@@ -64,11 +64,7 @@ export class Subscribing {
   #answerTimer: NodeJS.Timeout | undefined;
   #againTimer: NodeJS.Timeout | undefined;
 
-  constructor(
-    host: MediaHost,
-    place: () => MediaPlace | null,
-    onLost: (target: PeerTarget, pauseMs: number) => void,
-  ) {
+  constructor(host: MediaHost, place: () => MediaPlace | null, onLost: (target: PeerTarget, pauseMs: number) => void) {
     this.#host = host;
     this.#place = place;
     this.#onLost = onLost;
@@ -226,16 +222,22 @@ export class Subscribing {
   /** One change after another until nothing is left to change. Never rejects. */
   async #work(): Promise<void> {
     this.#working = true;
-    do {
-      this.#again = false;
+    for (let again = true; again; again = this.#takeAgain()) {
       const active = this.#active;
       try {
         await this.#change();
       } catch (error) {
         await this.#fail(this.#active ?? active, error);
       }
-    } while (this.#again);
+    }
     this.#working = false;
+  }
+
+  /** Whether something has changed since the change that was just made began. */
+  #takeAgain(): boolean {
+    const again = this.#again;
+    this.#again = false;
+    return again;
   }
 
   async #change(): Promise<void> {
@@ -246,7 +248,8 @@ export class Subscribing {
     if (this.#active?.outstanding != null) return;
     const wanted = this.#wanted();
     const active = this.#active ?? (wanted.size === 0 ? null : await this.#attach(place.node));
-    if (active === null || this.#closed) return;
+    // It has ended while it was attached.
+    if (active === null || this.#active !== active) return;
 
     const add: StreamReference[] = [];
     const remove: StreamReference[] = [];

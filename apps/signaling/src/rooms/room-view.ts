@@ -1,3 +1,4 @@
+import { isOpen } from '@callplane/core';
 import type { RoomSnapshot, SessionState } from '@callplane/db';
 import type { RemoteParticipant } from '@callplane/protocol';
 import { diffRoom, presentSession } from './diff-room.js';
@@ -9,8 +10,8 @@ export interface RoomMember {
   /** Counts the connections of its session. */
   readonly connectionNumber: number;
   tellText(text: string): void;
-  /** The room has been read again; the member's own row is in it. */
-  onRoom(snapshot: RoomSnapshot): void;
+  /** The room has been read again, with the member in it, or its media server has come or gone. */
+  onRoom(): void;
 }
 
 /** What the truth says about a member that is no longer ours. */
@@ -32,11 +33,7 @@ export class RoomView {
   /** Joins and resumes under way count too, so that the view is not thrown away below them. */
   holders = 0;
 
-  constructor(
-    roomId: string,
-    instanceId: string,
-    onDeparture: (member: RoomMember, departure: Departure) => void,
-  ) {
+  constructor(roomId: string, instanceId: string, onDeparture: (member: RoomMember, departure: Departure) => void) {
     this.roomId = roomId;
     this.#instanceId = instanceId;
     this.#onDeparture = onDeparture;
@@ -53,6 +50,11 @@ export class RoomView {
   /** The room as its members know it; null until it has been read. */
   get snapshot(): RoomSnapshot | null {
     return this.#told;
+  }
+
+  /** Whether the room is known to be ending, ended or gone. */
+  get isClosed(): boolean {
+    return this.#told !== null && !isOpen(this.#told.room.status);
   }
 
   sessionOf(participantId: string): SessionState | undefined {
@@ -80,8 +82,7 @@ export class RoomView {
 
   /** Takes over what was read: lets go of members that are no longer ours, and tells the others what has changed. */
   apply(snapshot: RoomSnapshot | null): void {
-    const open = snapshot !== null && (snapshot.room.status === 'created' || snapshot.room.status === 'active');
-    if (!open) {
+    if (snapshot === null || !isOpen(snapshot.room.status)) {
       for (const member of [...this.#members.values()]) this.#depart(member, 'room_ended');
       this.#told = snapshot;
       return;
@@ -101,7 +102,11 @@ export class RoomView {
       const text = JSON.stringify(message);
       for (const member of this.#members.values()) if (member.participantId !== about) member.tellText(text);
     }
-    for (const member of [...this.#members.values()]) member.onRoom(snapshot);
+    for (const member of [...this.#members.values()]) member.onRoom();
+  }
+
+  mediaChanged(): void {
+    for (const member of [...this.#members.values()]) member.onRoom();
   }
 
   #depart(member: RoomMember, departure: Departure): void {

@@ -30,7 +30,7 @@ export interface SigningKeys {
  */
 export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date): Promise<SigningKeys> {
   const rows = await database.prisma.signingKey.findMany({
-    where: { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] },
+    where: verifying(now),
     orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
   });
   const active = rows.find((row) => row.status === 'active');
@@ -39,6 +39,17 @@ export async function loadSigningKeys(database: Database, masterKeys: MasterKeys
     signer: { kid: active.id, privateKey: openSigningKey(masterKeys, active.id, active.privateKeySealed) },
     jwks: { keys: rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk)) },
   };
+}
+
+/** The public keys that verify at this moment, for those who never sign: the same that the JWKS names. */
+export async function loadVerificationKeys(db: Db, now: Date): Promise<PublishedJwk[]> {
+  const rows = await db.signingKey.findMany({ where: verifying(now), omit: { privateKeySealed: true } });
+  return rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk));
+}
+
+/** The active key, one that is about to follow, and those whose tokens may still be alive. */
+function verifying(now: Date) {
+  return { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] };
 }
 
 /** All of them, newest first. */

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import { newId, parseMasterKeys, PERMISSIONS, type Permission } from '@callplane/core';
+import {
+  acceptParticipantRemoval,
+  acceptRoomEnd,
+  Database,
+  ensureSigningKey,
+  insertParticipantIfOpen,
+  loadSigningKeys,
+  loadVerificationKeys,
+  nodeLoads,
+} from '@callplane/db';
+import { MediaNodes } from '@callplane/media';
+import type { ServerMessages } from '@callplane/protocol';
+import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
+import { createHealth, createLogger, redisEvents, systemClock } from '@callplane/runtime';
+import {
+  createTestDatabase,
+  createTestTenant,
+  startTestRedis,
+  stopAtEnd,
+  TEST_ENCRYPTION_KEYS,
+  type TestServer,
+  type TestTenant,
+} from '@callplane/testing';
+import jwt from 'jsonwebtoken';
+import { connectClient, type TestClient } from './client.testkit.js';
+import type { ConnectionSettings } from './connections/connection.js';
+import { acceptUpgrades } from './connections/upgrade.js';
+import type { Deps } from './deps.js';
+import { Gateway } from './gateway.js';
+import { MediaPlaces } from './media/media-places.js';
+import { listen } from './server.js';
+import { VerificationKeys } from './sessions/verification-keys.js';
+
+export interface TestNode {
+  id: string;
+  url: string;
+  apiSecret: string;
+  adminKey: string;
+}
+
+export interface InstanceOptions {
+  limits?: Partial<Omit<ConnectionSettings, 'pingIntervalMs'>>;
+  reconnectGraceSeconds?: number;
+  pingIntervalSeconds?: number;
+  nodes?: TestNode[];
+  mediaNodeDeadSeconds?: number;
+  allowedOrigins?: string[];
+  connectionsMax?: number;
+  turn?: Partial<Deps['turn']>;
+}
+
+/** A gateway in this process. */
+export interface TestInstance {
+  url: string;
+  deps: Deps;
+  gateway: Gateway;
+  nodes: MediaNodes;
+  /** Everything logged. */
+  log(): string;
+  /** As SIGTERM does. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface Invited {
+  participantId: string;
+  tokenId: string;
+  token: string;
+}
+
+export interface Joined extends Invited {
+  client: TestClient;
+  welcome: ServerMessages['welcome'];
+}
+
+export interface StoredEvent {
+  type: string;
+  sequence: number;
+  data: any;
+}
+
+/** PostgreSQL, Redis and a tenant of one test file, and gateways in front of them. */
+export interface TestSignaling {
+  databaseUrl: string;
+  database: Database;
+  redis: TestServer;
+  tenant: TestTenant;
+  start(options?: InstanceOptions): Promise<TestInstance>;
+  newRoom(options?: { maxParticipants?: number }): Promise<string>;
+  invite(roomId: string, options?: InviteOptions): Promise<Invited>;
+  /** Invites, connects and joins. */
+  enter(url: string, roomId: string, options?: InviteOptions & { autoSubscribe?: boolean }): Promise<Joined>;
+  join(url: string, invited: Invited, more?: object): Promise<Joined>;
+  resume(
+    url: string,
+    welcome: ServerMessages['welcome'],
+    more?: object,
+  ): Promise<Joined['welcome'] & { client: TestClient }>;
+  /** What the API does when a participant is removed, or a room ended: the accepting transaction and the notice. */
+  remove(roomId: string, participantId: string, notice?: boolean): Promise<void>;
+  end(roomId: string, notice?: boolean): Promise<void>;
+  events(roomId: string): Promise<StoredEvent[]>;
+  /** `joined`, `left removed`, … of one participant. */
+  story(roomId: string, participantId: string): Promise<string[]>;
+}
+
+export interface InviteOptions {
+  permissions?: Permission[];
+  name?: string;
+  metadata?: Record<string, unknown>;
+  /** Changes claims of the token. */
+  claims?: object;
+}
+
+const UNLIMITED = { perSecond: 0, burst: 1 };
+
+export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string } = {}): Promise<TestSignaling> {
+  const [url, redis] = await Promise.all([
+    databaseUrl ?? createTestDatabase().then((database) => database.url),
+    startTestRedis(),
+  ]);
+  const database = new Database({ url, poolMax: 10, onConnectionError: () => undefined });
+  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
+  stopAtEnd(() => Promise.all([producer.close(), database.close()]));
+  const tenant = await createTestTenant(database);
+  const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
+  await ensureSigningKey(database, masterKeys, new Date());
+  const { signer } = await loadSigningKeys(database, masterKeys, new Date());
+
+  const kit: TestSignaling = {
+    databaseUrl: url,
+    database,
+    redis,
+    tenant,
+    start: (options = {}) => startInstance({ databaseUrl: url, redisUrl: redis.url }, options),
+    async newRoom({ maxParticipants = 100 } = {}) {
+      const id = newId('room');
+      await database.prisma.room.create({
+        data: {
+          id,
+          environmentId: tenant.environmentId,
+          name: 'Room',
+          metadata: {},
+          status: 'created',
+          maxParticipants,
+          createdAt: new Date(),
+        },
+      });
+      return id;
+    },
+    async invite(roomId, { permissions = [...PERMISSIONS], name = 'Ada', metadata = {}, claims = {} } = {}) {
+      const [participantId, tokenId] = [newId('participant'), newId('token')];
+      const now = new Date();
+      const issuedSeconds = Math.floor(now.getTime() / 1000);
+      const status = await insertParticipantIfOpen(database.hot, tenant, {
+        id: participantId,
+        roomId,
+        externalId: null,
+        name,
+        metadata,
+        role: 'participant',
+        createdAt: now,
+        token: { id: tokenId, permissions, expiresAt: new Date((issuedSeconds + 600) * 1000) },
+      });
+      if (status === null) throw new Error(`no room ${roomId}`);
+      const token = jwt.sign(
+        {
+          iss: 'callplane',
+          aud: 'callplane-signaling',
+          sub: participantId,
+          jti: tokenId,
+          iat: issuedSeconds,
+          nbf: issuedSeconds,
+          exp: issuedSeconds + 600,
+          projectId: tenant.projectId,
+          environmentId: tenant.environmentId,
+          roomId,
+          name,
+          permissions,
+          ...claims,
+        },
+        signer.privateKey,
+        { algorithm: 'ES256', keyid: signer.kid },
+      );
+      return { participantId, tokenId, token };
+    },
+    async enter(instanceUrl, roomId, { autoSubscribe, ...options } = {}) {
+      return kit.join(
+        instanceUrl,
+        await kit.invite(roomId, options),
+        autoSubscribe === undefined ? {} : { autoSubscribe },
+      );
+    },
+    async join(instanceUrl, invited, more = {}) {
+      const client = await connectClient(instanceUrl);
+      client.send({ type: 'join', token: invited.token, ...more });
+      return { ...invited, client, welcome: await client.until('welcome') };
+    },
+    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}) {
+      const client = await connectClient(instanceUrl);
+      client.send({ type: 'resume', sessionId, resumeSecret, ...more });
+      return { ...(await client.until('welcome')), client };
+    },
+    async remove(roomId, participantId, notice = true) {
+      await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
+      if (notice) await publishRoomChanged(producer.redis, roomId);
+    },
+    async end(roomId, notice = true) {
+      await acceptRoomEnd(database, tenant, roomId, new Date());
+      if (notice) await publishRoomChanged(producer.redis, roomId);
+    },
+    async events(roomId) {
+      const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+      return rows.map(({ type, sequence, body }) => ({ type, sequence: sequence!, data: JSON.parse(body).data }));
+    },
+    async story(roomId, participantId) {
+      const events = await kit.events(roomId);
+      return events
+        .filter(({ data }) => data.participant?.id === participantId)
+        .map(({ type, data }) => [type.split('.')[1], data.reason ?? data.track?.trackId].filter(Boolean).join(' '));
+    },
+  };
+  return kit;
+}
+
+async function startInstance(
+  servers: { databaseUrl: string; redisUrl: string },
+  options: InstanceOptions,
+): Promise<TestInstance> {
+  const written: string[] = [];
+  const stream = new PassThrough();
+  stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
+  const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'signaling', stream);
+  const instanceId = `test-${randomUUID()}`;
+  const databaseSettings = { url: servers.databaseUrl, onConnectionError: () => undefined };
+  const database = new Database({ ...databaseSettings, poolMax: 10 });
+  const heartbeats = new Database({ ...databaseSettings, poolMax: 1 });
+  const producer = new JobProducer(servers.redisUrl, redisEvents(logger, 'producer'));
+  const events = redisEvents(logger, 'rooms');
+  const bus = new RoomBus({
+    redisUrl: servers.redisUrl,
+    instanceId,
+    publisher: producer.redis,
+    events: {
+      ...events,
+      onReady: () => {
+        events.onReady();
+        gateway.resync();
+      },
+    },
+  });
+  const nodes = MediaNodes.open({
+    addresses: options.nodes ?? [],
+    apiSecret: options.nodes?.[0]?.apiSecret ?? '',
+    adminKey: options.nodes?.[0]?.adminKey ?? '',
+    random: Math.random,
+  });
+  const deps: Deps = {
+    instanceId,
+    database,
+    producer,
+    bus,
+    places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),
+    keys: new VerificationKeys(() => loadVerificationKeys(database.prisma, new Date())),
+    tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
+    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
+    reconnectGraceSeconds: options.reconnectGraceSeconds ?? 15,
+    pingIntervalSeconds: options.pingIntervalSeconds ?? 10,
+    logger,
+    clock: systemClock,
+  };
+  const gateway = Gateway.open(deps, heartbeats, {
+    connections: {
+      general: UNLIMITED,
+      messages: UNLIMITED,
+      metadata: UNLIMITED,
+      ...options.limits,
+    },
+    mediaNodeDeadSeconds: options.mediaNodeDeadSeconds ?? 5,
+  });
+  let closing: Promise<void> | undefined;
+  const health = createHealth(logger, {}, () => closing !== undefined);
+  const listening = await listen(health, () => false, { host: '127.0.0.1', port: 0 });
+  acceptUpgrades(listening.server, gateway.connections, {
+    allowedOrigins: options.allowedOrigins ?? ['*'],
+    connectionsMax: options.connectionsMax ?? 10_000,
+    isDraining: () => closing !== undefined,
+  });
+  await Promise.all(nodes.all().map((node) => node.untilUp(10_000)));
+  const close = async () => {
+    await listening.close();
+    await gateway.close();
+    await Promise.all([nodes.close(), bus.close(), producer.close(), heartbeats.close(), database.close()]);
+  };
+  const instance: TestInstance = {
+    url: `http://127.0.0.1:${listening.port}`,
+    deps,
+    gateway,
+    nodes,
+    log: () => written.join(''),
+    close: () => (closing ??= close()),
+  };
+  stopAtEnd(instance.close);
+  return instance;
+}
