@@ -305,6 +305,9 @@ export interface LeaveRequest {
 
 export interface WelcomeMessage {
   type: 'welcome';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
   resumed: boolean;
   sessionId: string;
@@ -340,11 +343,17 @@ export interface WelcomeMessage {
 
 export interface OkMessage {
   type: 'ok';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
 }
 
 export interface ErrorMessage {
   type: 'error';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
   code:
     | 'invalid_message'
@@ -365,6 +374,9 @@ export interface ErrorMessage {
 
 export interface PublishedMessage {
   type: 'published';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
   sdp: string;
 }
@@ -451,6 +463,9 @@ export interface MessageMessage {
 
 export interface IceServersMessage {
   type: 'iceServers';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
   iceServers: IceServer[];
   iceServersExpireAt: string;
@@ -458,6 +473,9 @@ export interface IceServersMessage {
 
 export interface PongMessage {
   type: 'pong';
+  /**
+   * The `id` of the request that this answers.
+   */
   replyTo?: string;
 }
 
