@@ -80,7 +80,7 @@ describe('the demo page', () => {
       await bob.getByRole('button', { name: 'Start camera' }).click();
       await bob.getByRole('button', { name: 'Mute' }).click();
       await eventually(async () => (await playing(ada)) === 2);
-      await ada.locator('#statistics', { hasText: /round trip/ }).waitFor();
+      await ada.locator('#statistics', { hasText: /↑ \d+ kbit.*↓ \d+ kbit.*packets lost.*round trip/ }).waitFor();
       await ada.screenshot({ path: join(pictures, 'call.png') });
 
       await bob.close();
@@ -134,6 +134,7 @@ describe('the demo page', () => {
       }
       expect(bar).toEqual(['toggle-audio', 'toggle-video', 'toggle-screen', 'toggle-chat', 'show-help', 'leave']);
 
+      expect(await page.locator('.tile .initial').isVisible()).toBe(true);
       await press('?');
       await page.getByRole('dialog').waitFor();
       await page.screenshot({ path: join(pictures, 'shortcuts.png') });

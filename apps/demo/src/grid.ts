@@ -1,6 +1,10 @@
 import type { Call, Participant, RemoteTrack } from '@callplane/client-js';
 import { element } from './elements.js';
+import { layOut } from './layout.js';
 import { Tile } from './tile.js';
+
+/** As in style.css. */
+const GAP_PX = 10;
 
 /** Everybody's pictures, and the others' sound. */
 export class Grid {
@@ -9,11 +13,13 @@ export class Grid {
   readonly #tiles = new Map<string, Tile>();
   readonly #sounds = new Map<RemoteTrack, HTMLAudioElement>();
   readonly #ownName: string;
+  readonly #resizes = new ResizeObserver(() => this.#arrange());
 
   constructor(call: Call, ownName: string) {
     this.#call = call;
     this.#ownName = ownName;
     this.#list.replaceChildren();
+    this.#resizes.observe(this.#list);
     this.#tile('own', () => new Tile(ownName, { own: true }));
     for (const participant of call.participants.values()) {
       this.#joined(participant);
@@ -47,6 +53,7 @@ export class Grid {
   }
 
   clear(): void {
+    this.#resizes.disconnect();
     for (const key of [...this.#tiles.keys()]) this.#remove(key);
     for (const sound of this.#sounds.values()) sound.srcObject = null;
     this.#sounds.clear();
@@ -103,12 +110,11 @@ export class Grid {
     this.#arrange();
   }
 
-  /** As nearly square as it goes; on a narrow page in as few columns as fit. */
   #arrange(): void {
-    const columns = Math.ceil(Math.sqrt(this.#tiles.size));
-    const fit = window.matchMedia('(max-width: 760px)').matches
-      ? Math.min(2, Math.ceil(this.#tiles.size / 3))
-      : columns;
-    this.#list.style.setProperty('--columns', String(Math.max(1, fit)));
+    const { clientWidth: width, clientHeight: height, style } = this.#list;
+    const { columns, tileWidth, tileHeight } = layOut(this.#tiles.size, { width, height, gap: GAP_PX });
+    style.setProperty('--columns', String(columns));
+    style.setProperty('--tile-width', `${tileWidth}px`);
+    style.setProperty('--tile-height', `${tileHeight}px`);
   }
 }

@@ -70,7 +70,7 @@ function sum(entries: Entry[], type: string): Sums {
     const { frameWidth = 0, frameHeight = 0, framesPerSecond = 0 } = entry;
     if (frameWidth * frameHeight <= largest) continue;
     largest = frameWidth * frameHeight;
-    sums.resolution = ` ${frameWidth}×${frameHeight} at ${Math.round(framesPerSecond)}/s`;
+    sums.resolution = `, ${frameWidth}×${frameHeight}, ${Math.round(framesPerSecond)} fps`;
   }
   return sums;
 }

@@ -8,6 +8,7 @@ export class Tile {
   readonly #name = document.createElement('span');
   readonly #note = document.createElement('span');
   readonly #label: string;
+  #shown: MediaStreamTrack | null = null;
 
   constructor(name: string, { own = false, screen = false } = {}) {
     this.#label = screen ? `${name}’s screen` : own ? `${name} (you)` : name;
@@ -17,6 +18,7 @@ export class Tile {
     // Sound has elements of its own: it goes on while there is no picture.
     this.#video.muted = true;
     this.#video.setAttribute('aria-hidden', 'true');
+    this.#video.onloadeddata = () => this.element.classList.remove('dark');
     const initial = document.createElement('span');
     initial.className = 'initial';
     initial.setAttribute('aria-hidden', 'true');
@@ -31,10 +33,12 @@ export class Tile {
     this.element.append(this.#video, initial, label);
   }
 
-  /** Shows a picture; null shows none. */
+  /** Shows a picture, from its first frame on; null shows none. */
   show(track: MediaStreamTrack | null): void {
+    if (track === this.#shown) return;
+    this.#shown = track;
+    this.element.classList.add('dark');
     this.#video.srcObject = track === null ? null : new MediaStream([track]);
-    this.element.classList.toggle('dark', track === null);
   }
 
   setMuted(muted: boolean): void {
