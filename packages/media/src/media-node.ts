@@ -18,7 +18,7 @@ export interface MediaNode extends EventEmitter<MediaNodeEvents> {
   hasRoom(roomId: string): Promise<boolean>;
   /** Every room on this node, those of others included. */
   listRooms(): Promise<MediaRoom[]>;
-  /** The feeds (publishers) in a room; empty when there is no such room. */
+  /** The feeds in a room, also of those who publish nothing at the moment; empty when there is no such room. */
   listFeeds(roomId: string): Promise<string[]>;
   /** Throws a feed out, whichever process owns it. `absent` when it is not there. */
   removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'>;
@@ -64,7 +64,10 @@ export interface MediaPeerEvents {
   candidate: [candidate: IceCandidate | null];
   /** Media can flow: ICE and DTLS are up. */
   connected: [];
-  /** The peer connection has ended on the server's side (ICE failure, kicked, room destroyed). The handle is dead. */
+  /**
+   * The peer connection has ended on the server's side (ICE failure, the browser closed it, kicked, room destroyed, no
+   * answer to a change). The handle is dead, and given back already. A subscriber is not told of its room's end.
+   */
   closed: [reason: string];
   /** Media of that section stopped or started to arrive at the server. */
   receiving: [mid: string, receiving: boolean];
@@ -74,7 +77,7 @@ export interface MediaPublisher extends MediaPeer, EventEmitter<MediaPeerEvents>
   readonly feedId: string;
   /** Offers what is to be published from now on; also to change it. Returns the answer. */
   publish(sdp: string): Promise<string>;
-  /** Publishes nothing any more; the peer connection is closed, the handle stays good. */
+  /** Publishes nothing any more; the peer connection is closed, the handle stays good for another. */
   unpublish(): Promise<void>;
 }
 
@@ -93,10 +96,12 @@ export interface SubscriberOffer {
 export interface MediaSubscriber extends MediaPeer, EventEmitter<MediaPeerEvents> {
   /**
    * Receives these beside what it receives, and no more those. Resolves to an offer that must be answered before the
-   * next change, or to null when nothing has to be negotiated. Streams that do not exist (any more) are skipped.
+   * next change, or to null when nothing has to be negotiated. Streams that do not exist (any more) are skipped, and so
+   * are those that it receives: one that ended and began again under the same reference goes into `remove` and `add`.
+   * While an offer is unanswered the next change waits; beyond the deadline for answers it rejects with `timeout`.
    */
   update(change: { add: StreamReference[]; remove: StreamReference[] }): Promise<SubscriberOffer | null>;
-  /** The answer to the latest offer: media starts to flow. */
+  /** The answer to the latest offer: media starts to flow. One that is refused (`invalid_sdp`) may be given again. */
   answer(sdp: string): Promise<void>;
   /** Which simulcast layer to receive of a stream. */
   selectLayer(

@@ -166,6 +166,35 @@ describe('a server that does not speak as Janus does', () => {
     expect(requests.every(({ apisecret }) => apisecret === 'secret')).toBe(true);
   });
 
+  test('a peer whose change stays unanswered ends, because nobody knows how it stands', async () => {
+    const { node } = await oddServer((message) => {
+      if (message.janus !== 'message') return 'usual';
+      if (['publish', 'update'].includes(message.body.request)) return undefined;
+      const isSubscriber = message.body.ptype === 'subscriber';
+      const data = { streams: [{ active: true, feed_id: 'feed', feed_mid: '0', mid: '0' }] };
+      const jsep = isSubscriber ? { jsep: { type: 'offer', sdp: 'v=0' } } : {};
+      return { janus: 'event', transaction: message.transaction, plugindata: { data }, ...jsep };
+    });
+    await node.untilUp(UP_WITHIN_MS);
+    const publisher = await node.attachPublisher('room', 'feed');
+    const ended = once(publisher, 'closed');
+    await expect(publisher.publish('v=0')).rejects.toMatchObject({ code: 'timeout' });
+    expect(await ended).toEqual(['no answer']);
+
+    const subscriber = await node.attachSubscriber('room', 'label');
+    const over = once(subscriber, 'closed');
+    const stream = { feedId: 'feed', mid: '0' };
+    expect((await subscriber.update({ add: [stream], remove: [] }))!.streams).toEqual([
+      { ...stream, subscriberMid: '0' },
+    ]);
+    const waiting = subscriber.update({ add: [], remove: [stream] });
+    await subscriber.answer('v=0');
+    await expect(waiting).rejects.toMatchObject({ code: 'timeout' });
+    expect(await over).toEqual(['no answer']);
+    await expect(subscriber.update({ add: [], remove: [] })).rejects.toMatchObject({ code: 'closed' });
+    await Promise.all([publisher.detach(), subscriber.detach()]);
+  });
+
   test('whatever it sends, nothing breaks: other words, other types, answers to what nobody asked', async () => {
     let socket: WebSocket | undefined;
     const { node } = await oddServer((message, from) => {

@@ -212,6 +212,29 @@ describe('peers', () => {
     await expect(publisher.publish('v=0')).rejects.toMatchObject({ code: 'closed' });
   });
 
+  test('a publisher whose browser has gone ends, and leaves the room', async () => {
+    const roomId = await newRoom();
+    const ada = await sender(roomId, 'ada-1');
+    ada.peer.close();
+    await eventually(() => ada.closed.length > 0);
+    await eventually(async () => (await node.listFeeds(roomId)).length === 0);
+  });
+
+  test('what was offered and never connected can be taken back at once', async () => {
+    const roomId = await newRoom();
+    const publisher = await node.attachPublisher(roomId, 'ada-1');
+    const peer = await createRtcPeer();
+    peer.addAudio();
+    for (const _round of ['first', 'second']) {
+      await publisher.publish(await peer.offer());
+      const began = performance.now();
+      await publisher.unpublish();
+      expect(performance.now() - began).toBeLessThan(2_000);
+    }
+    await publisher.detach();
+    peer.close();
+  });
+
   test('what is no session description is refused as such, and the handle stays good', async () => {
     const roomId = await newRoom();
     const publisher = await node.attachPublisher(roomId, 'ada-1');
@@ -238,6 +261,8 @@ describe('peers', () => {
     expect(await other.removeFeed(roomId, 'ada-1')).toBe('absent');
     expect(await other.listFeeds(roomId)).toEqual([]);
     await eventually(() => ada.closed.length > 0);
+    // Nobody had to give the handle back.
+    await eventually(async () => !(await handleLabels(janus)).includes('ada-1'));
     expect(ada.closed).toEqual(['kicked']);
     await expect(ada.publisher.publish(await ada.peer.offer())).rejects.toMatchObject({ code: 'closed' });
     await stillStands(() => bob.peer.framesReceived('video'));

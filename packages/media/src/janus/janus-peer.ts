@@ -1,23 +1,22 @@
 import { EventEmitter } from 'node:events';
 import { MediaError, type IceCandidate, type MediaPeerEvents } from '../media-node.js';
 import type { HandleListener } from './janus-connection.js';
-import type { JanusHandle } from './janus-handle.js';
-import { objectOf, pluginData, textOf, type JanusMessage } from './janus-messages.js';
+import type { JanusHandle, PluginAnswer, PluginRequest } from './janus-handle.js';
+import { objectOf, pluginData, textOf, type JanusMessage, type SessionDescription } from './janus-messages.js';
 
 /** What publishers and subscribers have in common: candidates, the state of the peer connection, and the end. */
 export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements HandleListener {
-  /** Set by attach(), before which nothing can be asked. */
-  protected handle!: JanusHandle;
+  /** Set by attach(). */
+  protected handle: JanusHandle | undefined;
   #closed: MediaError | undefined;
 
   async addCandidate(candidate: IceCandidate | null): Promise<void> {
-    this.mustBeOpen();
-    await this.handle.trickle(candidate);
+    await this.opened().trickle(candidate);
   }
 
   async detach(): Promise<void> {
     this.end(new MediaError('closed', 'The handle was given back'));
-    await this.handle.detach();
+    await this.handle?.detach();
   }
 
   onNotice(message: JanusMessage): void {
@@ -62,6 +61,8 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   protected close(reason: string, error = new MediaError('closed', `The peer connection has ended: ${reason}`)): void {
     if (this.#closed !== undefined) return;
     this.end(error);
+    // Also what Janus itself has ended keeps its handle, and a publisher its place in the room, until they are given back.
+    void this.handle?.detach();
     this.emit('closed', reason);
   }
 
@@ -70,8 +71,24 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
     this.#closed ??= error;
   }
 
-  protected mustBeOpen(): void {
+  /** The handle; throws why it can no longer be used. */
+  protected opened(): JanusHandle {
     if (this.#closed !== undefined) throw this.#closed;
+    if (this.handle === undefined) throw new MediaError('closed', 'There is no handle yet');
+    return this.handle;
+  }
+
+  /**
+   * A request that changes the peer connection. Without an answer in time nobody knows which state Janus is in: the
+   * peer ends, and its owner attaches a new one.
+   */
+  protected async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
+    try {
+      return await this.opened().request(body, jsep);
+    } catch (error) {
+      if (error instanceof MediaError && error.code === 'timeout') this.close('no answer');
+      throw error;
+    }
   }
 }
 

@@ -28,9 +28,9 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
     const publisher = new JanusPublisher(feedId, hangupWithinMs);
     publisher.handle = await JanusHandle.attach(connection, feedId, publisher);
     try {
-      await publisher.handle.request({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
+      await publisher.opened().request({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
     } catch (error) {
-      await publisher.detach();
+      void publisher.detach();
       throw error;
     }
     return publisher;
@@ -40,7 +40,7 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
     return this.#inTurn(async () => {
       // Janus takes `publish` for the first offer of a peer connection and `configure` for those that change it.
       const request = this.#published ? 'configure' : 'publish';
-      const answer = await this.handle.request({ request }, { type: 'offer', sdp });
+      const answer = await this.change({ request }, { type: 'offer', sdp });
       if (answer.sdp === undefined) throw new MediaError('invalid_sdp', 'Janus did not answer the offer');
       this.#published = true;
       return answer.sdp;
@@ -55,7 +55,7 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
         this.#onHangup = resolve;
       });
       try {
-        await this.handle.request({ request: 'unpublish' });
+        await this.change({ request: 'unpublish' });
         this.#published = false;
         await withinMs(hungUp, this.hangupWithinMs);
       } catch (error) {
@@ -79,7 +79,7 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(() => {
-      this.mustBeOpen();
+      this.opened();
       return work();
     });
     this.#turn = done.catch(() => undefined);

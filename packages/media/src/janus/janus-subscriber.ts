@@ -38,13 +38,15 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
   static async attach(connection: JanusConnection, options: JanusSubscriberOptions): Promise<JanusSubscriber> {
     const subscriber = new JanusSubscriber(options);
     subscriber.handle = await JanusHandle.attach(connection, options.label, subscriber);
+    // The connection may have been lost meanwhile, before anybody could listen.
+    subscriber.opened();
     return subscriber;
   }
 
   update(change: { add: StreamReference[]; remove: StreamReference[] }): Promise<SubscriberOffer | null> {
     const done = this.#turn.then(async () => {
       await this.#outstanding?.answered;
-      this.mustBeOpen();
+      this.opened();
       return this.#change(change);
     });
     this.#turn = done.catch(() => undefined);
@@ -52,23 +54,24 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
   }
 
   async answer(sdp: string): Promise<void> {
-    this.mustBeOpen();
-    if (this.#outstanding === undefined) throw new MediaError('refused', 'There is no offer to answer');
-    await this.handle.request({ request: 'start' }, { type: 'answer', sdp });
-    this.#outstanding.settle();
-    this.#outstanding = undefined;
+    this.opened();
+    const offer = this.#outstanding;
+    if (offer === undefined) throw new MediaError('refused', 'There is no offer to answer');
+    await this.change({ request: 'start' }, { type: 'answer', sdp });
+    offer.settle();
+    if (this.#outstanding === offer) this.#outstanding = undefined;
   }
 
   async selectLayer(
     subscriberMid: string,
     { spatial, temporal }: { spatial?: number | undefined; temporal?: number | undefined },
   ): Promise<void> {
-    this.mustBeOpen();
+    const handle = this.opened();
     const layer = {
       ...(spatial === undefined ? {} : { substream: spatial }),
       ...(temporal === undefined ? {} : { temporal }),
     };
-    await this.handle.request({ request: 'configure', streams: [{ mid: subscriberMid, ...layer }] });
+    await handle.request({ request: 'configure', streams: [{ mid: subscriberMid, ...layer }] });
   }
 
   protected override end(error: MediaError): void {
@@ -95,7 +98,7 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
     for (let tries = 1; ; tries += 1) {
       if (wanted.size === 0 && unsubscribe.length === 0) return null;
       try {
-        return this.#offerIn(await this.#ask([...wanted.values()], unsubscribe));
+        return this.#offerIn(await this.#request([...wanted.values()], unsubscribe));
       } catch (error) {
         if (!isJanusError(error, JANUS.noSuchFeed) || tries === TRIES_MAX) throw error;
         // Janus refuses the whole of a change that names one missing stream, and tells which in words only.
@@ -105,10 +108,10 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
     }
   }
 
-  async #ask(add: StreamReference[], unsubscribe: { sub_mid: string }[]): Promise<PluginAnswer> {
+  async #request(add: StreamReference[], unsubscribe: { sub_mid: string }[]): Promise<PluginAnswer> {
     const streams = add.map(({ feedId, mid }) => ({ feed: feedId, mid }));
     if (this.#joined) {
-      return this.handle.request({
+      return this.change({
         request: 'update',
         ...(streams.length === 0 ? {} : { subscribe: streams }),
         ...(unsubscribe.length === 0 ? {} : { unsubscribe }),
@@ -116,7 +119,7 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
     }
     // Without automatic updates Janus makes no offers by itself, which would collide with those that were asked for.
     const join = { request: 'join', ptype: 'subscriber', room: this.options.roomId, autoupdate: false, streams };
-    const answer = await this.handle.request(join);
+    const answer = await this.change(join);
     this.#joined = true;
     return answer;
   }
