@@ -6,6 +6,7 @@ import {
   createLogger,
   Lifecycle,
   loadConfig,
+  orExit,
   redisEvents,
   Repeating,
   startHealthServer,
@@ -14,7 +15,11 @@ import {
 import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
+import { openMediaNodes } from './media/open-media-nodes.js';
 import { workOnOperation } from './operations/work-on-operation.js';
+import { endEmptyRooms } from './reconcile/empty-rooms.js';
+import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
+import { MediaOrphans } from './reconcile/media-orphans.js';
 import { sweepExpired, sweepOperations } from './sweep/sweep.js';
 
 const EXPIRED_INTERVAL_MS = 60_000;
@@ -34,7 +39,20 @@ lifecycle.onClose('database', () => database.close());
 const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
 lifecycle.onClose('producer', () => producer.close());
 
-const deps: Deps = { database, producer, logger, clock: systemClock, random: Math.random, leaseMs: config.LEASE_MS };
+const media = orExit('MEDIA_NODES', () => openMediaNodes(config, Math.random));
+lifecycle.onClose('media', () => media.close());
+if (media.all().length === 0) logger.warn('no media server configured', { setting: 'MEDIA_NODES' });
+
+const deps: Deps = {
+  database,
+  producer,
+  media,
+  logger,
+  clock: systemClock,
+  random: Math.random,
+  leaseMs: config.LEASE_MS,
+  graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
+};
 
 // The contract's concurrency is per worker process, so the two queues share it.
 const slots = pLimit(CONCURRENCY_PER_WORKER);
@@ -52,9 +70,16 @@ const workers = Object.values(QUEUE_OF_OPERATION).map(
 // At once: while one queue drains, the other takes nothing more.
 lifecycle.onClose('queues', () => Promise.all(workers.map((worker) => worker.close())));
 
+const orphans = new MediaOrphans(deps);
+const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
+// Each with a timer of its own: one that waits for a server holds up no other.
 for (const [name, intervalMs, work] of [
   ['operations', config.SWEEP_INTERVAL_MS, () => sweepOperations(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
+  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
+  ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
+  ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
   const sweep = new Repeating(intervalMs, work, (error) => {
     logger.error(isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed', { sweep: name, error });

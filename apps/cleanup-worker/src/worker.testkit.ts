@@ -1,6 +1,17 @@
 import { PassThrough } from 'node:stream';
 import { newId, type RoomStatus } from '@callplane/core';
-import { acceptParticipantRemoval, acceptRoomEnd, Database, type AcceptedOperation } from '@callplane/db';
+import {
+  acceptParticipantRemoval,
+  acceptRoomEnd,
+  beat,
+  Database,
+  insertParticipantIfOpen,
+  joinRoom,
+  publishTracks,
+  type AcceptedOperation,
+  type HeldSession,
+} from '@callplane/db';
+import { MediaNodes } from '@callplane/media';
 import { JobProducer } from '@callplane/queue';
 import { createLogger } from '@callplane/runtime';
 import {
@@ -27,6 +38,13 @@ export interface TestParticipant {
   inSession?: boolean;
 }
 
+export interface Entered {
+  participantId: string;
+  sessionId: string;
+  held: HeldSession;
+  feedId: string;
+}
+
 export interface TestWorker {
   deps: Deps;
   clock: TestClock;
@@ -37,6 +55,10 @@ export interface TestWorker {
   lines: LogLine[];
   newRoom(status?: RoomStatus): Promise<string>;
   newParticipant(roomId: string, participant?: TestParticipant): Promise<string>;
+  /** Joins as a signaling instance does that is alive, and publishes sound. */
+  enter(roomId: string, options?: { instanceId?: string; mediaNodeId?: string }): Promise<Entered>;
+  /** The types of a room's events in the order of their numbers, with the reasons of those who left. */
+  events(roomId: string): Promise<string[]>;
   endRoom(roomId: string): Promise<AcceptedOperation>;
   removeParticipant(roomId: string, participantId: string): Promise<AcceptedOperation>;
   /** A room whose end has been accepted; the operation's id. */
@@ -48,7 +70,10 @@ export interface TestWorker {
 }
 
 /** What the worker's functions are given, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
-export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWorker> {
+export async function startTestWorker({
+  leaseMs = 60_000,
+  media = new MediaNodes([]),
+}: { leaseMs?: number; media?: MediaNodes } = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 25 });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
@@ -60,7 +85,7 @@ export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWo
   stream.on('data', (line: Buffer) => lines.push(JSON.parse(line.toString()) as LogLine));
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'cleanup-worker', stream);
   const clock = testClock(NOON);
-  const deps: Deps = { database, producer, logger, clock, random: Math.random, leaseMs };
+  const deps: Deps = { database, producer, media, logger, clock, random: Math.random, leaseMs, graceMs: 15_000 };
   const tenant = await createTestTenant(database);
 
   const worker: TestWorker = {
@@ -116,6 +141,47 @@ export async function startTestWorker({ leaseMs = 60_000 } = {}): Promise<TestWo
         });
       }
       return id;
+    },
+    async enter(roomId, { instanceId = 'instance', mediaNodeId } = {}) {
+      const [participantId, tokenId] = [newId('participant'), newId('token')];
+      await insertParticipantIfOpen(database.hot, tenant, {
+        id: participantId,
+        roomId,
+        externalId: null,
+        name: 'Ada',
+        metadata: {},
+        role: 'participant',
+        createdAt: NOON,
+        token: { id: tokenId, permissions: ['room:join'], expiresAt: after(600) },
+      });
+      await beat(database.hot, instanceId);
+      const joined = await joinRoom(
+        database,
+        {
+          tenant,
+          roomId,
+          participantId,
+          tokenId,
+          permissions: ['room:join', 'audio:publish'],
+          resumeSecretHash: new Uint8Array(32),
+          instanceId,
+          mediaNodeId: mediaNodeId ?? null,
+        },
+        clock.now(),
+      );
+      if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+      const held = { sessionId: joined.sessionId, connection: joined.connection };
+      const feedId = `${joined.sessionId}-1`;
+      const track = { trackId: 'a', kind: 'audio', source: 'microphone', muted: false, feedId, mid: '0' } as const;
+      await publishTracks(database, held, [track], clock.now());
+      return { participantId, sessionId: joined.sessionId, held, feedId };
+    },
+    async events(roomId) {
+      const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+      return rows.map(({ type, body }) => {
+        const { reason } = (JSON.parse(body) as { data: { reason?: string } }).data;
+        return reason === undefined ? type : `${type} ${reason}`;
+      });
     },
     async endRoom(roomId) {
       const accepted = await acceptRoomEnd(database, tenant, roomId, clock.now());

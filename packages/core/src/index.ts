@@ -11,6 +11,7 @@ export * from './participants/present-participant.js';
 export * from './rooms/present-room.js';
 export * from './rooms/room.js';
 export * from './secrets/sealed-box.js';
+export * from './sessions/liveness.js';
 export * from './sessions/track.js';
 export * from './text/json-body.js';
 export * from './text/text.js';

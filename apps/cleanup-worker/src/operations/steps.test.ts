@@ -67,10 +67,10 @@ describe('room.end', () => {
     const participantId = await worker.newParticipant(roomId, { connectedAt: before(30), inSession: true });
     const { id } = (await worker.endRoom(roomId)).operation;
     const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000);
-    const [endSessions] = stepsOf('room.end');
-    await endSessions!.run(worker.deps, claim!);
+    const endSessions = stepsOf('room.end').find(({ name }) => name === 'end sessions');
+    await endSessions!.run(worker.deps, claim!, () => undefined);
     worker.clock.advance(1000);
-    await endSessions!.run(worker.deps, claim!);
+    await endSessions!.run(worker.deps, claim!, () => undefined);
     await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id = '${id}'`);
     worker.clock.advance(120_000);
 
@@ -87,10 +87,10 @@ describe('room.end', () => {
     const { id } = (await worker.endRoom(roomId)).operation;
     const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000);
     const settle = stepsOf('room.end').at(-1)!;
-    await settle.run(worker.deps, claim!);
+    await settle.run(worker.deps, claim!, () => undefined);
     const [room, row] = [await roomOf(roomId), await worker.row(id)];
     worker.clock.advance(5000);
-    await expect(settle.run(worker.deps, claim!)).rejects.toThrow('lease');
+    await expect(settle.run(worker.deps, claim!, () => undefined)).rejects.toThrow('lease');
     expect(await roomOf(roomId)).toEqual(room);
     expect(await worker.row(id)).toEqual(row);
   });

@@ -41,7 +41,8 @@ export async function workOnOperation(
     return delayMs === null ? DONE : { again: true, delayMs };
   }
   const startedAt = performance.now();
-  const outcome = await attempt(deps, claim, steps(claim.kind));
+  const noted: Record<string, unknown> = {};
+  const outcome = await attempt(deps, claim, steps(claim.kind), (fields) => Object.assign(noted, fields));
   const fields = {
     operationId: claim.id,
     kind: claim.kind,
@@ -52,6 +53,7 @@ export async function workOnOperation(
     attempt: claim.runAttempts,
     lagMs: claim.lagMs,
     durationMs: performance.now() - startedAt,
+    ...noted,
     ...outcome,
   };
   if (outcome.outcome === 'completed') deps.logger.info('operation attempt', fields);
@@ -70,12 +72,17 @@ type Outcome =
   /** Another worker has it, or will: nothing was written. */
   | { outcome: 'lease_lost'; step: string };
 
-async function attempt(deps: Deps, claim: ClaimedOperation, steps: readonly Step[]): Promise<Outcome> {
+async function attempt(
+  deps: Deps,
+  claim: ClaimedOperation,
+  steps: readonly Step[],
+  note: (fields: Record<string, unknown>) => void,
+): Promise<Outcome> {
   let step = '';
   try {
     for (const next of steps) {
       step = next.name;
-      await next.run(deps, claim);
+      await next.run(deps, claim, note);
     }
     return { outcome: 'completed' };
   } catch (error) {

@@ -48,6 +48,18 @@ const VALID = {
     participant_id: 'part',
     started_at: AT,
   },
+  session_tracks: {
+    session_id: 'sess',
+    track_id: 'track',
+    kind: 'audio',
+    source: 'microphone',
+    feed_id: 'feed',
+    mid: '0',
+    muted: false,
+    published_at: AT,
+  },
+  signaling_instances: { id: 'instance' },
+  media_nodes: { id: 'node' },
   runtime_operations: {
     id: 'op',
     environment_id: 'env',
@@ -149,6 +161,15 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   participant_tokens_lifetime: ['participant_tokens', { expires_at: AT }],
   participant_sessions_end_reason: ['participant_sessions', { ended_at: AT, end_reason: 'bored' }],
   participant_sessions_ended: ['participant_sessions', { ended_at: AT }, { end_reason: 'left' }],
+  participant_sessions_resume_secret_hash_length: [
+    'participant_sessions',
+    { resume_secret_hash: Buffer.alloc(31) },
+    { resume_secret_hash: Buffer.alloc(33) },
+  ],
+  participant_sessions_connection: ['participant_sessions', { connection: 0 }],
+  session_tracks_source: ['session_tracks', { source: 'camera' }, { kind: 'video' }, { kind: 'data' }],
+  session_tracks_track_id_length: ['session_tracks', { track_id: '' }, { track_id: 'x'.repeat(65) }],
+  media_nodes_state: ['media_nodes', { state: 'frozen' }],
   runtime_operations_kind: ['runtime_operations', { kind: 'room.open' }],
   runtime_operations_subject: [
     'runtime_operations',
@@ -328,8 +349,8 @@ async function inTransaction(work: () => Promise<void>): Promise<void> {
 async function insertBefore(table: Table): Promise<void> {
   const tables = Object.keys(VALID) as Table[];
   for (const earlier of tables.slice(0, tables.indexOf(table))) {
-    // Operations and sessions are referred to by nobody, and would be in each other's way.
-    if (earlier !== 'runtime_operations' && earlier !== 'participant_sessions') await insert(earlier);
+    // Operations are referred to by nobody, and would be in each other's way.
+    if (earlier !== 'runtime_operations') await insert(earlier);
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type OperationStatus,
   type Tenant,
 } from '@callplane/core';
-import type { Database, Db } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 /** What a wake-up needs to know of a row. */
@@ -74,6 +74,37 @@ export async function acceptRoomEnd(
       SELECT 1 FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
     return rooms.length === 0 ? null : acceptAgain(tx, { roomId, kind: 'room.end' });
   });
+}
+
+/** A room whose end was accepted because nobody is in it. */
+export interface EmptyRoomEnd extends WakeableOperation {
+  roomId: string;
+}
+
+/**
+ * Accepts the end of rooms that somebody was in and that have been empty for so long: the same operation, in one
+ * conditional statement, so that a join which comes in between wins. Several at once share the rooms.
+ */
+export function acceptEmptyRoomEnds(
+  db: TypedSql,
+  emptyMs: number,
+  limit: number,
+  now: Date,
+): PromiseLike<EmptyRoomEnd[]> {
+  return db.$queryRaw<EmptyRoomEnd[]>`
+    WITH room AS (
+      UPDATE rooms SET status = 'ending'
+      WHERE id = ANY(ARRAY(
+        SELECT id FROM rooms
+        WHERE status = 'active' AND empty_since <= now() - ${emptyMs}::int * interval '1 millisecond'
+        ORDER BY empty_since LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
+      ))
+      RETURNING id, environment_id
+    )
+    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
+    SELECT callplane_typeid('op'), environment_id, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
+    FROM room
+    RETURNING id, kind, run, run_attempts AS "runAttempts", wake_ups AS "wakeUps", room_id AS "roomId"`;
 }
 
 /**

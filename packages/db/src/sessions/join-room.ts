@@ -1,7 +1,7 @@
 import { isOpen, newId, type ParticipantState, type RoomState } from '@callplane/core';
 import type { Database } from '../client/database.js';
 import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
-import { Prisma } from '../generated/client.js';
+import type { Prisma } from '../generated/client.js';
 import { endTracks } from '../participants/participant-cleanup.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant-row.js';
 import { ROOM_COLUMNS } from '../rooms/room-row.js';

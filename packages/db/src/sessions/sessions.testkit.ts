@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { newId, type Permission, type RoomStatus } from '@callplane/core';
-import { createTestDatabase, createTestTenant, stopAtEnd, type TestTenant } from '@callplane/testing';
+import { newId, type Permission, type RoomStatus, type Tenant } from '@callplane/core';
+import { createTestDatabase, stopAtEnd } from '@callplane/testing';
 import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
 import { Database } from '../client/database.js';
 import { insertParticipantIfOpen } from '../participants/participants.repository.js';
+import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
 import { joinRoom } from './join-room.js';
 import type { JoinInput, JoinOutcome, TrackState } from './session.js';
 
@@ -25,7 +26,7 @@ export interface StoredEvent {
 export interface TestRooms {
   database: Database;
   databaseUrl: string;
-  tenant: TestTenant;
+  tenant: Tenant;
   newRoom(options?: { maxParticipants?: number; status?: RoomStatus }): Promise<string>;
   invite(roomId: string): Promise<Invited>;
   inputOf(roomId: string, invited: Invited, more?: Partial<JoinInput>): JoinInput;
@@ -47,8 +48,15 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
   const { url } = await createTestDatabase();
   const database = new Database({ url, poolMax });
   stopAtEnd(() => database.close());
-  const tenant = await createTestTenant(database);
   const { prisma } = database;
+  const tenant: Tenant = { projectId: newId('project'), environmentId: newId('environment') };
+  await createProject(prisma, { id: tenant.projectId, name: 'Test', createdAt: NOON });
+  await createEnvironment(prisma, {
+    id: tenant.environmentId,
+    projectId: tenant.projectId,
+    name: 'test',
+    createdAt: NOON,
+  });
 
   const rooms: TestRooms = {
     database,

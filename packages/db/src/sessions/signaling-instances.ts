@@ -46,11 +46,27 @@ export async function sessionsHeldBy(
     WHERE instance_id = ${instanceId} AND ended_at IS NULL AND disconnected_at IS NULL`;
 }
 
-/** Whether a living process still has the connection, or the media handles, of a participant's session. */
-export async function isParticipantHeld(db: TypedSql, participantId: string, instanceDeadMs: number): Promise<boolean> {
+/**
+ * Whether a living process still has the connection, or the media handles, of a participant's session. It lets go when
+ * it sees that the session is to end, or at the latest when the grace is over.
+ */
+export async function isParticipantHeld(
+  db: TypedSql,
+  participantId: string,
+  limits: { graceMs: number; instanceDeadMs: number },
+): Promise<boolean> {
   const rows = await db.$queryRaw<unknown[]>`
     SELECT 1 FROM participant_sessions s JOIN signaling_instances i ON i.id = s.instance_id
     WHERE s.participant_id = ${participantId} AND s.ended_at IS NULL
-      AND i.heartbeat_at > now() - ${instanceDeadMs}::int * interval '1 millisecond'`;
+      AND (s.disconnected_at IS NULL
+        OR s.disconnected_at > now() - ${limits.graceMs}::int * interval '1 millisecond')
+      AND i.heartbeat_at > now() - ${limits.instanceDeadMs}::int * interval '1 millisecond'`;
   return rows.length > 0;
+}
+
+/** The session of a participant that goes on, if there is one. */
+export async function liveSessionOf(db: TypedSql, participantId: string): Promise<string | null> {
+  const [row] = await db.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL`;
+  return row?.id ?? null;
 }

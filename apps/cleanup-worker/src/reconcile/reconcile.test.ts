@@ -1,0 +1,106 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { endSession, joinRoom } from '@callplane/db';
+import { eventually } from '@callplane/testing';
+import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { workOnOperation } from '../operations/work-on-operation.js';
+import { endEmptyRooms } from './empty-rooms.js';
+import { endLostSessions, forgetDeadInstances } from './lost-sessions.js';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+const aged = (seconds: number) =>
+  worker.sql(`UPDATE rooms SET empty_since = now() - interval '${seconds} seconds' WHERE empty_since IS NOT NULL`);
+const roomOf = (id: string) => worker.deps.database.prisma.room.findUniqueOrThrow({ where: { id } });
+
+test('lost sessions are ended and told of once, however many workers look', async () => {
+  const roomId = await worker.newRoom('created');
+  await worker.enter(roomId);
+  const lost = await worker.enter(roomId, { instanceId: 'dying' });
+  await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '16 seconds' WHERE id = 'dying'");
+  await Promise.all([1, 2, 3].map(() => endLostSessions(worker.deps)));
+  await eventually(() => worker.lines.length > 0);
+  expect((await worker.events(roomId)).slice(-2)).toEqual(['track.unpublished', 'participant.left connection_lost']);
+  expect(worker.lines.filter(({ message }) => message === 'lost sessions ended')).toMatchObject([
+    { level: 'warn', count: 1, roomIds: [roomId], sessionIds: [lost.sessionId] },
+  ]);
+  await forgetDeadInstances(worker.deps);
+  await eventually(() =>
+    worker.lines.some((line) => line.message === 'signaling instance dead' && line['instanceId'] === 'dying'),
+  );
+  expect(await worker.deps.database.prisma.signalingInstance.findMany({ select: { id: true } })).toEqual([
+    { id: 'instance' },
+  ]);
+  expect((await roomOf(roomId)).emptySince).toBeNull();
+});
+
+test('a room that has been empty for long enough ends through the same operation, whoever asks first', async () => {
+  const [empty, fresh, untouched] = [
+    await worker.newRoom('created'),
+    await worker.newRoom('created'),
+    await worker.newRoom('created'),
+  ];
+  const leave = async (roomId: string) => {
+    const { held } = await worker.enter(roomId);
+    await endSession(worker.deps.database, held, 'left', NOON);
+  };
+  await leave(empty);
+  await aged(61);
+  await leave(fresh);
+  await Promise.all([1, 2, 3].map(() => endEmptyRooms(worker.deps, 60_000)));
+  expect([(await roomOf(empty)).status, (await roomOf(fresh)).status, (await roomOf(untouched)).status]).toEqual([
+    'ending',
+    'active',
+    'created',
+  ]);
+  const { operation, wake } = await worker.endRoom(empty);
+  expect(wake).toBeNull();
+  await eventually(() => worker.lines.some(({ message }) => message === 'empty room ends'));
+  expect(worker.lines.filter(({ message }) => message === 'empty room ends')).toMatchObject([
+    { roomId: empty, operationId: operation.id, woken: true },
+  ]);
+  await workOnOperation(worker.deps, operation.id);
+  expect(await roomOf(empty)).toMatchObject({ status: 'ended' });
+  expect((await worker.events(empty)).slice(-2)).toEqual(['participant.left left', 'room.ended']);
+});
+
+test('a join that comes in between wins over the end of an empty room', async () => {
+  const roomId = await worker.newRoom('created');
+  const { held, participantId } = await worker.enter(roomId);
+  await endSession(worker.deps.database, held, 'left', NOON);
+  await aged(61);
+  const { database } = worker.deps;
+  const { id: tokenId } = await database.prisma.participantToken.findFirstOrThrow({ where: { participantId } });
+  const join = () =>
+    joinRoom(
+      database,
+      {
+        tenant: worker.tenant,
+        roomId,
+        participantId,
+        tokenId,
+        permissions: ['room:join'],
+        resumeSecretHash: new Uint8Array(32),
+        instanceId: 'instance',
+        mediaNodeId: null,
+      },
+      NOON,
+    );
+  let joining: ReturnType<typeof join> | undefined;
+  await database.transaction(async (tx) => {
+    await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
+    joining = join();
+    await eventually(async () => {
+      const [row] = await database.prisma.$queryRaw<{ count: number }[]>`
+        SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return row?.count === 1;
+    });
+    // Whoever is just dealing with the room is not waited for.
+    await endEmptyRooms(worker.deps, 60_000);
+  });
+  expect(await joining!).toMatchObject({ outcome: 'joined' });
+  await endEmptyRooms(worker.deps, 60_000);
+  expect(await roomOf(roomId)).toMatchObject({ status: 'active', emptySince: null });
+});

@@ -1,0 +1,62 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { listMediaNodes, nodeLoads, recordNodeState, setNodeDraining } from './media-nodes.js';
+import { placeRoom, roomsOnNode, roomsStatus } from './room-placement.js';
+
+let rooms: TestRooms;
+beforeAll(async () => {
+  rooms = await startTestRooms();
+});
+
+test('of several who move a room at once one does, and all learn where it is', async () => {
+  const roomId = await rooms.newRoom();
+  const { snapshot } = await rooms.enter(roomId, { mediaNodeId: 'a' });
+  const standing = await Promise.all(['b', 'c', 'd'].map((to) => placeRoom(rooms.database, roomId, snapshot, to)));
+  const ids = new Set(standing.map(({ mediaNodeId }) => mediaNodeId));
+  expect(ids.size).toBe(1);
+  expect(standing.map(({ mediaGeneration }) => mediaGeneration)).toEqual([2, 2, 2]);
+  const [now] = standing;
+  expect(await placeRoom(rooms.database, roomId, now!, null)).toEqual({ mediaNodeId: null, mediaGeneration: 3 });
+  expect(await roomsStatus(rooms.database.hot, [roomId, 'room_unknown'])).toEqual(
+    new Map([[roomId, { roomId, status: 'active', mediaNodeId: null, mediaGeneration: 3 }]]),
+  );
+});
+
+test('a room that ends moves nowhere', async () => {
+  const roomId = await rooms.newRoom();
+  const { snapshot } = await rooms.enter(roomId, { mediaNodeId: 'a' });
+  await rooms.end(roomId);
+  expect(await placeRoom(rooms.database, roomId, snapshot, 'b')).toEqual({ mediaNodeId: 'a', mediaGeneration: 1 });
+});
+
+test('loads count the rooms and sessions of each server, and say which is drained', async () => {
+  const [one, two] = [await rooms.newRoom(), await rooms.newRoom()];
+  for (const roomId of [one, one, two]) await rooms.enter(roomId, { mediaNodeId: 'loaded' });
+  await setNodeDraining(rooms.database.hot, 'drained', true);
+  const loads = await nodeLoads(rooms.database.hot);
+  expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false });
+  expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true });
+  expect((await roomsOnNode(rooms.database.hot, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
+  await setNodeDraining(rooms.database.hot, 'drained', false);
+  expect((await nodeLoads(rooms.database.hot)).get('drained')).toMatchObject({ draining: false });
+});
+
+test('the state of a server is news when it changes', async () => {
+  const record = (state: 'up' | 'down') => recordNodeState(rooms.database.hot, 'watched', state);
+  await setNodeDraining(rooms.database.hot, 'watched', true);
+  expect((await listMediaNodes(rooms.database.hot)).find(({ id }) => id === 'watched')).toMatchObject({
+    state: null,
+    checkedAt: null,
+  });
+  expect([await record('down'), await record('down'), await record('up'), await record('up')]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
+  expect((await listMediaNodes(rooms.database.hot)).find(({ id }) => id === 'watched')).toMatchObject({
+    state: 'up',
+    draining: true,
+    checkedAt: expect.any(Date),
+  });
+});

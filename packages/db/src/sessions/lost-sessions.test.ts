@@ -1,0 +1,160 @@
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { markDisconnected, releaseSession } from './end-session.js';
+import { sweepLostSessions } from './lost-sessions.js';
+import { resumeSession } from './resume-session.js';
+import { publishTracks } from './session-tracks.js';
+import { beat, deleteDeadInstances, isParticipantHeld, removeInstance, sessionsHeldBy } from './signaling-instances.js';
+import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
+
+let rooms: TestRooms;
+beforeAll(async () => {
+  rooms = await startTestRooms();
+});
+// Sessions start long ago by PostgreSQL's clock, in this file.
+const PAST = new Date('2020-01-01T00:00:00.000Z');
+const LIMITS = { graceMs: 15_000, instanceDeadMs: 8000, limit: 1000 };
+const sweep = (limits = {}) => sweepLostSessions(rooms.database, { ...LIMITS, ...limits }, NOON);
+const age = (table: string, column: string, seconds: number, id: string) =>
+  rooms.sql(`UPDATE ${table} SET ${column} = now() - interval '${seconds} seconds' WHERE id = '${id}'`);
+const reasonsOf = async (roomId: string) => (await rooms.sessions(roomId)).map(({ endReason }) => endReason);
+const enter = async (roomId: string, instanceId: string) => {
+  const entered = await rooms.enter(roomId, { instanceId });
+  await rooms.database.prisma.participantSession.update({
+    where: { id: entered.sessionId },
+    data: { startedAt: PAST },
+  });
+  return entered;
+};
+
+beforeEach(() => beat(rooms.database.hot, 'alive'));
+
+describe('a lost session', () => {
+  test('ends when its grace is over, and not before', async () => {
+    const roomId = await rooms.newRoom();
+    const [here, young, old] = [
+      await enter(roomId, 'alive'),
+      await enter(roomId, 'alive'),
+      await enter(roomId, 'alive'),
+    ];
+    await publishTracks(rooms.database, old.held, [track('a')], NOON);
+    for (const { held } of [young, old]) await markDisconnected(rooms.database, held);
+    await age('participant_sessions', 'disconnected_at', 14, young.sessionId);
+    await age('participant_sessions', 'disconnected_at', 16, old.sessionId);
+    expect(await sweep()).toEqual({ ended: [{ sessionId: old.sessionId, roomId }], roomIds: [roomId], deliveries: [] });
+    expect(await sweep()).toMatchObject({ ended: [], roomIds: [] });
+    expect(await reasonsOf(roomId)).toEqual([null, null, 'connection_lost']);
+    expect(here.sessionId < young.sessionId).toBe(true);
+    expect((await rooms.events(roomId)).slice(-2)).toMatchObject([
+      { type: 'track.unpublished' },
+      { type: 'participant.left', data: { reason: 'connection_lost', sessionId: old.sessionId } },
+    ]);
+  });
+
+  test('of an instance that died ends after the grace, counted from its last heartbeat', async () => {
+    const roomId = await rooms.newRoom();
+    await beat(rooms.database.hot, 'dying');
+    const { participantId } = await enter(roomId, 'dying');
+    await age('signaling_instances', 'heartbeat_at', 14, 'dying');
+    expect(await isParticipantHeld(rooms.database.hot, participantId, { graceMs: 15_000, instanceDeadMs: 8000 })).toBe(
+      false,
+    );
+    expect(await sweep()).toMatchObject({ ended: [] });
+    // It was only frozen.
+    await beat(rooms.database.hot, 'dying');
+    expect(await isParticipantHeld(rooms.database.hot, participantId, { graceMs: 15_000, instanceDeadMs: 8000 })).toBe(
+      true,
+    );
+    await age('signaling_instances', 'heartbeat_at', 16, 'dying');
+    expect(await deleteDeadInstances(rooms.database.hot, 8000)).toEqual([]);
+    expect((await sweep()).ended).toHaveLength(1);
+    expect(await deleteDeadInstances(rooms.database.hot, 8000)).toEqual(['dying']);
+    expect(await reasonsOf(roomId)).toEqual(['connection_lost']);
+  });
+
+  test('that nobody holds, or an instance that is unknown, ends too', async () => {
+    const roomId = await rooms.newRoom();
+    await enter(roomId, 'never heard of');
+    const { sessionId } = await enter(roomId, 'alive');
+    await rooms.sql(`UPDATE participant_sessions SET instance_id = NULL WHERE id = '${sessionId}'`);
+    expect((await sweep()).ended).toHaveLength(2);
+  });
+
+  test('is left to its own clean-up when it is being removed or its room ends', async () => {
+    const [one, other] = [await rooms.newRoom(), await rooms.newRoom()];
+    const [removed, ending] = [await enter(one, 'gone'), await enter(other, 'gone')];
+    await rooms.remove(one, removed.participantId);
+    await rooms.end(other);
+    expect(await releaseSession(rooms.database.hot, removed.held)).toBe(true);
+    expect(
+      await isParticipantHeld(rooms.database.hot, removed.participantId, { graceMs: 15_000, instanceDeadMs: 8000 }),
+    ).toBe(false);
+    await sweep({ graceMs: 0 });
+    expect([await reasonsOf(one), await reasonsOf(other)]).toEqual([[null], [null]]);
+    expect(ending.outcome).toBe('joined');
+  });
+
+  test('ends once when several sweep and it comes back at that moment', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const roomId = await rooms.newRoom();
+      const entered = await Promise.all(Array.from({ length: 4 }, () => enter(roomId, 'alive')));
+      for (const { held } of entered) await markDisconnected(rooms.database, held);
+      const [back] = entered;
+      const [resumed, ...sweeps] = await Promise.all([
+        resumeSession(rooms.database, {
+          sessionId: back!.sessionId,
+          resumeSecretHash: hashOf(back!.secret),
+          instanceId: 'alive',
+        }),
+        sweep({ graceMs: 0 }),
+        sweep({ graceMs: 0 }),
+        sweep({ graceMs: 0 }),
+      ]);
+      await sweep({ graceMs: 0 });
+      const left = (await rooms.events(roomId)).filter(({ type }) => type === 'participant.left');
+      const lost = resumed.outcome === 'resumed' ? 3 : 4;
+      if (resumed.outcome !== 'resumed') expect(resumed).toEqual({ outcome: 'ended', reason: 'connection_lost' });
+      expect(left).toHaveLength(lost);
+      expect(sweeps.flatMap(({ ended }) => ended).length).toBeLessThanOrEqual(lost);
+      expect((await reasonsOf(roomId)).filter((reason) => reason === null)).toHaveLength(4 - lost);
+    }
+  });
+
+  test('is found among 20,000 others through indexes, 1,000 a sweep', async () => {
+    const roomId = await rooms.newRoom({ status: 'active', maxParticipants: 100_000 });
+    const { environmentId } = rooms.tenant;
+    await rooms.sql(`
+      INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at, connected_at)
+      SELECT 'part_x' || n, '${environmentId}', '${roomId}', 'Ada', '{}', 'participant', now(), now(), now()
+      FROM generate_series(1, 20000) n`);
+    await rooms.sql(`
+      INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, instance_id, disconnected_at)
+      SELECT 'sess_x' || n, '${environmentId}', '${roomId}', 'part_x' || n, now(), 'alive',
+        CASE WHEN n > 18800 THEN now() - interval '1 minute' END
+      FROM generate_series(1, 20000) n`);
+    await rooms.sql('ANALYZE');
+    const startedAt = performance.now();
+    expect((await sweep()).ended).toHaveLength(1000);
+    const first = performance.now() - startedAt;
+    expect((await sweep()).ended).toHaveLength(200);
+    const idleAt = performance.now();
+    expect((await sweep()).ended).toHaveLength(0);
+    process.stderr.write(
+      `    measured: sweep of 1000 lost ${Math.round(first)} ms, of none among 18,800 live ${Math.round(performance.now() - idleAt)} ms\n`,
+    );
+    expect(first).toBeLessThan(5000);
+    expect(performance.now() - idleAt).toBeLessThan(500);
+  });
+});
+
+test('an instance that stops begins the grace of what it still holds', async () => {
+  const roomId = await rooms.newRoom();
+  await beat(rooms.database.hot, 'stopping');
+  const { sessionId } = await enter(roomId, 'stopping');
+  expect(await sessionsHeldBy(rooms.database.hot, 'stopping')).toMatchObject([{ sessionId, connection: 1, roomId }]);
+  await removeInstance(rooms.database.hot, 'stopping');
+  expect(await sessionsHeldBy(rooms.database.hot, 'stopping')).toEqual([]);
+  expect(await rooms.database.prisma.signalingInstance.count({ where: { id: 'stopping' } })).toBe(0);
+  expect(await sweep()).toMatchObject({ ended: [] });
+  await age('participant_sessions', 'disconnected_at', 16, sessionId);
+  expect((await sweep()).ended).toHaveLength(1);
+});
