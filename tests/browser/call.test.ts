@@ -1,13 +1,15 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import { eventually } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
-import { EVERYTHING, openStage, type Stage } from './stage.testkit.js';
+import { EVERYTHING, openStage, roomsOf, type Stage } from './stage.testkit.js';
 
 const SLOW_MS = 60_000;
 let stage: Stage;
 let browsers: Browsers;
-let pages: ParticipantPage[] = [];
+const pages: ParticipantPage[] = [];
 
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
@@ -172,6 +174,7 @@ describe('removal and end', () => {
       const roomId = await stage.newRoom();
       const both = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
       await mediaFlows(both);
+      expect(await roomsOf(stage.janus!)).toContain(roomId);
       const askedAt = Date.now();
       expect([202, 204]).toContain((await stage.call('DELETE', `/v1/rooms/${roomId}`)).status);
       for (const one of both) {
@@ -180,6 +183,7 @@ describe('removal and end', () => {
         expect(closed.atMs - askedAt).toBeLessThan(1_000);
       }
       await eventually(async () => (await stage.eventTypes(roomId)).at(-1) === 'room.ended');
+      expect(await roomsOf(stage.janus!)).not.toContain(roomId);
       const types = await stage.eventTypes(roomId);
       expect(types.filter((type) => type === 'participant.left')).toHaveLength(2);
     },
@@ -188,15 +192,10 @@ describe('removal and end', () => {
 });
 
 /** The reason with which the gateway answers a first message. */
-function closingOf(url: string, first: object): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = new WebSocket(url, 'callplane.v1');
-    socket.onopen = () => socket.send(JSON.stringify(first));
-    socket.onmessage = ({ data }) => {
-      const message = JSON.parse(String(data));
-      if (message.type === 'closing') resolve(message.reason);
-    };
-    socket.onclose = ({ reason }) => resolve(reason);
-    socket.onerror = () => reject(new Error('no connection'));
-  });
+async function closingOf(url: string, first: object): Promise<string> {
+  const socket = new WebSocket(url, 'callplane.v1');
+  await once(socket, 'open');
+  socket.send(JSON.stringify(first));
+  const [, reason] = (await once(socket, 'close')) as [number, Buffer];
+  return reason.toString();
 }

@@ -10,7 +10,7 @@ const SLOW_MS = 60_000;
 /** Kept for whoever wants to look: `CALLPLANE_SCREENSHOTS=/some/folder`. */
 const pictures = process.env['CALLPLANE_SCREENSHOTS'] ?? temporaryDirectory('screenshots');
 let browsers: Browsers;
-let opened: Page[] = [];
+const opened: Page[] = [];
 
 beforeAll(async () => {
   mkdirSync(pictures, { recursive: true });
@@ -94,7 +94,7 @@ describe('the demo page', () => {
     'everything can be done with the keyboard alone, and the focus is always somewhere to be seen',
     async () => {
       const page = await visit(url);
-      const focused = () => page.evaluate('document.activeElement.id') as Promise<string>;
+      const focused = () => page.evaluate<string>('document.activeElement.id');
       const press = (...keys: string[]) =>
         keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
       expect(await focused()).toBe('name');

@@ -8,7 +8,7 @@ import { startTcpProxy } from './tcp-proxy.testkit.js';
 const SLOW_MS = 90_000;
 let stage: Stage;
 let browsers: Browsers;
-let pages: ParticipantPage[] = [];
+const pages: ParticipantPage[] = [];
 
 beforeAll(async () => {
   [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
@@ -96,11 +96,11 @@ describe('when something is lost in mid-call', () => {
       await mediaFlows(both);
       const killedAt = performance.now();
       stage.janus!.kill('SIGKILL');
-      await eventually(async () => (await both[0]!.ask('mediaState')) === 'down');
+      await eventually(async () => (await both[0].ask('mediaState')) === 'down');
       await stage.janus!.start();
       await mediaFlows(both, { timeoutMs: 20_000 });
       expect(performance.now() - killedAt).toBeLessThan(10_000);
-      expect(await statesOf(both[0]!)).toEqual([]);
+      expect(await statesOf(both[0])).toEqual([]);
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
     },
     SLOW_MS,

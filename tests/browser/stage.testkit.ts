@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
 import { Database } from '@callplane/db';
 import {
   createTestDatabase,
@@ -120,4 +122,22 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
     },
   };
   return stage;
+}
+
+/** The rooms that a Janus has, asked without anything of ours in between. */
+export async function roomsOf(janus: TestJanus): Promise<string[]> {
+  const socket = new WebSocket(janus.url, 'janus-protocol');
+  await once(socket, 'open');
+  const ask = async (request: object) => {
+    socket.send(JSON.stringify({ ...request, transaction: 'ask', apisecret: janus.apiSecret }));
+    const [data] = (await once(socket, 'message')) as [Buffer];
+    return JSON.parse(data.toString());
+  };
+  const { data: session } = await ask({ janus: 'create' });
+  const attach = { janus: 'attach', session_id: session.id, plugin: 'janus.plugin.videoroom' };
+  const { data: handle } = await ask(attach);
+  const list = { janus: 'message', session_id: session.id, handle_id: handle.id };
+  const { plugindata } = await ask({ ...list, body: { request: 'list', admin_key: janus.adminKey } });
+  socket.terminate();
+  return plugindata.data.list.map(({ room }: { room: string }) => room);
 }
