@@ -74,7 +74,7 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
     command: withoutRoot([configFile], [dir])('janus', ['-F', etc, '-C', configFile]),
     cwd: '/',
     logFile: options.logFile ?? join(dir, 'janus.log'),
-    isReady: () => answersInfo(options.wsPort, options.apiSecret),
+    isReady: () => answersPing(options.wsPort),
     readyWithinMs: READY_WITHIN_MS,
     stopSteps: STOP_STEPS,
     onSpawn: options.onSpawn,
@@ -156,8 +156,8 @@ function jcfg(sections: Sections): string {
     .join('');
 }
 
-/** Whether it answers a request with the secret; a bare connection is accepted before that. */
-function answersInfo(port: number, apiSecret: string): Promise<boolean> {
+/** Whether it answers a request, which it does without a secret; a bare connection is accepted before that. */
+function answersPing(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'janus-protocol', { handshakeTimeout: ANSWERS_WITHIN_MS });
     const finish = (ready: boolean) => {
@@ -169,7 +169,7 @@ function answersInfo(port: number, apiSecret: string): Promise<boolean> {
     socket.on('error', () => finish(false));
     socket.once('close', () => finish(false));
     socket.once('open', () => {
-      socket.send(JSON.stringify({ janus: 'ping', transaction: 'ready', apisecret: apiSecret }));
+      socket.send(JSON.stringify({ janus: 'ping', transaction: 'ready' }));
     });
     socket.once('message', (data: Buffer) => finish(data.includes('pong')));
   });

@@ -89,7 +89,7 @@ export class JanusConnection {
     socket.on('close', () => this.#lose('its connection was closed'));
   }
 
-  /** Connects and makes a session. Rejects with a MediaError; `signal` gives up. */
+  /** Connects and makes a session. Rejects with a MediaError; `signal` closes it, at whatever time. */
   static async open(options: JanusConnectionOptions, signal: AbortSignal): Promise<JanusConnection> {
     const socket = new WebSocket(options.url, 'janus-protocol', {
       handshakeTimeout: options.deadlines.connectMs,
@@ -99,6 +99,7 @@ export class JanusConnection {
     const connection = new JanusConnection(socket, options);
     const abort = () => connection.close();
     signal.addEventListener('abort', abort, { once: true });
+    void connection.ended.then(() => signal.removeEventListener('abort', abort));
     if (signal.aborted) abort();
     try {
       const opened = new Promise<undefined>((resolve) => socket.once('open', () => resolve(undefined)));
@@ -111,8 +112,6 @@ export class JanusConnection {
     } catch (error) {
       connection.close();
       throw error;
-    } finally {
-      signal.removeEventListener('abort', abort);
     }
   }
 

@@ -166,6 +166,20 @@ describe('a server that does not speak as Janus does', () => {
     expect(requests.every(({ apisecret }) => apisecret === 'secret')).toBe(true);
   });
 
+  test('closed while it connects, whatever it waits for, it is closed at once', async () => {
+    for (const silentAt of ['create', 'attach', 'nothing']) {
+      const { node, server } = await oddServer((message) => (message.janus === silentAt ? undefined : 'usual'));
+      let told = 0;
+      server.on('connection', (socket) => socket.on('message', () => (told += 1)));
+      await eventually(() => told >= (silentAt === 'create' ? 1 : 2), { intervalMs: 1 });
+      const began = performance.now();
+      await node.close();
+      expect(performance.now() - began).toBeLessThan(250);
+      expect(node.state).toBe('down');
+      await eventually(() => server.clients.size === 0);
+    }
+  });
+
   test('a peer whose change stays unanswered ends, because nobody knows how it stands', async () => {
     const { node } = await oddServer((message) => {
       if (message.janus !== 'message') return 'usual';

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRtcPeer, eventually, startTestJanus, type TestJanus } from '@callplane/testing';
-import type { MediaError } from '../media-node.js';
+import fc from 'fast-check';
+import type { MediaError, StreamReference } from '../media-node.js';
 import type { JanusNode } from './janus-node.js';
 import {
   handleLabels,
@@ -142,6 +143,37 @@ describe('peers', () => {
     const before = bob.peer.framesReceived('video');
     expect(await bob.change([{ feedId: 'ada-1', mid: '1' }])).toEqual(['ada-1/1']);
     await eventually(() => bob.peer.framesReceived('video') > before + 3);
+  });
+
+  test('whatever is added and removed, what is received is what was asked for and exists', async () => {
+    const roomId = await newRoom();
+    for (const feedId of ['ada-1', 'eve-1']) await sender(roomId, feedId);
+    const existing = ['ada-1', 'eve-1'].flatMap(audioAndVideo);
+    const stream = fc.constantFrom(...existing, { feedId: 'ada-1', mid: '9' }, { feedId: 'nobody', mid: '0' });
+    const streams = fc.array(stream, { maxLength: 4 });
+    const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
+    const exists = new Set(existing.map(nameOf));
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(streams, streams), { minLength: 1, maxLength: 6 }), async (changes) => {
+        const bob = await startReceiver(node, roomId);
+        let expected = new Set<string>();
+        try {
+          for (const [add, remove] of changes) {
+            const before = expected;
+            expected = new Set([...before].filter((name) => !remove.map(nameOf).includes(name)));
+            for (const name of add.map(nameOf)) if (exists.has(name)) expected.add(name);
+            const received = await bob.change(add, remove);
+            // Without an offer nothing has changed.
+            expect(received ?? [...before].sort()).toEqual([...expected].sort());
+          }
+          expect(bob.closed).toEqual([]);
+        } finally {
+          bob.peer.close();
+          await bob.subscriber.detach();
+        }
+      }),
+      { numRuns: 25 },
+    );
   });
 
   test('streams that do not exist are skipped, whatever they are beside', async () => {

@@ -127,7 +127,6 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#standing?.connection.close();
     await this.#running;
   }
 

@@ -1,13 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
-import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd, superviseProcess, temporaryDirectory } from '@callplane/testing';
 import { nodeOn, startReceiver, startSender, UP_WITHIN_MS } from './janus-node.testkit.js';
 
 const folder = join(repositoryRoot, 'infra', 'janus');
+const newFolder = () => {
+  const dir = temporaryDirectory('janus-production');
+  stopAtEnd(async () => rmSync(dir, { recursive: true, force: true }));
+  return join(dir, 'run');
+};
 
 function entrypoint(env: Record<string, string>) {
   const child = spawn('sh', [join(folder, 'entrypoint.sh')], {
@@ -29,7 +34,7 @@ function entrypoint(env: Record<string, string>) {
 }
 
 test('the configuration for production runs as it stands, and media flows through it', async () => {
-  const run = join(temporaryDirectory('janus-production'), 'run');
+  const run = newFolder();
   const port = await freePort();
   const secrets = { MEDIA_API_SECRET: 'production-api-secret', MEDIA_ADMIN_KEY: 'production_admin_key' };
   const { child, ended, output } = entrypoint({
@@ -67,7 +72,7 @@ test('the configuration for production runs as it stands, and media flows throug
 });
 
 test('it does not start without a secret, nor with one that would break its files', async () => {
-  const needed = { JANUS_IP: hostIPv4(), MEDIA_API_SECRET: 'a', JANUS_RUN: join(temporaryDirectory('janus'), 'run') };
+  const needed = { JANUS_IP: hostIPv4(), MEDIA_API_SECRET: 'a', JANUS_RUN: newFolder() };
   const without = entrypoint(needed);
   expect((await without.ended)[0]).not.toBe(0);
   expect(without.output()).toContain('MEDIA_ADMIN_KEY');
