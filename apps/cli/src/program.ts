@@ -4,6 +4,7 @@ import { dbCommands } from './db.commands.js';
 import { environmentsCommands } from './environments.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
+import { mediaCommands } from './media.commands.js';
 import { projectsCommands } from './projects.commands.js';
 import { signingKeysCommands } from './signing-keys.commands.js';
 
@@ -26,6 +27,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(environmentsCommands(cli));
   rtc.addCommand(keysCommands(cli));
   rtc.addCommand(signingKeysCommands(cli));
+  rtc.addCommand(mediaCommands(cli));
   rtc.addCommand(dbCommands(cli));
   throwInsteadOfExiting(rtc, cli, 'rtc');
   return rtc;

@@ -1,6 +1,6 @@
 import { presentOperation, type OperationState } from '@callplane/core';
 import type { AcceptedOperation } from '@callplane/db';
-import { QUEUE_OF_OPERATION } from '@callplane/queue';
+import { publishRoomChanged, QUEUE_OF_OPERATION } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
@@ -8,15 +8,19 @@ import type { Call, Reply } from '../http/route.js';
 /**
  * The answer to a DELETE whose operation has been committed: wakes a worker, waits a moment for completion, and says
  * 204 when the clean-up is complete or 202 with the operation when it goes on.
+ * @param roomId the room that it changes: its signaling instances disconnect at once whom this concerns.
  * @param read re-reads the operation: the row is the truth, a notice only a hint.
  */
 export async function answerOperation(
   deps: Pick<Deps, 'producer' | 'settlements' | 'operationWaitMs' | 'logger'>,
+  roomId: string,
   accepted: AcceptedOperation,
   call: Pick<Call<unknown, unknown, unknown>, 'preference' | 'startedAtMs' | 'log'>,
   read: () => Promise<OperationState | null>,
 ): Promise<Reply> {
   call.log({ operationId: accepted.operation.id });
+  // Not waited for: the worker tells them too, and they look by themselves every few seconds.
+  if (accepted.wake !== null) void publishRoomChanged(deps.producer.redis, roomId);
   const operation = await settle(deps, accepted, call, read);
   const headers = applied(call.preference);
   if (operation.status === 'completed') return { status: 204, headers };

@@ -86,7 +86,7 @@ export function roomRoutes(deps: Deps): Route[] {
       async handle(call) {
         const { caller, params } = call;
         const accepted = await endRoom(deps, caller, params.roomId);
-        return answerOperation(deps, accepted, call, () =>
+        return answerOperation(deps, params.roomId, accepted, call, () =>
           findRoomOperation(deps.database.prisma, caller, params.roomId),
         );
       },

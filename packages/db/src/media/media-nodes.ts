@@ -13,10 +13,13 @@ export interface MediaNodeLoad {
 
 export interface MediaNodeRow extends MediaNodeLoad {
   id: string;
-  /** As a worker saw it last; null when none has looked yet. */
+  /** As a worker saw it last; null when none has looked lately. */
   state: MediaNodeState | null;
   checkedAt: Date | null;
 }
+
+/** What was seen longer ago says nothing: the workers are away, or the server is not configured any more. */
+const SEEN_WITHIN_MS = 30_000;
 
 /** Every media server that is known or carries rooms. */
 export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
@@ -28,7 +31,8 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
       GROUP BY r.media_node_id
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
-      coalesce(draining, false) AS draining, CASE WHEN checked_at IS NOT NULL THEN state END AS state,
+      coalesce(draining, false) AS draining,
+      CASE WHEN checked_at > now() - ${SEEN_WITHIN_MS}::int * interval '1 millisecond' THEN state END AS state,
       checked_at AS "checkedAt"
     FROM media_nodes n FULL JOIN placed ON placed.id = n.id
     ORDER BY 1`;

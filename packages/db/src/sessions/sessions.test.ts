@@ -229,6 +229,35 @@ test('hot statements go through indexes', async () => {
   expect(plans[0]).toContain('participant_sessions_live_in_room_idx');
 });
 
+test('a room of 1,000 who publish is read in a moment', async () => {
+  const roomId = await rooms.newRoom({ status: 'active' });
+  const { environmentId } = rooms.tenant;
+  await rooms.sql(`
+    INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at, connected_at)
+    SELECT 'part_y' || n, '${environmentId}', '${roomId}', 'Ada', '{"seat": 1}', 'participant', now(), now(), now()
+    FROM generate_series(1, 1000) n`);
+  await rooms.sql(`
+    INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, instance_id, permissions)
+    SELECT 'sess_y' || n, '${environmentId}', '${roomId}', 'part_y' || n, now(), 'instance-1', '{room:join}'
+    FROM generate_series(1, 1000) n`);
+  await rooms.sql(`
+    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
+    SELECT 'sess_y' || n, k, k, CASE k WHEN 'audio' THEN 'microphone' ELSE 'camera' END, 'feed', '0', false, now()
+    FROM generate_series(1, 1000) n, unnest('{audio,video}'::text[]) k`);
+  await rooms.sql('ANALYZE');
+  const times: number[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    const startedAt = performance.now();
+    const { sessions } = await snapshotOf(roomId);
+    times.push(performance.now() - startedAt);
+    expect(sessions).toHaveLength(1000);
+    expect(sessions[0]!.tracks).toHaveLength(2);
+  }
+  const median = times.sort((a, b) => a - b)[5]!;
+  process.stderr.write(`    measured: snapshot of 1,000 sessions with 2,000 tracks ${Math.round(median)} ms\n`);
+  expect(median).toBeLessThan(1000);
+});
+
 /** How PostgreSQL would run the one statement that `run` sends. */
 async function planOf(run: (db: TypedSql) => PromiseLike<unknown>): Promise<string> {
   let plan: Promise<{ 'QUERY PLAN': string }[]> | undefined;

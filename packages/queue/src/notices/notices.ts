@@ -27,14 +27,19 @@ export async function publishNotice(redis: Redis, notice: Notice, payload: strin
 }
 
 /** Publishes one notice over a connection of its own: for a command that ends afterwards. */
-export async function publishNoticeOnce(redisUrl: string, notice: Notice, payload: string): Promise<boolean> {
+export function publishNoticeOnce(redisUrl: string, notice: Notice, payload: string): Promise<boolean> {
+  return withRedis(redisUrl, (redis) => publishNotice(redis, notice, payload));
+}
+
+/** Publishes over a connection of its own; false when Redis cannot be reached. */
+export async function withRedis(redisUrl: string, publish: (redis: Redis) => Promise<boolean>): Promise<boolean> {
   const redis = connectRedis(redisUrl, 'command', { onLost: () => undefined, onReady: () => undefined });
   try {
     await new Promise<void>((resolve, reject) => {
       redis.once('ready', resolve);
       redis.once('error', reject);
     });
-    return await publishNotice(redis, notice, payload);
+    return await publish(redis);
   } catch {
     return false;
   } finally {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import { withRedis } from './notices.js';
 
 /**
  * What goes over a room's channel: `changed` is a hint to read the room again, `message` is what one instance passes
@@ -37,6 +38,14 @@ function channelOf(roomId: string): string {
  */
 export function publishRoomChanged(redis: Redis, roomId: string, sequence?: number): Promise<boolean> {
   return publish(redis, roomId, { type: 'changed', roomId, ...(sequence === undefined ? {} : { sequence }) });
+}
+
+/** The same of several rooms, over a connection of its own: for a command that ends afterwards. */
+export function publishRoomsChangedOnce(redisUrl: string, roomIds: readonly string[]): Promise<boolean> {
+  return withRedis(redisUrl, async (redis) => {
+    const told = await Promise.all(roomIds.map((roomId) => publishRoomChanged(redis, roomId)));
+    return told.every(Boolean);
+  });
 }
 
 /** Hears and tells what happens in rooms, on a connection of its own. */

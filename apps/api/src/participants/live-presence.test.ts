@@ -1,0 +1,97 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { endSession, joinRoom, type JoinOutcome } from '@callplane/db';
+import { RoomBus } from '@callplane/queue';
+import { eventually, stopAtEnd } from '@callplane/testing';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi({ turn: { turnUrls: ['turn:turn.example.com'], secret: 'a-secret-of-turn' } });
+});
+
+interface Invited {
+  participantId: string;
+  tokenId: string;
+}
+const invite = async (room: string): Promise<Invited> =>
+  (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } })).body;
+/** What a gateway does with a token. */
+const join = (roomId: string, invited: Invited, at: Date): Promise<JoinOutcome> =>
+  joinRoom(
+    api.database,
+    {
+      tenant: api.tenant,
+      roomId,
+      participantId: invited.participantId,
+      tokenId: invited.tokenId,
+      permissions: ['room:join'],
+      resumeSecretHash: new Uint8Array(32),
+      instanceId: 'instance',
+      mediaNodeId: null,
+    },
+    at,
+  );
+const leave = (joined: JoinOutcome, at: Date) => {
+  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+  return endSession(api.database, joined, 'left', at);
+};
+const at = (second: number) => new Date(Date.UTC(2030, 0, 1, 12, 0, second));
+
+test('a participant joined at its first connection, leaves with its last session, and is here again when it rejoins', async () => {
+  const room = await api.room();
+  const invited = await invite(room);
+  const path = `/v1/rooms/${room}/participants/${invited.participantId}`;
+  const shown = async () => {
+    const { joinedAt, leftAt } = (await api.call('GET', path)).body;
+    return { joinedAt, leftAt };
+  };
+  const listed = async (status: string) =>
+    (await api.call('GET', `/v1/rooms/${room}/participants?status=${status}`)).body.data.length;
+  expect([await listed('active'), await listed('left')]).toEqual([0, 0]);
+  const first = await join(room, invited, at(1));
+  expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
+  expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({
+    status: 'active',
+    startedAt: at(1).toISOString(),
+  });
+  // A second connection of the same participant: it has not left, although its first session has ended.
+  const second = await join(room, invited, at(2));
+  expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
+  expect(await leave(first, at(3))).toMatchObject({ ended: false });
+  await leave(second, at(4));
+  expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: at(4).toISOString() });
+  expect([await listed('active'), await listed('left')]).toEqual([0, 1]);
+  await join(room, invited, at(5));
+  expect(await shown()).toEqual({ joinedAt: at(1).toISOString(), leftAt: null });
+  expect([await listed('active'), await listed('left')]).toEqual([1, 0]);
+});
+
+test('TURN credentials are bound to a session while it goes on', async () => {
+  const room = await api.room();
+  const joined = await join(room, await invite(room), at(1));
+  const sessionId = joined.outcome === 'joined' ? joined.sessionId : '';
+  const issue = () => api.call('POST', '/v1/turn/credentials', { body: { roomId: room, sessionId } });
+  const issued = await issue();
+  expect([issued.status, issued.body.username.split(':')[1]]).toEqual([201, sessionId]);
+  await leave(joined, at(2));
+  expect((await issue()).body.error.code).toBe('SESSION_NOT_FOUND');
+});
+
+test('the gateways of a room are told at once that it ends or that somebody is being removed', async () => {
+  const room = await api.room();
+  const { participantId } = await invite(room);
+  const silent = { onLost: () => undefined, onReady: () => undefined };
+  const { redis } = api.deps.producer;
+  const bus = new RoomBus({ redisUrl: api.redis.url, instanceId: 'i', publisher: redis, events: silent });
+  stopAtEnd(() => bus.close());
+  let changes = 0;
+  bus.subscribe(room, { changed: () => (changes += 1), message: () => undefined });
+  await eventually(async () => Number((await redis.pubsub('NUMSUB', `callplane:room:${room}`))[1]) === 1);
+  const remove = () => api.call('DELETE', `/v1/rooms/${room}/participants/${participantId}`);
+  expect((await remove()).status).toBe(202);
+  await eventually(() => changes === 1);
+  // Asked again, there is nothing new to tell.
+  await remove();
+  await api.call('DELETE', `/v1/rooms/${room}`);
+  await eventually(() => changes === 2);
+});
