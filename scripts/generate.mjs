@@ -1,6 +1,7 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the routes of the API, and the SDK's types from the signaling protocol. Reads what was built, so `npm run build` comes first. With `--check` it writes nothing, names
+ * the routes of the API, and from the signaling protocol docs/signaling.schema.json and the SDK's types. Reads what was
+ * built, so `npm run build` comes first. With `--check` it writes nothing, names
  * the files that are not up to date and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -35,6 +36,7 @@ try {
   const files = [
     { path: 'docs/configuration.md', content: await configuration() },
     { path: 'docs/openapi.json', content: await openApi() },
+    { path: 'docs/signaling.schema.json', content: await signalingSchema() },
     {
       path: SDK_TYPES,
       content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
@@ -130,6 +132,33 @@ async function openApi() {
   const { openApiDocument } = await built('apps/api/dist/openapi/document.js');
   // Routes reach for what they are given only when they handle a request.
   return `${JSON.stringify(openApiDocument(apiRoutes({})), null, 2)}\n`;
+}
+
+async function signalingSchema() {
+  const protocol = await built('packages/protocol/dist/index.js');
+  /** @param {Record<string, object>} messages @param {string} side */
+  const definitions = (messages, side) =>
+    Object.fromEntries(Object.entries(messages).map(([type, schema]) => [`${side}.${type}`, schema]));
+  /** @param {Record<string, object>} messages @param {string} side */
+  const oneOf = (messages, side) => ({
+    oneOf: Object.keys(messages).map((type) => ({ $ref: `#/$defs/${side}.${type}` })),
+  });
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: `Signaling protocol ${protocol.SUBPROTOCOL}`,
+    description: 'Every message over the WebSocket: one JSON object a text frame. docs/signaling.md explains them.',
+    oneOf: [{ $ref: '#/$defs/ClientMessage' }, { $ref: '#/$defs/ServerMessage' }],
+    $defs: {
+      ClientMessage: oneOf(protocol.CLIENT_MESSAGES, 'client'),
+      ServerMessage: oneOf(protocol.SERVER_MESSAGES, 'server'),
+      ...definitions(protocol.CLIENT_MESSAGES, 'client'),
+      ...definitions(protocol.SERVER_MESSAGES, 'server'),
+    },
+    'x-closeReasons': protocol.CLOSE_REASONS,
+    'x-errorCodes': protocol.ERROR_CODES,
+    'x-limits': protocol.PROTOCOL_LIMITS,
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
 /**

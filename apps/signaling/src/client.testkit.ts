@@ -76,6 +76,19 @@ export async function connectClient(
     return invalid.length === 0 ? Promise.resolve() : Promise.reject(new Error(invalid.join('\n')));
   });
 
+  /** Gives up at once when the connection is closed: what has not come will not come. */
+  const untilFound = async <T>(what: string, timeoutMs: number, find: () => T | undefined): Promise<T> => {
+    const until = performance.now() + timeoutMs;
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      const last = JSON.stringify(messages.at(-1) ?? 'nothing').slice(0, 300);
+      if (closed !== null) throw new Error(`closed before ${what}: ${JSON.stringify(closed)}; last came ${last}`);
+      if (performance.now() > until) throw new Error(`not within ${timeoutMs} ms: ${what}; last came ${last}`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  };
+
   const client: TestClient = {
     socket,
     messages,
@@ -84,17 +97,12 @@ export async function connectClient(
     },
     send: (message) => socket.send(JSON.stringify(message)),
     raw: (data) => socket.send(data),
-    async request(message) {
+    request(message) {
       requests += 1;
       const id = `r${requests}`;
       client.send({ ...message, id });
-      return eventually(
-        () => {
-          const answer = messages.find((one) => 'replyTo' in one && one.replyTo === id);
-          if (answer === undefined && closed !== null) throw new Error(`closed: ${JSON.stringify(closed)}`);
-          return answer;
-        },
-        { intervalMs: 2 },
+      return untilFound(`an answer to ${JSON.stringify(message).slice(0, 100)}`, 10_000, () =>
+        messages.find((one) => 'replyTo' in one && one.replyTo === id),
       );
     },
     async ask(message, type) {
@@ -104,16 +112,7 @@ export async function connectClient(
     },
     of: (type) => messages.filter((message) => message.type === type) as ServerMessages[typeof type][],
     until: (type, fits = () => true, timeoutMs = 10_000) =>
-      eventually(
-        () => {
-          const found = client.of(type).find(fits);
-          if (found === undefined && closed !== null) {
-            throw new Error(`closed before a ${type}: ${JSON.stringify(closed)} ${JSON.stringify(messages.at(-1))}`);
-          }
-          return found;
-        },
-        { timeoutMs, intervalMs: 2 },
-      ),
+      untilFound(`a ${type}`, timeoutMs, () => client.of(type).find(fits)),
     async untilClosed(reason, timeoutMs = 10_000) {
       await eventually(() => closed !== null, { timeoutMs, intervalMs: 2 });
       const closing = client.of('closing').at(-1);

@@ -10,6 +10,8 @@ export interface Deps {
   /** This process, as the database and other instances know it. */
   instanceId: string;
   database: Database;
+  /** How many connections it may open. */
+  databasePoolMax: number;
   producer: JobProducer;
   bus: RoomBus;
   places: MediaPlaces;

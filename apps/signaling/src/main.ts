@@ -70,6 +70,7 @@ notices.on('signingKeysChanged', () => keys.expire());
 const deps: Deps = {
   instanceId,
   database,
+  databasePoolMax: config.DATABASE_POOL_MAX,
   producer,
   bus,
   places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),

@@ -104,6 +104,8 @@ export interface TestSignaling {
   events(roomId: string): Promise<StoredEvent[]>;
   /** `joined`, `left removed`, … of one participant. */
   story(roomId: string, participantId: string): Promise<string[]>;
+  /** Stops the instances while everything can still be loaded: for `afterAll`. */
+  close(): Promise<void>;
 }
 
 export interface InviteOptions {
@@ -129,12 +131,20 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
   await ensureSigningKey(database, masterKeys, new Date());
   const { signer } = await loadSigningKeys(database, masterKeys, new Date());
 
+  const instances: TestInstance[] = [];
   const kit: TestSignaling = {
     databaseUrl: url,
     database,
     redis,
     tenant,
-    start: (options = {}) => startInstance({ databaseUrl: url, redisUrl: redis.url }, options),
+    async start(options = {}) {
+      const instance = await startInstance({ databaseUrl: url, redisUrl: redis.url }, options);
+      instances.push(instance);
+      return instance;
+    },
+    async close() {
+      await Promise.all(instances.map((instance) => instance.close()));
+    },
     async newRoom({ maxParticipants = 100 } = {}) {
       const id = newId('room');
       await database.prisma.room.create({
@@ -260,6 +270,7 @@ async function startInstance(
   const deps: Deps = {
     instanceId,
     database,
+    databasePoolMax: 10,
     producer,
     bus,
     places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),

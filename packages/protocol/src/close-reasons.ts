@@ -2,7 +2,8 @@
  * Every way in which the gateway ends a connection. A `closing` message with the reason goes before the WebSocket close
  * frame, whose code is `code` and whose reason text is the key.
  * `reconnect`: what a client should do: `no` (the session is over, or would be refused again), `resume` (the session
- * lives on for the grace period: connect again, anywhere, with `resume`), `join` (try the token again later).
+ * lives on for the grace period: connect again, anywhere, with `resume`; whoever has no session yet, with `join`), `join`
+ * (try the token again later).
  */
 export const CLOSE_REASONS = {
   left: { code: 4000, reconnect: 'no', message: 'You left.' },

@@ -55,8 +55,6 @@ export class Connection {
   bytesIn = 0;
   bytesOut = 0;
   #ending: Ending | null = null;
-  /** A session's connection may be told to resume; one without a session starts again. */
-  #hasSession = false;
   #introduced = false;
   #heardAtMs = performance.now();
   #pingedAtMs = performance.now();
@@ -102,16 +100,6 @@ export class Connection {
     return this.#ending === null;
   }
 
-  get hasSession(): boolean {
-    return this.#hasSession;
-  }
-
-  /** From now on its session can be resumed, and its silence is no longer suspicious. */
-  introduced(): void {
-    this.#introduced = true;
-    this.#hasSession = true;
-  }
-
   send(message: ServerMessage): void {
     this.sendText(JSON.stringify(message));
   }
@@ -128,8 +116,7 @@ export class Connection {
     if (this.#ending !== null) return;
     const { code, message, reconnect } = CLOSE_REASONS[reason];
     if (this.#socket.readyState === WebSocket.OPEN) {
-      const advice = reconnect === 'resume' && !this.#hasSession ? 'join' : reconnect;
-      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect: advice } satisfies ServerMessage));
+      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect } satisfies ServerMessage));
       this.#socket.close(code, reason);
     }
     // A reader that is too slow or gone would hold what is buffered for as long as ws waits.
@@ -180,23 +167,39 @@ export class Connection {
     const bytes = byteLength(data);
     this.messagesIn += 1;
     this.bytesIn += bytes;
-    if (!this.#general.take(this.#heardAtMs)) { this.close('rate_limited'); return; }
-    if (bytes > PROTOCOL_LIMITS.frameBytesMax) { this.close('message_too_large'); return; }
-    if (isBinary) { this.close('protocol_error'); return; }
+    if (!this.#general.take(this.#heardAtMs)) {
+      this.close('rate_limited');
+      return;
+    }
+    if (bytes > PROTOCOL_LIMITS.frameBytesMax) {
+      this.close('message_too_large');
+      return;
+    }
+    if (isBinary) {
+      this.close('protocol_error');
+      return;
+    }
     const text = toText(data);
     const read = readMessage(text);
     if (!read.ok) {
-      if (read.protocolError !== null) { this.close('protocol_error'); return; }
+      if (read.protocolError !== null) {
+        this.close('protocol_error');
+        return;
+      }
       this.#refuse(read.id, read.details);
       return;
     }
     if (!this.#introduced) {
-      if (read.message.type !== 'join' && read.message.type !== 'resume') { this.close('protocol_error'); return; }
+      if (read.message.type !== 'join' && read.message.type !== 'resume') {
+        this.close('protocol_error');
+        return;
+      }
       // One attempt: whatever becomes of it, the next message is not a first one.
       this.#introduced = true;
     }
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + text.length > QUEUED_CHARS_MAX) {
-      this.close('rate_limited'); return;
+      this.close('rate_limited');
+      return;
     }
     this.#queuedChars += text.length;
     this.#queue.push({ message: read.message, chars: text.length });

@@ -30,26 +30,47 @@ export async function handleRequest(
       return media.publish(message);
     case 'unpublish':
       await media.unpublish();
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'mute':
       await media.mute(message.trackId, message.muted);
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'subscribe':
       media.subscribe(message.tracks);
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'unsubscribe':
       media.unsubscribe(message.tracks);
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'answer':
       await media.answer(message.offerId, message.sdp);
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'candidate':
       // Late candidates are no mistake: they were under way while their connection was given up.
       if (!(await media.candidate(message)) && message.id !== undefined) throw new RequestFailure('conflict');
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'resetMedia':
       await media.reset(message.targets);
-      { ok(connection, message); return; }
+      {
+        ok(connection, message);
+        return;
+      }
     case 'message':
       return sendMessage(deps, sessions, connection, session, message);
     case 'metadata':

@@ -129,6 +129,7 @@ export class SessionMedia {
     if (!continued) {
       await Promise.all([this.#publishing.drop(), this.#subscribing.drop()]);
       this.#lost.clear();
+      this.#subscribing.forget();
       this.#subscribing.unblock();
       this.#expectRepublish();
     }

@@ -159,6 +159,11 @@ export class Subscribing {
     this.wake();
   }
 
+  /** The client begins anew, and makes its choices again. */
+  forget(): void {
+    this.#choices.clear();
+  }
+
   /** The client knows that its peer connection is gone. */
   unblock(): void {
     this.#blocked = false;

@@ -1,6 +1,7 @@
 import { isOpen } from '@callplane/core';
 import type { RoomSnapshot, SessionState } from '@callplane/db';
 import type { RemoteParticipant } from '@callplane/protocol';
+import pLimit from 'p-limit';
 import { diffRoom, presentSession } from './diff-room.js';
 
 /** A session that this instance holds, as its room's view needs it. */
@@ -13,6 +14,9 @@ export interface RoomMember {
   /** The room has been read again, with the member in it, or its media server has come or gone. */
   onRoom(): void;
 }
+
+/** One writes while the next one is on its way. */
+const JOINS_PER_ROOM = 2;
 
 /** What the truth says about a member that is no longer ours. */
 export type Departure =
@@ -30,6 +34,11 @@ export class RoomView {
   readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
   readonly #members = new Map<string, RoomMember>();
   #told: RoomSnapshot | null = null;
+  /**
+   * Joins take turns on the room's row. Those that wait for it here wait without a database connection, of which a
+   * crowd at one room would leave none for anything else.
+   */
+  readonly joins = pLimit(JOINS_PER_ROOM);
   /** Joins and resumes under way count too, so that the view is not thrown away below them. */
   holders = 0;
 
@@ -72,6 +81,15 @@ export class RoomView {
     };
   }
 
+  /** Whether what was read last says that this is no member of ours. */
+  departureOf(member: RoomMember): Departure | null {
+    if (this.isClosed) return 'room_ended';
+    return this.#departureOf(
+      member,
+      this.#told?.sessions.find(({ sessionId }) => sessionId === member.sessionId),
+    );
+  }
+
   add(member: RoomMember): void {
     this.#members.set(member.sessionId, member);
   }
@@ -89,12 +107,8 @@ export class RoomView {
     }
     const live = new Map(snapshot.sessions.map((session) => [session.sessionId, session]));
     for (const member of [...this.#members.values()]) {
-      const session = live.get(member.sessionId);
-      if (session === undefined) this.#depart(member, 'missing');
-      // On this instance a higher number is a resume that is just under way.
-      else if (session.connection > member.connectionNumber && session.instanceId !== this.#instanceId) {
-        this.#depart(member, 'moved');
-      }
+      const departure = this.#departureOf(member, live.get(member.sessionId));
+      if (departure !== null) this.#depart(member, departure);
     }
     const changes = diffRoom(this.#told, snapshot);
     this.#told = snapshot;
@@ -107,6 +121,12 @@ export class RoomView {
 
   mediaChanged(): void {
     for (const member of [...this.#members.values()]) member.onRoom();
+  }
+
+  #departureOf(member: RoomMember, session: SessionState | undefined): Departure | null {
+    if (session === undefined) return 'missing';
+    // On this instance a higher number is a resumption that is just under way.
+    return session.connection > member.connectionNumber && session.instanceId !== this.#instanceId ? 'moved' : null;
   }
 
   #depart(member: RoomMember, departure: Departure): void {

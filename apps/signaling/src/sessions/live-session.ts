@@ -85,7 +85,6 @@ export class LiveSession implements RoomMember, MediaHost {
   attach(connection: Connection): void {
     this.#connection = connection;
     this.#welcomed = false;
-    connection.introduced();
   }
 
   detach(): void {
@@ -144,15 +143,15 @@ export class LiveSession implements RoomMember, MediaHost {
   }
 
   async publishTracks(tracks: TrackState[]): Promise<boolean> {
-    return this.#wrote(await publishTracks(this.#deps.database, this.held, tracks, this.#deps.clock.now()), true);
+    return this.#wrote(await publishTracks(this.#deps.database, this.held, tracks, this.#deps.clock.now()));
   }
 
   async unpublishAll(): Promise<void> {
-    this.#wrote(await unpublishAll(this.#deps.database, this.held, this.#deps.clock.now()), true);
+    this.#wrote(await unpublishAll(this.#deps.database, this.held, this.#deps.clock.now()));
   }
 
   async setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
-    return this.#wrote(await setTrackMuted(this.#deps.database, this.held, trackId, muted), false);
+    return this.#wrote(await setTrackMuted(this.#deps.database, this.held, trackId, muted));
   }
 
   async stillLive(): Promise<boolean> {
@@ -160,11 +159,14 @@ export class LiveSession implements RoomMember, MediaHost {
     return !this.ended && this.view.sessionOf(this.participantId)?.sessionId === this.sessionId;
   }
 
-  /** After a commit: others are told, best effort; sweeps find what is not. */
-  #wrote({ written, deliveries }: { written: boolean; deliveries: WakeableDelivery[] }, event: boolean): boolean {
+  /**
+   * After a commit: others are told, best effort; sweeps find what is not. A feed that takes another's place writes no
+   * event, so the room's number would not show it.
+   */
+  #wrote({ written, deliveries }: { written: boolean; deliveries: WakeableDelivery[] }): boolean {
     if (!written) return false;
     void this.#deps.producer.wakeDeliveries(deliveries);
-    void this.#rooms.changed(this.roomId, event);
+    void this.#rooms.changed(this.roomId, false);
     return true;
   }
 }

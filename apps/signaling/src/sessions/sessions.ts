@@ -10,10 +10,12 @@ import {
   resumeSession,
   sessionsHeldBy,
   type HeldSession,
+  type JoinInput,
   type JoinOutcome,
 } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import { CLOSE_REASONS } from '@callplane/protocol';
+import pLimit from 'p-limit';
 import type { Connection, Ending } from '../connections/connection.js';
 import type { Deps } from '../deps.js';
 import type { Departure, RoomMember } from '../rooms/room-view.js';
@@ -54,6 +56,8 @@ export class Sessions {
   readonly #deps: Deps;
   readonly #sessions = new Map<string, LiveSession>();
   readonly #ofConnection = new WeakMap<Connection, LiveSession>();
+  /** Half of the database's connections, so that joins leave some to those who are in already. */
+  readonly #joins: ReturnType<typeof pLimit>;
   /** Sessions whose resumption is under way. */
   readonly #resuming = new Set<string>();
   /** Writes and detachments that are under way. */
@@ -62,6 +66,7 @@ export class Sessions {
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#joins = pLimit(Math.max(1, Math.floor(deps.databasePoolMax / 2)));
     this.rooms = new Rooms(deps, (member, departure) => this.#depart(member, departure));
   }
 
@@ -69,8 +74,8 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  has(sessionId: string): boolean {
-    return this.#sessions.has(sessionId);
+  get all(): Iterable<LiveSession> {
+    return this.#sessions.values();
   }
 
   of(connection: Connection): LiveSession | undefined {
@@ -89,39 +94,58 @@ export class Sessions {
     };
 
     const verified = await verifyToken(keys, tokens, request.token, clock.now());
-    if (!verified.ok) { refuse(verified.reason, { why: verified.why }); return; }
+    if (!verified.ok) {
+      refuse(verified.reason, { why: verified.why });
+      return;
+    }
     const { tenant, roomId, participantId, tokenId, permissions } = verified.claims;
     Object.assign(connection.logFields, { roomId, participantId, environmentId: tenant.environmentId });
-    if (this.#draining) { refuse('drain'); return; }
-    if (request.requireMedia === true && !places.anyUp) { refuse('media_unavailable'); return; }
+    if (this.#draining) {
+      refuse('drain');
+      return;
+    }
+    if (request.requireMedia === true && !places.anyUp) {
+      refuse('media_unavailable');
+      return;
+    }
 
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
-    const mediaNodeId = await places.pick();
     const view = this.rooms.acquire(roomId);
     let session: LiveSession | undefined;
     let held: HeldSession | undefined;
     try {
-      const outcome = await joinRoom(
-        database,
-        {
-          tenant,
-          roomId,
-          participantId,
-          tokenId,
-          permissions,
-          resumeSecretHash: hashOf(secret),
-          instanceId,
-          mediaNodeId,
-        },
-        clock.now(),
+      // Only a room that is nowhere yet takes it.
+      const mediaNodeId = view.snapshot?.mediaNodeId ?? (await places.pick());
+      const input: JoinInput = {
+        tenant,
+        roomId,
+        participantId,
+        tokenId,
+        permissions,
+        resumeSecretHash: hashOf(secret),
+        instanceId,
+        mediaNodeId,
+      };
+      const outcome = await view.joins(() =>
+        this.#joins(async () => (connection.isOpen ? joinRoom(database, input, clock.now()) : null)),
       );
-      if (outcome.outcome !== 'joined') { refuse(REFUSALS[outcome.outcome], { cause: outcome.outcome }); return; }
+      if (outcome === null) {
+        log('gone');
+        return;
+      }
+      if (outcome.outcome !== 'joined') {
+        refuse(REFUSALS[outcome.outcome], { cause: outcome.outcome });
+        return;
+      }
       const { sessionId, connection: connectionNumber } = outcome;
       held = { sessionId, connection: connectionNumber };
       connection.logFields['sessionId'] = sessionId;
       void this.#deps.producer.wakeDeliveries(outcome.deliveries);
       await this.#showChange(roomId, true);
-      if (!connection.isOpen) { log('gone'); return; }
+      if (!connection.isOpen) {
+        log('gone');
+        return;
+      }
       session = new LiveSession(this.#deps, this.rooms, view, {
         sessionId,
         tenant,
@@ -165,7 +189,8 @@ export class Sessions {
       this.#logJoin(connection, { outcome, startedAtMs, resumed: true, ...fields });
     if (this.#draining) {
       connection.close('drain');
-      log('drain'); return;
+      log('drain');
+      return;
     }
     const { sessionId, resumeSecret } = request;
     const resumeSecretHash = hashOf(resumeSecret);
@@ -173,7 +198,8 @@ export class Sessions {
     if (outcome.outcome !== 'resumed') {
       const reason = outcome.outcome === 'unknown' ? 'invalid_session' : CLOSE_REASON_OF_END[outcome.reason];
       connection.close(reason);
-      log(reason); return;
+      log(reason);
+      return;
     }
     const { snapshot, session: row, connection: connectionNumber } = outcome;
     const { id: roomId } = snapshot.room;
@@ -188,7 +214,8 @@ export class Sessions {
     if (known !== undefined && known.connectionNumber >= connectionNumber) {
       // Another connection has resumed it meanwhile.
       connection.drop();
-      log('overtaken'); return;
+      log('overtaken');
+      return;
     }
     const here =
       known !== undefined &&
@@ -224,7 +251,16 @@ export class Sessions {
     try {
       await this.#showChange(roomId, false);
       const mediaContinued = here && (await session.media.resumed(request.continueMedia !== false));
-      if (!connection.isOpen || session.ended || session.connectionNumber !== connectionNumber) { log('gone'); return; }
+      const current = this.#sessions.get(sessionId);
+      const overtaken =
+        session.connectionNumber !== connectionNumber ||
+        (current !== undefined && current.connectionNumber > connectionNumber);
+      if (!connection.isOpen || session.ended || overtaken) {
+        connection.drop();
+        log(overtaken ? 'overtaken' : 'gone');
+        return;
+      }
+      if (current !== undefined && current !== session) this.#track(this.#close(current, null, false));
       begun = true;
       const welcomed = this.#begin(session, connection, {
         replyTo: request.id,
@@ -307,15 +343,17 @@ export class Sessions {
     session.attach(connection);
     this.#ofConnection.set(connection, session);
     this.#sessions.set(session.sessionId, session);
-    session.view.add(session);
-    session.media.begin();
-    if (session.welcome(how)) {
-      session.media.start();
-      return true;
+    // Between the commit and this it was removed, superseded, resumed elsewhere, or ended with its room.
+    const departure = session.view.departureOf(session);
+    if (departure === null) {
+      session.view.add(session);
+      session.media.begin();
+      if (session.welcome(how)) {
+        session.media.start();
+        return true;
+      }
     }
-    // Between the commit and this it was removed, superseded or ended with its room.
-    session.view.remove(session);
-    this.#depart(session, session.view.isClosed ? 'room_ended' : 'missing');
+    this.#depart(session, departure ?? 'missing');
     return false;
   }
 
@@ -403,7 +441,8 @@ export class Sessions {
   async #retry(message: string, sessionId: string, triesMax: number, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await work(); return;
+        await work();
+        return;
       } catch (error) {
         const again = tries < triesMax && !this.#draining && isDatabaseUnavailable(error);
         this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });

@@ -57,12 +57,14 @@ export class Database {
       keepAlive: true,
     });
     const onError = (error: Error): void => settings.onConnectionError?.(error);
+    // Ours and not the adapter's `onPoolError`: it listens from its first statement on, and an idle connection that fails
+    // while nobody listens ends the process.
+    this.#pool.on('error', onError);
     const nameOf = statementNames();
     this.hot = typedSql(this.#pool, nameOf);
     this.prisma = new PrismaClient({
       adapter: new PrismaPg(this.#pool, {
         statementNameGenerator: nameOf,
-        onPoolError: onError,
         onConnectionError: onError,
       }),
       errorFormat: 'minimal',

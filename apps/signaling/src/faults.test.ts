@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually, spawnApp, startTestPostgres, type TestApp } from '@callplane/testing';
+import { connectClient } from './client.testkit.js';
+import { startTestSignaling, type TestSignaling } from './signaling.testkit.js';
+
+let kit: TestSignaling;
+let apps: TestApp[];
+beforeAll(async () => {
+  kit = await startTestSignaling();
+  apps = await Promise.all([1, 2].map(() => spawn(kit)));
+});
+afterAll(() => kit.close());
+
+const spawn = (of: TestSignaling, env: Record<string, string> = {}) =>
+  spawnApp({ name: 'signaling', env: { DATABASE_URL: of.databaseUrl, REDIS_URL: of.redis.url, ...env } });
+const measured = (what: string) => process.stderr.write(`    measured: ${what}\n`);
+
+test('200 simultaneous joins to a room of 50, through two instances: exactly 50 succeed', async () => {
+  const roomId = await kit.newRoom({ maxParticipants: 50 });
+  const invited = await Promise.all(Array.from({ length: 200 }, () => kit.invite(roomId)));
+  const clients = await Promise.all(invited.map((_, n) => connectClient(apps[n % 2]!.url)));
+  const startedAt = performance.now();
+  clients.forEach((client, n) => client.send({ type: 'join', token: invited[n]!.token }));
+  const outcomes = await Promise.all(
+    clients.map((client) =>
+      eventually(() => client.of('welcome')[0]?.type ?? client.of('closing')[0]?.reason, { timeoutMs: 20_000 }),
+    ),
+  );
+  measured(`200 joins ${Math.round(performance.now() - startedAt)} ms`);
+  expect(outcomes.filter((outcome) => outcome === 'welcome')).toHaveLength(50);
+  expect(outcomes.filter((outcome) => outcome === 'capacity')).toHaveLength(150);
+  // Everybody ends up knowing everybody, in whatever order they learned it.
+  const inside = clients.filter((client) => client.of('welcome').length === 1);
+  await eventually(() =>
+    inside.every(
+      (client) => client.of('welcome')[0]!.participants.length + client.of('participantJoined').length === 49,
+    ),
+  );
+  expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.joined')).toHaveLength(50);
+  await kit.end(roomId);
+  await Promise.all(inside.map((client) => client.untilClosed('room_ended')));
+}, 40_000);
+
+test('an instance is killed: its clients go on with another, and nobody leaves or joins', async () => {
+  const doomed = await spawn(kit);
+  const roomId = await kit.newRoom();
+  const bob = await kit.enter(apps[0]!.url, roomId);
+  const all = await Promise.all(Array.from({ length: 8 }, () => kit.enter(doomed.url, roomId)));
+  await eventually(() => bob.client.of('participantJoined').length === 8);
+  doomed.kill('SIGKILL');
+  const resumed = await Promise.all(
+    all.map(async ({ client, welcome }, n) => {
+      await client.untilClosed();
+      return kit.resume(apps[n % 2]!.url, welcome);
+    }),
+  );
+  expect(resumed.every((welcome) => welcome.resumed && welcome.participants.length === 8)).toBe(true);
+  await resumed[0]!.client.ask({ type: 'message', data: 'back' }, 'ok');
+  await Promise.all(resumed.slice(1).map(({ client }) => client.until('message')));
+  expect(bob.client.of('participantLeft')).toEqual([]);
+  expect(bob.client.of('participantJoined')).toHaveLength(8);
+  expect((await kit.events(roomId)).map(({ type }) => type)).toEqual([
+    'room.started',
+    ...Array(9).fill('participant.joined'),
+  ]);
+}, 30_000);
+
+test('SIGTERM sends every client to another instance, and ends with 0', async () => {
+  const old = await spawn(kit);
+  const roomId = await kit.newRoom();
+  const all = await Promise.all(Array.from({ length: 30 }, () => kit.enter(old.url, roomId)));
+  const startedAt = performance.now();
+  old.kill('SIGTERM');
+  const resumed = await Promise.all(
+    all.map(async ({ client, welcome }) => {
+      await client.untilClosed('drain');
+      return kit.resume(apps[1]!.url, welcome);
+    }),
+  );
+  expect(await old.exited).toEqual({ code: 0, signal: null });
+  measured(`drain of 30 ${Math.round(performance.now() - startedAt)} ms`);
+  expect(resumed.every((welcome) => welcome.resumed)).toBe(true);
+  expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.left')).toEqual([]);
+}, 30_000);
+
+describe('while Redis is away', () => {
+  test('people join and leave, and others learn of it by the next regular look', async () => {
+    const roomId = await kit.newRoom();
+    const bob = await kit.enter(apps[0]!.url, roomId);
+    await kit.redis.stop();
+    try {
+      const startedAt = performance.now();
+      const ada = await kit.enter(apps[1]!.url, roomId);
+      expect(ada.welcome.participants).toHaveLength(1);
+      expect(performance.now() - startedAt).toBeLessThan(2000);
+      await bob.client.until('participantJoined', () => true, 7000);
+      measured(`presence without Redis ${Math.round(performance.now() - startedAt)} ms`);
+      expect(await ada.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'unavailable' });
+      // Those on the same instance hear one another.
+      const eve = await kit.enter(apps[1]!.url, roomId);
+      await ada.client.until('participantJoined', ({ participant }) => participant.participantId === eve.participantId);
+      await ada.client.ask({ type: 'message', data: 2, to: [eve.participantId] }, 'ok');
+      await eve.client.until('message');
+    } finally {
+      await kit.redis.start();
+    }
+    // And at once again when it is back.
+    await eventually(
+      () => apps.every((app) => app.logs.filter(({ message }) => message === 'redis connected').length >= 6),
+      {
+        timeoutMs: 10_000,
+      },
+    );
+    const late = await kit.enter(apps[1]!.url, roomId);
+    await bob.client.until(
+      'participantJoined',
+      ({ participant }) => participant.participantId === late.participantId,
+      2000,
+    );
+    await bob.client.ask({ type: 'message', data: 'x', to: [late.participantId] }, 'ok');
+    await late.client.until('message');
+  }, 30_000);
+});
+
+describe('while PostgreSQL is away', () => {
+  test('joins are refused as unavailable, and existing connections stay', async () => {
+    const postgres = await startTestPostgres();
+    const { url: databaseUrl } = await postgres.createDatabase();
+    const own = await startTestSignaling({ databaseUrl });
+    const app = await spawn(own);
+    const roomId = await own.newRoom();
+    const [ada, bob] = [await own.enter(app.url, roomId), await own.enter(app.url, roomId)];
+    const eve = await own.invite(roomId);
+    await ada.client.until('participantJoined');
+    postgres.kill('SIGKILL');
+    const refused = await connectClient(app.url).catch((error: unknown) => {
+      throw new Error(app.output(), { cause: error });
+    });
+    refused.send({ type: 'join', token: eve.token });
+    expect(await refused.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'resume' });
+    const resuming = await connectClient(app.url);
+    resuming.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret: ada.welcome.resumeSecret });
+    expect(await resuming.untilClosed('unavailable', 15_000)).toMatchObject({ reconnect: 'resume' });
+    await ada.client.ask({ type: 'message', data: 'still here' }, 'ok');
+    await bob.client.until('message');
+    expect(await ada.client.ask({ type: 'metadata', metadata: {} }, 'error')).toMatchObject({ code: 'unavailable' });
+    // Longer than others wait before they count the instance as dead.
+    await new Promise((resolve) => setTimeout(resolve, 9000));
+    await postgres.start();
+    await eventually(
+      async () => {
+        const client = await connectClient(app.url);
+        client.send({ type: 'join', token: eve.token });
+        await client.until('welcome');
+        return true;
+      },
+      { timeoutMs: 15_000, intervalMs: 500 },
+    );
+    await bob.client.until('participantJoined', ({ participant }) => participant.participantId === eve.participantId);
+    await ada.client.ask({ type: 'ping' }, 'pong');
+    expect(ada.client.closed).toBeNull();
+    await own.close();
+    await app.stop();
+  }, 60_000);
+});
