@@ -31,14 +31,14 @@ async function join(url: string): Promise<Call> {
   return call;
 }
 function remotePeer(): RTCPeerConnection {
-  const peer = new library.RTCPeerConnection() as unknown as RTCPeerConnection;
+  const peer = new library.RTCPeerConnection();
   closers.push(() => peer.close());
   return peer;
 }
 function newTrack(kind: 'audio' | 'video'): MediaStreamTrack {
   const { RTCAudioSource, RTCVideoSource } = library.nonstandard;
   const source = kind === 'audio' ? new RTCAudioSource() : new RTCVideoSource();
-  const track = source.createTrack() as unknown as MediaStreamTrack;
+  const track = source.createTrack();
   closers.push(() => track.stop());
   return track;
 }
