@@ -6,10 +6,14 @@ import { bootstrap } from './lib/bootstrap.mjs';
 import { explain } from './lib/failure.mjs';
 
 /** @type {Record<string, () => Promise<{ run(): Promise<void> }>>} */
-const BENCHMARKS = { rest: () => import('./bench/rest.mjs'), deliveries: () => import('./bench/deliveries.mjs') };
+const BENCHMARKS = {
+  rest: () => import('./bench/rest.mjs'),
+  deliveries: () => import('./bench/deliveries.mjs'),
+  signaling: () => import('./bench/signaling.mjs'),
+};
 
 try {
-  await bootstrap({ say: (line) => console.log(line), programs: ['redis-server'] });
+  await bootstrap({ say: (line) => console.log(line), programs: ['redis-server', 'janus'] });
   const chosen = process.argv.slice(2);
   for (const [name, load] of Object.entries(BENCHMARKS)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;

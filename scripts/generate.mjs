@@ -1,11 +1,13 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the routes of the API and docs/signaling.schema.json from the messages of the protocol. Reads what was built, so `npm run build` comes first. With `--check` it writes nothing, names
+ * the routes of the API, and from the signaling protocol docs/signaling.schema.json and the SDK's types. Reads what was
+ * built, so `npm run build` comes first. With `--check` it writes nothing, names
  * the files that are not up to date and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { protocolTypes } from './generate/protocol-types.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
 
@@ -25,6 +27,8 @@ const APPS = [
   },
 ];
 
+const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
+
 /** @typedef {{ default?: unknown, description?: string, minItems?: number, minLength?: number, items?: { pattern?: string } }} Setting */
 
 try {
@@ -33,6 +37,10 @@ try {
     { path: 'docs/configuration.md', content: await configuration() },
     { path: 'docs/openapi.json', content: await openApi() },
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
+    {
+      path: SDK_TYPES,
+      content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
+    },
   ];
   const stale = files.filter(({ path, content }) => contentOf(path) !== content);
   if (check && stale.length > 0) {

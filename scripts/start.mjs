@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { bootstrap } from './lib/bootstrap.mjs';
 import { explain, Failure } from './lib/failure.mjs';
+import { root } from './lib/files.mjs';
 import { takeLock } from './lib/lock.mjs';
 import { progress } from './lib/progress.mjs';
 import { installCommand } from './lib/system-packages.mjs';
@@ -18,7 +19,7 @@ import { clearEarlierRun, devFileOf, openRoster } from './start/roster.mjs';
 import { screen } from './start/screen.mjs';
 import { localSecrets } from './start/secrets.mjs';
 import { startServers } from './start/servers.mjs';
-import { checkPort, readSettings } from './start/settings.mjs';
+import { choosePorts, originOf, readSettings } from './start/settings.mjs';
 import { handleSignals } from './start/signals.mjs';
 
 /** @type {(line: string) => void} */
@@ -50,7 +51,8 @@ async function start() {
   const { dataDir } = settings;
   takeDataDir(dataDir);
   await clearEarlierRun(dataDir, say);
-  await checkPort(settings);
+  const { signalingPort } = await choosePorts(settings);
+  const signalingOrigin = originOf(settings.host, signalingPort);
 
   const programs = [
     ...(settings.redisUrl ? [] : ['redis-server']),
@@ -84,28 +86,53 @@ async function start() {
   await step('Migrating the database', () => migrate(env, stopSignal));
 
   const logs = APPS.map(({ name }) => ({ name, file: join(dataDir, 'logs', `${name}.log`) }));
-  const appsReady = step(`Starting ${APPS.map(({ name }) => name).join(' and ')}`, () =>
-    allOf(APPS.map((app) => startOne(app))),
-  );
+  const [first, later] = [APPS.filter(({ needsKeys }) => !needsKeys), APPS.filter(({ needsKeys }) => needsKeys)];
+  const firstReady = step(`Starting ${namesOf(first)}`, () => allOf(first.map((app) => startOne(app, {}))));
   // New keys need the database alone; whether there must be new ones is the API's to say.
-  const keysReady = developmentKeys(settings, env, stopSignal, appsReady, step);
-  const [, keys] = await allOf([appsReady, keysReady]);
+  const keysReady = developmentKeys(settings, env, stopSignal, firstReady, step);
+  const laterReady = keysReady.then(({ secretKey }) =>
+    step(`Starting ${namesOf(later)}`, () => allOf(later.map((app) => startOne(app, demoSettings(secretKey))))),
+  );
+  const [, keys] = await allOf([firstReady, keysReady, laterReady]);
   stopSignal.throwIfAborted();
-  roster.publish({ baseUrl: `${settings.origin}/v1`, ...keys, databaseUrl, redisUrl });
+  const urls = {
+    baseUrl: `${settings.origin}/v1`,
+    signalingUrl: `${signalingOrigin.replace('http', 'ws')}/v1/signaling`,
+    demoUrl: `${signalingOrigin}/demo/`,
+  };
+  roster.publish({ ...urls, ...keys, databaseUrl, redisUrl });
   cleanUps.push(() => roster.withdraw());
+  const seconds = (performance.now() - began) / 1000;
   const turnUrl = (settings.turnUrls ?? turn['TURN_URLS'])?.split(',')[0];
-  say(screen({ origin: settings.origin, dataDir, turn: turnUrl, seconds: (performance.now() - began) / 1000, keys }));
+  const hasMedia = (settings.mediaNodes ?? media['MEDIA_NODES']) !== undefined;
+  say(screen({ origin: settings.origin, ...urls, dataDir, turn: turnUrl, hasMedia, seconds, keys }));
   cleanUps.push(followLogs(logs, say));
 
-  /** @param {(typeof APPS)[number]} app */
-  async function startOne({ name, readyPort }) {
+  /**
+   * The demo page, and what its little backend needs.
+   * @param {string} secretKey
+   * @returns {Record<string, string>}
+   */
+  function demoSettings(secretKey) {
+    const dir = join(root, 'apps', 'demo', 'dist');
+    return { PORT: String(signalingPort), DEMO_DIR: dir, DEMO_API_URL: settings.origin, DEMO_API_KEY: secretKey };
+  }
+
+  /**
+   * @param {(typeof APPS)[number]} app
+   * @param {Record<string, string>} own settings of this app alone
+   */
+  async function startOne({ name, readyPort }, own) {
     const healthPort = await ports.portOf(`${name}-health`);
     const metricsPort = await ports.portOf(`${name}-metrics`);
-    const readyUrl = readyPort === 'PORT' ? `${settings.origin}/readyz` : `http://127.0.0.1:${healthPort}/readyz`;
+    /** @type {NodeJS.ProcessEnv} */
+    const appEnv = { ...env, HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort), ...own };
+    const listens =
+      readyPort === 'PORT' ? originOf(settings.host, Number(appEnv['PORT'])) : `http://127.0.0.1:${healthPort}`;
     const begin = () =>
       startApp(
         {
-          ...{ name, readyUrl, env: { ...env, HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort) } },
+          ...{ name, readyUrl: `${listens}/readyz`, env: appEnv },
           logFile: join(dataDir, 'logs', `${name}.log`),
           // A little more than what the app gives itself to finish what is under way.
           stopWithinMs: settings.shutdownDeadlineMs + 2_000,
@@ -119,6 +146,11 @@ async function start() {
     const { stop } = await keepRunning({ name, begin, say, stopSignal, isPassing });
     started.apps.push(stop);
   }
+}
+
+/** @param {typeof APPS} apps */
+function namesOf(apps) {
+  return apps.map(({ name }) => name).join(' and ');
 }
 
 /**

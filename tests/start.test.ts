@@ -3,6 +3,8 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
+import { connect } from '@callplane/client-js';
 import { childrenOf, commandLineOf, freePort, isAlive } from '@callplane/local-servers';
 import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
 
@@ -14,6 +16,8 @@ interface Dev {
   publishableKey: string;
   databaseUrl: string;
   redisUrl: string;
+  signalingUrl: string;
+  demoUrl: string;
   processes: { name: string; pid: number }[];
 }
 
@@ -29,11 +33,13 @@ const SLOW_MS = 180_000;
 const READY_MS = 60_000;
 let dataDir: string;
 let port: number;
+let signalingPort: number;
 let starts: Start[] = [];
 
 beforeEach(async () => {
   dataDir = join(temporaryDirectory('start'), 'data');
   port = await freePort();
+  signalingPort = await freePort();
   starts = [];
 });
 afterEach(async () => {
@@ -53,7 +59,7 @@ function start(env: Record<string, string> = {}, command = [process.execPath, 's
   const inherited = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
   const child = spawn(file, args, {
     cwd: repositoryRoot,
-    env: { ...inherited, DATA_DIR: dataDir, PORT: String(port), ...env },
+    env: { ...inherited, DATA_DIR: dataDir, PORT: String(port), SIGNALING_PORT: String(signalingPort), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
@@ -120,7 +126,7 @@ describe('npm start', () => {
       const dev = await ready(begun);
       expect(dev.baseUrl).toBe(`http://127.0.0.1:${port}/v1`);
       expect(dev.processes.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']),
+        expect.arrayContaining(['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']),
       );
       expect(dev.processes.every(({ pid }) => isAlive(pid))).toBe(true);
       for (const file of ['dev.json', 'secrets.json', 'development.json']) {
@@ -135,7 +141,7 @@ describe('npm start', () => {
         MEDIA_ADMIN_KEY: expect.any(String),
       });
 
-      for (const name of ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
+      for (const name of ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
         const before = pidOf(name);
         process.kill(before, 'SIGKILL');
         await eventually(() => pidOf(name) !== before && begun.output().includes(`${name} runs again`), {
@@ -246,10 +252,52 @@ describe('npm start', () => {
     }
   });
 
+  test(
+    'the link that it prints, with a free port, leads to a page whose visitors get tokens for a gateway in reach',
+    async () => {
+      const taken = createServer();
+      // Whether this or somebody else listens on it: it is taken.
+      await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve));
+      const begun = start({ SIGNALING_PORT: '' });
+      const dev = await ready(begun);
+      taken.close();
+      expect(begun.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
+      const { host } = new URL(dev.demoUrl);
+      expect(Number(host.split(':')[1])).toBeGreaterThan(8082);
+      expect(dev.demoUrl).toBe(`http://${host}/demo/`);
+      expect(dev.signalingUrl).toBe(`ws://${host}/v1/signaling`);
+      expect(await (await fetch(dev.demoUrl)).text()).toContain('Join a call');
+      const joined = await fetch(`${dev.demoUrl}api/join`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ room: 'demo', name: 'Ada' }),
+      });
+      expect(joined.status).toBe(200);
+      const { token, roomId } = (await joined.json()) as { token: string; roomId: string };
+      const call = await connect({ url: dev.signalingUrl, token, platform: { WebSocket: WebSocket } });
+      expect(call.room['id']).toBe(roomId);
+      await call.leave();
+    },
+    SLOW_MS,
+  );
+
   test.each(['0', '70000', 'http', '80.5'])('PORT=%s is refused', async (value) => {
     const begun = start({ PORT: value });
     expect(await begun.ended).toBe(1);
     expect(begun.output()).toContain(`PORT must be a number from 1 to 65535, not "${value}"`);
+  });
+
+  test('a taken SIGNALING_PORT is as clear', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(signalingPort, '127.0.0.1', resolve));
+    try {
+      const begun = start();
+      expect(await begun.ended).toBe(1);
+      expect(begun.output()).toContain(`Port ${signalingPort} is taken by another program.`);
+      expect(begun.output()).toContain(`SIGNALING_PORT=${signalingPort + 1} npm start`);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 
   test(
@@ -272,10 +320,10 @@ describe('npm start', () => {
       const first = start();
       const dev = await ready(first);
       const otherDir = join(dataDir, '..', 'other');
-      const otherPort = String(await freePort());
+      const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
       const second = start({
         DATA_DIR: otherDir,
-        PORT: otherPort,
+        ...otherPorts,
         DATABASE_URL: dev.databaseUrl,
         REDIS_URL: dev.redisUrl,
         MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
@@ -297,7 +345,7 @@ describe('npm start', () => {
       expect(await second.ended).toBe(0);
 
       // Back on a database of its own, which does not know those keys.
-      const third = start({ DATA_DIR: otherDir, PORT: otherPort });
+      const third = start({ DATA_DIR: otherDir, ...otherPorts });
       await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
       const moved = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
       expect(moved.secretKey).not.toBe(other.secretKey);

@@ -84,7 +84,10 @@ export async function openStage() {
   }
 
   return {
+    dir,
     environment,
+    /** For servers of one benchmark alone. @param {() => Promise<unknown>} close */
+    onClose: (close) => void closers.push(close),
     run,
     rtc,
     /** How many processes of an app run. @param {string} app */

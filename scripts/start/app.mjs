@@ -7,13 +7,15 @@ import { root } from '../lib/files.mjs';
 
 /**
  * The apps, in the order in which they start. `readyPort` names the variable with the port that answers /readyz:
- * apps that serve HTTP do it on PORT, workers on HEALTH_PORT.
- * @type {{ name: string, readyPort: 'PORT' | 'HEALTH_PORT' }[]}
+ * apps that serve HTTP do it on PORT, workers on HEALTH_PORT. `needsKeys`: starts once the development keys are there.
+ * @typedef {{ name: string, readyPort: 'PORT' | 'HEALTH_PORT', needsKeys?: true }} App
+ * @type {App[]}
  */
 export const APPS = [
   { name: 'api', readyPort: 'PORT' },
   { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
+  { name: 'signaling', readyPort: 'PORT', needsKeys: true },
 ];
 
 /** As docs/operations.md recommends: fewer and shorter collections of what a request leaves behind, for more memory. */

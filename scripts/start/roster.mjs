@@ -5,9 +5,9 @@ import { readJson, writeJson } from '../lib/files.mjs';
 import { isSameProcess, processStamp } from '../lib/lock.mjs';
 
 /** @typedef {{ baseUrl: string, projectId: string, environmentId: string, secretKey: string, publishableKey: string,
- *   databaseUrl: string, redisUrl: string }} Published */
+ *   databaseUrl: string, redisUrl: string, signalingUrl: string, demoUrl: string }} Published */
 
-const SHOWN_FIRST = ['api', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus'];
+const SHOWN_FIRST = ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus'];
 
 /**
  * Who runs at present, in two files that are always true: run.json, for the next start to clear up after one that was

@@ -3,15 +3,17 @@ import { root } from '../lib/files.mjs';
 
 /**
  * The screen that a start ends with. The commands work as pasted, in any POSIX shell, without jq.
- * @param {{ origin: string, dataDir: string, turn: string | undefined, seconds: number,
- *   keys: { secretKey: string, publishableKey: string } }} facts
+ * @param {{ origin: string, signalingUrl: string, demoUrl: string, dataDir: string, turn: string | undefined,
+ *   hasMedia: boolean, seconds: number, keys: { secretKey: string, publishableKey: string } }} facts
  */
-export function screen({ origin, dataDir, turn, seconds, keys }) {
+export function screen({ origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys }) {
   const data = relative(root, dataDir).startsWith('..') ? dataDir : relative(root, dataDir);
   return `
 Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything; what is stored stays.
 
+  A call           ${demoUrl}   (open it in two tabs)
   API              ${origin}/v1   (reference: ${origin}/docs)
+  Signaling        ${signalingUrl}${hasMedia ? '' : '   (no audio and video: Janus is not installed)'}
   Secret key       ${keys.secretKey}
   Publishable key  ${keys.publishableKey}
   STUN and TURN    ${turn ?? 'none (coturn is not installed)'}

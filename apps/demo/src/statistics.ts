@@ -1,0 +1,93 @@
+import type { Call } from '@callplane/client-js';
+import { element } from './elements.js';
+
+const EVERY_MS = 1_000;
+
+/** Sums over all tracks of one direction. */
+interface Sums {
+  bytes: number;
+  packets: number;
+  lost: number;
+  resolution: string;
+}
+
+/** What this page reads of WebRTC's statistics; browsers leave out what they do not know. */
+interface Entry {
+  type: string;
+  kind?: string;
+  bytesSent?: number;
+  bytesReceived?: number;
+  packetsReceived?: number;
+  packetsSent?: number;
+  packetsLost?: number;
+  frameWidth?: number;
+  frameHeight?: number;
+  framesPerSecond?: number;
+  nominated?: boolean;
+  state?: string;
+  currentRoundTripTime?: number;
+}
+
+/** One line, once a second: bitrates, resolution, loss, round trip. Returns what stops it. */
+export function showStatistics(call: Call): () => void {
+  const line = element('statistics', HTMLParagraphElement);
+  let before = { sent: 0, received: 0, at: performance.now() };
+  const look = async () => {
+    const { publisher, subscriber } = await call.getStats();
+    const [out, into] = [entriesOf(publisher), entriesOf(subscriber)];
+    const sent = sum(out, 'outbound-rtp');
+    const received = sum(into, 'inbound-rtp');
+    const at = performance.now();
+    const rate = (bytes: number, earlier: number) => Math.max(0, ((bytes - earlier) * 8) / (at - before.at));
+    const parts = [
+      `↑ ${kilobits(rate(sent.bytes, before.sent))}${sent.resolution}`,
+      `↓ ${kilobits(rate(received.bytes, before.received))}${received.resolution}`,
+      `${received.lost} packets lost${shareOf(received)}`,
+      roundTrip([...out, ...into]),
+    ];
+    line.textContent = parts.filter((part) => part !== '').join('  ·  ');
+    before = { sent: sent.bytes, received: received.bytes, at };
+  };
+  const timer = setInterval(() => void look().catch(() => undefined), EVERY_MS);
+  return () => {
+    clearInterval(timer);
+    line.textContent = '';
+  };
+}
+
+function entriesOf(report: RTCStatsReport | undefined): Entry[] {
+  return report === undefined ? [] : [...(report as unknown as Map<string, Entry>).values()];
+}
+
+function sum(entries: Entry[], type: string): Sums {
+  const sums: Sums = { bytes: 0, packets: 0, lost: 0, resolution: '' };
+  let largest = 0;
+  for (const entry of entries) {
+    if (entry.type !== type) continue;
+    sums.bytes += entry.bytesSent ?? entry.bytesReceived ?? 0;
+    sums.packets += entry.packetsSent ?? entry.packetsReceived ?? 0;
+    sums.lost += Math.max(0, entry.packetsLost ?? 0);
+    const { frameWidth = 0, frameHeight = 0, framesPerSecond = 0 } = entry;
+    if (frameWidth * frameHeight <= largest) continue;
+    largest = frameWidth * frameHeight;
+    sums.resolution = `, ${frameWidth}×${frameHeight}, ${Math.round(framesPerSecond)} fps`;
+  }
+  return sums;
+}
+
+function roundTrip(entries: Entry[]): string {
+  const pair = entries.find(
+    ({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded',
+  );
+  if (pair?.currentRoundTripTime === undefined) return '';
+  return `round trip ${Math.round(pair.currentRoundTripTime * 1000)} ms`;
+}
+
+function kilobits(perMillisecond: number): string {
+  return `${Math.round(perMillisecond)} kbit/s`;
+}
+
+function shareOf({ lost, packets }: Sums): string {
+  if (lost === 0) return '';
+  return ` (${((100 * lost) / (lost + packets)).toFixed(1)} %)`;
+}

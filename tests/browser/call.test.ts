@@ -1,0 +1,201 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { eventually } from '@callplane/testing';
+import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
+import { EVERYTHING, openStage, roomsOf, type Stage } from './stage.testkit.js';
+
+const SLOW_MS = 60_000;
+let stage: Stage;
+let browsers: Browsers;
+const pages: ParticipantPage[] = [];
+
+beforeAll(async () => {
+  [stage, browsers] = await Promise.all([openStage({ relay: true }), openBrowser()]);
+}, SLOW_MS);
+afterEach(async () => {
+  await Promise.all(pages.splice(0).map((page) => page.close()));
+});
+
+async function enter(roomId: string, name: string, more: Partial<JoinOptions> & { permissions?: string[] } = {}) {
+  const { permissions, ...options } = more;
+  const { token, participantId } = await stage.token(roomId, name, permissions);
+  const participant = await browsers.newParticipant();
+  pages.push(participant);
+  await participant.join({ url: stage.url, token, publish: true, ...options });
+  return { ...participant, token, participantId };
+}
+
+describe('a call', () => {
+  test(
+    'two see and hear each other; a mute, a shared screen and a leave are seen by the other',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await mediaFlows([ada, bob]);
+
+      await ada.ask('mute', 'microphone');
+      await ada.ask('unmute', 'microphone');
+      await ada.ask('send', { text: 'hello' });
+      await eventually(async () =>
+        (await bob.events()).some(
+          ({ name, by, what }) => name === 'message' && by === 'Ada' && what.data.text === 'hello',
+        ),
+      );
+      const shared = await ada.ask<string[]>('shareScreen');
+      expect(shared).toContain('screen');
+      await eventually(async () => (await bob.ask('others')).Ada.includes('screen'));
+      await mediaFlows([ada, bob]);
+      await ada.ask('unpublish', 'screen');
+      await eventually(async () => !(await bob.ask('others')).Ada.includes('screen'));
+      await mediaFlows([ada, bob]);
+      await ada.ask('leave');
+      await eventually(async () => Object.keys(await bob.ask('others')).length === 0);
+      expect(await ada.ask('closeInfo')).toMatchObject({ reason: 'left' });
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'four see and hear each other',
+    async () => {
+      const roomId = await stage.newRoom();
+      const four = await Promise.all(['Ada', 'Bob', 'Eve', 'Dan'].map((name) => enter(roomId, name)));
+      await mediaFlows(four, { timeoutMs: 25_000 });
+    },
+    SLOW_MS,
+  );
+
+  test.each(['udp', 'tcp'] as const)(
+    'relay-only works over %s',
+    async (way) => {
+      const { coturn } = stage;
+      const gateway = await stage.spawnSignaling({
+        TURN_URLS: `turn:${coturn!.host}:${coturn!.port}?transport=${way}`,
+      });
+      const url = `${gateway.url.replace('http', 'ws')}/v1/signaling`;
+      const roomId = await stage.newRoom();
+      const relayed = { url, iceTransportPolicy: 'relay' } as const;
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada', relayed), enter(roomId, 'Bob')]);
+      await mediaFlows([ada, bob]);
+      expect(await ada.ask('relays')).toEqual([way, way]);
+      await gateway.stop();
+    },
+    SLOW_MS,
+  );
+});
+
+describe('permissions', () => {
+  const permissions = EVERYTHING.filter((permission) => !['video:publish', 'screen:publish'].includes(permission));
+
+  test(
+    'without video:publish the SDK does not even ask for the camera; sound goes on',
+    async () => {
+      const roomId = await stage.newRoom();
+      const quiet = await enter(roomId, 'Quiet', { permissions, publish: false });
+      expect(await quiet.ask('publish', { video: true })).toBe('permission_denied');
+      expect(await quiet.ask('publish', { audio: true })).toBeNull();
+      expect((await quiet.ask('frames')).filter(({ message }: any) => message.type === 'publish')).toHaveLength(1);
+    },
+    SLOW_MS,
+  );
+
+  test.each([
+    ['declares it', 'permission_denied'],
+    ['does not declare it', 'invalid_sdp'],
+    ['calls it a microphone', 'invalid_sdp'],
+    ['calls it a screen', 'permission_denied'],
+  ])(
+    'a hostile client without video:publish that %s is refused (%s)',
+    async (hostile, code) => {
+      const roomId = await stage.newRoom();
+      const mallory = await enter(roomId, 'Mallory', { permissions, publish: false, hostile });
+      expect(await mallory.ask('publish', { audio: true, video: true })).toBe(code);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'a hostile client that says it sends no video and sends it is heard, and not seen',
+    async () => {
+      const roomId = await stage.newRoom();
+      const hostile = 'says that it does not send, and sends';
+      const [bob, mallory] = await Promise.all([
+        enter(roomId, 'Bob'),
+        enter(roomId, 'Mallory', { permissions, publish: false, hostile }),
+      ]);
+      expect(await mallory.ask('publish', { audio: true, video: true })).toBeNull();
+      await eventually(async () => (await bob.ask('received')).Mallory?.packets > 0);
+      // It does send: otherwise this would prove nothing.
+      await eventually(async () => (await mallory.ask('sent')).video > 30);
+      await delay(500);
+      expect((await bob.ask('received')).Mallory.frames).toBe(0);
+      expect((await bob.ask('others')).Mallory).toEqual(['microphone']);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('removal and end', () => {
+  test(
+    'the removed one is out within a second and comes back neither with its token nor with its resume secret',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await mediaFlows([ada, bob]);
+      const askedAt = Date.now();
+      const answer = await stage.call('DELETE', `/v1/rooms/${roomId}/participants/${bob.participantId}`);
+      expect([202, 204]).toContain(answer.status);
+      const closed = await eventually(async () => (await bob.events()).find(({ name }) => name === 'closed'));
+      expect(closed.what.reason).toBe('removed');
+      expect(closed.atMs - askedAt).toBeLessThan(1_000);
+      const left = await eventually(async () => (await ada.events()).find(({ name }) => name === 'participantLeft'));
+      expect(left.atMs - askedAt).toBeLessThan(1_000);
+
+      const again = await browsers.newParticipant();
+      pages.push(again);
+      expect(await again.ask('joinCode', { url: stage.url, token: bob.token })).toMatch(/^(removed|invalid_token)$/);
+      const frames = await bob.ask<{ message: any }[]>('frames');
+      const { sessionId, resumeSecret } = frames.find(({ message }) => message.type === 'welcome')!.message;
+      expect(await closingOf(stage.url, { type: 'resume', sessionId, resumeSecret })).toMatch(
+        /^(removed|invalid_session)$/,
+      );
+      await eventually(
+        async () => (await stage.eventTypes(roomId)).filter((type) => type === 'participant.left').length === 1,
+      );
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'the end of the room is seen by everybody within a second, and the media server is empty',
+    async () => {
+      const roomId = await stage.newRoom();
+      const both = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await mediaFlows(both);
+      expect(await roomsOf(stage.janus!)).toContain(roomId);
+      const askedAt = Date.now();
+      expect([202, 204]).toContain((await stage.call('DELETE', `/v1/rooms/${roomId}`)).status);
+      for (const one of both) {
+        const closed = await eventually(async () => (await one.events()).find(({ name }) => name === 'closed'));
+        expect(closed.what.reason).toBe('room_ended');
+        expect(closed.atMs - askedAt).toBeLessThan(1_000);
+      }
+      await eventually(async () => (await stage.eventTypes(roomId)).at(-1) === 'room.ended');
+      expect(await roomsOf(stage.janus!)).not.toContain(roomId);
+      const types = await stage.eventTypes(roomId);
+      expect(types.filter((type) => type === 'participant.left')).toHaveLength(2);
+    },
+    SLOW_MS,
+  );
+});
+
+/** The reason with which the gateway answers a first message. */
+async function closingOf(url: string, first: object): Promise<string> {
+  const socket = new WebSocket(url, 'callplane.v1');
+  await once(socket, 'open');
+  socket.send(JSON.stringify(first));
+  const [, reason] = (await once(socket, 'close')) as [number, Buffer];
+  return reason.toString();
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { createReadStream, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join, normalize } from 'node:path';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
+
+const CHROMIUM = '/usr/bin/chromium';
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--use-fake-ui-for-media-stream',
+  '--use-fake-device-for-media-stream',
+  '--auto-select-desktop-capture-source=Entire screen',
+  '--autoplay-policy=no-user-gesture-required',
+];
+
+/** By name of the sender. */
+export type Received = Record<string, { packets: number; frames: number; samples: number }>;
+
+export interface JoinOptions {
+  url: string;
+  token: string;
+  publish?: boolean | { audio?: boolean; video?: boolean };
+  iceTransportPolicy?: 'relay';
+  requireMedia?: boolean;
+  /** One of the hostile clients of page.mjs. */
+  hostile?: string;
+}
+
+export interface PageEvent {
+  name: string;
+  what: any;
+  by?: string;
+  atMs: number;
+}
+
+/** A browser's page with the SDK in it. */
+export interface ParticipantPage {
+  readonly page: Page;
+  join(options: JoinOptions): Promise<{ sessionId: string; participantId: string }>;
+  /** Calls a function of page.mjs. */
+  ask<T = any>(what: string, argument?: unknown): Promise<T>;
+  events(): Promise<PageEvent[]>;
+  close(): Promise<void>;
+}
+
+export interface Browsers {
+  readonly browser: Browser;
+  newParticipant(): Promise<ParticipantPage>;
+  newPage(options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** One Chromium of this test file, with a microphone, a camera and a screen that are not real. */
+export async function openBrowser(): Promise<Browsers> {
+  const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS });
+  stopAtEnd(() => browser.close());
+  const origin = await servePage();
+  const newPage = async (options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext(options);
+    return context.newPage();
+  };
+  return {
+    browser,
+    newPage,
+    async newParticipant() {
+      const page = await newPage();
+      await page.goto(origin);
+      await page.waitForFunction('globalThis.participant !== undefined');
+      const ask = <T>(what: string, argument?: unknown) =>
+        page.evaluate(
+          ([name, value]) => (globalThis as any).participant[name as string](value),
+          [what, argument],
+        ) as Promise<T>;
+      return {
+        page,
+        ask,
+        join: (options) => ask('join', options),
+        events: () => ask('events'),
+        close: () => page.context().close(),
+      };
+    },
+  };
+}
+
+/** Until everything that each of them receives of the others has grown, from now on. */
+export async function mediaFlows(
+  participants: ParticipantPage[],
+  {
+    timeoutMs = 15_000,
+    kinds = ['packets', 'frames', 'samples'],
+  }: { timeoutMs?: number; kinds?: ('packets' | 'frames' | 'samples')[] } = {},
+): Promise<void> {
+  await Promise.all(
+    participants.map(async (one) => {
+      let first: Received | undefined;
+      await eventually(
+        async () => {
+          const now = await one.ask<Received>('received');
+          const names = Object.keys(now);
+          if (names.length !== participants.length - 1) throw new Error(`sees ${names.join(', ') || 'nobody'}`);
+          // New counters begin at nothing: growth is measured against the least that was seen.
+          first ??= now;
+          for (const name of names) {
+            for (const kind of kinds) {
+              const before = Math.min(first[name]?.[kind] ?? 0, now[name]![kind]);
+              if (first[name] !== undefined) first[name][kind] = before;
+              if (now[name]![kind] <= before) throw new Error(`${kind} of ${name} do not grow: ${JSON.stringify(now)}`);
+            }
+          }
+          return true;
+        },
+        { timeoutMs, intervalMs: 150 },
+      );
+    }),
+  );
+}
+
+async function servePage(): Promise<string> {
+  const files: Record<string, string> = { '/page.mjs': join(import.meta.dirname, 'page.mjs') };
+  const sdk = join(repositoryRoot, 'packages', 'client-js', 'dist');
+  const server = createServer((request, response) => {
+    const path = normalize(request.url ?? '/');
+    if (path === '/') {
+      response.writeHead(200, { 'content-type': 'text/html' });
+      response.end('<!doctype html><title>Participant</title><script type="module" src="/page.mjs"></script>');
+      return;
+    }
+    const file = files[path] ?? (path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : '');
+    if (!existsSync(file) || !/^\.m?js$/.test(extname(file))) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    createReadStream(file).pipe(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  stopAtEnd(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}

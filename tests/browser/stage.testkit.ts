@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { Database } from '@callplane/db';
+import {
+  createTestDatabase,
+  createTestTenant,
+  spawnApp,
+  startTestCoturn,
+  startTestJanus,
+  startTestRedis,
+  stopAtEnd,
+  type TestApp,
+  type TestJanus,
+} from '@callplane/testing';
+
+export const EVERYTHING = [
+  'room:join',
+  'audio:publish',
+  'video:publish',
+  'screen:publish',
+  'messages:send',
+  'metadata:update',
+];
+
+export interface StageOptions {
+  /** Without a media server when false. */
+  media?: boolean;
+  relay?: boolean;
+  signalingEnv?: Record<string, string>;
+}
+
+/** Everything that a call needs, as processes of this test file. */
+export interface Stage {
+  readonly api: TestApp;
+  readonly key: string;
+  readonly signaling: TestApp;
+  readonly janus: TestJanus | undefined;
+  readonly coturn: { host: string; port: number; secret: string } | undefined;
+  /** Where clients connect, when nothing else is said. */
+  readonly url: string;
+  /** One more gateway. */
+  spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
+  call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
+  newRoom(): Promise<string>;
+  token(roomId: string, name: string, permissions?: string[]): Promise<{ token: string; participantId: string }>;
+  /** Types of the room's events so far, in their order. */
+  eventTypes(roomId: string): Promise<string[]>;
+}
+
+export const signalingUrl = (port: number | string) => `ws://127.0.0.1:${port}/v1/signaling`;
+
+export async function openStage({ media = true, relay = false, signalingEnv }: StageOptions = {}): Promise<Stage> {
+  const [{ url: databaseUrl }, redis, janus, coturn] = await Promise.all([
+    createTestDatabase(),
+    startTestRedis(),
+    media ? startTestJanus() : undefined,
+    relay ? startTestCoturn() : undefined,
+  ]);
+  const database = new Database({ url: databaseUrl, poolMax: 2, onConnectionError: () => undefined });
+  stopAtEnd(() => database.close());
+  const { key } = await createTestTenant(database);
+  const env = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redis.url,
+    RATE_LIMIT_READS_PER_SECOND: '0',
+    RATE_LIMIT_WRITES_PER_SECOND: '0',
+    ...(janus === undefined
+      ? {}
+      : {
+          MEDIA_NODES: `one=${janus.url}`,
+          MEDIA_API_SECRET: janus.apiSecret,
+          MEDIA_ADMIN_KEY: janus.adminKey,
+        }),
+    ...(coturn === undefined
+      ? {}
+      : {
+          TURN_SECRET: coturn.secret,
+          TURN_URLS: ['udp', 'tcp'].map((way) => `turn:${coturn.host}:${coturn.port}?transport=${way}`).join(','),
+        }),
+  };
+  const spawnSignaling = (more?: Record<string, string>) => spawnApp({ name: 'signaling', env: { ...env, ...more } });
+  const [api, signaling] = await Promise.all([
+    spawnApp({ name: 'api', env }),
+    spawnSignaling(signalingEnv),
+    spawnApp({ name: 'cleanup-worker', env }),
+  ]);
+
+  const stage: Stage = {
+    api,
+    key,
+    signaling,
+    janus,
+    coturn,
+    url: signalingUrl(new URL(signaling.url).port),
+    spawnSignaling,
+    async call(method, path, body) {
+      const response = await fetch(`${api.url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+    },
+    async newRoom() {
+      const { status, body } = await stage.call('POST', '/v1/rooms', { name: 'Room' });
+      if (status !== 201) throw new Error(`POST /v1/rooms answered ${status}`);
+      return String(body.id);
+    },
+    async token(roomId, name, permissions = EVERYTHING) {
+      const sent = { participantName: name, permissions };
+      const { status, body } = await stage.call('POST', `/v1/rooms/${roomId}/tokens`, sent);
+      if (status !== 201) throw new Error(`POST …/tokens answered ${status}: ${JSON.stringify(body)}`);
+      return body as { token: string; participantId: string };
+    },
+    async eventTypes(roomId) {
+      const { body } = await stage.call('GET', `/v1/events?roomId=${roomId}&limit=100`);
+      return body.data.map(({ type }: { type: string }) => type);
+    },
+  };
+  return stage;
+}
+
+/** The rooms that a Janus has, asked without anything of ours in between. */
+export async function roomsOf(janus: TestJanus): Promise<string[]> {
+  const socket = new WebSocket(janus.url, 'janus-protocol');
+  await once(socket, 'open');
+  const ask = async (request: object) => {
+    socket.send(JSON.stringify({ ...request, transaction: 'ask', apisecret: janus.apiSecret }));
+    const [data] = (await once(socket, 'message')) as [Buffer];
+    return JSON.parse(data.toString());
+  };
+  const { data: session } = await ask({ janus: 'create' });
+  const attach = { janus: 'attach', session_id: session.id, plugin: 'janus.plugin.videoroom' };
+  const { data: handle } = await ask(attach);
+  const list = { janus: 'message', session_id: session.id, handle_id: handle.id };
+  const { plugindata } = await ask({ ...list, body: { request: 'list', admin_key: janus.adminKey } });
+  socket.terminate();
+  return plugindata.data.list.map(({ room }: { room: string }) => room);
+}
