@@ -59,6 +59,7 @@ export class Connection {
   #heardAtMs = performance.now();
   #pingedAtMs = performance.now();
   #queuedChars = 0;
+  #bulkBytes = 0;
   #handling = false;
   readonly #queue: { message: ClientMessage; chars: number }[] = [];
   readonly #general: TokenBucket;
@@ -104,11 +105,22 @@ export class Connection {
     this.sendText(JSON.stringify(message));
   }
 
+  /** The welcome to a large room may be larger than what may wait: it does not count until it has gone out. */
+  sendBulk(message: ServerMessage): void {
+    if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
+    const text = JSON.stringify(message);
+    const bytes = Buffer.byteLength(text);
+    this.#bulkBytes += bytes;
+    this.#write(text, () => {
+      this.#bulkBytes -= bytes;
+    });
+  }
+
   /** A message that was serialised already, for many. */
   sendText(text: string): void {
     if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#write(text);
-    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX) this.close('slow_consumer');
+    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX + this.#bulkBytes) this.close('slow_consumer');
   }
 
   /** Tells the reason and closes. Idempotent: the first reason stands. */
@@ -154,11 +166,11 @@ export class Connection {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }
 
-  #write(text: string): void {
+  /** @param done it has gone out, or never will: 'close' follows a write that fails. */
+  #write(text: string, done: () => void = () => undefined): void {
     this.messagesOut += 1;
     this.bytesOut += text.length;
-    // Without a callback a failed write would be an unhandled error; 'close' follows it.
-    this.#socket.send(text, () => undefined);
+    this.#socket.send(text, done);
   }
 
   #receive(data: RawData, isBinary: boolean): void {

@@ -222,3 +222,18 @@ test('whatever comes in whatever order: it is answered or the connection is clos
   expect(witness.client.closed).toBeNull();
   expect(gateway.log()).not.toContain('"level":"error"');
 }, 60_000);
+
+test('a welcome that is larger than what may wait reaches who reads it', async () => {
+  const crowded = await kit.newRoom();
+  const metadata = { about: 'x'.repeat(15_000) };
+  const others = await Promise.all(Array.from({ length: 40 }, () => kit.enter(gateway.url, crowded, { metadata })));
+  await kit.database.prisma.participant.updateMany({
+    where: { roomId: crowded },
+    data: { metadata: { about: 'y'.repeat(60_000) } },
+  });
+  const late = await kit.enter(gateway.url, crowded);
+  expect(JSON.stringify(late.welcome).length).toBeGreaterThan(2_000_000);
+  await late.client.ask({ type: 'ping' }, 'pong');
+  await kit.end(crowded);
+  await Promise.all([late, ...others].map(({ client }) => client.untilClosed('room_ended')));
+});

@@ -69,7 +69,7 @@ describe('a frame', () => {
       fc.property(fc.oneof(almost, fc.jsonValue(), fc.string()), (value) => {
         let text: string;
         try {
-          text = typeof value === 'string' ? value : String(JSON.stringify(value));
+          text = typeof value === 'string' ? value : JSON.stringify(value);
         } catch {
           return;
         }

@@ -171,13 +171,25 @@ export class Publishing {
     const tracks = active.tracks.map((track) => ({ ...track, feedId: active.handle.feedId }));
     while (this.#active === active && active.offers === offers) {
       try {
-        if (await this.#host.publishTracks(tracks)) active.announced = true;
-        else await this.#host.stillLive();
-        return;
+        if (await this.#host.publishTracks(tracks)) {
+          active.announced = true;
+          await this.#catchUpMutes(active, tracks);
+          return;
+        }
+        // Resumed meanwhile, its number is another one; ended, there is nothing to tell.
+        if (!(await this.#host.stillLive())) return;
       } catch (error) {
         this.#host.logger.warn('tracks not announced', { sessionId: this.#host.sessionId, error });
         await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS));
       }
+    }
+  }
+
+  /** What was muted or unmuted while the tracks were being written. */
+  async #catchUpMutes(active: Active, written: readonly SendingTrack[]): Promise<void> {
+    for (const { trackId, muted } of active.tracks) {
+      const stored = written.find((track) => track.trackId === trackId);
+      if (stored !== undefined && stored.muted !== muted) await this.#host.setTrackMuted(trackId, muted);
     }
   }
 

@@ -122,12 +122,13 @@ export class SessionMedia {
    * The session has a connection again.
    * @returns whether the client's peer connections are still good. If not, it makes new ones and publishes again.
    */
-  async resumed(clientHasPeers: boolean): Promise<boolean> {
+  resumed(clientHasPeers: boolean): boolean {
     this.#state = this.#place() === null ? 'down' : 'up';
     this.#placedOn = placedOn(this.#host.snapshot());
     const continued = clientHasPeers && this.#lost.size === 0 && this.#state === 'up';
     if (!continued) {
-      await Promise.all([this.#publishing.drop(), this.#subscribing.drop()]);
+      void this.#publishing.drop();
+      void this.#subscribing.drop();
       this.#lost.clear();
       this.#subscribing.forget();
       this.#subscribing.unblock();

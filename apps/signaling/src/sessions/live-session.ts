@@ -103,7 +103,7 @@ export class LiveSession implements RoomMember, MediaHost {
     const { snapshot } = this.view;
     const present = this.view.presentTo(this.sessionId);
     if (snapshot === null || present === null) return false;
-    this.#connection?.send({
+    this.#connection?.sendBulk({
       type: 'welcome',
       ...(how.replyTo === undefined ? {} : { replyTo: how.replyTo }),
       resumed: how.resumed,

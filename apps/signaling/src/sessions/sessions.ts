@@ -222,7 +222,7 @@ export class Sessions {
       !known.ended &&
       outcome.previousInstanceId === instanceId &&
       known.connectionNumber === connectionNumber - 1;
-    if (known !== undefined && !here) await this.#close(known, null, false);
+    if (known !== undefined && !here) this.#track(this.#close(known, null, false));
 
     const view = this.rooms.acquire(roomId);
     let begun = false;
@@ -250,7 +250,7 @@ export class Sessions {
     session.autoSubscribe = request.autoSubscribe ?? true;
     try {
       await this.#showChange(roomId, false);
-      const mediaContinued = here && (await session.media.resumed(request.continueMedia !== false));
+      const mediaContinued = here && session.media.resumed(request.continueMedia !== false);
       const current = this.#sessions.get(sessionId);
       const overtaken =
         session.connectionNumber !== connectionNumber ||

@@ -1,0 +1,34 @@
+import { PassThrough } from 'node:stream';
+import { expect, jest, test } from '@jest/globals';
+import { createLogger } from '@callplane/runtime';
+import { Heartbeat, INSTANCE_DEAD_MS } from './heartbeat.js';
+
+const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
+
+test('after a silence in which others may have counted it as dead, the instance looks at its rooms', async () => {
+  let nowMs = 0;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  let away = false;
+  let looks = 0;
+  const heartbeat = new Heartbeat(
+    () => (away ? Promise.reject(new Error('away')) : Promise.resolve()),
+    () => Promise.resolve(void (looks += 1)),
+    logger,
+  );
+  const after = async (ms: number) => {
+    nowMs += ms;
+    await heartbeat.beat();
+    return looks;
+  };
+  expect(await after(2000)).toBe(0);
+  away = true;
+  expect(await after(2000)).toBe(0);
+  away = false;
+  expect(await after(2000)).toBe(0);
+  away = true;
+  await after(INSTANCE_DEAD_MS);
+  away = false;
+  expect(await after(2000)).toBe(1);
+  expect(await after(2000)).toBe(1);
+  clock.mockRestore();
+});
