@@ -1,4 +1,12 @@
-import { judgeAddresses, judgeUrl, RESPONSE_BODY_KEPT_BYTES, signDelivery, SIGNATURE_CONTRACT } from '@callplane/core';
+import { randomBytes } from 'node:crypto';
+import {
+  judgeAddresses,
+  judgeUrl,
+  nextTraceparent,
+  RESPONSE_BODY_KEPT_BYTES,
+  signDelivery,
+  SIGNATURE_CONTRACT,
+} from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
@@ -128,6 +136,9 @@ function headersOf({ clock }: SendDeps, claim: ClaimedDelivery, secret: string):
     [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
     [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
     [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
+    ...(claim.traceparent === null
+      ? {}
+      : { traceparent: nextTraceparent(claim.traceparent, randomBytes(8).toString('hex')) }),
   };
 }
 
