@@ -14,6 +14,12 @@ import { Deadline } from './deadline.js';
 import { post } from './post.js';
 import { responseText } from './response-text.js';
 
+/** What of a claim goes over the wire. */
+export type SendableDelivery = Pick<
+  ClaimedDelivery,
+  'id' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent'
+>;
+
 export type SendDeps = Pick<
   Deps,
   | 'clock'
@@ -32,7 +38,7 @@ const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: nul
  * One attempt: resolve, judge, connect to what was judged, send, read. Never throws for what the receiver or the network
  * does. One deadline stands over all of it.
  */
-export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord> {
+export async function send(deps: SendDeps, claim: SendableDelivery, secret: string): Promise<AttemptRecord> {
   const startedAt = performance.now();
   const deadline = new Deadline(deps.deliveryDeadlineMs);
   try {
@@ -45,7 +51,7 @@ export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: strin
 
 async function attemptTo(
   deps: SendDeps,
-  claim: ClaimedDelivery,
+  claim: SendableDelivery,
   secret: string,
   deadline: Deadline,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
@@ -77,7 +83,7 @@ async function attemptTo(
 
 async function postTo(
   deps: SendDeps,
-  claim: ClaimedDelivery,
+  claim: SendableDelivery,
   secret: string,
   { url, address, dnsMs, deadline }: { url: URL; address: string; dnsMs: number | null; deadline: Deadline },
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
@@ -126,7 +132,7 @@ async function resolve(deps: SendDeps, hostname: string, whole: Deadline): Promi
   }
 }
 
-function headersOf({ clock }: SendDeps, claim: ClaimedDelivery, secret: string): Record<string, string> {
+function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string): Record<string, string> {
   const { id: deliveryId, replayCount, body } = claim;
   const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
   return {
