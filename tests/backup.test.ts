@@ -48,7 +48,7 @@ test('a physical backup of a running server goes on elsewhere', async () => {
   const url = onServer(restored, sourceUrl);
   expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
   await goesOn(url, known, receiver);
-}, 90_000);
+}, 120_000);
 
 describe('a logical backup', () => {
   test('goes on in a younger cluster', async () => {
@@ -68,7 +68,7 @@ describe('a logical backup', () => {
 
     expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
     await goesOn(url, known, receiver);
-  }, 90_000);
+  }, 120_000);
 });
 
 /**
@@ -183,14 +183,14 @@ async function kidsOf(api: TestApp): Promise<string[]> {
 }
 
 async function withRequests<T>(request: () => Promise<void>, work: () => Promise<T>): Promise<T> {
-  let over = false;
+  const stop = new AbortController();
   const busy = (async () => {
-    while (!over) await request();
+    while (!stop.signal.aborted) await request();
   })();
   try {
     return await work();
   } finally {
-    over = true;
+    stop.abort();
     await busy;
   }
 }

@@ -57,6 +57,13 @@ test('every metric of ours is on the dashboard or in an alert', () => {
   expect(ours.filter((name) => !asked.includes(name))).toEqual([]);
 });
 
+test('every metric of ours stands in docs/operations.md, and nothing else', () => {
+  const documented = new Set(read('docs/operations.md').match(/\bcallplane_[a-z_]+/g));
+  const ours = [...names].filter((name) => name.startsWith('callplane_'));
+  expect(ours.filter((name) => !/_(bucket|sum|count)$/.test(name) && !documented.has(name))).toEqual([]);
+  expect([...documented].filter((name) => !names.has(name))).toEqual([]);
+});
+
 test('no label holds an id, a URL or a path', () => {
   const labels = expressions.flatMap(([, expr]) =>
     [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list]) => list!.split(/,\s*/)),
