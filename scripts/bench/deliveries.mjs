@@ -115,18 +115,20 @@ export async function run() {
       [1, 300],
       [2, 600],
       [4, 1200],
+      [8, 2400],
     ])) {
       while (Object.keys(byWorkers).length > 0 && stage.running('webhook-worker') < workers) await startWorker();
       const rates = [];
       for (let round = 0; round < 3; round++) rates.push(await deliver(toSlow, slow, count));
       byWorkers[workers] = median(rates);
     }
-    const [one = NaN, two = NaN, four = NaN] = [byWorkers[1], byWorkers[2], byWorkers[4]];
+    const [one = NaN, two = NaN, four = NaN, eight = NaN] = [1, 2, 4, 8].map((workers) => byWorkers[workers]);
     console.log(
       `| one worker, receiver 50 ms, against 80 /s | ${one.toFixed(1)} /s: ${(one / 80).toFixed(2)} | 0.95 |`,
     );
     console.log(`| two workers against one, 50 ms | ${two.toFixed(1)} /s: ${(two / one).toFixed(2)} | 1.8 |`);
     console.log(`| four workers against one, 50 ms | ${four.toFixed(1)} /s: ${(four / one).toFixed(2)} | 3.4 |`);
+    console.log(`| eight workers against one, 50 ms | ${eight.toFixed(1)} /s: ${(eight / one).toFixed(2)} | |`);
 
     const toLatency = await endpoint(`${fast.url}/latency`, ['room.created']);
     await pool.query('UPDATE webhook_endpoints SET proven = true WHERE id = $1', [toLatency]);

@@ -78,6 +78,28 @@ export async function run() {
           `${median(rounds.map((r) => r.p50)).toFixed(1)} / ${median(rounds.map((r) => r.p99)).toFixed(1)} |`,
       );
     }
+
+    const secondPort = await freePort();
+    const second = { PORT: String(secondPort), HOST: '127.0.0.1' };
+    await stage.run('apps/api/dist/main.js', second, `http://127.0.0.1:${secondPort}/readyz`);
+    console.log('\n| route | one process req/s | two processes req/s | ratio |');
+    console.log('| --- | --- | --- | --- |');
+    for (const name of ['POST /v1/rooms', 'GET /v1/rooms/{id}']) {
+      const route = routes[name];
+      if (route === undefined) continue;
+      const other = { ...route.api, url: String(route.api.url).replace(api, `http://127.0.0.1:${secondPort}`) };
+      await measure(other, 2);
+      const rounds = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const { rate: alone } = await measure(route.api, SECONDS);
+        const half = CONNECTIONS / 2;
+        const both = await Promise.all([measure(route.api, SECONDS, half), measure(other, SECONDS, half)]);
+        rounds.push({ alone, both: both.reduce((sum, { rate }) => sum + rate, 0) });
+      }
+      const [alone, both] = [median(rounds.map((r) => r.alone)), median(rounds.map((r) => r.both))];
+      const ratio = median(rounds.map((r) => r.both / r.alone));
+      console.log(`| ${name} | ${alone.toFixed(0)} | ${both.toFixed(0)} | ${ratio.toFixed(2)} |`);
+    }
   } finally {
     await stage.close();
   }
@@ -86,9 +108,10 @@ export async function run() {
 /**
  * @param {import('autocannon').Options} options
  * @param {number} seconds
+ * @param {number} [connections]
  */
-async function measure(options, seconds) {
-  const result = await autocannon({ ...options, connections: CONNECTIONS, duration: seconds });
+async function measure(options, seconds, connections = CONNECTIONS) {
+  const result = await autocannon({ ...options, connections, duration: seconds });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${options.url}: ${result.non2xx} not 2xx, ${result.errors} errors`);
   return { rate: result.requests.total / result.duration, p50: result.latency.p50, p99: result.latency.p99 };
