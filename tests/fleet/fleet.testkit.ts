@@ -1,4 +1,11 @@
-import { eventually, startTestJanus, type TestApp, type TestJanus } from '@callplane/testing';
+import {
+  eventually,
+  startTestJanus,
+  startTestPostgres,
+  type TestApp,
+  type TestJanus,
+  type TestPostgres,
+} from '@callplane/testing';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from '../faults/webhooks.testkit.js';
 import { Member } from './members.testkit.js';
 import { startNginx, type TestNginx } from './nginx.testkit.js';
@@ -10,6 +17,7 @@ export interface Fleet {
   stack: WebhookStack;
   nginx: TestNginx;
   janus: TestJanus;
+  postgres: TestPostgres;
   apis: Member[];
   gateways: Member[];
   cleaners: Member[];
@@ -29,7 +37,8 @@ export interface FleetSize {
 
 /** All of Callplane as it stands behind its load balancer, every process of which a test may mistreat. */
 export async function startFleet(size: FleetSize): Promise<Fleet> {
-  const [stack, janus, receiver] = await Promise.all([startWebhookStack(), startTestJanus(), startReceiver()]);
+  const [postgres, janus, receiver] = await Promise.all([startTestPostgres(), startTestJanus(), startReceiver()]);
+  const stack = await startWebhookStack((await postgres.createDatabase()).url);
   const media = {
     MEDIA_NODES: `one=${janus.url}`,
     MEDIA_API_SECRET: janus.apiSecret,
@@ -63,7 +72,7 @@ export async function startFleet(size: FleetSize): Promise<Fleet> {
   };
   await register(receiver);
   return {
-    ...{ stack, nginx, janus, apis, gateways, cleaners, senders, receiver },
+    ...{ stack, nginx, janus, postgres, apis, gateways, cleaners, senders, receiver },
     members: [...apis, ...gateways, ...cleaners, ...senders],
     addReceiver: async () => register(await startReceiver()),
   };
@@ -102,7 +111,8 @@ export function proxiedBy(nginx: TestNginx): Proxied[] {
 export async function servesAgain(nginx: TestNginx, member: Member): Promise<void> {
   const since = Math.floor(Date.now() / 1000) * 1000;
   await eventually(
-    () => proxiedBy(nginx).some(({ atMs, asked, status }) => atMs > since && asked.at(-1) === member.port && status < 500),
+    () =>
+      proxiedBy(nginx).some(({ atMs, asked, status }) => atMs > since && asked.at(-1) === member.port && status < 500),
     { timeoutMs: 30_000, intervalMs: 250 },
   );
 }

@@ -108,7 +108,9 @@ export class Load {
           try {
             await this.#meet(round);
           } catch (error) {
-            this.failures.push(error instanceof Error ? `${error.message} ${String(error.cause ?? '')}` : String(error));
+            this.failures.push(
+              error instanceof Error ? `${error.message} ${String(error.cause ?? '')}` : String(error),
+            );
             if (this.failures.length > 20) return;
           }
         }

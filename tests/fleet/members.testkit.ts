@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '@callplane/local-servers';
-import type { TestApp } from '@callplane/testing';
+import type { TestApp, TestServer } from '@callplane/testing';
 
 export type Blow = 'killed' | 'frozen' | 'restarted';
 
 /** What was done to a process, and from when to when it did not serve, in milliseconds since 1970. */
 export interface Disturbance {
-  member: Member;
+  kind: string;
+  port: number;
   blow: Blow;
   from: number;
   until: number;
@@ -49,7 +50,7 @@ export class Member {
 
   /** Resolves once it serves again. */
   async suffer(blow: Blow): Promise<void> {
-    const disturbance: Disturbance = { member: this, blow, from: Date.now(), until: Infinity };
+    const disturbance: Disturbance = { kind: this.kind, port: this.port, blow, from: Date.now(), until: Infinity };
     this.disturbances.push(disturbance);
     const app = this.current;
     if (blow === 'frozen') {
@@ -81,6 +82,20 @@ export class Member {
       // It is being replaced.
     }
   }
+}
+
+/** Does that to a server that the fleet stands on. */
+export async function mistreat(kind: string, server: TestServer, blow: Blow): Promise<Disturbance> {
+  const from = Date.now();
+  if (blow === 'frozen') {
+    server.freeze();
+    await delay(FROZEN_MS);
+    server.thaw();
+  } else if (blow === 'killed') {
+    server.kill('SIGKILL');
+    await server.start();
+  } else await server.restart();
+  return { kind, port: server.port, blow, from, until: Date.now() };
 }
 
 /** Samples the memory of all members until it is told to stop. */
