@@ -35,8 +35,11 @@ export interface FleetSize {
   senders: number;
 }
 
-/** All of Callplane as it stands behind its load balancer, every process of which a test may mistreat. */
-export async function startFleet(size: FleetSize): Promise<Fleet> {
+/**
+ * All of Callplane as it stands behind its load balancer, every process of which a test may mistreat.
+ * @param more settings of all of them.
+ */
+export async function startFleet(size: FleetSize, more: Record<string, string> = {}): Promise<Fleet> {
   const [postgres, janus, receiver] = await Promise.all([startTestPostgres(), startTestJanus(), startReceiver()]);
   const stack = await startWebhookStack((await postgres.createDatabase()).url);
   const media = {
@@ -48,7 +51,7 @@ export async function startFleet(size: FleetSize): Promise<Fleet> {
   const start = (count: number, kind: string, spawn: (env: Record<string, string>) => Promise<TestApp>) =>
     Promise.all(
       Array.from({ length: count }, (_, index) =>
-        Member.start(kind, index + 1, (port) => spawn({ PORT: String(port), DATABASE_POOL_MAX: '5' })),
+        Member.start(kind, index + 1, (port) => spawn({ PORT: String(port), DATABASE_POOL_MAX: '5', ...more })),
       ),
     );
   const readyWithinMs = 60_000;
@@ -107,12 +110,16 @@ export function proxiedBy(nginx: TestNginx): Proxied[] {
     });
 }
 
-/** An instance that was killed or restarted is one that nginx asks again: it has answered since. */
+/** Resolves once the load balancer has had an answer of an instance that was replaced, so that it asks it again. */
 export async function servesAgain(nginx: TestNginx, member: Member): Promise<void> {
   const since = Math.floor(Date.now() / 1000) * 1000;
   await eventually(
-    () =>
-      proxiedBy(nginx).some(({ atMs, asked, status }) => atMs > since && asked.at(-1) === member.port && status < 500),
+    async () => {
+      await fetch(`${nginx.url}${member.kind === 'api' ? '/v1/' : '/v1/signaling'}`);
+      return proxiedBy(nginx).some(
+        ({ atMs, asked, status }) => atMs >= since && asked.at(-1) === member.port && status < 500,
+      );
+    },
     { timeoutMs: 30_000, intervalMs: 250 },
   );
 }

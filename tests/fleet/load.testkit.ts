@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { connect, type Call, type Platform } from '@callplane/client-js';
-import { eventually } from '@callplane/testing';
+import { eventually, stopAtEnd } from '@callplane/testing';
 
 const PERMISSIONS = ['room:join', 'audio:publish', 'video:publish', 'messages:send', 'metadata:update'];
 const GIVE_UP_MS = 30_000;
@@ -19,11 +19,14 @@ export class Load {
   sessions = 0;
   resumed = 0;
   #stopping = false;
+  /** Those that are not over. */
+  readonly #calls = new Set<Call>();
   readonly #url: string;
   readonly #key: string;
 
   constructor(target: { url: string; key: string }) {
     [this.#url, this.#key] = [target.url, target.key];
+    stopAtEnd(() => Promise.all([...this.#calls].map((call) => call.leave())));
   }
 
   get requests(): number {
@@ -81,6 +84,8 @@ export class Load {
       platform: { WebSocket: WebSocket as unknown as Platform['WebSocket'], ...platform },
     });
     this.sessions += 1;
+    this.#calls.add(call);
+    call.on('closed', () => this.#calls.delete(call));
     call.on('message', () => (this.messages.received += 1));
     call.on('state', (state) => {
       if (state === 'connected') this.resumed += 1;

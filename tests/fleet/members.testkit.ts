@@ -17,6 +17,7 @@ export interface Disturbance {
 /** The memory of one process of a member, from its start to its end. */
 interface Life {
   pid: number;
+  startedAtMs: number;
   rssMb: { atMs: number; mb: number }[];
 }
 
@@ -69,7 +70,7 @@ export class Member {
   async #begin(): Promise<void> {
     const app = await this.#spawn(this.port);
     this.processes.push(app);
-    this.lives.push({ pid: app.pid, rssMb: [] });
+    this.lives.push({ pid: app.pid, startedAtMs: Date.now(), rssMb: [] });
   }
 
   /** Notes how much memory the present process has. */
