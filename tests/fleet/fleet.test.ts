@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import type { WebhookEvent } from '@callplane/webhook-verifier';
 import { measured } from '../faults/faults.testkit.js';
@@ -43,7 +43,6 @@ beforeAll(async () => {
   slow.answer = () => (Date.now() % 10_000 < 3000 ? delay(400, 200) : 200);
   load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
 }, 120_000);
-afterAll(() => load?.stop());
 
 test(
   'whatever is killed, frozen or restarted: nothing accepted is lost, nothing is stuck, nobody leaves by it',
@@ -136,9 +135,9 @@ async function stay() {
   const roomId = await load.newRoom();
   const people = await Promise.all(['Ada', 'Bob', 'Cem'].map((name) => load.join(roomId, name)));
   const ids = people.map(({ participant }) => participant.participantId).sort();
-  let ended = false;
+  const talk = { over: false };
   const talking = (async () => {
-    for (let n = 0; !ended; n += 1) {
+    for (let n = 0; !talk.over; n += 1) {
       await load.say(people[n % people.length]!, { n });
       await delay(500);
     }
@@ -146,7 +145,7 @@ async function stay() {
   return {
     /** They are all still there, in the sessions that they began with. */
     async end() {
-      ended = true;
+      talk.over = true;
       await talking;
       expect(people.map(({ state }) => state)).toEqual(['connected', 'connected', 'connected']);
       for (const { participant, participants } of people) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { WebSocket } from 'ws';
 import { connect, type Call, type Platform } from '@callplane/client-js';
 import { eventually, stopAtEnd } from '@callplane/testing';
@@ -81,7 +82,7 @@ export class Load {
       url: `${this.#url.replace('http', 'ws')}/v1/signaling`,
       token,
       connectTimeoutMs: GIVE_UP_MS,
-      platform: { WebSocket: WebSocket as unknown as Platform['WebSocket'], ...platform },
+      platform: { WebSocket: WebSocket, ...platform },
     });
     this.sessions += 1;
     this.#calls.add(call);
@@ -113,9 +114,7 @@ export class Load {
           try {
             await this.#meet(round);
           } catch (error) {
-            this.failures.push(
-              error instanceof Error ? `${error.message} ${String(error.cause ?? '')}` : String(error),
-            );
+            this.failures.push(inspect(error));
             if (this.failures.length > 20) return;
           }
         }
@@ -130,8 +129,9 @@ export class Load {
   /** The life of a room: people come, talk, go or are thrown out, and the room is ended. */
   async #meet(round: number): Promise<void> {
     const roomId = await this.newRoom();
-    const people = await Promise.all(['Ada', 'Bob', 'Cem'].map((name) => this.join(roomId, name)));
-    const [ada, bob, cem] = people as [Call, Call, Call];
+    const join = (name: string) => this.join(roomId, name);
+    const people = await Promise.all([join('Ada'), join('Bob'), join('Cem')]);
+    const [ada, bob, cem] = people;
     for (let n = 0; n < 4; n += 1) {
       await this.say(people[n % people.length]!, { n });
       await delay(150);

@@ -1,6 +1,6 @@
 import type wrtc from '@roamhq/wrtc';
 import type { Call, Platform } from '@callplane/client-js';
-import { stopAtEnd } from '@callplane/testing';
+import { eventually, stopAtEnd } from '@callplane/testing';
 
 const AUDIO_EVERY_MS = 10;
 const SAMPLE_RATE = 48_000;
@@ -16,37 +16,45 @@ export async function wrtcPlatform(): Promise<Partial<Platform>> {
   return { RTCPeerConnection: RTCPeerConnection as unknown as Platform['RTCPeerConnection'] };
 }
 
-/** A tone, until the test file ends. */
-export async function newAudioTrack(): Promise<
-  ReturnType<InstanceType<typeof wrtc.nonstandard.RTCAudioSource>['createTrack']>
-> {
+/** A tone, until it is stopped. */
+export async function startTone(): Promise<{ track: wrtc.MediaStreamTrack; stop(): void }> {
   const { RTCAudioSource } = (await library()).nonstandard;
   const source = new RTCAudioSource();
   const track = source.createTrack();
-  const samples = Int16Array.from({ length: SAMPLE_RATE / 100 }, (_, n) => Math.round(Math.sin(n / 8) * 8000));
-  const timer = setInterval(() => source.onData({ samples, sampleRate: SAMPLE_RATE }), AUDIO_EVERY_MS);
-  stopAtEnd(() => {
+  const numberOfFrames = (SAMPLE_RATE * AUDIO_EVERY_MS) / 1000;
+  const samples = Int16Array.from({ length: numberOfFrames }, (_, n) => 8000 * Math.sin((n * 2 * Math.PI) / 109));
+  const block = { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };
+  const timer = setInterval(() => source.onData(block), AUDIO_EVERY_MS);
+  const stop = () => {
     clearInterval(timer);
     track.stop();
+  };
+  stopAtEnd(() => {
+    stop();
     return Promise.resolve();
   });
-  return track;
+  return { track, stop };
 }
 
-/** Counts the blocks of sound that a call receives from now on, whatever connection they come over. */
-export async function listenTo(call: Call): Promise<{ blocks: () => number }> {
-  const { RTCAudioSink } = (await library()).nonstandard;
-  let blocks = 0;
-  const sinks: { stop(): void }[] = [];
-  stopAtEnd(() => {
-    for (const sink of sinks.splice(0)) sink.stop();
-    return Promise.resolve();
+/** Resolves once a call receives: 20 packets more than it had, whatever connection they come over. */
+export async function receives(call: Call, timeoutMs = 20_000): Promise<void> {
+  let known = await packetsOf(call);
+  await eventually(
+    async () => {
+      const count = await packetsOf(call);
+      // Another connection, which counts anew.
+      if (count < known) known = count;
+      return count > known + 20;
+    },
+    { timeoutMs, intervalMs: 100 },
+  );
+}
+
+async function packetsOf(call: Call): Promise<number> {
+  const { subscriber } = await call.getStats();
+  let packets = 0;
+  subscriber?.forEach((one: { type: string; packetsReceived?: number }) => {
+    if (one.type === 'inbound-rtp') packets += one.packetsReceived ?? 0;
   });
-  call.on('trackSubscribed', ({ kind, mediaStreamTrack }) => {
-    if (kind !== 'audio' || mediaStreamTrack === undefined) return;
-    const sink = new RTCAudioSink(mediaStreamTrack);
-    sink.ondata = () => (blocks += 1);
-    sinks.push(sink);
-  });
-  return { blocks: () => blocks };
+  return packets;
 }

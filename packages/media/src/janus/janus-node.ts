@@ -156,7 +156,7 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
         this.#absence = error;
         this.#standing = undefined;
         // Who closes it has lost nothing.
-        if (!signal.aborted) this.emit('down', error);
+        if (!this.#closing.signal.aborted) this.emit('down', error);
       }
       failures += 1;
       const pauseMs = reconnectDelayMs(failures, this.#options.random);
