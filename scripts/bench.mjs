@@ -10,6 +10,7 @@ const BENCHMARKS = {
   rest: () => import('./bench/rest.mjs'),
   deliveries: () => import('./bench/deliveries.mjs'),
   signaling: () => import('./bench/signaling.mjs'),
+  growth: () => import('./bench/growth.mjs'),
 };
 
 try {

@@ -22,6 +22,7 @@ interface Service {
   deploy?: { resources?: { limits?: { cpus: string; memory: string } } };
   volumes?: string[];
   restart?: string;
+  stop_grace_period?: string;
 }
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
@@ -61,7 +62,7 @@ describe('docker-compose.yml', () => {
       const app = appOf(service)!;
       const module = await import(pathToFileURL(join(repositoryRoot, 'apps', app, 'dist', 'config.js')).href);
       const config = Object.values(module).find((each) => typeof each === 'object') as {
-        properties: Record<string, { secret?: boolean }>;
+        properties: Record<string, { secret?: boolean; default?: unknown }>;
         required?: string[];
       };
       const given = Object.keys(service.environment ?? {}).filter(
@@ -80,6 +81,9 @@ describe('docker-compose.yml', () => {
         (name) => !given.includes(name) && !given.includes(`${name}_FILE`) && !('default' in config.properties[name]!),
       );
       expect(missing).toEqual([]);
+      // Docker kills only what has had the time to give up by itself.
+      const deadlineMs = Number(config.properties['SHUTDOWN_DEADLINE_MS']?.default ?? 0);
+      expect(Number.parseInt(service.stop_grace_period ?? '10') * 1000).toBeGreaterThan(deadlineMs);
     },
   );
 

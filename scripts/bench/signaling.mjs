@@ -83,8 +83,12 @@ async function openBench(stage) {
   };
   return {
     call,
-    url: `${signaling.origin.replace('http', 'ws')}/v1/signaling`,
-    signalingPid: signaling.child.pid,
+    url: urlOf(signaling.origin),
+    /** One that nobody has used yet. */
+    startGateway: async () => {
+      const { child, origin } = await start('signaling', 'PORT');
+      return { pid: child.pid, url: urlOf(origin) };
+    },
     newRoom: async () => String((await call('POST', '/v1/rooms', { name: 'bench', maxParticipants: 1_000 })).id),
     token: async (/** @type {string} */ room, /** @type {string} */ name) =>
       String(
@@ -186,7 +190,7 @@ async function messagesPerSecond({ newRoom, token, url }) {
   };
   row('bare `ws` echo', `${median(rounds.map((one) => one.floor)).toFixed(0)} /s`);
   row('`ping` answered by the gateway', against('pings'));
-  row('`message` to another participant, through Redis', against('messages'));
+  row('`message` to another participant', against('messages'));
   for (const client of [...floor, ...gateway]) client.close();
   echo.kill();
 }
@@ -244,18 +248,19 @@ async function roomEnd({ call, newRoom, token, url }, count) {
 }
 
 /** @param {Bench} bench */
-async function crowd({ newRoom, token, url, signalingPid }) {
+async function crowd({ newRoom, token, startGateway }) {
+  const { pid, url } = await startGateway();
   const rooms = await each(Array.from({ length: CROWD / CROWD_ROOM }), 10, () => newRoom());
   const tokens = await each(Array.from({ length: CROWD }), 10, (_, index) =>
     token(/** @type {string} */ (rooms[index % rooms.length]), `client ${index}`),
   );
-  const before = memoryOf(signalingPid);
+  const before = memoryOf(pid);
   const clients = await each(tokens, 20, async (ticket) => {
     const client = await openClient(url);
     await client.join(ticket);
     return client;
   });
-  const after = memoryOf(signalingPid);
+  const after = memoryOf(pid);
   row(
     `memory for each of ${CROWD} connections`,
     `${((after - before) / CROWD).toFixed(0)} KiB (${(after / 1024).toFixed(0)} MiB in all)`,
@@ -292,6 +297,11 @@ async function crowd({ newRoom, token, url, signalingPid }) {
   );
   row('changes of metadata: sent to seen', `${spread(presence)}, ${rateOf(presence)}`);
   for (const client of clients) client.close();
+}
+
+/** @param {string} origin */
+function urlOf(origin) {
+  return `${origin.replace('http', 'ws')}/v1/signaling`;
 }
 
 /** Resident memory in KiB. @param {number | undefined} pid */

@@ -3,6 +3,7 @@ import {
   encryptionSettings,
   logSettings,
   metricsSettings,
+  proxySettings,
   redisSettings,
   shutdownSettings,
   tokenSettings,
@@ -20,12 +21,7 @@ export const ApiConfig = Type.Object({
     maximum: 65535,
     description: 'Port of the API; 0 takes a free one and logs it.',
   }),
-  TRUST_PROXY: Type.Array(Type.String(), {
-    default: [],
-    description:
-      'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or one number: how ' +
-      'many proxies there are. Only what they say in `X-Forwarded-For` is believed.',
-  }),
+  ...proxySettings,
   ...databaseSettings,
   ...redisSettings,
   ...encryptionSettings,

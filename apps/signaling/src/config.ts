@@ -3,6 +3,7 @@ import {
   logSettings,
   mediaSettings,
   metricsSettings,
+  proxySettings,
   redisSettings,
   sessionSettings,
   shutdownSettings,
@@ -25,6 +26,7 @@ export const SignalingConfig = Type.Object({
     maximum: 65535,
     description: 'Port of WebSockets, `/livez` and `/readyz`; 0 takes a free one and logs it.',
   }),
+  ...proxySettings,
   ALLOWED_ORIGINS: Type.Array(Type.String({ pattern: '^(\\*|https?://[^/]+)$' }), {
     default: ['*'],
     expected: 'a list of origins like https://app.example.com, or *',

@@ -16,6 +16,7 @@ import {
   systemClock,
 } from '@callplane/runtime';
 import { SignalingConfig } from './config.js';
+import { createCallerAddress } from './connections/caller-address.js';
 import { acceptUpgrades } from './connections/upgrade.js';
 import { demoPages } from './demo/demo-pages.js';
 import type { Deps } from './deps.js';
@@ -28,6 +29,7 @@ import { VerificationKeys } from './sessions/verification-keys.js';
 const config = loadConfig(SignalingConfig);
 const nodeAddresses = orExit('MEDIA_NODES', () => parseMediaNodes(config.MEDIA_NODES.join(',')));
 const mediaSecrets = orExit('MEDIA_API_SECRET and MEDIA_ADMIN_KEY', () => secretsFor(nodeAddresses.length));
+const callerAddress = orExit('TRUST_PROXY', () => createCallerAddress(config.TRUST_PROXY));
 const instanceId = `${hostname().slice(0, 40)}-${randomUUID()}`;
 const logger = createLogger(config, 'signaling').child({ instanceId });
 const metrics = createMetrics({ app: 'signaling' });
@@ -126,6 +128,7 @@ acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,
   isDraining: () => lifecycle.isClosing,
+  callerAddress,
 });
 // Closed first: no new connections while the others are sent away.
 lifecycle.onClose('server', () => listening.close());

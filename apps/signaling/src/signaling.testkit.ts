@@ -26,6 +26,7 @@ import {
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { connectClient, type TestClient } from './client.testkit.js';
+import { createCallerAddress } from './connections/caller-address.js';
 import type { ConnectionSettings } from './connections/connection.js';
 import { acceptUpgrades } from './connections/upgrade.js';
 import type { Deps } from './deps.js';
@@ -308,6 +309,7 @@ async function startInstance(
     allowedOrigins: options.allowedOrigins ?? ['*'],
     connectionsMax: options.connectionsMax ?? 10_000,
     isDraining: () => closing !== undefined,
+    callerAddress: createCallerAddress([]),
   });
   await Promise.all(nodes.all().map((node) => node.untilUp(10_000)));
   const close = async () => {

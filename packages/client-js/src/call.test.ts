@@ -61,7 +61,7 @@ describe('joining', () => {
         },
       });
       await expect(join(gateway.url)).rejects.toMatchObject({ name: 'CallplaneError', code: reason });
-      await delay(400);
+      await delay(250);
       expect(gateway.connections).toHaveLength(1);
     },
   );
@@ -165,7 +165,7 @@ describe('coming back', () => {
       expect(states).toEqual(['closed']);
       expect(call.closeInfo).toMatchObject({ reason });
       await expect(call.send('x')).rejects.toMatchObject({ code: reason });
-      await delay(400);
+      await delay(250);
       expect(gateway.connections).toHaveLength(1);
     },
   );
@@ -289,7 +289,7 @@ describe('requests', () => {
   });
 
   test('ICE servers are renewed before they expire', async () => {
-    const soon = () => new Date(Date.now() + 6_500).toISOString();
+    const soon = () => new Date(Date.now() + 1_500).toISOString();
     const gateway = await startScriptedGateway({
       join: () => welcome({ iceServersExpireAt: soon() }),
       iceServers: () => ({ type: 'iceServers', iceServers: [], iceServersExpireAt: soon() }),

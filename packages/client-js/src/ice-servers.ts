@@ -3,7 +3,7 @@ import type { Session } from './signaling/session.js';
 
 /** At this share of their life TURN credentials are replaced. */
 const RENEW_AT = 0.8;
-const RENEW_AFTER_AT_LEAST_MS = 5_000;
+const RENEW_AFTER_AT_LEAST_MS = 1_000;
 /** setTimeout() takes no longer pauses. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const TRY_AGAIN_AFTER_MS = 30_000;

@@ -17,6 +17,7 @@ export * from './text/json-body.js';
 export * from './text/text.js';
 export * from './time.js';
 export * from './turn/turn-credentials.js';
+export * from './trace/traceparent.js';
 export * from './webhooks/delivery.js';
 export * from './webhooks/destination.js';
 export * from './webhooks/present-webhook-endpoint.js';

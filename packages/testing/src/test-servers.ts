@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, constants, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -34,6 +34,8 @@ export interface TestServer {
 }
 
 export type TestPostgres = TestServer & {
+  /** Its data directory. */
+  readonly dataDir: string;
   /** A new, migrated database on this server. */
   createDatabase(): Promise<TestDatabase>;
 };
@@ -50,17 +52,19 @@ export async function startTestRedis(): Promise<TestServer> {
 /**
  * A durable PostgreSQL of this test file's own, for tests that kill, freeze or restart it; all others share one server
  * through createTestDatabase(). `url` is the superuser's.
+ * @param backup a data directory that was copied from another one: the server begins with a copy of it.
  */
-export async function startTestPostgres(): Promise<TestPostgres> {
+export async function startTestPostgres(backup?: string): Promise<TestPostgres> {
   const dir = temporaryDirectory('postgres');
   const port = await freePort();
   const dataDir = join(dir, 'data');
+  if (backup !== undefined) cpSync(backup, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
   const start = async () => {
     const server = await startPostgres({ dataDir, port, password: 'test-postgres-password', durable: true });
     return { ...server, url: server.adminUrl };
   };
   const server = await testServer(dir, start, 'INT');
-  return Object.assign(server, { createDatabase: () => createDatabase(server.url) });
+  return Object.assign(server, { dataDir, createDatabase: () => createDatabase(server.url) });
 }
 
 /** A coturn on the host's address; `secret` is what the API signs with. */

@@ -1,9 +1,11 @@
-import { newId, REQUEST_ID_PATTERN, type Caller } from '@callplane/core';
+import { newId, parseTraceparent, REQUEST_ID_PATTERN, type Caller } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 
 /** What middleware learns of a request, for the handlers and for the one log line at its end. */
 export interface RequestContext {
   readonly requestId: string;
+  /** W3C Trace Context, if a well-formed one came with the request. */
+  readonly traceparent: string | null;
   readonly startedAtMs: number;
   caller: Caller | null;
   /** Route pattern, once one matched. */
@@ -26,6 +28,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
     const requestId = typeof incoming === 'string' && REQUEST_ID_PATTERN.test(incoming) ? incoming : newId('request');
     const context: RequestContext = {
       requestId,
+      traceparent: parseTraceparent(request.headers.traceparent),
       startedAtMs: performance.now(),
       caller: null,
       route: null,

@@ -1,3 +1,4 @@
+import { traceIdOf } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
@@ -21,6 +22,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
         durationMs: Math.round(durationMs * 1000) / 1000,
         ip: request.ip,
       };
+      if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);
       if (context.route === null) fields['path'] = request.path.slice(0, 200);
       if (!response.writableFinished) fields['aborted'] = true;
       if (context.errorCode !== null) fields['errorCode'] = context.errorCode;

@@ -61,8 +61,9 @@ function serve(route: Route) {
     }
     refuseFailures(details);
 
+    const { traceparent } = context;
     const reply = await route.handle({
-      caller,
+      caller: traceparent === null ? caller : { ...caller, traceparent },
       params: request.params,
       query: queryValues,
       body: parsed?.value,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterFailure, ATTEMPTS_PER_RUN, type OperationError } from '@callplane/core';
+import { afterFailure, ATTEMPTS_PER_RUN, traceIdOf, type OperationError } from '@callplane/core';
 import {
   claimOperation,
   dueInMs,
@@ -49,6 +49,7 @@ export async function workOnOperation(
     environmentId: claim.environmentId,
     roomId: claim.roomId,
     ...(claim.participantId === null ? {} : { participantId: claim.participantId }),
+    ...(claim.traceparent === null ? {} : { traceId: traceIdOf(claim.traceparent) }),
     run: claim.run,
     attempt: claim.runAttempts,
     lagMs: claim.lagMs,

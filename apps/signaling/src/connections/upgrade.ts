@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
 import { WebSocketServer } from 'ws';
+import type { CallerAddress } from './caller-address.js';
 import type { Connections } from './connections.js';
 
 export const SIGNALING_PATH = '/v1/signaling';
@@ -17,6 +18,7 @@ export interface UpgradeSettings {
   allowedOrigins: readonly string[];
   connectionsMax: number;
   isDraining: () => boolean;
+  callerAddress: CallerAddress;
 }
 
 /** Lets WebSockets in: the path, the sub-protocol, the page that they come from, and how many there are. */
@@ -38,7 +40,7 @@ export function acceptUpgrades(server: Server, connections: Connections, setting
       return;
     }
     sockets.handleUpgrade(request, socket, head, (accepted) => {
-      connections.accept(accepted, request.socket.remoteAddress);
+      connections.accept(accepted, settings.callerAddress(request));
     });
   });
 }

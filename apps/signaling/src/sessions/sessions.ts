@@ -1,12 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { SessionEndReason } from '@callplane/core';
 import {
-  endSession,
-  isDatabaseUnavailable,
   joinRoom,
   markDisconnected,
   readSessionEnd,
-  releaseSession,
   resumeSession,
   sessionsHeldBy,
   type HeldSession,
@@ -21,13 +18,10 @@ import type { Deps } from '../deps.js';
 import type { Departure, RoomMember } from '../rooms/room-view.js';
 import { Rooms } from '../rooms/rooms.js';
 import { LiveSession } from './live-session.js';
+import { SessionWrites } from './session-writes.js';
 import { verifyToken } from './verify-token.js';
 
 const SECRET_BYTES = 32;
-/** How often a write is tried again that the end of a connection asks for, in milliseconds. */
-const WRITE_AGAIN_MS = 1000;
-/** Tries of a write that others make too if this one does not: a sweep, a clean-up. */
-const TRIES_MAX = 30;
 /** A session younger than this may still be on its way from the database, in milliseconds. */
 const GHOST_AGE_MS = 30_000;
 const LEAVE_WITHIN_MS = 1000;
@@ -60,14 +54,14 @@ export class Sessions {
   readonly #joins: ReturnType<typeof pLimit>;
   /** Sessions whose resumption is under way. */
   readonly #resuming = new Set<string>();
-  /** Writes and detachments that are under way. */
-  readonly #pending = new Set<Promise<unknown>>();
+  readonly #writes: SessionWrites;
   #draining = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#joins = pLimit(Math.max(1, Math.floor(deps.databasePoolMax / 2)));
     this.rooms = new Rooms(deps, (member, departure) => this.#depart(member, departure));
+    this.#writes = new SessionWrites(deps, this.rooms);
   }
 
   get count(): number {
@@ -167,7 +161,7 @@ export class Sessions {
       if (session === undefined) {
         this.rooms.release(view);
         // It is in the room and nobody can come back to it: the secret was never told.
-        if (held !== undefined) this.#track(this.#endRow(held, roomId, 'connection_lost'));
+        if (held !== undefined) this.#writes.track(this.#writes.end(held, roomId, 'connection_lost'));
       }
     }
   }
@@ -222,7 +216,7 @@ export class Sessions {
       !known.ended &&
       outcome.previousInstanceId === instanceId &&
       known.connectionNumber === connectionNumber - 1;
-    if (known !== undefined && !here) this.#track(this.#close(known, null, false));
+    if (known !== undefined && !here) this.#writes.track(this.#close(known, null, false));
 
     const view = this.rooms.acquire(roomId);
     let begun = false;
@@ -260,7 +254,7 @@ export class Sessions {
         log(overtaken ? 'overtaken' : 'gone');
         return;
       }
-      if (current !== undefined && current !== session) this.#track(this.#close(current, null, false));
+      if (current !== undefined && current !== session) this.#writes.track(this.#close(current, null, false));
       begun = true;
       const welcomed = this.#begin(session, connection, {
         replyTo: request.id,
@@ -273,13 +267,13 @@ export class Sessions {
     } finally {
       // From its beginning on the session holds the view; one that was here holds it already.
       if (here || !begun) this.rooms.release(view);
-      if (!here && !begun) this.#track(this.#markLost(session));
+      if (!here && !begun) this.#writes.track(this.#writes.markLost(session.held, session.roomId));
     }
   }
 
   async leave(session: LiveSession): Promise<void> {
-    const written = this.#endRow(session.held, session.roomId, 'left');
-    this.#track(written);
+    const written = this.#writes.end(session.held, session.roomId, 'left');
+    this.#writes.track(written);
     // Without the database the client need not wait: it is written when the database is back.
     await Promise.race([written, new Promise((resolve) => setTimeout(resolve, LEAVE_WITHIN_MS))]);
     await this.#close(session, 'left', false);
@@ -291,11 +285,11 @@ export class Sessions {
     if (session === undefined || session.ended || session.connection !== connection) return;
     session.detach();
     if (ending === 'drain') {
-      this.#track(this.#handOver(session));
+      this.#writes.track(this.#handOver(session));
     } else if (ending !== 'lost' && ending !== 'moved' && CLOSE_REASONS[ending].reconnect !== 'resume') {
-      this.#track(this.#endNow(session));
+      this.#writes.track(this.#endNow(session));
     } else {
-      this.#track(this.#grace(session));
+      this.#writes.track(this.#grace(session));
     }
   }
 
@@ -303,9 +297,9 @@ export class Sessions {
   async drain(): Promise<void> {
     this.#draining = true;
     for (const session of [...this.#sessions.values()]) {
-      if (session.connection === null) this.#track(this.#close(session, null, false));
+      if (session.connection === null) this.#writes.track(this.#close(session, null, false));
     }
-    while (this.#pending.size > 0) await Promise.allSettled([...this.#pending]);
+    await this.#writes.drain();
   }
 
   startDraining(): void {
@@ -360,20 +354,20 @@ export class Sessions {
   #depart(member: RoomMember, departure: Departure): void {
     const session = this.#sessions.get(member.sessionId);
     if (session !== member) return;
-    if (departure === 'moved') this.#track(this.#close(session, null, false));
-    else if (departure === 'room_ended') this.#track(this.#close(session, 'room_ended', true));
-    else this.#track(this.#departMissing(session));
+    if (departure === 'moved') this.#writes.track(this.#close(session, null, false));
+    else if (departure === 'room_ended') this.#writes.track(this.#close(session, 'room_ended', true));
+    else this.#writes.track(this.#departMissing(session));
   }
 
   async #departMissing(session: LiveSession): Promise<void> {
     const { logger, database } = this.#deps;
     let reason = 'unavailable' as CloseReason;
-    await this.#retry('session end not read', session.sessionId, 3, async () => {
+    await this.#writes.retry('session end not read', session.sessionId, 3, async () => {
       const ends = await readSessionEnd(database.hot, [session.sessionId]);
       const end = ends.get(session.sessionId);
       reason = CLOSE_REASON_OF_END[end ?? 'connection_lost'];
       // It goes on, and its room does not show it: that must not stay so.
-      if (end === null) await this.#endRow(session.held, session.roomId, 'connection_lost');
+      if (end === null) await this.#writes.end(session.held, session.roomId, 'connection_lost');
     });
     logger.debug('session ended elsewhere', { sessionId: session.sessionId, reason });
     await this.#close(session, reason, reason === 'removed' || reason === 'room_ended');
@@ -384,34 +378,19 @@ export class Sessions {
     const { connectionNumber } = session;
     session.graceTimer = setTimeout(() => {
       if (session.ended || session.connectionNumber !== connectionNumber) return;
-      this.#track(this.#endNow(session));
+      this.#writes.track(this.#endNow(session));
     }, this.#deps.reconnectGraceSeconds * 1000);
-    await this.#markLost(session);
-  }
-
-  async #markLost(session: LiveSession): Promise<void> {
-    const { held, roomId, sessionId } = session;
-    await this.#retry('session not marked as disconnected', sessionId, TRIES_MAX, async () => {
-      if (await markDisconnected(this.#deps.database, held)) await this.rooms.changed(roomId, false);
-    });
+    await this.#writes.markLost(session.held, session.roomId);
   }
 
   async #endNow(session: LiveSession): Promise<void> {
-    await this.#endRow(session.held, session.roomId, 'connection_lost');
+    await this.#writes.end(session.held, session.roomId, 'connection_lost');
     // Resumed at the last moment: then the row says so, and the session goes on.
     if (session.connection === null) await this.#close(session, null, false);
   }
 
-  async #endRow(held: HeldSession, roomId: string, reason: 'left' | 'connection_lost'): Promise<void> {
-    await this.#retry('session not ended', held.sessionId, TRIES_MAX, async () => {
-      const { ended, deliveries } = await endSession(this.#deps.database, held, reason, this.#deps.clock.now());
-      void this.#deps.producer.wakeDeliveries(deliveries);
-      if (ended) await this.rooms.changed(roomId, true);
-    });
-  }
-
   async #handOver(session: LiveSession): Promise<void> {
-    await Promise.all([this.#markLost(session), this.#close(session, null, false)]);
+    await Promise.all([this.#writes.markLost(session.held, session.roomId), this.#close(session, null, false)]);
   }
 
   /** Takes the session out of this instance. */
@@ -426,37 +405,10 @@ export class Sessions {
     else connection?.close(reason);
     try {
       await session.media.close();
-      if (release) {
-        // The clean-up waits for this, for a while: then it looks at the media server itself.
-        await this.#retry('session not released', session.sessionId, 3, async () => {
-          await releaseSession(this.#deps.database.hot, held);
-        });
-      }
+      if (release) await this.#writes.release(held);
     } finally {
       this.rooms.release(session.view);
     }
-  }
-
-  /** Never rejects: after the last try somebody else finds it, a sweep or a clean-up. */
-  async #retry(message: string, sessionId: string, triesMax: number, work: () => Promise<void>): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        const again = tries < triesMax && !this.#draining && isDatabaseUnavailable(error);
-        this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
-        if (!again) return;
-        await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS));
-      }
-    }
-  }
-
-  #track(work: Promise<unknown>): void {
-    const tracked = work
-      .catch((error: unknown) => this.#deps.logger.error('session work failed', { error }))
-      .finally(() => this.#pending.delete(tracked));
-    this.#pending.add(tracked);
   }
 
   #logJoin(

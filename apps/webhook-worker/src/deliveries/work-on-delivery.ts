@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAttempt, isProof, type AfterAttempt } from '@callplane/core';
+import { afterAttempt, isProof, traceIdOf, type AfterAttempt } from '@callplane/core';
 import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
@@ -108,6 +108,7 @@ function logAttempt(
     eventType: claim.eventType,
     replayCount: claim.replayCount,
     attempt: claim.runAttempt,
+    ...(claim.traceparent === null ? {} : { traceId: traceIdOf(claim.traceparent) }),
     lagMs: claim.lagMs,
     durationMs: attempt.durationMs,
     outcome: attempt.outcome,

@@ -1,7 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createAddressJudge } from '@callplane/core';
-import type { ClaimedDelivery } from '@callplane/db';
 import { stopAtEnd, testClock } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { PinnedAgents } from '../sending/pinned-agents.js';
@@ -124,7 +123,7 @@ describe('an attempt that asks a DNS server', () => {
         ...{ clock: testClock(), resolver, agents, allowHttp: true, deliveryDeadlineMs: 10_000, dnsDeadlineMs: 5000 },
         isAllowedAddress: createAddressJudge(['127.0.0.0/8']),
       },
-      { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt: 1, url, body: '{}' } as ClaimedDelivery,
+      { id: 'dlv_1', replayCount: 0, secretVersion: 1, url, body: '{}', traceparent: null },
       'whsec_test',
     );
 

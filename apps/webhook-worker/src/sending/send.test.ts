@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createAddressJudge } from '@callplane/core';
-import type { ClaimedDelivery } from '@callplane/db';
 import { eventually, stopAtEnd, testClock } from '@callplane/testing';
 import { DnsFailure, type Resolver } from '../destinations/resolver.js';
 import {
@@ -44,11 +43,7 @@ const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
   ...more,
 });
 const attempt = (url: string, more: Partial<SendDeps> = {}) =>
-  send(
-    deps(more),
-    { id: 'dlv_1', replayCount: 0, secretVersion: 1, runAttempt: 1, url, body: '{}' } as ClaimedDelivery,
-    's',
-  );
+  send(deps(more), { id: 'dlv_1', replayCount: 0, secretVersion: 1, url, body: '{}', traceparent: null }, 's');
 
 describe('the stage of a failure', () => {
   test('dns: a name that does not exist, and one that takes too long', async () => {

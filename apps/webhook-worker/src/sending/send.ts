@@ -1,10 +1,24 @@
-import { judgeAddresses, judgeUrl, RESPONSE_BODY_KEPT_BYTES, signDelivery, SIGNATURE_CONTRACT } from '@callplane/core';
+import { randomBytes } from 'node:crypto';
+import {
+  judgeAddresses,
+  judgeUrl,
+  nextTraceparent,
+  RESPONSE_BODY_KEPT_BYTES,
+  signDelivery,
+  SIGNATURE_CONTRACT,
+} from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
 import { Deadline } from './deadline.js';
 import { post } from './post.js';
 import { responseText } from './response-text.js';
+
+/** What of a claim goes over the wire. */
+export type SendableDelivery = Pick<
+  ClaimedDelivery,
+  'id' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent'
+>;
 
 export type SendDeps = Pick<
   Deps,
@@ -24,7 +38,7 @@ const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: nul
  * One attempt: resolve, judge, connect to what was judged, send, read. Never throws for what the receiver or the network
  * does. One deadline stands over all of it.
  */
-export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: string): Promise<AttemptRecord> {
+export async function send(deps: SendDeps, claim: SendableDelivery, secret: string): Promise<AttemptRecord> {
   const startedAt = performance.now();
   const deadline = new Deadline(deps.deliveryDeadlineMs);
   try {
@@ -37,7 +51,7 @@ export async function send(deps: SendDeps, claim: ClaimedDelivery, secret: strin
 
 async function attemptTo(
   deps: SendDeps,
-  claim: ClaimedDelivery,
+  claim: SendableDelivery,
   secret: string,
   deadline: Deadline,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
@@ -69,7 +83,7 @@ async function attemptTo(
 
 async function postTo(
   deps: SendDeps,
-  claim: ClaimedDelivery,
+  claim: SendableDelivery,
   secret: string,
   { url, address, dnsMs, deadline }: { url: URL; address: string; dnsMs: number | null; deadline: Deadline },
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
@@ -118,7 +132,7 @@ async function resolve(deps: SendDeps, hostname: string, whole: Deadline): Promi
   }
 }
 
-function headersOf({ clock }: SendDeps, claim: ClaimedDelivery, secret: string): Record<string, string> {
+function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string): Record<string, string> {
   const { id: deliveryId, replayCount, body } = claim;
   const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
   return {
@@ -128,6 +142,9 @@ function headersOf({ clock }: SendDeps, claim: ClaimedDelivery, secret: string):
     [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
     [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
     [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
+    ...(claim.traceparent === null
+      ? {}
+      : { traceparent: nextTraceparent(claim.traceparent, randomBytes(8).toString('hex')) }),
   };
 }
 

@@ -20,6 +20,8 @@ export type ApiKeyType = (typeof API_KEY_TYPES)[number];
 export interface Tenant {
   readonly projectId: string;
   readonly environmentId: string;
+  /** W3C Trace Context of the request, if it came with one: what the request causes is written under it. */
+  readonly traceparent?: string | null;
 }
 
 /** An authenticated caller. */

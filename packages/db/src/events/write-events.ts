@@ -51,8 +51,9 @@ export async function writeEvents(
   const createdAt = now.toISOString();
   const deliveries = await tx.$queryRaw<WakeableDelivery[]>`
     WITH event AS (
-      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)
-      SELECT id, ${tenant.environmentId}, type, ${roomId}::text, sequence, body, ${createdAt}::timestamptz
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent)
+      SELECT id, ${tenant.environmentId}, type, ${roomId}::text, sequence, body, ${createdAt}::timestamptz,
+        ${tenant.traceparent ?? null}::text
       FROM unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ type }) => type)}::text[],
         ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[])
         AS new (id, type, sequence, body)

@@ -1,13 +1,12 @@
-import type { ConnectionFields } from './connection.js';
-import { withConnection } from './connection.js';
+import { withConnection, type ConnectionFields } from './connection.js';
 
 /**
- * In a cluster whose transactions are younger than events that it holds (a logical dump was restored into it), numbers
- * of transactions get an offset, so that they go on behind those of the dump. Until then old events stay hidden from the
- * list, and cursors of readers have passed what is new. Does nothing otherwise.
- * @returns the new offset; null when none was needed.
+ * By how much numbers of transactions have to be raised, so that they go on behind those of the events that are there.
+ * Needed in a cluster whose transactions are younger than its events (a logical dump was restored into it): until then
+ * old events stay hidden from the list, and cursors of readers have passed what is new.
+ * @returns null when they do already.
  */
-export function raiseTransactionOffset(fields: ConnectionFields): Promise<string | null> {
+export function neededTransactionOffset(fields: ConnectionFields): Promise<string | null> {
   return withConnection(fields, async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
       `SELECT to_regproc('callplane_transaction_offset') IS NOT NULL AS found`,
@@ -20,10 +19,16 @@ export function raiseTransactionOffset(fields: ConnectionFields): Promise<string
           (pg_current_xact_id()::text)::bigint AS current
         FROM environments) AS known
       WHERE newest > current + callplane_transaction_offset()`);
-    const offset = needed[0]?.offset;
-    if (offset === undefined) return null;
-    await client.query(`CREATE OR REPLACE FUNCTION callplane_transaction_offset() RETURNS bigint
-      LANGUAGE sql STABLE PARALLEL SAFE RETURN ${BigInt(offset)}::bigint`);
-    return offset;
+    return needed[0]?.offset ?? null;
   });
+}
+
+/** Raises it, where it is needed; under the lock of migrations. */
+export async function raiseTransactionOffset(fields: ConnectionFields): Promise<void> {
+  const offset = await neededTransactionOffset(fields);
+  if (offset === null) return;
+  await withConnection(fields, (client) =>
+    client.query(`CREATE OR REPLACE FUNCTION callplane_transaction_offset() RETURNS bigint
+      LANGUAGE sql STABLE PARALLEL SAFE RETURN ${BigInt(offset)}::bigint`),
+  );
 }

@@ -1,5 +1,5 @@
 import type { MigrationList } from '@prisma/schema-engine-wasm/schema_engine_bg';
-import { raiseTransactionOffset } from './after-restore.js';
+import { neededTransactionOffset, raiseTransactionOffset } from './after-restore.js';
 import { connectionFields, withConnection } from './connection.js';
 import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
 import { withMigrationLock } from './migration-lock.js';
@@ -33,14 +33,17 @@ const UNDEFINED_TABLE = '42P01';
 export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
   const files = await readPrismaFiles(prismaDir);
   const fields = connectionFields(databaseUrl);
-  return withMigrationLock(fields, async () => {
-    const applied = await withSchemaEngine(databaseUrl, files, async (engine) => {
+  const applied = await withMigrationLock(fields, () =>
+    withSchemaEngine(databaseUrl, files, async (engine) => {
       const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
       return (await engine.applyMigrations(input)).appliedMigrationNames;
-    });
-    await raiseTransactionOffset(fields);
-    return applied;
-  });
+    }),
+  );
+  // Looked at without the lock, for which others wait.
+  if ((await neededTransactionOffset(fields)) !== null) {
+    await withMigrationLock(fields, () => raiseTransactionOffset(fields));
+  }
+  return applied;
 }
 
 /**

@@ -11,6 +11,8 @@ export interface ClaimedOperation {
   projectId: string;
   roomId: string;
   participantId: string | null;
+  /** Of the request that asked for it: what the clean-up causes is written under it. */
+  traceparent: string | null;
   run: number;
   runAttempts: number;
   attempts: number;
@@ -50,7 +52,7 @@ export async function claimOperation(
       AND (lease_expires_at IS NULL OR lease_expires_at <= now()) AND run_attempts < ${ATTEMPTS_PER_RUN}
     RETURNING id, kind, environment_id AS "environmentId",
       (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId", room_id AS "roomId", participant_id AS "participantId",
-      run, run_attempts AS "runAttempts", attempts, lease_token::text AS "leaseToken",
+      traceparent, run, run_attempts AS "runAttempts", attempts, lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;
 }

@@ -63,8 +63,9 @@ export async function acceptRoomEnd(
       WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} AND status IN ('created', 'active')
       RETURNING id
     )
-    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
-    SELECT ${newId('operation')}, ${tenant.environmentId}, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
+    INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, traceparent)
+    SELECT ${newId('operation')}, ${tenant.environmentId}, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz,
+      ${tenant.traceparent ?? null}::text
     FROM room
     RETURNING ${ACCEPTED}`;
   if (created !== undefined) return accepted(created);
@@ -130,9 +131,9 @@ export async function acceptParticipantRemoval(
       UPDATE participant_tokens SET revoked_at = ${at}::timestamptz
       WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)
     )
-    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at)
+    INSERT INTO runtime_operations (id, environment_id, room_id, participant_id, kind, status, created_at, traceparent)
     SELECT ${newId('operation')}, ${tenant.environmentId}, ${roomId}, id, 'participant.remove', 'pending',
-      ${at}::timestamptz
+      ${at}::timestamptz, ${tenant.traceparent ?? null}::text
     FROM participant
     RETURNING ${ACCEPTED}`;
   if (created !== undefined) return accepted(created);

@@ -29,8 +29,9 @@ export function insertRoom(
       VALUES (${room.id}, ${tenant.environmentId}, ${room.name}, ${JSON.stringify(room.metadata)}::jsonb, 'created',
         ${room.maxParticipants}, ${createdAt}::timestamptz, 1)
     ), event AS (
-      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)
-      VALUES (${event.id}, ${tenant.environmentId}, ${event.type}, ${room.id}, 1, ${event.body}, ${createdAt}::timestamptz)
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent)
+      VALUES (${event.id}, ${tenant.environmentId}, ${event.type}, ${room.id}, 1, ${event.body},
+        ${createdAt}::timestamptz, ${tenant.traceparent ?? null}::text)
       RETURNING id, type
     )
     ${fanOut(tenant, createdAt)}`;

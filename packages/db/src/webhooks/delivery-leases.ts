@@ -32,6 +32,8 @@ export interface ClaimedDelivery {
   secretSealed: string;
   /** The event's bytes. */
   body: string;
+  /** W3C Trace Context of what caused the event. */
+  traceparent: string | null;
   /** Fencing token: whoever comes back late, after another took the row, writes nothing. */
   leaseToken: string;
   claimedAt: Date;
@@ -105,7 +107,7 @@ export function claimDeliveries(
       AND v.id = d.event_id
     RETURNING d.id, d.environment_id AS "environmentId", d.endpoint_id AS "endpointId", d.event_id AS "eventId",
       d.event_type AS "eventType", d.replay_count AS "replayCount", d.run_attempts AS "runAttempt", d.url,
-      d.secret_version AS "secretVersion", s.secret_sealed AS "secretSealed", v.body,
+      d.secret_version AS "secretVersion", s.secret_sealed AS "secretSealed", v.body, v.traceparent,
       d.lease_token::text AS "leaseToken", now() AS "claimedAt",
       (extract(epoch FROM now() - d.run_started_at) * 1000)::float8 AS "runAgeMs",
       (extract(epoch FROM now() - d.due_at) * 1000)::float8 AS "lagMs"`;

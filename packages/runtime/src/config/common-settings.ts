@@ -156,3 +156,13 @@ export const sessionSettings = {
     description: 'How long a session waits for its client to come back after its connection was lost, in seconds.',
   }),
 };
+
+/** Of apps that callers reach through a load balancer. */
+export const proxySettings = {
+  TRUST_PROXY: Type.Array(Type.String(), {
+    default: [],
+    description:
+      'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or one number: how ' +
+      'many proxies there are. Only what they say in `X-Forwarded-For` is believed.',
+  }),
+};

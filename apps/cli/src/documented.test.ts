@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '@callplane/runtime';
+import { repositoryRoot } from '@callplane/testing';
+import { expect, test } from '@jest/globals';
+import { run } from './program.js';
+
+/** docs/cli.md, compared with what `--help` says. */
+
+const GENERAL = ['--json', '--help'];
+
+async function helpOf(...path: string[]): Promise<string> {
+  let text = '';
+  const write = (more: string) => void (text += more);
+  await run({ environment: {}, clock: systemClock, write }, [...path, '--help']);
+  return text;
+}
+
+/** Names of the sub-commands that a help lists. */
+function subCommands(help: string): string[] {
+  const [, list = ''] = /\nCommands:\n([^]*?)(\n\n|$)/.exec(help) ?? [];
+  return [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name!).filter((name) => name !== 'help');
+}
+
+async function commandsBelow(path: string[]): Promise<string[][]> {
+  const below = subCommands(await helpOf(...path));
+  if (below.length === 0) return [path];
+  return (await Promise.all(below.map((name) => commandsBelow([...path, name])))).flat();
+}
+
+test('every command stands in docs/cli.md, with its options', async () => {
+  const rows = readFileSync(join(repositoryRoot, 'docs', 'cli.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
+  const commands = await commandsBelow([]);
+  expect(commands.length).toBeGreaterThan(25);
+  const missing: string[] = [];
+  for (const path of commands) {
+    const name = path.join(' ');
+    const row = rows.filter((line) => new RegExp(`\`${name}[ \`]`).test(line)).join('\n');
+    if (row === '') missing.push(name);
+    const [, options = ''] = /\nOptions:\n([^]*?)(\n\n|$)/.exec(await helpOf(...path)) ?? [];
+    for (const [option] of options.matchAll(/(?<=^ {2}(-\w, )?)--[a-z-]+/gm)) {
+      if (!GENERAL.includes(option) && !row.includes(option)) missing.push(`${name} ${option}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});

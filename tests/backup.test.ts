@@ -1,0 +1,271 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  eventually,
+  repositoryRoot,
+  startTestPostgres,
+  stopAtEnd,
+  temporaryDirectory,
+  TEST_ENCRYPTION_KEYS,
+  type TestApp,
+  type TestPostgres,
+} from '@callplane/testing';
+import { describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './faults/webhooks.testkit.js';
+
+/**
+ * The two ways of docs/operations.md to back up and restore, from running apps to running apps. What is in no backup:
+ * Redis, which is a new one after each restore.
+ */
+
+/** What somebody outside knows of a deployment before it is lost. */
+interface Known {
+  key: string;
+  rooms: string[];
+  ending: string;
+  events: string[];
+  cursor: string;
+  kids: string[];
+}
+
+const EVENTS_PER_PAGE = 7;
+
+test('a physical backup of a running server goes on elsewhere', async () => {
+  const [source, receiver] = await Promise.all([startTestPostgres(), startReceiver()]);
+  const sourceUrl = (await source.createDatabase()).url;
+  const { look, stop, makeRoom } = await deployment(sourceUrl, receiver);
+
+  // Requests come in while the files are copied: what is written in the meantime may be torn, and comes out of the log.
+  const { backup, known } = await withRequests(makeRoom, () => physicalBackup(source, look));
+  expect(known.rooms.length).toBeGreaterThan(15);
+  await stop();
+  await source.stop();
+
+  const restored = await startTestPostgres(backup);
+  const url = onServer(restored, sourceUrl);
+  expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
+  await goesOn(url, known, receiver);
+}, 90_000);
+
+describe('a logical backup', () => {
+  test('goes on in a younger cluster', async () => {
+    const [source, target, receiver] = await Promise.all([startTestPostgres(), startTestPostgres(), startReceiver()]);
+    const sourceUrl = (await source.createDatabase()).url;
+    // Years of transactions.
+    await asAdmin(sourceUrl, (client) =>
+      client.query(`DO $$ BEGIN FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`),
+    );
+    const { look, stop } = await deployment(sourceUrl, receiver);
+    const known = await look();
+    await stop();
+    const url = (await target.createDatabase()).url;
+    expect(await transactionOf(url)).toBeLessThan(await transactionOf(sourceUrl));
+    await copyRows(sourceUrl, url);
+    await source.stop();
+
+    expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
+    await goesOn(url, known, receiver);
+  }, 90_000);
+});
+
+/**
+ * Apps with rooms, an endpoint whose deliveries have succeeded and others that wait for a retry, and an operation that
+ * nobody has worked on.
+ */
+async function deployment(url: string, receiver: Receiver) {
+  const stack = await startWebhookStack(url);
+  const [api, worker] = await Promise.all([
+    stack.spawnApi(),
+    // A delivery that is under way while files are copied is under way in the copy, until its lease runs out.
+    stack.spawnWebhookWorker({ LEASE_MS: '3000' }),
+  ]);
+  const { key } = stack.tenant;
+  await stack.register(api, receiver);
+  const rooms: string[] = [];
+  const makeRoom = async () => void rooms.push(await stack.newRoom(api));
+  for (let i = 0; i < 10; i++) await makeRoom();
+  await stack.allDelivered();
+  const cursor = (await eventsAfter(stack, api, key)).cursor;
+
+  receiver.answer = () => 503;
+  for (let i = 0; i < 5; i++) await makeRoom();
+  await eventually(async () => (await stack.database.prisma.webhookAttempt.count({ where: { statusCode: 503 } })) >= 5);
+  // No cleanup worker runs.
+  const ending = rooms[3]!;
+  const ended = await stack.call(api, 'DELETE', `/v1/rooms/${ending}`, { prefer: 'wait=0' });
+  expect(ended.status).toBe(202);
+  const token = await stack.call(api, 'POST', `/v1/rooms/${rooms[0]!}/tokens`, { body: { participantName: 'Ada' } });
+  expect(token.status).toBe(201);
+
+  return {
+    makeRoom,
+    look: async (): Promise<Known> => {
+      const [kids, accepted] = [await kidsOf(api), [...rooms]];
+      const { ids: events } = await eventually(async () => {
+        const found = await eventsAfter(stack, api, key);
+        return accepted.every((id) => found.rooms.includes(id)) ? found : null;
+      });
+      return { key, rooms: accepted, ending, cursor, kids, events };
+    },
+    stop: async () => {
+      await Promise.all([api.stop(), worker.stop()]);
+      await stack.database.close();
+    },
+  };
+}
+
+/** Everything that was known is there, what was under way is finished, and what is new comes behind it. */
+async function goesOn(url: string, known: Known, receiver: Receiver): Promise<void> {
+  const { key } = known;
+  receiver.answer = () => 200;
+  const stack = await startWebhookStack(url);
+  const [api] = await Promise.all([stack.spawnApi(), stack.spawnWebhookWorker(), stack.spawnWorker()]);
+
+  // Keys are known, and signing keys open: the same one signs.
+  expect((await stack.call(api, 'GET', '/v1/', { key })).status).toBe(200);
+  expect(await kidsOf(api)).toEqual(known.kids);
+  const path = `/v1/rooms/${known.rooms[1]!}`;
+  const { status, body } = await stack.call(api, 'POST', `${path}/tokens`, { key, body: { participantName: 'Bob' } });
+  expect(status).toBe(201);
+  const [header = ''] = String(body.token).split('.');
+  expect(known.kids).toContain(JSON.parse(Buffer.from(header, 'base64url').toString()).kid);
+  for (const id of known.rooms) expect((await stack.call(api, 'GET', `/v1/rooms/${id}`, { key })).status).toBe(200);
+
+  // What waited is done, and a webhook's secret opens: `check` verifies each signature with what was shown once.
+  await stack.completed(known.ending);
+  const fresh = await stack.call(api, 'POST', '/v1/rooms', { key, body: { name: 'After' } });
+  expect(fresh.status).toBe(201);
+  await stack.allDelivered();
+  receiver.check();
+  const delivered = new Set(receiver.requests.map(({ event }) => event.id));
+
+  // The list has no gap: what was there is there, what is new stands behind it, and a reader's cursor misses nothing.
+  const all = await eventually(async () => {
+    const { ids, rooms } = await eventsAfter(stack, api, key);
+    return rooms.includes(String(fresh.body.id)) ? { ids, rooms } : null;
+  });
+  expect(new Set(all.ids).size).toBe(all.ids.length);
+  expect(all.ids.slice(0, known.events.length)).toEqual(known.events);
+  const { ids: since } = await eventsAfter(stack, api, key, known.cursor);
+  expect(since).toEqual(all.ids.slice(-since.length));
+  expect(since.length).toBe(all.ids.length - 10);
+  expect(all.ids.filter((id) => !delivered.has(id))).toEqual([]);
+  const ofRoom = await stack.call(api, 'GET', `/v1/events?roomId=${known.ending}`, { key });
+  expect((ofRoom.body.data as { sequence: number }[]).map(({ sequence }) => sequence)).toEqual([1, 2]);
+
+  const doctor = JSON.parse(rtc(url, 'doctor', '--json')) as { data: { check: string; status: string }[] };
+  const failures = doctor.data.filter(({ status: found }) => found === 'failure');
+  expect(failures).toEqual([]);
+}
+
+/** All events from a cursor on, page by page. */
+async function eventsAfter(stack: WebhookStack, api: TestApp, key: string, from = '') {
+  const [ids, rooms]: [string[], string[]] = [[], []];
+  for (let cursor = from; ;) {
+    const after = cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`;
+    const { status, body } = await stack.call(api, 'GET', `/v1/events?limit=${EVENTS_PER_PAGE}${after}`, { key });
+    expect(status).toBe(200);
+    for (const event of body.data) {
+      ids.push(String(event.id));
+      rooms.push(String(event.data.room?.id));
+    }
+    if (body.nextCursor === null) return { ids, rooms, cursor };
+    cursor = String(body.nextCursor);
+  }
+}
+
+async function kidsOf(api: TestApp): Promise<string[]> {
+  const { keys } = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] };
+  return keys.map(({ kid }) => kid).sort();
+}
+
+async function withRequests<T>(request: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  let over = false;
+  const busy = (async () => {
+    while (!over) await request();
+  })();
+  try {
+    return await work();
+  } finally {
+    over = true;
+    await busy;
+  }
+}
+
+/**
+ * What pg_basebackup does: the files between start and stop of a backup, the log up to its end, and its label.
+ * @param look right before the end: all of what it sees is in the backup
+ */
+async function physicalBackup<T>(source: TestPostgres, look: () => Promise<T>): Promise<{ backup: string; known: T }> {
+  const backup = join(temporaryDirectory('backup'), 'data');
+  stopAtEnd(async () => rmSync(join(backup, '..'), { recursive: true, force: true }));
+  return asAdmin(source.url, async (client) => {
+    await client.query(`SELECT pg_backup_start('test', true)`);
+    const left = /(postmaster\.(pid|opts)|\/pg_wal\/.+|\/pg_replslot\/.+)$/;
+    await cp(source.dataDir, backup, { recursive: true, filter: (path) => !left.test(path) });
+    const known = await look();
+    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
+    await cp(join(source.dataDir, 'pg_wal'), join(backup, 'pg_wal'), { recursive: true });
+    mkdirSync(join(backup, 'pg_replslot'), { recursive: true });
+    writeFileSync(join(backup, 'backup_label'), rows[0]!.labelfile);
+    return { backup, known };
+  });
+}
+
+/** What `pg_dump --data-only --disable-triggers` and psql do, for whoever has no pg_dump of the server's version. */
+async function copyRows(sourceUrl: string, targetUrl: string): Promise<void> {
+  const dir = temporaryDirectory('dump');
+  // The servers write and read the files, as a user of their own.
+  chmodSync(dir, 0o777);
+  stopAtEnd(async () => rmSync(dir, { recursive: true, force: true }));
+  const tables = await asAdmin(sourceUrl, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'`,
+    );
+    // One view of all tables, as a dump has it.
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    for (const { name } of rows) await client.query(`COPY "${name}" TO '${join(dir, name)}' (FORMAT binary)`);
+    await client.query('COMMIT');
+    return rows.map(({ name }) => name);
+  });
+  expect(tables).toContain('webhook_deliveries');
+  await asAdmin(targetUrl, async (client) => {
+    await client.query('BEGIN');
+    await client.query('SET LOCAL session_replication_role = replica');
+    for (const name of tables) await client.query(`COPY "${name}" FROM '${join(dir, name)}' (FORMAT binary)`);
+    await client.query('COMMIT');
+  });
+}
+
+async function transactionOf(url: string): Promise<number> {
+  const { rows } = await asAdmin(url, (client) =>
+    client.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id'),
+  );
+  return Number(rows[0]!.id);
+}
+
+async function asAdmin<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The same database on another server. */
+function onServer(server: TestPostgres, databaseUrl: string): string {
+  const url = new URL(server.url);
+  url.pathname = new URL(databaseUrl).pathname;
+  return url.href;
+}
+
+function rtc(databaseUrl: string, ...args: string[]): string {
+  const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS };
+  const main = join(repositoryRoot, 'apps', 'cli', 'dist', 'main.js');
+  return execFileSync(process.execPath, [main, ...args], { env, encoding: 'utf8' }).trim();
+}
