@@ -20,7 +20,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
 try {
   await bootstrap({
     say: (line) => console.log(line),
-    programs: ['redis-server', 'turnserver', 'janus', 'chromium'],
+    programs: ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx'],
     onMissing: (missing) => {
       throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
     },

@@ -7,6 +7,7 @@ const PACKAGES = {
   'redis-server': { debian: 'redis-server', homebrew: 'redis' },
   turnserver: { debian: 'coturn', homebrew: 'coturn' },
   janus: { debian: 'janus' },
+  nginx: { debian: 'nginx-light', homebrew: 'nginx' },
   chromium: { debian: 'chromium', homebrew: 'chromium' },
 };
 const POLICY = '/usr/sbin/policy-rc.d';
@@ -77,7 +78,8 @@ async function aptInstall(names, signal) {
 
 /** @param {string} program */
 function isOnPath(program) {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
+  // Debian keeps some programs (nginx) where an ordinary user's PATH does not lead.
+  return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].some((folder) => {
     try {
       accessSync(join(folder, program), constants.X_OK);
       return true;

@@ -38,9 +38,11 @@ export interface Stack {
   /** For jobs that a test sends by hand. */
   producer: JobProducer;
   /** Rate limits are off unless `env` turns them on. */
-  spawnApi(env?: Record<string, string>): Promise<TestApp>;
+  spawnApi(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
   /** Sweeps five times a second unless `env` says otherwise. */
-  spawnWorker(env?: Record<string, string>): Promise<TestApp>;
+  spawnWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
+  /** A gateway, without a media server unless `env` names one. */
+  spawnSignaling(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
   call(api: TestApp, method: string, path: string, sent?: Sent): Promise<Answer>;
   /** A room made through the API. */
   newRoom(api: TestApp): Promise<string>;
@@ -72,12 +74,16 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
     redis,
     tenant,
     producer,
-    spawnApi: (more) =>
+    spawnApi: (more, readyWithinMs = 20_000) =>
       spawnApp({
         name: 'api',
+        readyWithinMs,
         env: { ...env, RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0', ...more },
       }),
-    spawnWorker: (more) => spawnApp({ name: 'cleanup-worker', env: { ...env, SWEEP_INTERVAL_MS: '200', ...more } }),
+    spawnWorker: (more, readyWithinMs = 20_000) =>
+      spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '200', ...more } }),
+    spawnSignaling: (more, readyWithinMs = 20_000) =>
+      spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, ...more } }),
     async call(api, method, path, { body, prefer, key = tenant.key } = {}) {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { eventually, type TestApp } from '@callplane/testing';
 import { measured, startStack, type Stack } from './faults.testkit.js';
 
@@ -106,3 +107,21 @@ test('the API starts while Redis is away and uses it when it comes', async () =>
   await stack.completed(roomId);
   await Promise.all([api.stop(), worker.stop()]);
 });
+
+test('a worker that starts while Redis is frozen works once it answers, although it was asked meanwhile how it is', async () => {
+  const api = await stack.spawnApi();
+  const roomId = await stack.newRoom(api);
+  stack.redis.freeze();
+  // Asked 40 times a second until it is ready.
+  const starting = stack.spawnWorker();
+  try {
+    await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`);
+    await Promise.race([starting, delay(4000)]);
+  } finally {
+    stack.redis.thaw();
+  }
+  const worker = await starting;
+  await stack.ageWakeUps();
+  await stack.completed(roomId);
+  await Promise.all([api.stop(), worker.stop()]);
+}, 60_000);

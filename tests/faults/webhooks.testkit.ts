@@ -121,7 +121,7 @@ function signature({ headers, body, deliveryId, replayCount }: Received, secret:
 
 export type WebhookStack = Stack & {
   /** Sweeps five times a second unless `env` says otherwise. */
-  spawnWebhookWorker(env?: Record<string, string>): Promise<TestApp>;
+  spawnWebhookWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
   /** Registers `<receiver's URL>/<name>` for every event, and tells the receiver the secret. */
   register(api: TestApp, receiver: Receiver, name?: string): Promise<string>;
   /** As `ageWakeUps`, for deliveries. */
@@ -141,10 +141,11 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
   const { prisma } = stack.database;
   return {
     ...stack,
-    spawnApi: (env) => stack.spawnApi({ ...OPEN, ...env }),
-    spawnWebhookWorker: (env) =>
+    spawnApi: (env, readyWithinMs) => stack.spawnApi({ ...OPEN, ...env }, readyWithinMs),
+    spawnWebhookWorker: (env, readyWithinMs = 20_000) =>
       spawnApp({
         name: 'webhook-worker',
+        readyWithinMs,
         env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '200', ...env },
       }),
     async register(api, receiver, name = 'hook') {

@@ -29,10 +29,12 @@ export async function startNginx(upstreams: {
     detached: true,
     // A file, because nginx opens /dev/stdout by its name, which a socket such as Node's pipes does not allow.
     stdio: ['ignore', log, log],
+    // Debian keeps it where an ordinary user's PATH does not lead.
+    env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
   });
   closeSync(log);
   const output = () => readFileSync(logFile, 'utf8');
-  let spawnError: Error | undefined;
+  let spawnError: NodeJS.ErrnoException | undefined;
   const gone = new Promise<void>((resolve) => {
     child.once('close', () => resolve());
     child.once('error', (error) => {
@@ -48,11 +50,15 @@ export async function startNginx(upstreams: {
   if (child.pid !== undefined) superviseProcess(child.pid, stop);
   const url = `http://127.0.0.1:${port}`;
   await eventually(async () => {
-    if (spawnError !== undefined || child.exitCode !== null) {
-      throw new Error(`nginx did not start: ${spawnError?.message ?? output()}`);
-    }
+    if (spawnError !== undefined || child.exitCode !== null) return true;
     return (await fetch(`${url}/lb/livez`).catch(() => null))?.status === 200;
   });
+  if (spawnError?.code === 'ENOENT') {
+    throw new Error('This test needs nginx: apt-get install --no-install-recommends nginx-light');
+  }
+  if (spawnError !== undefined || child.exitCode !== null) {
+    throw new Error(`nginx did not start: ${spawnError?.message ?? output()}`);
+  }
   return { url, port, output, stop };
 }
 

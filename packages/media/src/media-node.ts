@@ -36,7 +36,7 @@ export interface MediaNode extends EventEmitter<MediaNodeEvents> {
 export interface MediaNodeEvents {
   /** Answers again. It may have been restarted: rooms and handles of before are gone. */
   up: [];
-  /** Its connection was lost or a ping went unanswered: every handle on it is dead. */
+  /** Its connection was lost or a ping went unanswered: every handle on it is dead. Not told of `close()`. */
   down: [error: Error];
 }
 

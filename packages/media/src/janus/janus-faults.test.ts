@@ -21,6 +21,12 @@ describe('a Janus that fails', () => {
     await node.untilUp(UP_WITHIN_MS);
   });
 
+  test('closing a node is no loss: nobody is told that it went down', async () => {
+    await node.close();
+    expect(node.state).toBe('down');
+    expect(told).toEqual(['up']);
+  });
+
   test('killed, its node is down at once, every peer ends, and it comes back by itself', async () => {
     await node.ensureRoom('room');
     const ada = await startSender(node, 'room', 'ada-1');

@@ -155,7 +155,8 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
         const error = await standing.connection.ended;
         this.#absence = error;
         this.#standing = undefined;
-        this.emit('down', error);
+        // Who closes it has lost nothing.
+        if (!this.#closing.signal.aborted) this.emit('down', error);
       }
       failures += 1;
       const pauseMs = reconnectDelayMs(failures, this.#options.random);

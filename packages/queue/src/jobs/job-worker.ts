@@ -74,6 +74,9 @@ export class JobWorker<Name extends QueueName = QueueName> {
 
   /** Whether Redis answers this worker. */
   async ping(): Promise<void> {
+    // Not before BullMQ has made its scripts known to the connection: a batch of commands that began before does not
+    // know them, and while it waits for a frozen Redis BullMQ would ask again and again without a pause for anything.
+    await this.#worker.waitUntilReady();
     await this.#redis.ping();
   }
 

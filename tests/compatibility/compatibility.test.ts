@@ -1,0 +1,170 @@
+/**
+ * The release before runs on today's schema: `rtc db migrate` comes first and the processes are replaced afterwards, and
+ * whoever goes back goes back to the old processes, not to the old schema.
+ *
+ * previous-release.json holds what the release before sends to PostgreSQL. To be recorded when one is made:
+ * `RECORD_RELEASE=0.1.0 npm test -- --testPathPatterns=tests/compatibility`
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { createTestDatabase, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { startFleet } from '../fleet/fleet.testkit.js';
+import { Load } from '../fleet/load.testkit.js';
+import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
+import { complaintsOf, rowsOf, withClient, type Release } from './release.testkit.js';
+import { tightenings } from './rules.testkit.js';
+
+const FILE = join(import.meta.dirname, 'previous-release.json');
+const MIGRATIONS = join(repositoryRoot, 'prisma', 'migrations');
+const RECORD = process.env['RECORD_RELEASE'];
+
+const migrations = readdirSync(MIGRATIONS)
+  .filter((name) => /^\d+_/.test(name))
+  .sort();
+const scriptOf = (name: string) => readFileSync(join(MIGRATIONS, name, 'migration.sql'), 'utf8');
+const release = () => JSON.parse(readFileSync(FILE, 'utf8')) as Release;
+
+if (RECORD !== undefined) {
+  test('recording what this release sends to PostgreSQL', async () => {
+    const file = join(temporaryDirectory('statements'), 'statements');
+    const preload = join(import.meta.dirname, 'record-statements.mjs');
+    const fleet = await startFleet(
+      { apis: 1, gateways: 1, cleaners: 1, senders: 1 },
+      { RECORD_STATEMENTS: file, NODE_OPTIONS: `--import ${preload}` },
+    );
+    const load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
+    await everything(load, fleet.receiver.url);
+    await fleet.stack.allDelivered().catch(() => undefined);
+    // The timers of the workers have each had a turn.
+    await eventually(() => Date.now() - fleet.senders[0]!.lives[0]!.startedAtMs > 65_000, { timeoutMs: 70_000 });
+    const statements = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as string)
+      .filter((text) => /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/i.test(text));
+    const rows = await rowsOf(fleet.stack.databaseUrl);
+    const found: Release = { version: RECORD, migrations, statements: [...new Set(statements)].sort(), rows };
+    writeFileSync(FILE, `${JSON.stringify(found, null, 2)}\n`);
+  }, 240_000);
+}
+
+/** Each route at least once, and each way in which a session, an operation and a delivery end. */
+async function everything(load: Load, receiver: string): Promise<void> {
+  const [ending, staying] = await Promise.all([load.newRoom(), load.newRoom(), load.newRoom()]);
+  const join = (name: string) => load.join(ending, name);
+  const [ada, bob, cem] = await Promise.all([join('Ada'), join('Bob'), join('Cem')]);
+  // With sound, which is there for good and is muted once.
+  const platform = await wrtcPlatform();
+  const [dia, eva] = await Promise.all([load.join(staying, 'Dia', platform), load.join(staying, 'Eva', platform)]);
+  const tone = await startTone();
+  const [track] = await dia.publish(tone.track, { source: 'microphone' });
+  await receives(eva);
+  await dia.mute(track!.trackId);
+  await load.say(ada, 'hello');
+  await ada.updateMetadata({ seat: 1 });
+  await cem.leave();
+  const path = `/v1/rooms/${ending}`;
+  const person = `${path}/participants/${bob.participant.participantId}`;
+  for (const get of ['/v1/', '/v1/rooms?limit=2', path, `${path}/participants?limit=2`, person, '/v1/events?limit=5']) {
+    await load.insist('GET', get);
+  }
+  const { nextCursor } = await load.insist('GET', '/v1/rooms?limit=1');
+  await load.insist('GET', `/v1/rooms?limit=1&status=created&cursor=${nextCursor}`);
+  await load.insist('GET', `/v1/events?limit=5&roomId=${ending}`);
+  await load.insist('DELETE', person);
+  await load.insist('GET', `${person}/runtime-operation`);
+  await load.insist('DELETE', path);
+  await load.insist('GET', `${path}/runtime-operation`);
+
+  // One that nobody answers: another attempt follows.
+  await load.insist('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/closed', events: ['room.created'] });
+  await load.newRoom();
+  const hook = await load.insist('POST', '/v1/webhooks', { url: `${receiver}/other`, events: ['room.created'] });
+  const at = `/v1/webhooks/${hook.id}`;
+  await load.insist('GET', '/v1/webhooks?limit=1');
+  await load.insist('PATCH', at, { enabled: false });
+  await load.insist('PATCH', at, { enabled: true });
+  await load.insist('POST', `${at}/rotate-secret`);
+  await load.insist('POST', `${at}/test`);
+  const deliveries = await eventually(async () => {
+    const { data } = await load.insist('GET', `${at}/deliveries?limit=5&status=succeeded`);
+    return data.length > 0 && data;
+  });
+  const delivery = `${at}/deliveries/${deliveries[0].id}`;
+  await load.insist('GET', delivery);
+  await load.insist('GET', `${delivery}/attempts?limit=5`);
+  await load.insist('POST', `${delivery}/replay`, { expectedReplayCount: 0 });
+  const recovery = await load.insist('POST', `${at}/recoveries`, {
+    since: new Date(Date.now() - 60_000).toISOString(),
+  });
+  await load.insist('GET', `${at}/recoveries/${recovery.id}`);
+  await load.insist('DELETE', `${at}/recoveries/${recovery.id}`);
+  await load.insist('DELETE', at);
+}
+
+describe('the release before', () => {
+  test('has its statements planned and its rows taken by today’s schema', async () => {
+    const { url } = await createTestDatabase();
+    const { statements, rows } = release();
+    expect(statements.length).toBeGreaterThan(80);
+    expect(Object.keys(rows).length).toBeGreaterThan(12);
+    expect(await complaintsOf(release(), url)).toEqual([]);
+  });
+
+  test.each([
+    ['drops a column', 'ALTER TABLE rooms DROP COLUMN max_participants', /max_participants/],
+    ['renames a table', 'ALTER TABLE participant_tokens RENAME TO tokens', /participant_tokens/],
+    ['adds a column that must be given', 'ALTER TABLE rooms ADD COLUMN owner TEXT NOT NULL', /rooms: null value/],
+    ['forbids null', 'ALTER TABLE rooms ALTER COLUMN media_node_id SET NOT NULL', /rooms: null value/],
+    [
+      'changes a type',
+      'ALTER TABLE webhook_attempts ALTER COLUMN url TYPE INTEGER USING 1',
+      /webhook_attempts: invalid input/,
+    ],
+    ['narrows what is allowed', `ALTER TABLE rooms ADD CHECK (name <> 'Fleet')`, /rooms: new row/],
+    ['drops a function', 'DROP FUNCTION callplane_typeid CASCADE', /callplane_typeid/],
+  ])('would be noticed if a migration %s', async (_, sql, complaint) => {
+    const { url } = await createTestDatabase();
+    await withClient(url, (client) => client.query(sql));
+    expect((await complaintsOf(release(), url)).join('\n')).toMatch(complaint);
+  });
+});
+
+describe('migrations since then', () => {
+  const since = existsSync(FILE) ? migrations.filter((name) => !release().migrations.includes(name)) : [];
+
+  test('only expand, or say `contract:` and why in their header', () => {
+    expect(Object.fromEntries(since.map((name) => [name, tightenings(scriptOf(name))]))).toEqual(
+      Object.fromEntries(since.map((name) => [name, []])),
+    );
+  });
+
+  test.each([
+    'ALTER TABLE "rooms" DROP COLUMN "name";',
+    'DROP TABLE rooms;',
+    'ALTER TABLE "rooms" RENAME COLUMN "name" TO "title";',
+    'ALTER TABLE "rooms" ALTER COLUMN "name" SET NOT NULL;',
+    'ALTER TABLE "rooms" ALTER COLUMN "name" TYPE INTEGER;',
+    'ALTER TABLE "rooms" ALTER COLUMN "name" SET DATA TYPE INTEGER;',
+    'ALTER TABLE "rooms" ALTER COLUMN "name" DROP DEFAULT;',
+    'ALTER TABLE "rooms" ADD COLUMN "owner" TEXT NOT NULL;',
+    'ALTER TABLE "rooms" ADD "owner" TEXT NOT NULL, ADD "other" TEXT DEFAULT 1;',
+  ])('are refused: %s', (sql) => {
+    expect(tightenings(`-- Why: so.\n\n${sql}`)).toHaveLength(1);
+    expect(tightenings(`-- Why: so.\n-- contract: unused since 0.2.0\n\n${sql}`)).toEqual([]);
+  });
+
+  test.each([
+    'ALTER TABLE "rooms" ADD COLUMN "owner" TEXT;',
+    'ALTER TABLE "rooms" ADD COLUMN "n" INTEGER NOT NULL DEFAULT 0, ADD COLUMN "m" TEXT[] DEFAULT \'{}\' NOT NULL;',
+    'CREATE TABLE "new" ("id" TEXT NOT NULL);',
+    'ALTER TABLE "rooms" ALTER COLUMN "name" DROP NOT NULL; -- DROP COLUMN',
+    'CREATE FUNCTION f() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN DROP TABLE x; END $$;',
+    'DROP INDEX "slow_idx";',
+  ])('are accepted: %s', (sql) => expect(tightenings(sql)).toEqual([]));
+
+  test('those that are there so far were written by the same rules, the first one aside', () => {
+    expect(migrations.slice(1).flatMap((name) => tightenings(scriptOf(name)))).toEqual([]);
+  });
+});

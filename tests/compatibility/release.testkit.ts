@@ -1,0 +1,91 @@
+import pg from 'pg';
+
+/** What a release does to its database, as its processes did it. */
+export interface Release {
+  version: string;
+  /** Those that it came with. */
+  migrations: string[];
+  /** Every distinct statement. */
+  statements: string[];
+  /** Rows as it writes them, by table. */
+  rows: Record<string, Record<string, unknown>[]>;
+}
+
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** All rows of all tables. */
+export async function rowsOf(url: string): Promise<Release['rows']> {
+  return withClient(url, async (client) => {
+    const { rows: tables } = await client.query<{ name: string }>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations' ORDER BY 1`,
+    );
+    const found: Release['rows'] = {};
+    for (const { name } of tables) {
+      const { rows } = await client.query<{ row: Record<string, unknown> }>(
+        `SELECT to_jsonb(t) AS row FROM "${name}" t`,
+      );
+      if (rows.length > 0) found[name] = rows.map(({ row }) => row);
+    }
+    return found;
+  });
+}
+
+/**
+ * Why a release cannot work on this database, which has none of its rows yet: statements that PostgreSQL does not plan,
+ * rows that it does not take. Empty when it can.
+ */
+export async function complaintsOf(release: Release, url: string): Promise<string[]> {
+  return withClient(url, async (client) => [
+    ...(await unplannable(client, release.statements)),
+    ...(await unwritable(client, release.rows)),
+  ]);
+}
+
+/** Planning finds what is not there any more, has another type, or has no unique index for an ON CONFLICT. */
+async function unplannable(client: pg.Client, statements: readonly string[]): Promise<string[]> {
+  const complaints: string[] = [];
+  for (const statement of statements) {
+    try {
+      await client.query(`EXPLAIN (GENERIC_PLAN) ${statement}`);
+    } catch (error) {
+      complaints.push(`${(error as Error).message}: ${statement.trim().replaceAll(/\s+/g, ' ').slice(0, 200)}`);
+    }
+  }
+  return complaints;
+}
+
+/** Writes the rows with the columns of that time: what is new must have a default, and no constraint may refuse them. */
+async function unwritable(client: pg.Client, rows: Release['rows']): Promise<string[]> {
+  let waiting = Object.entries(rows);
+  for (;;) {
+    const refused: { entry: (typeof waiting)[number]; complaint: string }[] = [];
+    // A table goes when those that it refers to have gone.
+    for (const [table, contents] of waiting) {
+      try {
+        await client.query('BEGIN');
+        for (const row of contents) {
+          const columns = Object.keys(row)
+            .map((column) => `"${column}"`)
+            .join(', ');
+          const source = `jsonb_populate_record(NULL::"${table}", $1::jsonb)`;
+          await client.query(`INSERT INTO "${table}" (${columns}) SELECT ${columns} FROM ${source}`, [row]);
+        }
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        refused.push({ entry: [table, contents], complaint: `${table}: ${(error as Error).message}` });
+      }
+    }
+    if (refused.length === 0) return [];
+    if (refused.length === waiting.length) return refused.map(({ complaint }) => complaint);
+    waiting = refused.map(({ entry }) => entry);
+  }
+}
