@@ -5,13 +5,19 @@ import {
   acceptRoomEnd,
   beat,
   endSession,
-  insertParticipantIfOpen,
   joinRoom,
   publishTracks,
   type HeldSession,
 } from '@callplane/db';
 import { MediaNodes, type MediaNode } from '@callplane/media';
-import { eventually, startTestJanus, stopAtEnd, type TestApp, type TestJanus } from '@callplane/testing';
+import {
+  eventually,
+  inviteTestParticipant,
+  startTestJanus,
+  stopAtEnd,
+  type TestApp,
+  type TestJanus,
+} from '@callplane/testing';
 import { measured, startStack, type Stack } from './faults.testkit.js';
 
 let stack: Stack;
@@ -66,18 +72,7 @@ async function liveRoom(people: number, instanceId = 'instance'): Promise<{ room
   await beat(database.hot, instanceId);
   const guests: Guest[] = [];
   for (let n = 0; n < people; n += 1) {
-    const [participantId, tokenId] = [newId('participant'), newId('token')];
-    const expiresAt = new Date(now.getTime() + 600_000);
-    await insertParticipantIfOpen(database.hot, tenant, {
-      id: participantId,
-      roomId,
-      externalId: null,
-      name: 'Ada',
-      metadata: {},
-      role: 'participant',
-      createdAt: now,
-      token: { id: tokenId, permissions: ['room:join'], expiresAt },
-    });
+    const { participantId, tokenId } = await inviteTestParticipant(database.hot, tenant, roomId, now);
     const input = { tenant, roomId, participantId, tokenId, instanceId, mediaNodeId: 'm1' };
     const joined = await joinRoom(
       database,

@@ -5,7 +5,6 @@ import {
   acceptRoomEnd,
   beat,
   Database,
-  insertParticipantIfOpen,
   joinRoom,
   publishTracks,
   type AcceptedOperation,
@@ -17,10 +16,11 @@ import { createLogger, createMetrics } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
+  inviteTestParticipant,
+  type LogLine,
   startTestRedis,
   stopAtEnd,
   testClock,
-  type LogLine,
   type TestClock,
   type TestServer,
   type TestTenant,
@@ -152,17 +152,7 @@ export async function startTestWorker({
       return id;
     },
     async enter(roomId, { instanceId = 'instance', mediaNodeId } = {}) {
-      const [participantId, tokenId] = [newId('participant'), newId('token')];
-      await insertParticipantIfOpen(database.hot, tenant, {
-        id: participantId,
-        roomId,
-        externalId: null,
-        name: 'Ada',
-        metadata: {},
-        role: 'participant',
-        createdAt: NOON,
-        token: { id: tokenId, permissions: ['room:join'], expiresAt: after(600) },
-      });
+      const { participantId, tokenId } = await inviteTestParticipant(database.hot, tenant, roomId, NOON);
       await beat(database.hot, instanceId);
       const joined = await joinRoom(
         database,

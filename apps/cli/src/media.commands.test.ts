@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { newId } from '@callplane/core';
-import { Database, joinRoom, insertParticipantIfOpen, recordNodeState, acceptRoomEnd } from '@callplane/db';
+import { Database, joinRoom, recordNodeState, acceptRoomEnd } from '@callplane/db';
 import { RoomBus } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
   eventually,
+  inviteTestParticipant,
   startTestRedis,
   stopAtEnd,
   type TestTenant,
@@ -47,7 +48,7 @@ const json = async (commandLine: string, env?: Record<string, string>) =>
 /** A room on a media server with somebody in it. */
 async function roomOn(mediaNodeId: string): Promise<string> {
   const now = new Date();
-  const [roomId, participantId, tokenId] = [newId('room'), newId('participant'), newId('token')];
+  const roomId = newId('room');
   const { environmentId } = tenant;
   await database.prisma.room.create({
     data: {
@@ -60,17 +61,7 @@ async function roomOn(mediaNodeId: string): Promise<string> {
       createdAt: now,
     },
   });
-  const expiresAt = new Date(now.getTime() + 600_000);
-  await insertParticipantIfOpen(database.hot, tenant, {
-    id: participantId,
-    roomId,
-    externalId: null,
-    name: 'Ada',
-    metadata: {},
-    role: 'participant',
-    createdAt: now,
-    token: { id: tokenId, permissions: ['room:join'], expiresAt },
-  });
+  const { participantId, tokenId } = await inviteTestParticipant(database.hot, tenant, roomId, now);
   const resumeSecretHash = new Uint8Array(randomBytes(32));
   const input = { tenant, roomId, participantId, tokenId, resumeSecretHash, instanceId: 'i', mediaNodeId };
   await joinRoom(database, { ...input, permissions: ['room:join'] }, now);

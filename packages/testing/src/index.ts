@@ -22,6 +22,7 @@ export {
   type TestAppOptions,
 } from './test-app.js';
 export { testClock, type TestClock } from './test-clock.js';
+export { inviteTestParticipant, type TestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
 export { createTestDatabase, type TestDatabase } from './test-database.js';
 export {

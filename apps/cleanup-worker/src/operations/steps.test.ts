@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { claimOperation, insertParticipantIfOpen, type AcceptedOperation, type Db } from '@callplane/db';
-import { eventually } from '@callplane/testing';
+import { claimOperation, type AcceptedOperation, type Db } from '@callplane/db';
+import { eventually, inviteTestParticipant } from '@callplane/testing';
 import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { stepsOf } from './steps.js';
 import { workOnOperation } from './work-on-operation.js';
@@ -27,16 +27,7 @@ const waitingOnLocks = async () => {
 };
 
 const issueToken = (db: Db, roomId: string, participantId: string) =>
-  insertParticipantIfOpen(db, worker.tenant, {
-    id: participantId,
-    roomId,
-    externalId: null,
-    name: 'Ada',
-    metadata: {},
-    role: 'participant',
-    createdAt: before(1),
-    token: { id: newId('token'), permissions: ['room:join'], expiresAt: after(300) },
-  });
+  inviteTestParticipant(db, worker.tenant, roomId, before(1), participantId).then(({ roomStatus }) => roomStatus);
 
 describe('room.end', () => {
   test('ends every session, says truly when each participant left, and ends the room', async () => {

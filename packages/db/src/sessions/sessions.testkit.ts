@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { newId, type Permission, type RoomStatus, type Tenant } from '@callplane/core';
-import { createTestDatabase, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, inviteTestParticipant, stopAtEnd } from '@callplane/testing';
 import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
 import { Database } from '../client/database.js';
-import { insertParticipantIfOpen } from '../participants/participants.repository.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
 import { joinRoom } from './join-room.js';
 import type { JoinInput, JoinOutcome, TrackState } from './session.js';
@@ -79,18 +78,8 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       return id;
     },
     async invite(roomId) {
-      const invited = { participantId: newId('participant'), tokenId: newId('token') };
-      const status = await insertParticipantIfOpen(database.hot, tenant, {
-        id: invited.participantId,
-        roomId,
-        externalId: null,
-        name: 'Ada',
-        metadata: {},
-        role: 'participant',
-        createdAt: NOON,
-        token: { id: invited.tokenId, permissions: ['room:join'], expiresAt: new Date(NOON.getTime() + 600_000) },
-      });
-      if (status === null) throw new Error(`no room ${roomId}`);
+      const { roomStatus, ...invited } = await inviteTestParticipant(database.hot, tenant, roomId, NOON);
+      if (roomStatus === null) throw new Error(`no room ${roomId}`);
       return invited;
     },
     inputOf: (roomId, { participantId, tokenId }, more = {}) => ({
