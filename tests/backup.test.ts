@@ -87,7 +87,8 @@ async function deployment(url: string, receiver: Receiver) {
   const rooms: string[] = [];
   const makeRoom = async () => void rooms.push(await stack.newRoom(api));
   for (let i = 0; i < 10; i++) await makeRoom();
-  await stack.allDelivered();
+  // Nothing woke what the backup held: a sweep does, which finds it after 15 s at the latest.
+  await stack.allDelivered(60_000);
   const cursor = (await eventsAfter(stack, api, key)).cursor;
 
   receiver.answer = () => 503;
@@ -138,7 +139,8 @@ async function goesOn(url: string, known: Known, receiver: Receiver): Promise<vo
   await stack.completed(known.ending);
   const fresh = await stack.call(api, 'POST', '/v1/rooms', { key, body: { name: 'After' } });
   expect(fresh.status).toBe(201);
-  await stack.allDelivered();
+  // Nothing woke what the backup held: a sweep does, which finds it after 15 s at the latest.
+  await stack.allDelivered(60_000);
   receiver.check();
   const delivered = new Set(receiver.requests.map(({ event }) => event.id));
 

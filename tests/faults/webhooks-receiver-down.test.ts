@@ -61,7 +61,7 @@ test.each([
   await inState('pending', 1);
   // Hours later: the last attempt of the run is due.
   const rows = await prisma.$queryRaw<{ id: string; run: number; runAttempts: number; wakeUps: number }[]>`
-    UPDATE webhook_deliveries SET run_attempts = 7, due_at = now(), woken_at = now()
+    UPDATE webhook_deliveries SET run_attempts = 7, due_at = now() - interval '1 second', woken_at = now() - interval '1 second'
     WHERE endpoint_id = ${endpointId}
     RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
   await stack.producer.wakeDeliveries(rows);

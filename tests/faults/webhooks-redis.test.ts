@@ -66,7 +66,7 @@ test('a Redis that is killed and comes back empty loses neither what waits nor a
   await eventually(() => stack.producer.redis.flushall());
   // The retry's time has come; its alarm clock is gone.
   await stack.database.prisma.$executeRaw`
-    UPDATE webhook_deliveries SET due_at = now(), woken_at = now() WHERE status = 'pending' AND run_attempts = 1`;
+    UPDATE webhook_deliveries SET due_at = now() - interval '1 second', woken_at = now() - interval '1 second' WHERE status = 'pending' AND run_attempts = 1`;
   await stack.ageDeliveries();
   await stack.allDelivered();
   const arrived = receiver.rooms('room.created');

@@ -13,7 +13,7 @@ test('metrics count attempts, runs that ended and what sweeps took, by kind', as
   await workOnOperation(worker.deps, await worker.newOperation());
   const failing = await worker.newOperation();
   await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
-  await worker.sql(`UPDATE runtime_operations SET woken_at = now() - interval '1 minute', due_at = now()
+  await worker.sql(`UPDATE runtime_operations SET woken_at = now() - interval '1 minute', due_at = now() - interval '1 second'
     WHERE id = '${failing}'`);
   await sweepOperations(worker.deps);
   const lines = (await worker.metrics()).split('\n');

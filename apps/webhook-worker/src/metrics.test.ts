@@ -60,7 +60,9 @@ describe('metrics', () => {
         .then(() => response.end());
     });
     await workOnDelivery(worker.deps, await worker.newDelivery(thief.url));
-    await worker.sql(`UPDATE webhook_deliveries SET lease_expires_at = now() WHERE lease_token IS NOT NULL`);
+    await worker.sql(
+      `UPDATE webhook_deliveries SET lease_expires_at = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
+    );
     await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 7 WHERE id = '${id}'`);
     await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 0);
     await sweepDeliveries(worker.deps, []);

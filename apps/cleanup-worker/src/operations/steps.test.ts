@@ -62,7 +62,7 @@ describe('room.end', () => {
     await endSessions!.run(worker.deps, claim!, () => undefined);
     worker.clock.advance(1000);
     await endSessions!.run(worker.deps, claim!, () => undefined);
-    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() WHERE id = '${id}'`);
+    await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`);
     worker.clock.advance(120_000);
 
     await workOnOperation(worker.deps, id);

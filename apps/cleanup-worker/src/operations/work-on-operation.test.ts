@@ -150,7 +150,7 @@ describe('settle', () => {
       // The alarm clock is set for it, and the sweep counts from when that is to ring.
       expect(await worker.deps.producer.redis.zcard('callplane:room-end:delayed')).toBe(attempt);
       expect(row.wokenAt).toEqual(row.dueAt);
-      await worker.sql(`UPDATE runtime_operations SET due_at = now() WHERE id = '${id}'`);
+      await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
     }
     await eventually(() => notices.includes(id));
     // No ninth attempt, whoever asks for it.
@@ -162,7 +162,7 @@ describe('settle', () => {
     expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 0, wakeUps: 1 });
     await workOnOperation(worker.deps, id, failing('still away'));
     expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 1, attempts: 9, status: 'pending' });
-    await worker.sql(`UPDATE runtime_operations SET due_at = now() WHERE id = '${id}'`);
+    await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
     await workOnOperation(worker.deps, id);
     expect(await worker.row(id)).toMatchObject({ run: 2, attempts: 10, status: 'completed', lastError: null });
   });

@@ -92,7 +92,7 @@ describe('wakes what was forgotten', () => {
   test('a row whose worker died is woken as soon as its lease has run out', async () => {
     const [id] = await forgotten(1);
     await claimOperation(worker.deps.database.prisma, id!, randomUUID(), 60_000);
-    await worker.sql('UPDATE runtime_operations SET lease_expires_at = now()');
+    await worker.sql("UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second'");
     await sweepOperations(worker.deps);
     expect(await waitingJobs()).toBe(1);
     expect(await worker.row(id!)).toMatchObject({ status: 'pending', attempts: 1 });

@@ -220,7 +220,9 @@ describe('a recovery', () => {
   const recovery = () => worker.deps.database.prisma.webhookRecovery.findUniqueOrThrow({ where: { id: 'rcv_1' } });
   /** As if the pause had passed. */
   const step = async () => {
-    await worker.sql(`UPDATE webhook_recoveries SET lease_expires_at = now() WHERE lease_token IS NOT NULL`);
+    await worker.sql(
+      `UPDATE webhook_recoveries SET lease_expires_at = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
+    );
     await sweepRecoveries(worker.deps, signal, 60_000);
   };
 
