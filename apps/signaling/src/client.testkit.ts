@@ -37,6 +37,8 @@ export interface TestClient {
   /** Resolves when it is closed; throws unless the gateway told this reason, and closed with its code. */
   untilClosed(reason?: CloseReason, timeoutMs?: number): Promise<ServerMessages['closing'] | undefined>;
   on(listener: (message: ServerMessage) => void): void;
+  /** What has come so far, too. */
+  all(listener: (message: ServerMessage) => void): void;
   /** Without a close frame, as a network that is gone. */
   terminate(): void;
 }
@@ -122,6 +124,10 @@ export async function connectClient(
       return closing;
     },
     on: (listener) => void listeners.push(listener),
+    all: (listener) => {
+      for (const message of messages) listener(message);
+      listeners.push(listener);
+    },
     terminate: () => socket.terminate(),
   };
   return client;

@@ -28,7 +28,8 @@ async function inCall(joined: Joined): Promise<Call> {
     peer.onCandidate((candidate) => client.send({ type: 'candidate', target, candidate }));
   let turn = Promise.resolve();
   watch(subscriber, 'subscriber');
-  client.on((message) => {
+  // Also what came while the peers were made.
+  client.all((message) => {
     turn = turn.then(async () => {
       if (message.type === 'offer') {
         const sdp = await subscriber.answer(message.sdp);

@@ -5,9 +5,8 @@ import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { LOOKERS, type Dispatcher } from './dispatcher.js';
 
-/** A fifth of the contract's 10 s, so a fifth of the figures in docs/benchmarks.md. */
+/** A fifth of the contract's 10 s. */
 const DEADLINE_MS = 2000;
-const SCALE = DEADLINE_MS / 10_000;
 
 let worker: TestWorker;
 let dispatcher: Dispatcher;
@@ -59,10 +58,11 @@ test('receivers that hang delay neither a proven endpoint nor a new one', async 
     lags.push(arrived.at - startedAt);
   }
   await eventually(() => fresh.requests.length === 5);
-  expect(quantile(lags, 0.95)).toBeLessThan(2000 * SCALE);
-  // What is postponed comes back after a second, which is not scaled.
-  expect(fresh.requests[0]!.at - freshStartedAt).toBeLessThan(15_000 * SCALE);
-  expect(fresh.requests[4]!.at - freshStartedAt).toBeLessThan(15_000 * SCALE + 1500);
+  // Whoever waited for a slot of theirs would wait for most of their deadline; 200 of them would take minutes. (How
+  // long it really takes is measured by `npm run bench -- deliveries`, and in real time by tests/webhooks-isolation.)
+  expect(quantile(lags, 0.5)).toBeLessThan(DEADLINE_MS / 4);
+  expect(quantile(lags, 0.95)).toBeLessThan(DEADLINE_MS);
+  expect(fresh.requests[4]!.at - freshStartedAt).toBeLessThan(5 * DEADLINE_MS);
   // Being postponed costs no attempt: each attempt that is counted was made.
   const [{ counted, made }] = await worker.deps.database.prisma.$queryRaw<[{ counted: number; made: number }]>`
     SELECT (SELECT sum(run_attempts)::int FROM webhook_deliveries WHERE status <> 'delivering') AS counted,
