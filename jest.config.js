@@ -3,12 +3,18 @@
  * Run it through `npm test`, which builds first: tests that spawn apps run what is in dist/.
  */
 const full = process.env.CALLPLANE_TEST_FULL === 'true';
+// They need a Docker engine, and have a run of their own: `npm run test:containers`.
+const containers = process.env.CALLPLANE_TEST_CONTAINERS === 'true';
 
 export default {
   roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests', '<rootDir>/scripts'],
-  testMatch: ['**/*.test.ts', '**/*.test.mjs'],
+  testMatch: containers ? ['<rootDir>/tests/containers/*.test.ts'] : ['**/*.test.ts', '**/*.test.mjs'],
   // What must be slow is called *.full.test.ts and runs with `npm run test:full` only.
-  testPathIgnorePatterns: ['/node_modules/', '/dist/', ...(full ? [] : ['\\.full\\.test\\.(ts|mjs)$'])],
+  testPathIgnorePatterns: [
+    ...['/node_modules/', '/dist/'],
+    ...(full ? [] : ['\\.full\\.test\\.(ts|mjs)$']),
+    ...(containers ? [] : ['<rootDir>/tests/containers/']),
+  ],
   modulePathIgnorePatterns: ['/dist/package\\.json$'],
   globalSetup: '<rootDir>/packages/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest/global-teardown.mjs',

@@ -1,8 +1,9 @@
 /**
  * `npm test [-- <Jest arguments>]`: installs and builds what is missing, then runs Jest. `--full` adds the slow files
- * (*.full.test.ts). The last line is `N passed, N failed`.
+ * (*.full.test.ts); `--containers` runs tests/containers alone, on this machine's Docker engine. The last line is
+ * `N passed, N failed`.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,14 +14,17 @@ import { readJson, root } from './lib/files.mjs';
 import { installCommand } from './lib/system-packages.mjs';
 
 const full = process.argv.includes('--full');
-const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--full');
+const containers = process.argv.includes('--containers');
+const jestArguments = process.argv.slice(2).filter((argument) => !['--full', '--containers'].includes(argument));
 let exitCode = 1;
 let counts = { passed: 0, failed: 1 };
 const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
 try {
+  if (containers) needsDocker();
   await bootstrap({
     say: (line) => console.log(line),
-    programs: ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx'],
+    // With containers all servers are in them.
+    programs: containers ? [] : ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx'],
     onMissing: (missing) => {
       throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
     },
@@ -35,6 +39,14 @@ try {
 }
 console.log(`\n${counts.passed} passed, ${counts.failed} failed`);
 process.exitCode = exitCode;
+
+function needsDocker() {
+  for (const asked of [['info'], ['compose', 'version']]) {
+    const { error, status, stderr } = spawnSync('docker', asked, { encoding: 'utf8' });
+    if (status === 0) continue;
+    throw new Failure(`These tests need a Docker engine with Compose: ${error?.message ?? stderr.trim()}`);
+  }
+}
 
 /**
  * @param {string} countsFile
@@ -52,6 +64,7 @@ function jest(countsFile) {
         .join(' '),
       CALLPLANE_TEST_COUNTS: countsFile,
       CALLPLANE_TEST_FULL: String(full),
+      CALLPLANE_TEST_CONTAINERS: String(containers),
     },
   });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => child.kill(signal));

@@ -37,7 +37,8 @@ export interface Receiver {
   listen(): Promise<void>;
 }
 
-export async function startReceiver(): Promise<Receiver> {
+/** @param host the address of this machine that whoever delivers reaches. */
+export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
   const requests: Received[] = [];
   const secrets = new Map<string, Map<number, string>>();
   const count = (ids: string[]) => {
@@ -69,7 +70,7 @@ export async function startReceiver(): Promise<Receiver> {
   let port = 0;
   const receiver: Receiver = {
     get url() {
-      return `http://127.0.0.1:${port}`;
+      return `http://${host}:${port}`;
     },
     requests,
     answer: () => 200,
@@ -100,7 +101,7 @@ export async function startReceiver(): Promise<Receiver> {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
-    listen: () => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve)),
+    listen: () => new Promise((resolve) => server.listen(port, host, resolve)),
   };
   await receiver.listen();
   port = (server.address() as AddressInfo).port;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { WebSocket } from 'ws';
-import { connect, type Call, type Platform } from '@callplane/client-js';
+import { connect, type Call, type ConnectOptions, type Platform } from '@callplane/client-js';
 import { eventually, stopAtEnd } from '@callplane/testing';
 
 const PERMISSIONS = ['room:join', 'audio:publish', 'video:publish', 'messages:send', 'metadata:update'];
@@ -73,7 +73,12 @@ export class Load {
   }
 
   /** A participant that joins with the SDK; without `platform` it has no media. */
-  async join(roomId: string, name: string, platform: Partial<Platform> = {}): Promise<Call> {
+  async join(
+    roomId: string,
+    name: string,
+    platform: Partial<Platform> = {},
+    media: Pick<ConnectOptions, 'iceTransportPolicy'> = {},
+  ): Promise<Call> {
     const { token } = await this.insist('POST', `/v1/rooms/${roomId}/tokens`, {
       participantName: name,
       permissions: PERMISSIONS,
@@ -83,6 +88,7 @@ export class Load {
       token,
       connectTimeoutMs: GIVE_UP_MS,
       platform: { WebSocket: WebSocket, ...platform },
+      ...media,
     });
     this.sessions += 1;
     this.#calls.add(call);

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Call } from '@callplane/client-js';
 import { eventually } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
+import { keepCalling } from './calling.testkit.js';
 import { servesAgain, startFleet, type Fleet } from './fleet.testkit.js';
 import { Load } from './load.testkit.js';
 import type { Member } from './members.testkit.js';
@@ -19,7 +20,7 @@ beforeAll(async () => {
 }, 120_000);
 
 test('no request fails while each API is replaced in turn', async () => {
-  const calling = keepCalling();
+  const calling = keepCalling({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
   for (const api of fleet.apis) {
     await calling.atLeast(100);
     await api.suffer('restarted');
@@ -189,51 +190,6 @@ function keepTalking(groups: readonly (readonly Call[])[]) {
       stopping = true;
       await Promise.all(speakers);
       return { sent: load.messages.sent - before.sent, refused: load.messages.refused - before.refused };
-    },
-  };
-}
-
-/** Creates rooms and reads them back, eight callers at once, until it is told to stop. */
-function keepCalling() {
-  const statuses: Record<string, number> = {};
-  let created = 0;
-  let calls = 0;
-  let stopping = false;
-  let told: (() => void)[] = [];
-  const call = async (path: string, init: RequestInit): Promise<Response> => {
-    const response = await fetch(`${fleet.nginx.url}${path}`, {
-      ...init,
-      headers: { authorization: `Bearer ${fleet.stack.tenant.key}`, 'content-type': 'application/json' },
-    });
-    statuses[response.status] = (statuses[response.status] ?? 0) + 1;
-    calls += 1;
-    for (const tell of told) tell();
-    return response;
-  };
-  const caller = async () => {
-    while (!stopping) {
-      const room = await call('/v1/rooms', { method: 'POST', body: '{"name":"Load"}' });
-      if (room.status !== 201) continue;
-      const body = (await room.json()) as { id: string };
-      created += 1;
-      await (await call(`/v1/rooms/${body.id}`, {})).arrayBuffer();
-    }
-  };
-  const callers = Array.from({ length: 8 }, caller);
-  return {
-    /** Resolves after so many more calls. */
-    atLeast(count: number): Promise<void> {
-      const until = calls + count;
-      return new Promise((resolve, reject) => {
-        told.push(() => calls >= until && resolve());
-        void Promise.all(callers).catch(reject);
-      });
-    },
-    async stop() {
-      stopping = true;
-      told = [];
-      await Promise.all(callers);
-      return { statuses, created };
     },
   };
 }

@@ -236,6 +236,21 @@ describe('transport', () => {
     expect(JSON.parse(body)).toEqual({ error: { code: 'VALIDATION_FAILED', message: expect.any(String), requestId } });
   });
 
+  test.each(['/livez', '/readyz'])(
+    'a health check of %s that is answered with 200 is told at debug alone',
+    async (path) => {
+      const requestId = `health-${path.slice(1)}`;
+      await fetch(`${api.url}${path}`, { headers: { 'x-request-id': requestId } });
+      const line = await eventually(() =>
+        api
+          .log()
+          .split('\n')
+          .find((text) => text.includes(requestId)),
+      );
+      expect(JSON.parse(line)).toMatchObject({ level: 'debug', message: 'request', route: path, status: 200 });
+    },
+  );
+
   test('one wide line per request, without the key', async () => {
     const requestId = 'log-line-test';
     await api.call('GET', '/v1/rooms/room_0?secret=1', { headers: { 'x-request-id': requestId } });

@@ -4,6 +4,8 @@ import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
 import type { RequestMetrics } from './request-metrics.js';
 
+const HEALTH_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz']);
+
 /** One wide line per request, and its count, when its answer has been sent or its caller has gone. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -34,6 +36,8 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       Object.assign(fields, context.logFields);
       if (context.cause !== null) fields['error'] = context.cause;
       if (response.statusCode >= 500) logger.error('request', fields);
+      // A health check every few seconds from each balancer would be most of a quiet API's log.
+      else if (response.statusCode === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
       else logger.info('request', fields);
     });
     next();

@@ -53,6 +53,17 @@ const logged = (fields: Record<string, unknown>) =>
 const endReason = async (sessionId: string) =>
   (await worker.deps.database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } })).endReason;
 
+test('a worker that has just started calls no media server down that it is still connecting to', async () => {
+  const { apiSecret, adminKey, url } = janus;
+  const addresses = [{ id: 'fresh', url }];
+  const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random });
+  stopAtEnd(() => media.close());
+  expect(media.get('fresh')?.state).toBe('down');
+  await new MediaOrphans({ ...worker.deps, media }).pass();
+  await logged({ message: 'media node state', mediaNodeId: 'fresh', state: 'up' });
+  expect(worker.lines.filter(({ mediaNodeId, state }) => mediaNodeId === 'fresh' && state === 'down')).toEqual([]);
+});
+
 describe('room.end', () => {
   test('destroys the room on its media server, and everyone leaves once', async () => {
     const { roomId } = await liveRoom(2);

@@ -5,6 +5,9 @@ import type { Deps } from '../deps.js';
 
 type ReconcileDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 
+/** How long a media server may take to be reached before it is called down, in milliseconds. */
+const REACH_WITHIN_MS = 1000;
+
 /** Why a room on a media server is nobody's. */
 type OrphanReason = 'ended' | 'unknown' | 'placed elsewhere';
 
@@ -29,6 +32,8 @@ export class MediaOrphans {
   }
 
   async #look(node: MediaNode): Promise<void> {
+    // A worker that has just started is still connecting: that must not make a server look down that is not.
+    await node.untilUp(REACH_WITHIN_MS).catch(() => undefined);
     const { state } = node;
     if (await recordNodeState(this.#deps.database.hot, node.id, state)) {
       this.#deps.logger[state === 'up' ? 'info' : 'error']('media node state', { mediaNodeId: node.id, state });

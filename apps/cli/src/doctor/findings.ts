@@ -122,7 +122,7 @@ export function judgeQueue(backlog: Backlog, depths: readonly QueueDepth[] | nul
   if (age > BACKLOG_AGE_MS_MAX) {
     return warning(check, detail, `Start another ${app}${workers === undefined ? '' : ` (${workers} run)`}.`);
   }
-  return ok(check, workers === undefined ? detail : `${detail}; ${workers} workers`);
+  return ok(check, workers === undefined ? detail : `${detail}; ${workers} ${workers === 1 ? 'worker' : 'workers'}`);
 }
 
 /** @param nodes as the cleanup workers saw them last. */

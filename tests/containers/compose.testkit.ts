@@ -1,0 +1,85 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort, hostIPv4 } from '@callplane/local-servers';
+import { repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
+
+/** The address of this machine in the network of docker-compose.yml: what its containers reach it at. */
+export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
+/** Images are built in it, from nothing if need be. */
+export const UP_WITHIN_MS = 15 * 60_000;
+
+export interface Deployment {
+  /** The load balancer. */
+  readonly url: string;
+  /** `docker compose …`; resolves to what it printed. */
+  compose(...args: string[]): Promise<string>;
+  /** `rtc … --json`, as an operator of this deployment runs it. */
+  rtc(...args: string[]): Promise<any>;
+  /** A command in the first container of a service. */
+  exec(service: string, ...command: string[]): Promise<string>;
+  /** A script of infra/. */
+  script(name: string, ...args: string[]): Promise<string>;
+  /** An address that a port of a container is published at. */
+  published(service: string, port: number): Promise<string>;
+}
+
+/**
+ * What the documentation tells an operator to do, in a copy of this tree: settings, secrets, `docker compose up`. Ports
+ * are free ones, names are the test's own; the network is the file's, so no other Callplane may run on this engine.
+ */
+export async function deploy(): Promise<Deployment> {
+  const dir = temporaryDirectory('containers');
+  // Secrets are in it.
+  chmodSync(dir, 0o700);
+  const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'];
+  const files = execFileSync('git', listed, { cwd: repositoryRoot, encoding: 'utf8' }).split('\0').filter(Boolean);
+  for (const file of files) {
+    mkdirSync(dirname(join(dir, file)), { recursive: true });
+    cpSync(join(repositoryRoot, file), join(dir, file));
+  }
+  const port = await freePort();
+  const ip = hostIPv4();
+  writeFileSync(
+    join(dir, '.env'),
+    [
+      ...['COMPOSE_PROJECT_NAME=callplane-test', 'CALLPLANE_VERSION=test', `PUBLIC_PORT=${port}`],
+      ...[`TURN_IP=${ip}`, `JANUS_IP=${ip}`, ''],
+    ].join('\n'),
+  );
+  writeFileSync(join(dir, 'docker-compose.override.yml'), JSON.stringify(OVERRIDES));
+
+  const run = promisify(execFile);
+  const script: Deployment['script'] = async (name, ...args) =>
+    (await run(join(dir, 'infra', name), args, { cwd: dir })).stdout;
+  const compose: Deployment['compose'] = async (...args) =>
+    (await run('docker', ['compose', '--progress', 'quiet', ...args], { cwd: dir, maxBuffer: 2 ** 26 })).stdout;
+  await script('secrets.sh');
+  stopAtEnd(async () => {
+    await compose('--profile', '*', 'down', '--volumes', '--timeout', '1');
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await compose('up', '--build', '--detach');
+  return {
+    url: `http://127.0.0.1:${port}`,
+    ...{ compose, script },
+    rtc: async (...args) => JSON.parse(await compose('run', '--rm', '-T', 'cli', ...args, '--json')),
+    exec: (service, ...command) => compose('exec', '-T', service, ...command),
+    published: async (service, port) => (await compose('port', service, String(port))).trim(),
+  };
+}
+
+/** JSON is YAML. What a test needs and an operator must not have: receivers on this machine, no limits to the load. */
+const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: `${HOST_SEEN_BY_CONTAINERS}/32` };
+const UNLIMITED = { RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' };
+const OVERRIDES = {
+  services: {
+    api: { environment: { ...OPEN, ...UNLIMITED } },
+    'webhook-worker': { environment: OPEN },
+    // Free ones: this machine may have servers of its own.
+    postgres: { ports: ['127.0.0.1::5432'] },
+    redis: { ports: ['127.0.0.1::6379'] },
+    prometheus: { ports: ['127.0.0.1::9090'] },
+  },
+};

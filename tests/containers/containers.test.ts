@@ -1,0 +1,183 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { measured } from '../faults/faults.testkit.js';
+import { startReceiver, type Receiver } from '../faults/webhooks.testkit.js';
+import { keepCalling } from '../fleet/calling.testkit.js';
+import { Load } from '../fleet/load.testkit.js';
+import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
+import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from './compose.testkit.js';
+
+/**
+ * docker-compose.yml on a real Docker engine, from `docker compose up --build` on: what an operator does with it, and
+ * what its callers see meanwhile. `npm run test:containers` runs it; the other runs leave it out.
+ */
+
+const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
+const SERVERS = ['load-balancer', 'postgres', 'redis', 'janus', 'coturn'];
+const SLOW_MS = 5 * 60_000;
+
+let deployment: Deployment;
+let receiver: Receiver;
+let load: Load;
+let key: string;
+
+beforeAll(async () => {
+  deployment = await deploy();
+}, UP_WITHIN_MS);
+
+interface Container {
+  Service: string;
+  Health: string;
+  State: string;
+  ExitCode: number;
+}
+async function containers(): Promise<Container[]> {
+  const lines = await deployment.compose('ps', '--all', '--format', 'json');
+  return lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Container);
+}
+
+test('everything comes up healthy, as often as the file says, behind a migration that has ended', async () => {
+  await eventually(
+    async () => {
+      const all = (await containers()).map(({ Service, Health, State }) => `${Service} ${Health || State}`);
+      const twice = ['api', 'signaling', 'cleanup-worker'];
+      expect(all.sort()).toEqual(
+        [...twice, ...APPS, ...SERVERS]
+          .map((service) => `${service} healthy`)
+          .concat('migrate exited')
+          .sort(),
+      );
+      return true;
+    },
+    { timeoutMs: 60_000, intervalMs: 1000 },
+  );
+  expect((await containers()).find(({ Service }) => Service === 'migrate')?.ExitCode).toBe(0);
+  const { data } = await deployment.rtc('doctor');
+  expect(data.filter(({ status }: { status: string }) => status !== 'ok')).toEqual([]);
+}, 90_000);
+
+describe('what a container may', () => {
+  test.each([...APPS, ...SERVERS])(
+    '%s does not run as root, and its secrets are in no command line',
+    async (service) => {
+      const status = await deployment.exec(service, 'cat', '/proc/1/status');
+      expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
+      const command = await deployment.exec(service, 'cat', '/proc/1/cmdline');
+      // As infra/secrets.sh makes them: 24 random bytes in hexadecimal.
+      expect(command).not.toMatch(/[0-9a-f]{48}/);
+    },
+  );
+
+  test.each([...APPS, 'load-balancer', 'janus'])('%s has no capability and gains none', async (service) => {
+    const status = await deployment.exec(service, 'cat', '/proc/1/status');
+    expect(status).toMatch(/^CapEff:\s+0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+  });
+
+  test.each(APPS)('%s can write nothing but /tmp, and holds no tool to build or install with', async (service) => {
+    for (const path of ['/app/x', '/etc/x', '/home/node/x']) {
+      await expect(deployment.exec(service, 'touch', path)).rejects.toThrow('Read-only file system');
+    }
+    for (const tool of ['npm', 'npx', 'yarn', 'corepack', 'pnpm', 'gcc', 'make', 'python3']) {
+      await expect(deployment.exec(service, 'sh', '-c', `command -v ${tool}`)).rejects.toThrow();
+    }
+  });
+});
+
+test('a backend gets a key, registers a webhook, and its events arrive signed', async () => {
+  const project = await deployment.rtc('projects', 'create', '--name', 'Containers');
+  const environment = await deployment.rtc('environments', 'create', '--project', project.id, '--name', 'production');
+  ({ key } = await deployment.rtc('keys', 'create', '--env', environment.id, '--type', 'secret'));
+  load = new Load({ url: deployment.url, key });
+  receiver = await startReceiver(HOST_SEEN_BY_CONTAINERS);
+  const endpoint = await load.insist('POST', '/v1/webhooks', { url: `${receiver.url}/hook` });
+  receiver.learn('/hook', 1, endpoint.signingSecret);
+  const roomId = await load.newRoom();
+  await eventually(() => receiver.rooms('room.created').get(roomId) === 1);
+  receiver.check();
+}, 60_000);
+
+test.each(['all', 'relay'] as const)(
+  'two hear each other through the gateway, Janus and coturn (%s)',
+  async (iceTransportPolicy) => {
+    const platform = await wrtcPlatform();
+    const roomId = await load.newRoom();
+    const join = (name: string) => load.join(roomId, name, platform, { iceTransportPolicy });
+    const [ada, bob] = await Promise.all([join('Ada'), join('Bob')]);
+    const tone = await startTone();
+    await ada.publish(tone.track, { source: 'microphone' });
+    await receives(bob);
+    tone.stop();
+    await load.insist('DELETE', `/v1/rooms/${roomId}`);
+    await eventually(() => bob.closeInfo?.reason === 'room_ended');
+    await eventually(() => receiver.rooms('room.ended').get(roomId) === 1);
+  },
+  60_000,
+);
+
+test('webhook workers are scaled on their own', async () => {
+  await deployment.compose('up', '--detach', '--no-recreate', '--scale', 'webhook-worker=3');
+  await eventually(
+    async () => {
+      const { data } = await deployment.rtc('queues');
+      return data.find(({ queue }: { queue: string }) => queue === 'webhook-delivery').redis.workers === 3;
+    },
+    { timeoutMs: 30_000, intervalMs: 1000 },
+  );
+}, 60_000);
+
+test(
+  'infra/replace.sh replaces every app under load: no request fails, and calls go on',
+  async () => {
+    const before = new Set((await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n'));
+    const calling = keepCalling({ url: deployment.url, key });
+    const running = load.start(2);
+    const roomId = await load.newRoom();
+    const stay = await Promise.all(['Ada', 'Bob'].map((name) => load.join(roomId, name)));
+    await calling.atLeast(100);
+    await deployment.script('replace.sh', ...APPS);
+    await calling.atLeast(100);
+    load.stop();
+    await running;
+    const { statuses, created } = await calling.stop();
+    const after = (await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n');
+    measured({ statuses: JSON.stringify(statuses), created, rooms: load.rooms.length, resumed: load.resumed });
+    expect(after).toHaveLength(before.size);
+    expect(after.filter((id) => before.has(id))).toEqual([]);
+    const told = await deployment.compose('logs', '--no-log-prefix', 'load-balancer');
+    expect(told.split('\n').filter((line) => /"status":5/.test(line))).toEqual([]);
+    expect(Object.keys(statuses).sort()).toEqual(['200', '201']);
+    expect(load.failures).toEqual([]);
+    expect(stay.map(({ state }) => state)).toEqual(['connected', 'connected']);
+    expect(load.resumed).toBeGreaterThan(0);
+    await load.insist('DELETE', `/v1/rooms/${roomId}`);
+    for (const id of load.rooms.slice(-3)) {
+      await eventually(() => receiver.rooms('room.created').get(id) === 1, { timeoutMs: 60_000 });
+    }
+    receiver.check();
+  },
+  SLOW_MS,
+);
+
+test('Prometheus finds every replica of every app', async () => {
+  await deployment.compose('--profile', 'observability', 'up', '--detach', '--no-recreate', 'prometheus');
+  const url = `http://${await deployment.published('prometheus', 9090)}`;
+  await eventually(
+    async () => {
+      const response = await fetch(`${url}/api/v1/targets`);
+      const { data } = (await response.json()) as { data: { activeTargets: { health: string }[] } };
+      expect(data.activeTargets.map(({ health }) => health)).toEqual(Array.from({ length: 9 }, () => 'up'));
+      return true;
+    },
+    { timeoutMs: 60_000, intervalMs: 1000 },
+  );
+}, 90_000);
+
+test('apps stop by themselves, with what is under way done', async () => {
+  await deployment.compose('stop', ...APPS);
+  const stopped = (await containers()).filter(({ Service }) => APPS.includes(Service));
+  expect(stopped.map(({ ExitCode }) => ExitCode)).toEqual(stopped.map(() => 0));
+}, 90_000);

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Stand-in of the entry point of redis: gives up root for the server.
+set -e
+if [ "${1#-}" != "$1" ]; then set -- redis-server "$@"; fi
+if [ "$1" = redis-server ] && [ "$(id -u)" = 0 ]; then
+  find . \! -user redis -exec chown redis '{}' +
+  exec setpriv --reuid=redis --regid=redis --clear-groups "$0" "$@"
+fi
+exec "$@"
