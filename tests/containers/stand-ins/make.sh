@@ -44,6 +44,8 @@ base() { # SUITE SCRIPT IMAGE
   debootstrap --variant=minbase "$1" "$work/$1" "$MIRROR" "/usr/share/debootstrap/scripts/$2" >"$work/$1.log"
   rm -rf "$work/$1"/var/cache/apt/archives/*.deb
   mkdir -p "$work/$1/etc/ssl/certs" && cp "$certificates" "$work/$1/etc/ssl/certs/"
+  # A mirror that is not brought up to date any more will do.
+  echo 'Acquire::Check-Valid-Until "false";' >"$work/$1/etc/apt/apt.conf.d/99stand-in"
   tar -C "$work/$1" -c . | docker import --change 'CMD ["bash"]' --change "ENV NODE_EXTRA_CA_CERTS=$certificates" - "$3"
 }
 base bookworm bookworm debian:12.12-slim
