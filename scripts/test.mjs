@@ -20,7 +20,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
 try {
   await bootstrap({
     say: (line) => console.log(line),
-    programs: ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx'],
+    programs: ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx', 'prometheus'],
     onMissing: (missing) => {
       throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
     },

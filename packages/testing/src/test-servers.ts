@@ -8,6 +8,7 @@ import {
   startCoturn,
   startJanus,
   startPostgres,
+  startPrometheus,
   startRedis,
   type LocalServer,
 } from '@callplane/local-servers';
@@ -102,6 +103,16 @@ export async function startTestJanus(): Promise<TestJanus> {
     startJanus({ dir: join(dir, 'janus'), wsPort, adminPort, rtpPortMin: 30_000, rtpPortMax: 30_999, ...facts });
   const server = await testServer(dir, start);
   return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}` });
+}
+
+/**
+ * A Prometheus with this configuration; `url` is its HTTP API.
+ * @param ruleFiles what the configuration names as such, with absolute paths.
+ */
+export async function startTestPrometheus(config: string, ruleFiles: string[] = []): Promise<TestServer> {
+  const dir = temporaryDirectory('prometheus');
+  const port = await freePort();
+  return testServer(dir, () => startPrometheus({ dir: join(dir, 'prometheus'), port, config, ruleFiles }));
 }
 
 /** A directory under the system's temporary one that an unprivileged server can reach. */
