@@ -146,7 +146,12 @@ async function testServer(
     superviseProcess(pid, stop, politeSignal);
     server.onExit(() => forgetProcess(pid));
   };
-  await start();
+  try {
+    await start();
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
   return {
     get url() {
       return server.url;
