@@ -24,7 +24,7 @@ try {
   await bootstrap({
     say: (line) => console.log(line),
     // With containers all servers are in them.
-    programs: containers ? [] : ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx'],
+    programs: containers ? [] : ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx', 'prometheus'],
     onMissing: (missing) => {
       throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
     },

@@ -1,5 +1,5 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import type { ClientMessage } from '@callplane/protocol';
+import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/protocol';
 import type { Ending } from './connections/connection.js';
 
 export interface SignalingMetrics {
@@ -17,6 +17,7 @@ export function signalingMetrics(metrics: Metrics): SignalingMetrics {
     name: 'callplane_signaling_joins_total',
     help: 'Joins and resumptions, by outcome: joined, resumed, or why not.',
     labels: ['outcome'],
+    known: [{ outcome: 'joined' }, { outcome: 'resumed' }],
   });
   const duration = metrics.histogram({
     name: 'callplane_signaling_join_duration_seconds',
@@ -27,11 +28,13 @@ export function signalingMetrics(metrics: Metrics): SignalingMetrics {
     name: 'callplane_signaling_closes_total',
     help: 'Connections that came to their end, by close reason.',
     labels: ['reason'],
+    known: [...Object.keys(CLOSE_REASONS), 'lost', 'moved'].map((reason) => ({ reason })),
   });
   const messages = metrics.counter({
     name: 'callplane_signaling_messages_total',
     help: 'Messages of clients, by type.',
     labels: ['type'],
+    known: Object.keys(CLIENT_MESSAGES).map((type) => ({ type })),
   });
   return {
     join: (outcome, durationMs) => {

@@ -1,8 +1,14 @@
-import type { AttemptOutcome, DeliveryFailureReason } from '@callplane/core';
+import {
+  ATTEMPT_OUTCOMES,
+  DELIVERY_FAILURE_REASONS,
+  type AttemptOutcome,
+  type DeliveryFailureReason,
+} from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
 /** Why a sweep took rows. */
-type Swept = 'woken' | 'lease_expired' | 'run_expired' | 'endpoint_deleted';
+const SWEPT = ['woken', 'lease_expired', 'run_expired', 'endpoint_deleted'] as const;
+type Swept = (typeof SWEPT)[number];
 
 export interface WebhookMetrics {
   attempt(outcome: AttemptOutcome, lagMs: number, durationMs: number): void;
@@ -21,11 +27,16 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     name: 'callplane_webhook_attempts_total',
     help: 'Attempts at deliveries, by the stage that they ended in.',
     labels: ['outcome'],
+    known: ATTEMPT_OUTCOMES.map((outcome) => ({ outcome })),
   });
   const finished = metrics.counter({
     name: 'callplane_webhook_deliveries_finished_total',
     help: 'Runs of deliveries that this worker ended.',
     labels: ['status', 'reason'],
+    known: [
+      { status: 'succeeded', reason: 'none' },
+      ...DELIVERY_FAILURE_REASONS.map((reason) => ({ status: 'failed', reason })),
+    ],
   });
   const lag = metrics.histogram({
     name: 'callplane_webhook_delivery_start_lag_seconds',
@@ -45,6 +56,7 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     name: 'callplane_webhook_swept_total',
     help: 'Deliveries that a sweep of this worker took, and why.',
     labels: ['what'],
+    known: SWEPT.map((what) => ({ what })),
   });
   const warnings = metrics.counter({
     name: 'callplane_webhook_disable_warnings_total',

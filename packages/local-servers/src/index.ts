@@ -1,11 +1,12 @@
 /**
- * Real PostgreSQL, Redis, coturn and Janus as child processes, for `npm start` and for tests. Nothing here is used in
- * production, where these servers are the operator's.
+ * Real PostgreSQL, Redis, coturn and Janus as child processes, for `npm start` and for tests, and Prometheus for tests.
+ * Nothing here is used in production, where these servers are the operator's.
  */
 export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus, type JanusOptions } from './janus.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
+export { startPrometheus, type PrometheusOptions } from './prometheus.js';
 export { startRedis, type RedisOptions } from './redis.js';
 export { isAlive, commandLineOf, childrenOf } from './process-table.js';
 export { stopProcess, type StopStep } from './reclaim.js';

@@ -29,6 +29,7 @@ export {
   startTestCoturn,
   startTestJanus,
   startTestPostgres,
+  startTestPrometheus,
   startTestRedis,
   temporaryDirectory,
   type TestJanus,

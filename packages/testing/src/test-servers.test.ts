@@ -11,6 +11,7 @@ import {
   startTestCoturn,
   startTestJanus,
   startTestPostgres,
+  startTestPrometheus,
   startTestRedis,
   testClock,
 } from './index.js';
@@ -145,6 +146,17 @@ test('a Janus of one test file restarts on the same port, also after it was kill
   server.freeze();
   await server.stop();
   expect(await accepts()).toBe(false);
+});
+
+test('a Prometheus of one test file runs the configuration that it is given, and does not start with one that is wrong', async () => {
+  const server = await startTestPrometheus('scrape_configs: [{ job_name: mine }]');
+  const config = (await (await fetch(`${server.url}/api/v1/status/config`)).json()) as { data: { yaml: string } };
+  expect(config.data.yaml).toContain('job_name: mine');
+  await server.stop();
+  await expect(fetch(server.url)).rejects.toThrow();
+  await expect(startTestPrometheus('scrape_config: []')).rejects.toThrow(
+    /prometheus exited at start[^]*scrape_config /,
+  );
 });
 
 test('two peers without a browser send each other sound and pictures', async () => {

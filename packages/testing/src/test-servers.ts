@@ -8,6 +8,7 @@ import {
   startCoturn,
   startJanus,
   startPostgres,
+  startPrometheus,
   startRedis,
   type LocalServer,
 } from '@callplane/local-servers';
@@ -104,6 +105,16 @@ export async function startTestJanus(): Promise<TestJanus> {
   return Object.assign(server, facts, { adminUrl: `ws://127.0.0.1:${adminPort}` });
 }
 
+/**
+ * A Prometheus with this configuration; `url` is its HTTP API.
+ * @param ruleFiles what the configuration names as such, with absolute paths.
+ */
+export async function startTestPrometheus(config: string, ruleFiles: string[] = []): Promise<TestServer> {
+  const dir = temporaryDirectory('prometheus');
+  const port = await freePort();
+  return testServer(dir, () => startPrometheus({ dir: join(dir, 'prometheus'), port, config, ruleFiles }));
+}
+
 /** A directory under the system's temporary one that an unprivileged server can reach. */
 export function temporaryDirectory(purpose: string): string {
   const dir = mkdtempSync(join(tmpdir(), `callplane-test-${purpose}-`));
@@ -135,7 +146,12 @@ async function testServer(
     superviseProcess(pid, stop, politeSignal);
     server.onExit(() => forgetProcess(pid));
   };
-  await start();
+  try {
+    await start();
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
   return {
     get url() {
       return server.url;

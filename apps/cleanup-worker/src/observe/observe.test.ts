@@ -27,8 +27,15 @@ test('the age of the oldest due row, by queue, and what is live; nothing while t
   expect(await valueOf('callplane_oldest_due_seconds{queue="participant-remove"')).toBe(0);
   expect(await valueOf('callplane_oldest_due_seconds{queue="webhook-delivery"')).toBe(0);
 
-  deps.database = { prisma: { $queryRaw: () => Promise.reject(new Error('away')) } } as never;
-  await expect(observer.pass()).rejects.toThrow('away');
+  let answer: (error: Error) => void = () => undefined;
+  const $queryRaw = () => new Promise((_resolve, reject) => (answer = reject));
+  deps.database = { prisma: { $queryRaw } } as never;
+  const pass = observer.pass();
+  // Asked, and not answered yet: a scrape in between sees what was true a moment ago.
+  expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBeGreaterThanOrEqual(90);
+  expect(await valueOf('callplane_live{what="participants"')).toBe(0);
+  answer(new Error('away'));
+  await expect(pass).rejects.toThrow('away');
   expect(await valueOf('callplane_oldest_due_seconds')).toBeUndefined();
   expect(await valueOf('callplane_live')).toBeUndefined();
 });

@@ -26,12 +26,20 @@ export class Observer {
     );
   }
 
-  /** While the database cannot be asked nothing is shown, rather than what was true once. */
+  /**
+   * While the database cannot be asked nothing is shown, rather than what was true once. While it is being asked the
+   * last values are: a scrape in between that saw none would begin the time of an alert anew, and a slow database is
+   * asked for long.
+   */
   async pass(): Promise<void> {
-    this.#values = null;
     const { prisma } = this.#deps.database;
-    const oldestDue = await readOldestDue(prisma);
-    const { rooms, participants } = await readLiveCounts(prisma);
-    this.#values = { oldestDue, live: { rooms, participants } };
+    try {
+      const oldestDue = await readOldestDue(prisma);
+      const { rooms, participants } = await readLiveCounts(prisma);
+      this.#values = { oldestDue, live: { rooms, participants } };
+    } catch (error) {
+      this.#values = null;
+      throw error;
+    }
   }
 }

@@ -36,6 +36,17 @@ test('counts, distributes and asks gauges at each scrape', async () => {
   }
 });
 
+test('what is known to be counted is shown as 0 before anything was', async () => {
+  const metrics = createMetrics({ app: 'test' });
+  const known = [{ kind: 'good' }, { kind: 'bad' }];
+  const counter = metrics.counter({ name: 'callplane_things_total', help: 'Things.', labels: ['kind'], known });
+  metrics.histogram({ name: 'callplane_wait_seconds', help: 'Waits.', labels: ['kind'], known, buckets: [1] });
+  expect(await metrics.text()).toContain('callplane_things_total{kind="bad",app="test"} 0');
+  expect(await metrics.text()).toContain('callplane_wait_seconds_bucket{le="1",app="test",kind="good"} 0');
+  counter.inc({ kind: 'bad' });
+  expect(await metrics.text()).toContain('callplane_things_total{kind="bad",app="test"} 1');
+});
+
 test('are served with those of the process only where a port is set, until the process drains', async () => {
   const lifecycle = newLifecycle();
   expect(

@@ -11,11 +11,19 @@ export interface MetricSettings<Label extends string> {
   labels?: readonly Label[];
 }
 
+interface Known<Label extends string> {
+  /**
+   * Label values that are shown as 0 from the start. Prometheus sees how much a counter grows between two scrapes: one
+   * that is first shown as 1 has not grown, and no alert hears of what it counted.
+   */
+  known?: readonly Readonly<Record<Label, string>>[];
+}
+
 /** The numbers of one process. They are counted whether or not anybody may read them. */
 export interface Metrics {
-  counter<Label extends string = never>(settings: MetricSettings<Label>): Counter<Label>;
+  counter<Label extends string = never>(settings: MetricSettings<Label> & Known<Label>): Counter<Label>;
   histogram<Label extends string = never>(
-    settings: MetricSettings<Label> & { buckets: readonly number[] },
+    settings: MetricSettings<Label> & Known<Label> & { buckets: readonly number[] },
   ): Histogram<Label>;
   /** @param read asked for the value at each scrape. */
   gauge(settings: Omit<MetricSettings<never>, 'labels'>, read: () => number): void;
@@ -36,9 +44,16 @@ export function createMetrics({ app }: { app: string }): Metrics {
   registry.setDefaultLabels({ app });
   const registers = [registry];
   return {
-    counter: ({ name, help, labels = [] }) => new Counter({ name, help, labelNames: labels, registers }),
-    histogram: ({ name, help, labels = [], buckets }) =>
-      new Histogram({ name, help, labelNames: labels, buckets: [...buckets], registers }),
+    counter: ({ name, help, labels = [], known = [] }) => {
+      const counter = new Counter({ name, help, labelNames: labels, registers });
+      for (const values of known) counter.inc(values, 0);
+      return counter;
+    },
+    histogram: ({ name, help, labels = [], known = [], buckets }) => {
+      const histogram = new Histogram({ name, help, labelNames: labels, buckets: [...buckets], registers });
+      for (const values of known) histogram.zero(values);
+      return histogram;
+    },
     gauge: ({ name, help }, read) => {
       new Gauge({
         name,

@@ -1,0 +1,59 @@
+import { join, resolve } from 'node:path';
+import type { StopStep } from './reclaim.js';
+import { startServer, type LocalServer, type ServerOptions } from './server.js';
+import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
+
+export interface PrometheusOptions extends ServerOptions {
+  /** Holds the configuration and what was scraped. */
+  dir: string;
+  port: number;
+  /** The text of its `prometheus.yml`. */
+  config: string;
+  /** Files that the configuration names with absolute paths. */
+  ruleFiles: string[];
+}
+
+const STOP_STEPS: StopStep[] = [
+  { signal: 'SIGTERM', graceMs: 5_000 },
+  { signal: 'SIGKILL', graceMs: 5_000 },
+];
+const READY_WITHIN_MS = 20_000;
+const ANSWERS_WITHIN_MS = 500;
+
+/**
+ * Runs `prometheus` on 127.0.0.1. `url` is that of its HTTP API.
+ *
+ * Its log is `<dir>/prometheus.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started,
+ * which it also cannot with a configuration or with rules that it does not understand.
+ */
+export async function startPrometheus(options: PrometheusOptions): Promise<LocalServer> {
+  const dir = resolve(options.dir);
+  const configFile = join(dir, 'prometheus.yml');
+  serverDirectory(dir);
+  serverFile(configFile, options.config);
+  const url = `http://127.0.0.1:${options.port}`;
+  return startServer({
+    name: 'prometheus',
+    port: options.port,
+    url,
+    command: withoutRoot([configFile, ...options.ruleFiles], [dir])('prometheus', [
+      `--config.file=${configFile}`,
+      `--storage.tsdb.path=${join(dir, 'data')}`,
+      `--web.listen-address=127.0.0.1:${options.port}`,
+    ]),
+    cwd: '/',
+    logFile: options.logFile ?? join(dir, 'prometheus.log'),
+    isReady: () => answersReady(url),
+    readyWithinMs: READY_WITHIN_MS,
+    stopSteps: STOP_STEPS,
+    onSpawn: options.onSpawn,
+  });
+}
+
+async function answersReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) })).ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, test } from '@jest/globals';
+import { fileOf, prometheusConfig, read, readYaml, rules } from './files.testkit.js';
+
+/** infra/prometheus as Prometheus' own tool judges it; prometheus.test.ts has it in a real one. */
+
+interface UnitTests {
+  rule_files: string[];
+  tests: { alert_rule_test: { alertname: string; exp_alerts?: object[] }[] }[];
+}
+const unitTests = readYaml<UnitTests>('infra/prometheus/alerts.test.yml');
+
+function promtool(...args: string[]): string {
+  const { status, error, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
+  if (error !== undefined) {
+    throw new Error('This test needs promtool: apt-get install --no-install-recommends prometheus', { cause: error });
+  }
+  if (status !== 0) throw new Error(stdout + stderr);
+  return stdout;
+}
+
+test('configuration and rules are what Prometheus understands', () => {
+  expect(promtool('check', 'config', fileOf('infra/prometheus/prometheus.yml'))).toContain('SUCCESS');
+  expect(promtool('check', 'rules', fileOf('infra/prometheus/alerts.yml'))).toContain(`${rules.length} rules found`);
+});
+
+describe('alerts', () => {
+  test('fire when they should, with these words, and not before', () => {
+    expect(promtool('test', 'rules', fileOf('infra/prometheus/alerts.test.yml'))).toContain('SUCCESS');
+  });
+
+  test.each(rules.map(({ alert }) => alert))('%s is seen to fire and seen not to', (alert) => {
+    expect(unitTests.rule_files).toEqual(prometheusConfig.rule_files);
+    const cases = unitTests.tests
+      .flatMap(({ alert_rule_test }) => alert_rule_test)
+      .filter(({ alertname }) => alertname === alert);
+    expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length > 0)).toBe(true);
+    expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length === 0)).toBe(true);
+  });
+
+  test.each(rules)('$alert leads to a playbook that names it', ({ alert, annotations, labels }) => {
+    const [file, anchor] = annotations.playbook.split('#');
+    expect([file, labels.severity]).toEqual(['docs/operations.md', expect.stringMatching(/^(page|ticket)$/)]);
+    const sections = read('docs/operations.md').split(/^#+ /m);
+    const found = sections.filter((section) => anchorOf(section.split('\n')[0]!) === anchor);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(`\`${alert}\``);
+  });
+});
+
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}

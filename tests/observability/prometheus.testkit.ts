@@ -1,0 +1,75 @@
+import { eventually, startTestPrometheus, type TestApp } from '@callplane/testing';
+import { fileOf, prometheusConfig } from './files.testkit.js';
+
+export interface Sample {
+  metric: Record<string, string>;
+  value: [time: number, value: string];
+}
+export interface Alert {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  state: 'pending' | 'firing';
+}
+export interface LoadedRule {
+  name: string;
+  health: string;
+  lastError?: string;
+  state: string;
+}
+
+export const SCRAPE_SECONDS = 1;
+
+/** Grafana's variable for ranges of `rate`: four scrapes, where the picture is not coarser than that. */
+export const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
+
+/**
+ * Prometheus with the very configuration and rules of infra/prometheus; only the targets are ports of this machine, and
+ * what happens every 15 seconds happens every second.
+ */
+export async function watch(apps: readonly TestApp[]) {
+  const ruleFiles = prometheusConfig.rule_files.map((name) => fileOf(`infra/prometheus/${name}`));
+  const interval = `${SCRAPE_SECONDS}s`;
+  const targets = apps.map(({ metricsUrl }) => new URL(metricsUrl).host);
+  const config = {
+    ...prometheusConfig,
+    global: { ...prometheusConfig.global, scrape_interval: interval, evaluation_interval: interval },
+    rule_files: ruleFiles,
+    scrape_configs: prometheusConfig.scrape_configs.map(({ dns_sd_configs: _names, ...rest }) => ({
+      ...rest,
+      static_configs: [{ targets }],
+    })),
+  };
+  const server = await startTestPrometheus(JSON.stringify(config), ruleFiles);
+
+  /** @throws what Prometheus says is wrong. */
+  const ask = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> => {
+    const response = await fetch(`${server.url}/api/v1/${path}?${new URLSearchParams(parameters).toString()}`);
+    const body = (await response.json()) as { status: string; error?: string; warnings?: string[]; data: T };
+    if (body.status !== 'success' || body.warnings !== undefined) {
+      throw new Error(`${path} ${JSON.stringify(parameters)}: ${body.error ?? body.warnings?.join() ?? ''}`);
+    }
+    return body.data;
+  };
+  const query = async (expr: string) => (await ask<{ result: Sample[] }>('query', { query: expr })).result;
+  const alerts = async () => (await ask<{ alerts: Alert[] }>('alerts')).alerts;
+  const groups = async () => (await ask<{ groups: { rules: LoadedRule[]; lastEvaluation: string }[] }>('rules')).groups;
+  return {
+    query,
+    alerts,
+    rules: async () => (await groups()).flatMap(({ rules }) => rules),
+    /** When it last looked at the rules. */
+    lastEvaluation: async () => (await groups()).map(({ lastEvaluation }) => lastEvaluation).join(),
+    metadata: () => ask<Record<string, { type: string }[]>>('metadata'),
+    /** The alert of this name, once it is there. */
+    alert: (name: string, labels: Record<string, string> = {}) =>
+      eventually(
+        async () =>
+          (await alerts()).find(
+            (each) =>
+              each.labels['alertname'] === name &&
+              Object.entries(labels).every(([label, value]) => each.labels[label] === value),
+          ),
+        { timeoutMs: 20_000 },
+      ),
+  };
+}
