@@ -1,9 +1,28 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
 import { repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
+
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+/** Made by the `openssl` command, for 127.0.0.1. */
+export function selfSigned(): Certificate {
+  const dir = temporaryDirectory('certificate');
+  const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')];
+  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  const names = ['-subj', '/CN=callplane', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  execFileSync('openssl', [...request, ...names, '-out', cert, '-keyout', key], { stdio: 'pipe' });
+  try {
+    return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
 
 /** The address of this machine in the network of docker-compose.yml: what its containers reach it at. */
 export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
@@ -19,6 +38,10 @@ export interface Deployment {
   rtc(...args: string[]): Promise<any>;
   /** A command in the first container of a service. */
   exec(service: string, ...command: string[]): Promise<string>;
+  /** Certificates for infra/tls.compose.yml, as an operator installs them. */
+  installCertificate(certificate: Certificate): void;
+  /** TLS as infra/tls.compose.yml has it; resolves to the port. */
+  addTls(): Promise<number>;
   /** A script of infra/. */
   script(name: string, ...args: string[]): Promise<string>;
   /** An address that a port of a container is published at. */
@@ -65,6 +88,24 @@ export async function deploy(): Promise<Deployment> {
     url: `http://127.0.0.1:${port}`,
     ...{ compose, script },
     rtc: async (...args) => JSON.parse(await compose('run', '--rm', '-T', 'cli', ...args, '--json')),
+    installCertificate({ cert, key }) {
+      const tls = join(dir, 'secrets', 'tls');
+      mkdirSync(tls, { recursive: true });
+      for (const [name, text] of [
+        ['fullchain.pem', cert],
+        ['privkey.pem', key],
+      ] as const) {
+        rmSync(join(tls, name), { force: true });
+        writeFileSync(join(tls, name), text, { mode: 0o444 });
+      }
+    },
+    async addTls() {
+      const tlsPort = await freePort();
+      const files = ['docker-compose.yml', 'docker-compose.override.yml', 'infra/tls.compose.yml'].join(':');
+      appendFileSync(join(dir, '.env'), `COMPOSE_FILE=${files}\nPUBLIC_TLS_PORT=${tlsPort}\n`);
+      await compose('up', '--detach', '--no-deps', '--wait', 'load-balancer');
+      return tlsPort;
+    },
     exec: (service, ...command) => compose('exec', '-T', service, ...command),
     published: async (service, port) => (await compose('port', service, String(port))).trim(),
   };

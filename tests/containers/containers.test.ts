@@ -1,11 +1,22 @@
+import { once } from 'node:events';
+import { get } from 'node:https';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
+import { SUBPROTOCOL } from '@callplane/protocol';
 import { eventually } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
 import { startReceiver, type Receiver } from '../faults/webhooks.testkit.js';
 import { keepCalling } from '../fleet/calling.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
 import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
-import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from './compose.testkit.js';
+import {
+  deploy,
+  HOST_SEEN_BY_CONTAINERS,
+  selfSigned,
+  UP_WITHIN_MS,
+  type Certificate,
+  type Deployment,
+} from './compose.testkit.js';
 
 /**
  * docker-compose.yml on a real Docker engine, from `docker compose up --build` on: what an operator does with it, and
@@ -165,15 +176,42 @@ test(
 test('Prometheus finds every replica of every app', async () => {
   await deployment.compose('--profile', 'observability', 'up', '--detach', '--no-recreate', 'prometheus');
   const url = `http://${await deployment.published('prometheus', 9090)}`;
+  const replicas = (await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n');
   await eventually(
     async () => {
       const response = await fetch(`${url}/api/v1/targets`);
       const { data } = (await response.json()) as { data: { activeTargets: { health: string }[] } };
-      expect(data.activeTargets.map(({ health }) => health)).toEqual(Array.from({ length: 9 }, () => 'up'));
+      expect(data.activeTargets.map(({ health }) => health)).toEqual(replicas.map(() => 'up'));
       return true;
     },
     { timeoutMs: 60_000, intervalMs: 1000 },
   );
+}, 90_000);
+
+test('with infra/tls.compose.yml callers and participants come by TLS alone, and a renewed certificate is taken', async () => {
+  const first = selfSigned();
+  deployment.installCertificate(first);
+  const port = await deployment.addTls();
+  const ask = ({ cert }: Certificate) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}` };
+      get({ port, host: '127.0.0.1', path: '/v1/', ca: cert, headers, agent: false }, (response) =>
+        resolve(response.resume().statusCode),
+      ).once('error', reject);
+    });
+  expect(await ask(first)).toBe(200);
+  const socket = new WebSocket(`wss://127.0.0.1:${port}/v1/signaling`, SUBPROTOCOL, { ca: first.cert });
+  await once(socket, 'open');
+  await expect(fetch(`${deployment.url}/v1/`)).rejects.toThrow();
+
+  const renewed = selfSigned();
+  deployment.installCertificate(renewed);
+  await deployment.compose('kill', '--signal', 'HUP', 'load-balancer');
+  await eventually(async () => (await ask(renewed)) === 200);
+  await expect(ask(first)).rejects.toThrow(/self-signed|signature/);
+  // Who was there before is not sent away.
+  expect(socket.readyState).toBe(WebSocket.OPEN);
+  socket.terminate();
 }, 90_000);
 
 test('apps stop by themselves, with what is under way done', async () => {
