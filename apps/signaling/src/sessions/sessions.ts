@@ -195,14 +195,8 @@ export class Sessions {
       log(reason);
       return;
     }
-    const { snapshot, session: row, connection: connectionNumber } = outcome;
-    const { id: roomId } = snapshot.room;
-    Object.assign(connection.logFields, {
-      sessionId,
-      roomId,
-      participantId: row.participant.id,
-      environmentId: snapshot.tenant.environmentId,
-    });
+    const { tenant, roomId, participantId, permissions, connection: connectionNumber } = outcome;
+    Object.assign(connection.logFields, { sessionId, roomId, participantId, environmentId: tenant.environmentId });
 
     const known = this.#sessions.get(sessionId);
     if (known !== undefined && known.connectionNumber >= connectionNumber) {
@@ -233,10 +227,10 @@ export class Sessions {
     } else {
       session = new LiveSession(this.#deps, this.rooms, view, {
         sessionId,
-        tenant: snapshot.tenant,
+        tenant,
         roomId,
-        participantId: row.participant.id,
-        permissions: row.permissions,
+        participantId,
+        permissions,
         connectionNumber,
         autoSubscribe: true,
       });
