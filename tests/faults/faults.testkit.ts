@@ -24,6 +24,7 @@ export interface Answer {
 export interface Sent {
   body?: object;
   prefer?: string;
+  idempotencyKey?: string;
   key?: string;
 }
 
@@ -84,7 +85,7 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
       spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '200', ...more } }),
     spawnSignaling: (more, readyWithinMs = 20_000) =>
       spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, ...more } }),
-    async call(api, method, path, { body, prefer, key = tenant.key } = {}) {
+    async call(api, method, path, { body, prefer, idempotencyKey, key = tenant.key } = {}) {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {
         method,
@@ -92,6 +93,7 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
           authorization: `Bearer ${key}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(prefer === undefined ? {} : { prefer }),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });

@@ -203,21 +203,17 @@ async function everyRoomIsTold(): Promise<void> {
 }
 
 /**
- * Answers from 500 on that no disturbance accounts for. 503 says that PostgreSQL does not answer: it does not, or the
- * instance itself was frozen while it waited. 502 is for a request that was under way to an instance that was killed. A
- * polite restart excuses nothing.
+ * Answers from 500 on that no disturbance accounts for. 503 says that PostgreSQL does not answer, and 502 is for a
+ * request that was under way to an instance that was killed. Neither a frozen instance nor a polite restart excuses any.
  */
 function inexcusable(disturbances: readonly Disturbance[]) {
   const database = away.filter(({ kind }) => kind === 'postgres');
   return proxiedBy(fleet.nginx).filter(({ status, atMs, durationMs, asked }) => {
     if (status < 500) return false;
     const during = ({ from, until }: Disturbance) => atMs + 1000 >= from && atMs - durationMs <= until + BACK_WITHIN_MS;
-    const asksOne = (blow: Blow) =>
-      disturbances.some((disturbance) => {
-        return disturbance.blow === blow && asked.includes(disturbance.port) && during(disturbance);
-      });
-    if (status === 503) return !(database.some(during) || asksOne('frozen'));
-    return !(status === 502 && asksOne('killed'));
+    if (status === 503) return !database.some(during);
+    const killed = disturbances.filter(({ blow, port }) => blow === 'killed' && asked.includes(port));
+    return !(status === 502 && killed.some(during));
   });
 }
 

@@ -2,6 +2,8 @@ import { isDatabaseUnavailable } from '@callplane/db';
 import type { ClientMessage, ServerMessage } from '@callplane/protocol';
 import type { WebSocket } from 'ws';
 import type { Deps } from '../deps.js';
+import { join } from '../sessions/join.js';
+import { resume } from '../sessions/resume.js';
 import type { Sessions } from '../sessions/sessions.js';
 import { Connection, type ConnectionHandler, type ConnectionSettings, type Ending } from './connection.js';
 import { handleRequest, replyTo } from './handle-request.js';
@@ -13,18 +15,14 @@ const DRAIN_OVER_MS = 1500;
 
 /** The WebSockets of this instance, and what becomes of their messages. */
 export class Connections implements ConnectionHandler {
-  readonly #deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'metrics'>;
+  readonly #deps: Deps;
   readonly #sessions: Sessions;
   readonly #settings: ConnectionSettings;
   readonly #connections = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #counted = 0;
 
-  constructor(
-    deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'metrics'>,
-    sessions: Sessions,
-    settings: ConnectionSettings,
-  ) {
+  constructor(deps: Deps, sessions: Sessions, settings: ConnectionSettings) {
     this.#deps = deps;
     this.#sessions = sessions;
     this.#settings = settings;
@@ -49,8 +47,8 @@ export class Connections implements ConnectionHandler {
     this.#deps.metrics.message(message.type);
     const session = this.#sessions.of(connection);
     if (session !== undefined) return handleRequest(this.#deps, this.#sessions, connection, session, message);
-    if (message.type === 'join') return this.#sessions.join(connection, message);
-    if (message.type === 'resume') return this.#sessions.resume(connection, message);
+    if (message.type === 'join') return join(this.#deps, this.#sessions, connection, message);
+    if (message.type === 'resume') return resume(this.#deps, this.#sessions, connection, message);
     // Only while its first message has failed: the connection is about to close.
     throw new RequestFailure('conflict');
   }

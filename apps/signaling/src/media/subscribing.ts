@@ -6,19 +6,13 @@ import {
   type StreamReference,
   type SubscriberOffer,
 } from '@callplane/media';
-import {
-  PROTOCOL_LIMITS,
-  type Candidate,
-  type ClientMessages,
-  type Layer,
-  type PeerTarget,
-  type ServerMessages,
-  type TrackReference,
-} from '@callplane/protocol';
+import type { Candidate, ClientMessages, PeerTarget, ServerMessages } from '@callplane/protocol';
 import { RequestFailure } from '../connections/request-failure.js';
 import { toIceCandidate } from './candidates.js';
+import { ReceivedStreams } from './received-streams.js';
 import { judgeAnswer } from './sdp-gate.js';
 import { mediaUnavailable, type MediaHost, type MediaPlace } from './session-media.js';
+import { WantedTracks } from './wanted-tracks.js';
 
 /** How long a client may take to answer an offer, in milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -26,19 +20,11 @@ const ANSWER_WITHIN_MS = 15_000;
 const ABSENT_AGAIN_MS = 1000;
 /** After failures in a row, in milliseconds; the last one stays. */
 const FAILED_AGAIN_MS = [250, 1000, 2000, 5000, 10_000, 30_000];
-/** Choices that a client may make beside the room's tracks, e.g. for participants that left. */
-const CHOICES_MAX = 2 * PROTOCOL_LIMITS.subscriptionsMax;
 
 interface Active {
   handle: MediaSubscriber;
   node: MediaNode;
-  /** What the media server sends, by track. */
-  streams: Map<string, StreamReference>;
-  subscriberMids: Map<string, string>;
-  /** The layer that was selected, by track. */
-  layers: Map<string, Layer>;
-  /** What it did not know, by track. */
-  absent: Map<string, StreamReference>;
+  received: ReceivedStreams;
   outstanding: ServerMessages['offer'] | null;
   offered: boolean;
   held: (IceCandidate | null)[] | null;
@@ -49,8 +35,7 @@ export class Subscribing {
   readonly #host: MediaHost;
   readonly #place: () => MediaPlace | null;
   readonly #onLost: (target: PeerTarget, pauseMs: number) => void;
-  /** What the client chose, by track; without a choice `autoSubscribe` decides. */
-  readonly #choices = new Map<string, { wanted: boolean; layer: Layer | undefined }>();
+  readonly #wanted: WantedTracks;
   #active: Active | null = null;
   #working = false;
   #again = false;
@@ -66,6 +51,7 @@ export class Subscribing {
 
   constructor(host: MediaHost, place: () => MediaPlace | null, onLost: (target: PeerTarget, pauseMs: number) => void) {
     this.#host = host;
+    this.#wanted = new WantedTracks(host);
     this.#place = place;
     this.#onLost = onLost;
   }
@@ -75,29 +61,12 @@ export class Subscribing {
   }
 
   subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
-    const known = this.#published();
-    const missing = tracks.filter((track) => !known.has(keyOf(track)));
-    if (missing.length > 0) {
-      throw new RequestFailure(
-        'not_found',
-        'There is no such track.',
-        missing.slice(0, 20).map(({ participantId, trackId }) => ({
-          path: 'tracks',
-          message: `${participantId} publishes no ${trackId}`,
-        })),
-      );
-    }
-    for (const track of tracks) this.#choose(keyOf(track), { wanted: true, layer: track.layer });
+    this.#wanted.subscribe(tracks);
     this.wake();
   }
 
   unsubscribe(tracks: ClientMessages['unsubscribe']['tracks']): void {
-    for (const track of tracks) {
-      const key = keyOf(track);
-      // Without autoSubscribe there is nothing to remember: not choosing is not wanting.
-      if (this.#host.autoSubscribe) this.#choose(key, { wanted: false, layer: undefined });
-      else this.#choices.delete(key);
-    }
+    this.#wanted.unsubscribe(tracks);
     this.wake();
   }
 
@@ -161,7 +130,7 @@ export class Subscribing {
 
   /** The client begins anew, and makes its choices again. */
   forget(): void {
-    this.#choices.clear();
+    this.#wanted.forget();
   }
 
   /** The client knows that its peer connection is gone. */
@@ -194,36 +163,6 @@ export class Subscribing {
     this.#expectAnswer(this.#active);
   }
 
-  #choose(key: string, choice: { wanted: boolean; layer: Layer | undefined }): void {
-    if (!this.#choices.has(key) && this.#choices.size >= CHOICES_MAX) {
-      const published = this.#published();
-      for (const old of this.#choices.keys()) if (!published.has(old)) this.#choices.delete(old);
-      if (this.#choices.size >= CHOICES_MAX) throw new RequestFailure('rate_limited', 'Too many tracks were chosen.');
-    }
-    this.#choices.set(key, choice);
-  }
-
-  /** Tracks of the others, by their key. */
-  #published(): Map<string, StreamReference> {
-    const published = new Map<string, StreamReference>();
-    for (const { participant, tracks } of this.#host.snapshot()?.sessions ?? []) {
-      if (participant.id === this.#host.participantId) continue;
-      for (const { trackId, feedId, mid } of tracks) {
-        published.set(keyOf({ participantId: participant.id, trackId }), { feedId, mid });
-      }
-    }
-    return published;
-  }
-
-  #wanted(): Map<string, StreamReference> {
-    const wanted = new Map<string, StreamReference>();
-    for (const [key, stream] of this.#published()) {
-      if (wanted.size >= PROTOCOL_LIMITS.subscriptionsMax) break;
-      if (this.#choices.get(key)?.wanted ?? this.#host.autoSubscribe) wanted.set(key, stream);
-    }
-    return wanted;
-  }
-
   /** One change after another until nothing is left to change. Never rejects. */
   async #work(): Promise<void> {
     this.#working = true;
@@ -251,18 +190,12 @@ export class Subscribing {
     if (place === null) return;
     if (this.#active !== null && this.#active.node !== place.node) await this.drop();
     if (this.#active?.outstanding != null) return;
-    const wanted = this.#wanted();
+    const wanted = this.#wanted.streams();
     const active = this.#active ?? (wanted.size === 0 ? null : await this.#attach(place.node));
     // It has ended while it was attached.
     if (active === null || this.#active !== active) return;
 
-    const add: StreamReference[] = [];
-    const remove: StreamReference[] = [];
-    for (const [key, stream] of active.streams) if (!isSame(wanted.get(key), stream)) remove.push(stream);
-    for (const [key, stream] of wanted) {
-      if (isSame(active.streams.get(key), stream) || isSame(active.absent.get(key), stream)) continue;
-      add.push(stream);
-    }
+    const { add, remove } = active.received.changesTo(wanted);
     if (add.length > 0 || remove.length > 0) await this.#update(active, wanted, { add, remove });
     if (active.outstanding === null) await this.#selectLayers(active);
   }
@@ -274,42 +207,19 @@ export class Subscribing {
   ): Promise<void> {
     const offer = await active.handle.update(change);
     if (this.#active !== active || this.#closed) return;
-    for (const stream of change.remove) {
-      for (const [key, had] of active.streams) {
-        if (!isSame(had, stream)) continue;
-        active.streams.delete(key);
-        active.subscriberMids.delete(key);
-        active.layers.delete(key);
-      }
-    }
+    active.received.remove(change.remove);
     if (offer !== null) this.#offer(active, wanted, offer);
-    // What the media server did not take does not exist there (yet): asked for again a little later.
-    let absent = false;
-    for (const [key, stream] of wanted) {
-      if (!change.add.includes(stream) || isSame(active.streams.get(key), stream)) continue;
-      active.absent.set(key, stream);
-      absent = true;
-    }
-    if (!absent) return;
+    // What the media server did not take is asked for again a little later.
+    if (!active.received.noteAbsent(change.add, wanted)) return;
     clearTimeout(this.#againTimer);
     this.#againTimer = setTimeout(() => {
-      active.absent.clear();
+      active.received.forgetAbsent();
       this.wake();
     }, ABSENT_AGAIN_MS);
   }
 
   #offer(active: Active, wanted: Map<string, StreamReference>, { sdp, streams }: SubscriberOffer): void {
-    const keys = new Map([...active.streams, ...wanted].map(([key, stream]) => [nameOf(stream), key]));
-    const tracks: ServerMessages['offer']['tracks'] = [];
-    active.streams.clear();
-    active.subscriberMids.clear();
-    for (const { feedId, mid, subscriberMid } of streams) {
-      const key = keys.get(nameOf({ feedId, mid }));
-      if (key === undefined) continue;
-      active.streams.set(key, { feedId, mid });
-      active.subscriberMids.set(key, subscriberMid);
-      tracks.push({ ...referenceOf(key), mid: subscriberMid });
-    }
+    const tracks = active.received.replace(streams, wanted);
     this.#offerId += 1;
     active.outstanding = { type: 'offer', offerId: this.#offerId, sdp, tracks };
     active.offered = true;
@@ -327,11 +237,10 @@ export class Subscribing {
   }
 
   async #selectLayers(active: Active): Promise<void> {
-    for (const [key, subscriberMid] of active.subscriberMids) {
-      const layer = this.#choices.get(key)?.layer;
-      if (layer === undefined || sameLayer(active.layers.get(key), layer)) continue;
+    const chosen = active.received.layersToSelect((key) => this.#wanted.layerOf(key));
+    for (const { key, subscriberMid, layer } of chosen) {
       await active.handle.selectLayer(subscriberMid, layer);
-      active.layers.set(key, layer);
+      active.received.layerSelected(key, layer);
     }
   }
 
@@ -346,10 +255,7 @@ export class Subscribing {
     const active: Active = {
       handle,
       node,
-      streams: new Map(),
-      subscriberMids: new Map(),
-      layers: new Map(),
-      absent: new Map(),
+      received: new ReceivedStreams(),
       outstanding: null,
       offered: false,
       held: [],
@@ -388,25 +294,4 @@ export class Subscribing {
     clearTimeout(this.#againTimer);
     if (!this.#paused && !away) this.#againTimer = setTimeout(() => this.wake(), pauseMs);
   }
-}
-
-function keyOf({ participantId, trackId }: TrackReference): string {
-  return `${participantId}/${trackId}`;
-}
-
-function referenceOf(key: string): TrackReference {
-  const at = key.indexOf('/');
-  return { participantId: key.slice(0, at), trackId: key.slice(at + 1) };
-}
-
-function nameOf({ feedId, mid }: StreamReference): string {
-  return `${feedId}/${mid}`;
-}
-
-function isSame(a: StreamReference | undefined, b: StreamReference | undefined): boolean {
-  return a !== undefined && b !== undefined && a.feedId === b.feedId && a.mid === b.mid;
-}
-
-function sameLayer(a: Layer | undefined, b: Layer): boolean {
-  return a !== undefined && a.spatial === b.spatial && a.temporal === b.temporal;
 }

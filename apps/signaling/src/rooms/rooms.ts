@@ -76,6 +76,16 @@ export class Rooms {
     if (event) await this.#deps.bus.publishChanged(roomId, snapshot?.sequence);
   }
 
+  /**
+   * As {@link changed}, for a client that waits until this instance's view has it.
+   * @throws when the room cannot be read.
+   */
+  async show(roomId: string, event: boolean): Promise<void> {
+    if (!event) void this.#deps.bus.publishChanged(roomId);
+    const snapshot = await this.load(roomId);
+    if (event) void this.#deps.bus.publishChanged(roomId, snapshot?.sequence);
+  }
+
   /** Looks at all of them: finds what no notice has told of. */
   async resync(): Promise<void> {
     await Promise.all([...this.#views.keys()].map((roomId) => this.#loader.load(roomId)));

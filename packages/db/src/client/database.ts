@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { PrismaPg } from '@prisma/adapter-pg';
-import pg from 'pg';
 import { Prisma, PrismaClient } from '../generated/client.js';
+import { AwakeClock } from './awake-clock.js';
+import { Pool } from './pool.js';
+import { TransactionLateError } from './unavailable.js';
 
 export interface DatabaseSettings {
   /** `postgresql://…` */
@@ -20,7 +22,28 @@ export interface DatabaseSettings {
   readonly indexesOnly?: boolean;
   /** Told about connections that fail while idle; they are replaced by themselves. */
   readonly onConnectionError?: (error: Error) => void;
+  /** Tests shorten them. */
+  readonly deadlines?: Deadlines;
 }
+
+/** In milliseconds. */
+interface Deadlines {
+  /** Until a request has a connection. */
+  readonly connectMs: number;
+  /** Until PostgreSQL gives up on a statement. */
+  readonly statementMs: number;
+  /** Until a transaction is over, and for how long PostgreSQL lets it be idle. */
+  readonly transactionMs: number;
+}
+
+const DEADLINES: Deadlines = { connectMs: 3000, statementMs: 10_000, transactionMs: 15_000 };
+/** How much longer than PostgreSQL itself we wait for a statement, in milliseconds. */
+const ANSWER_LATER_MS = 1000;
+/**
+ * The longest that a timer can be. Prisma's own deadlines fire as soon as a process that stood still goes on, and what
+ * they bound is bounded by ours: to begin a transaction takes a connection and a statement.
+ */
+const PRISMA_WAITS_MS = 2 ** 31 - 1;
 
 /** Either the client itself or one transaction of it: what every repository function takes first. */
 export type Db = PrismaClient | Prisma.TransactionClient;
@@ -30,11 +53,6 @@ export interface TypedSql {
   $queryRaw<T = unknown>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<T>;
 }
 
-/** How long a request waits for a free connection, and a statement for PostgreSQL, in milliseconds. */
-const CONNECT_DEADLINE_MS = 3000;
-const STATEMENT_DEADLINE_MS = 10_000;
-const TRANSACTION_WAIT_MS = 3000;
-const TRANSACTION_DEADLINE_MS = 15_000;
 /** Distinct statements kept prepared per connection; Prisma's generated SQL is a small closed set. */
 const PREPARED_STATEMENTS_MAX = 300;
 
@@ -46,25 +64,31 @@ export class Database {
    * costs more than the statement itself (docs/benchmarks.md). For the few statements that every request runs.
    */
   readonly hot: TypedSql;
-  readonly #pool: pg.Pool;
+  readonly #awake = new AwakeClock();
+  readonly #transactionMs: number;
+  readonly #pool: Pool;
 
   constructor(settings: DatabaseSettings) {
-    this.#pool = new pg.Pool({
-      connectionString: settings.url,
-      max: settings.poolMax,
-      connectionTimeoutMillis: CONNECT_DEADLINE_MS,
-      // Both ends: PostgreSQL gives up on a statement that is slow, we on a server that is frozen.
-      statement_timeout: STATEMENT_DEADLINE_MS,
-      query_timeout: STATEMENT_DEADLINE_MS + 1000,
-      idle_in_transaction_session_timeout: TRANSACTION_DEADLINE_MS,
-      // Prisma's adapter writes and reads timestamps without a zone and takes the session's to be UTC.
-      options: [
-        '-c TimeZone=UTC',
-        ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
-        ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
-      ].join(' '),
-      keepAlive: true,
-    });
+    const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
+    this.#transactionMs = transactionMs;
+    this.#pool = new Pool(
+      {
+        connectionString: settings.url,
+        max: settings.poolMax,
+        // Both ends: PostgreSQL gives up on a statement that is slow, we on a server that is frozen.
+        statement_timeout: statementMs,
+        idle_in_transaction_session_timeout: transactionMs,
+        // Prisma's adapter writes and reads timestamps without a zone and takes the session's to be UTC.
+        options: [
+          '-c TimeZone=UTC',
+          ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
+          ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
+        ].join(' '),
+        keepAlive: true,
+      },
+      { connectMs, answerMs: statementMs + ANSWER_LATER_MS },
+      this.#awake,
+    );
     const onError = (error: Error): void => settings.onConnectionError?.(error);
     // Ours and not the adapter's `onPoolError`: it listens from its first statement on, and an idle connection that fails
     // while nobody listens ends the process.
@@ -87,7 +111,10 @@ export class Database {
 
   /** Commits all that `work` writes, or nothing. */
   transaction<T>(work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T> {
-    return this.prisma.$transaction(work, { maxWait: TRANSACTION_WAIT_MS, timeout: TRANSACTION_DEADLINE_MS });
+    return this.prisma.$transaction((tx) => this.#inTime(work(tx)), {
+      maxWait: PRISMA_WAITS_MS,
+      timeout: PRISMA_WAITS_MS,
+    });
   }
 
   /** Connections of the pool, and how many callers wait for one. */
@@ -99,10 +126,20 @@ export class Database {
   async close(): Promise<void> {
     await this.prisma.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();
+    this.#awake.close();
+  }
+
+  /** What throws rolls the transaction back; what `work` still asks of it then fails. */
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    let inTime: (() => void) | undefined;
+    const late = new Promise<never>((_, reject) => {
+      inTime = this.#awake.after(this.#transactionMs, () => reject(new TransactionLateError(this.#transactionMs)));
+    });
+    return Promise.race([work, late]).finally(inTime);
   }
 }
 
-function typedSql(pool: pg.Pool, nameOf: (query: { sql: string; args: unknown[] }) => string): TypedSql {
+function typedSql(pool: Pool, nameOf: (query: { sql: string; args: unknown[] }) => string): TypedSql {
   return {
     async $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
       const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);

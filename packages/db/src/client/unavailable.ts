@@ -17,7 +17,14 @@ const SOCKET_CODES = new Set([
 const DRIVER_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
 /** node-postgres gives no code to these. */
 const PG_MESSAGES =
-  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Cannot use a pool after calling end)/;
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;
+
+/** A transaction was not over in time and is rolled back. */
+export class TransactionLateError extends Error {
+  constructor(milliseconds: number) {
+    super(`the transaction was not over within ${milliseconds} ms`);
+  }
+}
 
 /**
  * Whether an error means that PostgreSQL cannot be reached at the moment (the API answers 503, a worker tries again),
@@ -25,6 +32,7 @@ const PG_MESSAGES =
  */
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > 6) return false;
+  if (error instanceof TransactionLateError) return true;
   const { code, originalCode, kind, message, cause, meta } = error as Record<string, unknown>;
   if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code)))
     return true;

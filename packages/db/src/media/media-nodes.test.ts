@@ -10,7 +10,8 @@ beforeAll(async () => {
 
 test('of several who move a room at once one does, and all learn where it is', async () => {
   const roomId = await rooms.newRoom();
-  const { snapshot } = await rooms.enter(roomId, { mediaNodeId: 'a' });
+  await rooms.enter(roomId, { mediaNodeId: 'a' });
+  const snapshot = await rooms.snapshot(roomId);
   const standing = await Promise.all(['b', 'c', 'd'].map((to) => placeRoom(rooms.database, roomId, snapshot, to)));
   const ids = new Set(standing.map(({ mediaNodeId }) => mediaNodeId));
   expect(ids.size).toBe(1);
@@ -24,7 +25,8 @@ test('of several who move a room at once one does, and all learn where it is', a
 
 test('a room that ends moves nowhere', async () => {
   const roomId = await rooms.newRoom();
-  const { snapshot } = await rooms.enter(roomId, { mediaNodeId: 'a' });
+  await rooms.enter(roomId, { mediaNodeId: 'a' });
+  const snapshot = await rooms.snapshot(roomId);
   await rooms.end(roomId);
   expect(await placeRoom(rooms.database, roomId, snapshot, 'b')).toEqual({ mediaNodeId: 'a', mediaGeneration: 1 });
 });

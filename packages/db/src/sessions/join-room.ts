@@ -1,21 +1,14 @@
 import { isOpen, newId, type ParticipantState, type RoomState } from '@callplane/core';
 import type { Database } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
 import { endTracks } from '../participants/participant-cleanup.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant-row.js';
 import { ROOM_COLUMNS } from '../rooms/room-row.js';
-import { readRoomSnapshots } from './room-snapshots.js';
 import { sessionEvents } from './session-events.js';
 import type { JoinInput, JoinOutcome } from './session.js';
 
 type Refusal = Exclude<JoinOutcome, { outcome: 'joined' }>;
-interface Joined {
-  outcome: 'joined';
-  sessionId: string;
-  supersededSessionIds: string[];
-  deliveries: WakeableDelivery[];
-}
 
 /**
  * A participant joins a room: in one transaction, which decides whether it may and writes everything or nothing. Joins
@@ -23,16 +16,11 @@ interface Joined {
  *
  * Everything that touches sessions locks in this order: participant, its session, room.
  */
-export async function joinRoom(database: Database, input: JoinInput, now: Date): Promise<JoinOutcome> {
-  const result = await database.transaction((tx) => join(tx, input, now));
-  if (result.outcome !== 'joined') return result;
-  // After the commit, because a large room takes a moment to read and others wait to join it.
-  const snapshot = (await readRoomSnapshots(database.hot, [input.roomId])).get(input.roomId);
-  if (snapshot === undefined) throw new Error(`no room ${input.roomId}`);
-  return { ...result, connection: 1, snapshot };
+export function joinRoom(database: Database, input: JoinInput, now: Date): Promise<JoinOutcome> {
+  return database.transaction((tx) => join(tx, input, now));
 }
 
-async function join(tx: Prisma.TransactionClient, input: JoinInput, now: Date): Promise<Joined | Refusal> {
+async function join(tx: Prisma.TransactionClient, input: JoinInput, now: Date): Promise<JoinOutcome> {
   const refusal = await lockParticipant(tx, input);
   if (refusal !== null) return refusal;
   const locked = await lockRoom(tx, input);
@@ -65,7 +53,7 @@ async function join(tx: Prisma.TransactionClient, input: JoinInput, now: Date): 
     ],
     now,
   );
-  return { outcome: 'joined', sessionId, supersededSessionIds: superseded, deliveries };
+  return { outcome: 'joined', sessionId, connection: 1, supersededSessionIds: superseded, deliveries };
 }
 
 /** Whether the participant and its token are good for this room; from here on nobody else acts for this participant. */

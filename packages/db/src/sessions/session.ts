@@ -59,11 +59,6 @@ export type JoinOutcome =
       outcome: 'joined';
       sessionId: string;
       connection: number;
-      /**
-       * The room as it is right after, with the newcomer in it; without it only if somebody has ended the session in
-       * that very moment.
-       */
-      snapshot: RoomSnapshot;
       /** Sessions of the same participant that this one has ended. */
       supersededSessionIds: string[];
       deliveries: WakeableDelivery[];
@@ -76,8 +71,10 @@ export type ResumeOutcome =
       connection: number;
       /** Whoever held it before: it may still have a dead connection to drop. */
       previousInstanceId: string | null;
-      session: SessionState;
-      snapshot: RoomSnapshot;
+      tenant: Tenant;
+      roomId: string;
+      participantId: string;
+      permissions: readonly Permission[];
     }
   | { outcome: 'ended'; reason: SessionEndReason }
   /** There is no such session, or the secret is another one. */

@@ -21,7 +21,7 @@ const resume = (entered: { sessionId: string; secret: string }, instanceId = 'in
     resumeSecretHash: hashOf(entered.secret),
     instanceId,
   });
-const snapshotOf = async (roomId: string) => (await readRoomSnapshots(rooms.database.hot, [roomId])).get(roomId)!;
+const snapshotOf = (roomId: string) => rooms.snapshot(roomId);
 const typesOf = async (roomId: string) => (await rooms.events(roomId)).map(({ type }) => type);
 
 describe('a session', () => {
@@ -31,18 +31,20 @@ describe('a session', () => {
     expect(await markDisconnected(rooms.database, entered.held)).toBe(true);
     expect((await snapshotOf(roomId)).sessions[0]).toMatchObject({ disconnectedAt: expect.any(Date) });
     const resumed = await resume(entered);
-    expect(resumed).toMatchObject({
+    expect(resumed).toEqual({
       outcome: 'resumed',
       connection: 2,
       previousInstanceId: 'instance-1',
-      session: {
-        sessionId: entered.sessionId,
-        connection: 2,
-        instanceId: 'instance-2',
-        disconnectedAt: null,
-        permissions: ['room:join', 'messages:send'],
-      },
-      snapshot: { room: { id: roomId } },
+      tenant: rooms.tenant,
+      roomId,
+      participantId: entered.participantId,
+      permissions: ['room:join', 'messages:send'],
+    });
+    expect((await snapshotOf(roomId)).sessions[0]).toMatchObject({
+      sessionId: entered.sessionId,
+      connection: 2,
+      instanceId: 'instance-2',
+      disconnectedAt: null,
     });
     expect(await typesOf(roomId)).toEqual(['room.started', 'participant.joined']);
   });

@@ -5,7 +5,8 @@ import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operation
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
 import { joinRoom } from './join-room.js';
-import type { JoinInput, JoinOutcome, TrackState } from './session.js';
+import { readRoomSnapshots } from './room-snapshots.js';
+import type { JoinInput, JoinOutcome, RoomSnapshot, TrackState } from './session.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 export const hashOf = (secret: string) => new Uint8Array(createHash('sha256').update(secret).digest());
@@ -35,6 +36,7 @@ export interface TestRooms {
     roomId: string,
     more?: Partial<JoinInput>,
   ): Promise<Joined & Invited & { secret: string; held: { sessionId: string; connection: number } }>;
+  snapshot(roomId: string): Promise<RoomSnapshot>;
   remove(roomId: string, participantId: string): ReturnType<typeof acceptParticipantRemoval>;
   end(roomId: string): ReturnType<typeof acceptRoomEnd>;
   /** The room's events in the order of their numbers. */
@@ -101,6 +103,11 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       if (joined.outcome !== 'joined') throw new Error(joined.outcome);
       const { sessionId, connection } = joined;
       return { ...joined, ...invited, secret, held: { sessionId, connection } };
+    },
+    async snapshot(roomId) {
+      const snapshot = (await readRoomSnapshots(database.hot, [roomId])).get(roomId);
+      if (snapshot === undefined) throw new Error(`no room ${roomId}`);
+      return snapshot;
     },
     remove: (roomId, participantId) => acceptParticipantRemoval(database, tenant, roomId, participantId, NOON),
     end: (roomId) => acceptRoomEnd(database, tenant, roomId, NOON),

@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { measured, startStack } from './faults.testkit.js';
+
+/** Longer than a request waits for a connection, shorter than PostgreSQL waits for a transaction. */
+const FROZEN_MS = 4000;
+const CONNECTIONS = 2;
+
+test('an API that stood still answers what PostgreSQL told it meanwhile, and loses nobody who waited for a connection', async () => {
+  const stack = await startStack();
+  const api = await stack.spawnApi({ DATABASE_POOL_MAX: String(CONNECTIONS) });
+  const [first, again] = [await stack.newRoom(api), await stack.newRoom(api)];
+  await stack.call(api, 'DELETE', `/v1/rooms/${again}`, { prefer: 'respond-async' });
+  const { prisma } = stack.database;
+  const countOf = async (counted: Promise<{ count: number }[]>) => (await counted)[0]?.count;
+  const waitsForLock = () =>
+    countOf(prisma.$queryRaw`
+      SELECT count(*)::int FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+  const isUnderWay = () =>
+    countOf(prisma.$queryRaw`
+      SELECT count(*)::int FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`);
+
+  const waiting = await stack.database.transaction(async (tx) => {
+    await tx.$queryRaw`SELECT 1 FROM rooms WHERE id IN (${first}, ${again}) FOR UPDATE`;
+    // The first is one statement, the second a statement within a transaction.
+    const answered = [first, again].map((id) =>
+      stack.call(api, 'DELETE', `/v1/rooms/${id}`, { prefer: 'respond-async' }),
+    );
+    await eventually(async () => (await waitsForLock()) === CONNECTIONS);
+    for (let round = 0; round < 3; round += 1) {
+      answered.push(
+        stack.call(api, 'GET', `/v1/rooms/${first}`),
+        stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' } }),
+        stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' }, idempotencyKey: `round ${round}` }),
+      );
+    }
+    await eventually(async () => {
+      const metrics = await (await fetch(api.metricsUrl)).text();
+      return metrics.includes(
+        `callplane_database_connections{state="waiting",app="api"} ${answered.length - CONNECTIONS}`,
+      );
+    });
+    api.freeze();
+    return answered;
+  });
+  const frozenAt = performance.now();
+  await eventually(async () => (await isUnderWay()) === 0);
+  await delay(FROZEN_MS - (performance.now() - frozenAt));
+  api.thaw();
+
+  const answers = await Promise.all(waiting);
+  measured({ 'slowest ms': Math.max(...answers.map(({ ms }) => ms)) });
+  const round = [200, 201, 201];
+  expect(answers.map(({ status }) => status)).toEqual([202, 202, ...round, ...round, ...round]);
+  expect(await prisma.room.count()).toBe(2 + 6);
+}, 60_000);
