@@ -131,7 +131,10 @@ test('room.end of 100 in a worker process: destroyed, ended and told within two 
 test('a worker killed while it waits for a frozen media server: another completes, nobody leaves twice', async () => {
   const killed = await spawnWorker();
   const { roomId } = await liveRoom(3);
-  await killed.waitForLog(({ message, state }) => message === 'media node state' && state === 'up');
+  await eventually(async () => {
+    const metrics = await (await fetch(killed.metricsUrl)).text();
+    return metrics.includes('callplane_media_node_up{node="m1",app="cleanup-worker"} 1');
+  });
   janus.freeze();
   try {
     await askForEnd(roomId);

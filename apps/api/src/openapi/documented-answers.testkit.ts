@@ -30,7 +30,9 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
   return ({ method, path, status, headers, text }) => {
     const say = (problem: string) => `${method} ${path} → ${status}: ${problem}\n${text.slice(0, 1000)}`;
     if (!/^[\w.:-]{1,128}$/.test(String(headers['x-request-id']))) throw new Error(say('no x-request-id'));
-    const pathname = (path.split(/[?#]/)[0] ?? '').replace(/\/$/, '');
+    // Where a target holds a fragment, which it must not, Express takes backslashes for slashes.
+    const plain = path.includes('#') ? path.replaceAll('\\', '/') : path;
+    const pathname = (plain.split(/[?#]/)[0] ?? '').replace(/\/$/, '');
     const template = Object.keys(document['paths'] as Json).find((candidate) =>
       new RegExp(`^${candidate.replace(/\/$/, '').replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
     );
