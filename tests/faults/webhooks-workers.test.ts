@@ -89,7 +89,9 @@ test('a worker frozen past its lease and thawed writes nothing over its successo
   gate.open();
   frozen.thaw();
   const late = await frozen.waitForLog((line) => line['deliveryId'] === deliveryId && line['status'] === 'lease_lost');
-  expect(late).toMatchObject({ statusCode: 400, attempt: 1 });
+  expect(late).toMatchObject({ attempt: 1 });
+  // On a slow machine it was frozen for longer than a delivery may take, and has timed out instead: as wrong to write.
+  expect([400, null]).toContain(late['statusCode']);
   expect(await read()).toEqual(settled);
   expect(receiver.counts().get(event.id)).toBe(2);
   // And it is none the worse for it.
