@@ -1,6 +1,7 @@
 /**
- * Prisma's client names its command line and TypeScript as optional peers. Resolved, they would go into every image:
- * 300 MB of tools that no running app uses. The schema package asks for the command line itself, to generate the client.
+ * Prisma's client names its command line and TypeScript as optional peers. If pnpm resolved them, every image would
+ * contain 300 MB of tools that no running app uses. The schema package depends on the command line directly, to
+ * generate the client.
  */
 const withoutPeers = { '@prisma/client': ['prisma', 'typescript'] };
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# replace.sh <service>…: replaces the containers of services of docker-compose.yml, such as `api signaling`, by ones of
-# the present images and settings, so that there are never fewer of them than before: the new ones are started beside
-# the old ones, and these are stopped one after the other when the new ones are healthy. As many run afterwards.
+# replace.sh <service>…: replaces the containers of Compose services, such as `api signaling`, by new ones with the
+# current images and settings. It first starts as many new containers as there are old ones, waits until they are
+# healthy, and then stops the old ones one by one. There are never fewer containers than before.
 set -eu
 
-# How long nginx may go by what it knew of a service (`valid` in nginx/upstreams.conf), and a second more.
+# How long nginx may use an outdated address of a service (`valid` in nginx/upstreams.conf), plus one second.
 KNOWN_SECONDS=6
 
 [ $# -gt 0 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2; }

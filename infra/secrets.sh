@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes the secrets that docker-compose.yml reads from ./secrets, each in a file of its own. What is there is kept: run
-# it again after an upgrade that needs a new one. Back this folder up, encryption_keys above all: without it the signing
-# keys and webhook secrets in the database cannot be read.
+# Creates the secrets that docker-compose.yml reads from ./secrets, one file each. It keeps existing files: run it again
+# after an upgrade that needs a new secret. Back up this folder, above all encryption_keys: without it, the signing keys
+# and webhook secrets in the database cannot be decrypted.
 set -eu
 
 cd "$(dirname "$0")/.."
 umask 077
 mkdir -p secrets
-# Containers run as users of their own and must be able to read the files; the folder keeps everybody else out.
+# Containers run as other users and must be able to read the files; the mode of the folder keeps other users out.
 chmod 0700 secrets
 
 made() {
@@ -17,10 +17,12 @@ made() {
   echo "made secrets/$1"
 }
 
-for name in postgres_password redis_password turn_secret media_api_secret media_admin_key grafana_password; do
+for name in postgres_password redis_password turn_secret turn_admin_password media_api_secret media_admin_key grafana_password; do
   made "$name" "$(openssl rand -hex 24)" || true
 done
 made encryption_keys "k1:$(openssl rand -base64 32)" || true
-# Out of the above. To use servers of your own, write their URLs into these files before.
+# Derived from the secrets above. To use your own servers, write their URLs into these files first. The migration
+# creates the gateway's role with this password.
 made database_url "postgresql://callplane:$(cat secrets/postgres_password)@postgres:5432/callplane" || true
+made gateway_database_url "$(sed -E "s#^(postgres(ql)?://)([^@/]*@)?#\\1callplane_gateway:$(openssl rand -hex 24)@#" secrets/database_url)" || true
 made redis_url "redis://:$(cat secrets/redis_password)@redis:6379" || true

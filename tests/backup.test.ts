@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  appMain,
   eventually,
-  repositoryRoot,
   startTestPostgres,
   stopAtEnd,
   temporaryDirectory,
@@ -17,11 +17,11 @@ import pg from 'pg';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './faults/webhooks.testkit.js';
 
 /**
- * The two ways of docs/operations.md to back up and restore, from running apps to running apps. What is in no backup:
- * Redis, which is a new one after each restore.
+ * Tests the two backup and restore methods of docs/operations/backup.md, from running apps to running apps. No backup contains
+ * Redis: each restored deployment starts with an empty one.
  */
 
-/** What somebody outside knows of a deployment before it is lost. */
+/** The state of a deployment as its callers knew it before it was lost. */
 interface Known {
   key: string;
   rooms: string[];
@@ -33,12 +33,12 @@ interface Known {
 
 const EVENTS_PER_PAGE = 7;
 
-test('a physical backup of a running server goes on elsewhere', async () => {
+test('a deployment continues from a physical backup of a running server', async () => {
   const [source, receiver] = await Promise.all([startTestPostgres(), startReceiver()]);
   const sourceUrl = (await source.createDatabase()).url;
   const { look, stop, makeRoom } = await deployment(sourceUrl, receiver);
 
-  // Requests come in while the files are copied: what is written in the meantime may be torn, and comes out of the log.
+  // Sends requests while the files are copied: pages may be torn, and recovery restores them from the write-ahead log.
   const { backup, known } = await withRequests(makeRoom, () => physicalBackup(source, look));
   expect(known.rooms.length).toBeGreaterThan(15);
   await stop();
@@ -46,15 +46,15 @@ test('a physical backup of a running server goes on elsewhere', async () => {
 
   const restored = await startTestPostgres(backup);
   const url = onServer(restored, sourceUrl);
-  expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
+  expect(rtc(url, 'db', 'migrate')).toBe('No pending migrations.');
   await goesOn(url, known, receiver);
-}, 120_000);
+});
 
 describe('a logical backup', () => {
-  test('goes on in a younger cluster', async () => {
+  test('is restored into a younger cluster', async () => {
     const [source, target, receiver] = await Promise.all([startTestPostgres(), startTestPostgres(), startReceiver()]);
     const sourceUrl = (await source.createDatabase()).url;
-    // Years of transactions.
+    // Advances the transaction counter, as years of use would.
     await asAdmin(sourceUrl, (client) =>
       client.query(`DO $$ BEGIN FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`),
     );
@@ -66,35 +66,35 @@ describe('a logical backup', () => {
     await copyRows(sourceUrl, url);
     await source.stop();
 
-    expect(rtc(url, 'db', 'migrate')).toBe('Nothing to apply.');
+    expect(rtc(url, 'db', 'migrate')).toBe('No pending migrations.');
     await goesOn(url, known, receiver);
-  }, 120_000);
+  });
 });
 
 /**
- * Apps with rooms, an endpoint whose deliveries have succeeded and others that wait for a retry, and an operation that
- * nobody has worked on.
+ * Apps with rooms, an endpoint with succeeded deliveries and with deliveries that wait for a retry, and an operation
+ * that no worker has claimed.
  */
 async function deployment(url: string, receiver: Receiver) {
   const stack = await startWebhookStack(url);
   const [api, worker] = await Promise.all([
     stack.spawnApi(),
-    // A delivery that is under way while files are copied is under way in the copy, until its lease runs out.
-    stack.spawnWebhookWorker({ LEASE_MS: '3000' }),
+    // A delivery that is being sent during the copy is still leased in the copy, until the lease expires.
+    stack.spawnWebhookWorker({ LEASE_MS: '6000' }),
   ]);
   const { key } = stack.tenant;
   await stack.register(api, receiver);
   const rooms: string[] = [];
   const makeRoom = async () => void rooms.push(await stack.newRoom(api));
   for (let i = 0; i < 10; i++) await makeRoom();
-  // Nothing woke what the backup held: a sweep does, which finds it after 15 s at the latest.
+  // The events were written without a wake-up; a scan finds them within 15 s.
   await stack.allDelivered(60_000);
   const cursor = (await eventsAfter(stack, api, key)).cursor;
 
   receiver.answer = () => 503;
   for (let i = 0; i < 5; i++) await makeRoom();
   await eventually(async () => (await stack.database.prisma.webhookAttempt.count({ where: { statusCode: 503 } })) >= 5);
-  // No cleanup worker runs.
+  // Without a cleanup worker, the operation stays pending.
   const ending = rooms[3]!;
   const ended = await stack.call(api, 'DELETE', `/v1/rooms/${ending}`, { prefer: 'wait=0' });
   expect(ended.status).toBe(202);
@@ -118,14 +118,14 @@ async function deployment(url: string, receiver: Receiver) {
   };
 }
 
-/** Everything that was known is there, what was under way is finished, and what is new comes behind it. */
+/** Checks that all known data exists, that pending work completes, and that new events follow the old ones. */
 async function goesOn(url: string, known: Known, receiver: Receiver): Promise<void> {
   const { key } = known;
   receiver.answer = () => 200;
   const stack = await startWebhookStack(url);
   const [api] = await Promise.all([stack.spawnApi(), stack.spawnWebhookWorker(), stack.spawnWorker()]);
 
-  // Keys are known, and signing keys open: the same one signs.
+  // The API keys work, and the same signing keys can be decrypted and sign new tokens.
   expect((await stack.call(api, 'GET', '/v1/', { key })).status).toBe(200);
   expect(await kidsOf(api)).toEqual(known.kids);
   const path = `/v1/rooms/${known.rooms[1]!}`;
@@ -135,16 +135,17 @@ async function goesOn(url: string, known: Known, receiver: Receiver): Promise<vo
   expect(known.kids).toContain(JSON.parse(Buffer.from(header, 'base64url').toString()).kid);
   for (const id of known.rooms) expect((await stack.call(api, 'GET', `/v1/rooms/${id}`, { key })).status).toBe(200);
 
-  // What waited is done, and a webhook's secret opens: `check` verifies each signature with what was shown once.
+  // The pending operation completes. `check` verifies each signature with the secret from registration, which shows
+  // that the restored secret can be decrypted.
   await stack.completed(known.ending);
   const fresh = await stack.call(api, 'POST', '/v1/rooms', { key, body: { name: 'After' } });
   expect(fresh.status).toBe(201);
-  // Nothing woke what the backup held: a sweep does, which finds it after 15 s at the latest.
+  // The restored deliveries had no wake-up; a scan finds them within 15 s.
   await stack.allDelivered(60_000);
   receiver.check();
   const delivered = new Set(receiver.requests.map(({ event }) => event.id));
 
-  // The list has no gap: what was there is there, what is new stands behind it, and a reader's cursor misses nothing.
+  // The event list has no gap: the old events come first, the new ones follow, and an old cursor skips none.
   const all = await eventually(async () => {
     const { ids, rooms } = await eventsAfter(stack, api, key);
     return rooms.includes(String(fresh.body.id)) ? { ids, rooms } : null;
@@ -163,7 +164,7 @@ async function goesOn(url: string, known: Known, receiver: Receiver): Promise<vo
   expect(failures).toEqual([]);
 }
 
-/** All events from a cursor on, page by page. */
+/** All events after a cursor, over all pages. */
 async function eventsAfter(stack: WebhookStack, api: TestApp, key: string, from = '') {
   const [ids, rooms]: [string[], string[]] = [[], []];
   for (let cursor = from; ;) {
@@ -198,8 +199,9 @@ async function withRequests<T>(request: () => Promise<void>, work: () => Promise
 }
 
 /**
- * What pg_basebackup does: the files between start and stop of a backup, the log up to its end, and its label.
- * @param look right before the end: all of what it sees is in the backup
+ * Does the work of pg_basebackup: copies the files between the start and the stop of a backup, the write-ahead log up
+ * to its end, and the backup label.
+ * @param look runs right before the end: everything that it sees is in the backup
  */
 async function physicalBackup<T>(source: TestPostgres, look: () => Promise<T>): Promise<{ backup: string; known: T }> {
   const backup = join(temporaryDirectory('backup'), 'data');
@@ -217,17 +219,20 @@ async function physicalBackup<T>(source: TestPostgres, look: () => Promise<T>): 
   });
 }
 
-/** What `pg_dump --data-only --disable-triggers` and psql do, for whoever has no pg_dump of the server's version. */
+/**
+ * Does the work of `pg_dump --data-only --disable-triggers` and psql, because the machine may have no pg_dump of the
+ * server's version.
+ */
 async function copyRows(sourceUrl: string, targetUrl: string): Promise<void> {
   const dir = temporaryDirectory('dump');
-  // The servers write and read the files, as a user of their own.
+  // The servers, which run as another user, write and read the files.
   chmodSync(dir, 0o777);
   stopAtEnd(async () => rmSync(dir, { recursive: true, force: true }));
   const tables = await asAdmin(sourceUrl, async (client) => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'`,
     );
-    // One view of all tables, as a dump has it.
+    // A single snapshot of all tables, as in a dump.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     for (const { name } of rows) await client.query(`COPY "${name}" TO '${join(dir, name)}' (FORMAT binary)`);
     await client.query('COMMIT');
@@ -259,7 +264,7 @@ async function asAdmin<T>(url: string, work: (client: pg.Client) => Promise<T>):
   }
 }
 
-/** The same database on another server. */
+/** The URL of the same database on another server. */
 function onServer(server: TestPostgres, databaseUrl: string): string {
   const url = new URL(server.url);
   url.pathname = new URL(databaseUrl).pathname;
@@ -268,6 +273,5 @@ function onServer(server: TestPostgres, databaseUrl: string): string {
 
 function rtc(databaseUrl: string, ...args: string[]): string {
   const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS };
-  const main = join(repositoryRoot, 'apps', 'cli', 'dist', 'main.js');
-  return execFileSync(process.execPath, [main, ...args], { env, encoding: 'utf8' }).trim();
+  return execFileSync(process.execPath, [appMain('cli'), ...args], { env, encoding: 'utf8' }).trim();
 }

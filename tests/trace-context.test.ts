@@ -12,7 +12,7 @@ import {
 } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
 
-/** One trace from a request through its operation to the receivers of its webhooks. */
+/** Follows one trace from a request through its operation to the receivers of its webhooks. */
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const TRACEPARENT = `00-${TRACE_ID}-b7ad6b7169203331-01`;
@@ -27,8 +27,10 @@ beforeAll(async () => {
   key = (await createTestTenant(database)).key;
   await database.close();
   const env = {
-    ...{ DATABASE_URL: target.url, REDIS_URL: redis.url },
-    ...{ WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
+    DATABASE_URL: target.url,
+    REDIS_URL: redis.url,
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   };
   const start = (name: string) => spawnApp({ name, env });
   const [api, cleanup, webhook] = await Promise.all(['api', 'cleanup-worker', 'webhook-worker'].map(start));
@@ -47,14 +49,12 @@ beforeAll(async () => {
   expect((await call('POST', '/v1/webhooks', {}, { url })).status).toBe(201);
 });
 
-test('is logged with the request, its operation and its deliveries, and sent on to the receiver', async () => {
-  const room = (await (
-    await call('POST', '/v1/rooms', { traceparent: TRACEPARENT }, { name: 'Traced' })
-  ).json()) as any;
+test('a trace is logged with the request, its operation and its deliveries, and sent to the receiver', async () => {
+  const room = await (await call('POST', '/v1/rooms', { traceparent: TRACEPARENT }, { name: 'Traced' })).json();
   expect([202, 204]).toContain((await call('DELETE', `/v1/rooms/${room.id}`, { traceparent: TRACEPARENT })).status);
   await eventually(() => received.some(({ type }) => type === 'room.ended'));
   for (const { headers } of received) {
-    // The same trace, and a step of our own as its parent.
+    // The trace id is unchanged, and the parent is a span of Callplane.
     expect(headers.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-(?!b7ad6b7169203331)[0-9a-f]{16}-01$`));
   }
   const parents = received.map(({ headers }) => headers.traceparent);
@@ -68,7 +68,7 @@ test('is logged with the request, its operation and its deliveries, and sent on 
   );
 });
 
-test('one that is not well formed is no trace, and never a reason to refuse a request', async () => {
+test('a malformed traceparent is ignored and never rejects a request', async () => {
   const before = received.length;
   for (const traceparent of ['nonsense', `${TRACEPARENT}-more`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
     expect((await call('POST', '/v1/rooms', { traceparent }, { name: 'Untraced' })).status).toBe(201);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds every app from the sources in the present directory, with the pnpm that package.json pins. The Dockerfile runs
-# it; so does a test, on a machine without Docker.
+# Builds every app from the sources in the current directory with the pnpm version that package.json pins. The
+# Dockerfile runs it, and a test runs it on machines without Docker.
 set -eu
 
 pnpm install --frozen-lockfile --prefer-offline
-pnpm turbo run build --filter='./apps/*'
+pnpm turbo run build --filter='./apps/*...'

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Fills the configuration in from the environment and becomes Janus. Secrets are read by awk from the environment and
-# written to files of mode 0600: they stand in no command line.
+# Fills in the configuration from the environment and starts Janus. awk reads the secrets from the environment and
+# writes them to files of mode 0600, so that they appear in no command line.
 set -eu
 umask 077
 
-# Secrets may stand in files, as for the apps.
+# Secrets may come from files, as for the apps.
 [ -z "${MEDIA_API_SECRET_FILE:-}" ] || MEDIA_API_SECRET=$(cat "$MEDIA_API_SECRET_FILE")
 [ -z "${MEDIA_ADMIN_KEY_FILE:-}" ] || MEDIA_ADMIN_KEY=$(cat "$MEDIA_ADMIN_KEY_FILE")
 : "${MEDIA_API_SECRET:?}" "${MEDIA_ADMIN_KEY:?}"
-# The address that media goes to. Janus cannot use loopback.
+# The address that receives media. Janus cannot use loopback.
 : "${JANUS_IP:?}"
 export MEDIA_API_SECRET MEDIA_ADMIN_KEY JANUS_IP
 export JANUS_PUBLIC_IP="${JANUS_PUBLIC_IP:-}"
@@ -39,7 +39,7 @@ for template in "$here"/*.jcfg; do
   ' "$template" > "$JANUS_RUN/etc/${template##*/}"
 done
 
-# Debian keeps modules in the folder of the processor's architecture.
+# Debian keeps the modules in a folder named after the processor architecture.
 for library in /usr/lib/*-linux-*/janus /usr/lib/janus /usr/local/lib/janus /opt/janus/lib/janus; do
   [ -e "$library/plugins/libjanus_videoroom.so" ] && break
 done

@@ -6,38 +6,27 @@ import { Failure } from './failure.mjs';
 import { root } from './files.mjs';
 import { takeLock } from './lock.mjs';
 import { progress } from './progress.mjs';
-import { ensurePrograms } from './system-packages.mjs';
 
 const NODE_AT_LEAST = [20, 19];
 const LOOK_EVERY_MS = 200;
 
 /**
- * Makes a clone runnable: the pinned pnpm, the dependencies, the build and the system's packages, each only when it is
- * missing or out of date. Needs nothing but Node and npm, asks nothing, and several may run at once.
- *
- * @param {{ say: (line: string) => void, programs: string[], onMissing?: (missing: string[]) => void,
- *   signal?: AbortSignal }} options
- *   `programs` are the system's programs to install when they are missing and this may; `onMissing` is told which could
- *   not be, and may throw
- * @returns {Promise<{ missing: string[] }>} the programs that are still missing
+ * Makes a clone runnable: the pinned pnpm, the dependencies and the build, each only if it is missing or out of date.
+ * Needs only Node and npm, never prompts, and is safe to run several times at once.
+ * @param {{ say: (line: string) => void, signal: AbortSignal }} options
  */
-export async function bootstrap({ say, programs, onMissing, signal }) {
+export async function bootstrap({ say, signal }) {
   checkNode();
+  if (hasPnpm() && hasDependencies() && isBuilt()) return;
   const step = progress(say);
-  // First, because it is what a person may have to do something about.
-  const missing = await ensurePrograms(programs, { say, step, signal });
-  if (missing.length > 0) onMissing?.(missing);
-  if (!(hasPnpm() && hasDependencies() && isBuilt())) {
-    const release = await takeTurn(say, signal);
-    try {
-      await ensurePnpm(step, signal);
-      await ensureDependencies(step, signal);
-      await ensureBuilt(step, signal);
-    } finally {
-      release();
-    }
+  const release = await takeTurn(say, signal);
+  try {
+    await ensurePnpm(step, signal);
+    await ensureDependencies(step, signal);
+    await ensureBuilt(step, signal);
+  } finally {
+    release();
   }
-  return { missing };
 }
 
 function checkNode() {
@@ -49,7 +38,7 @@ function checkNode() {
 
 /**
  * @param {(line: string) => void} say
- * @param {AbortSignal} [signal]
+ * @param {AbortSignal} signal
  */
 async function takeTurn(say, signal) {
   const file = join(root, '.tools', 'setup.lock');
@@ -59,6 +48,6 @@ async function takeTurn(say, signal) {
     if ('release' in lock) return lock.release;
     if (!said) say(`  Waiting for another set-up of this clone (process ${lock.owner})…`);
     said = true;
-    await delay(LOOK_EVERY_MS, undefined, signal ? { signal } : {});
+    await delay(LOOK_EVERY_MS, undefined, { signal });
   }
 }

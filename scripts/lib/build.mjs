@@ -8,7 +8,10 @@ import { run } from './run.mjs';
 const builtMark = join(root, 'node_modules', '.callplane-built');
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.turbo']);
 
-/** Whether the last build is of these very sources. Looks at names, sizes and times: about 10 ms, turbo takes 1 s. */
+/**
+ * Whether the last build is of exactly these sources. Compares names, sizes and times, in about 10 ms; turbo takes one
+ * second.
+ */
 export function isBuilt() {
   if (!existsSync(builtMark) || readFileSync(builtMark, 'utf8') !== sourcesMark()) return false;
   return outputs().every((output) => existsSync(join(root, output)));
@@ -20,7 +23,7 @@ export function isBuilt() {
  */
 export async function ensureBuilt(step, signal) {
   if (isBuilt()) return;
-  // Taken before the build: a source that changes meanwhile makes the next build, too.
+  // Taken before the build, so that a source that changes during the build triggers another one.
   const mark = sourcesMark();
   const turbo = join(root, 'node_modules', 'turbo', 'bin', 'turbo');
   const args = [turbo, 'run', 'build', '--output-logs=errors-only', '--ui=stream', '--concurrency=4'];
@@ -32,7 +35,8 @@ export async function ensureBuilt(step, signal) {
 
 function sourcesMark() {
   const hash = createHash('sha256');
-  for (const file of ['pnpm-lock.yaml', 'turbo.json', 'tsconfig.base.json', ...manifests()]) add(hash, file);
+  for (const file of ['pnpm-lock.yaml', 'turbo.json', 'tsconfig.base.json', 'tsconfig.build.json', ...manifests()])
+    add(hash, file);
   for (const folder of ['apps', 'packages', 'prisma']) addFolder(hash, folder);
   return hash.digest('hex');
 }
@@ -48,7 +52,7 @@ function addFolder(hash, folder) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (!NOT_SOURCES.has(entry.name)) addFolder(hash, path);
-    } else if (!/\.test\.(ts|mjs)$/.test(entry.name)) add(hash, path);
+    } else if (!/\.test\.ts$/.test(entry.name)) add(hash, path);
   }
 }
 
@@ -61,7 +65,7 @@ function add(hash, file) {
   hash.update(`${file} ${size} ${mtimeMs}\n`);
 }
 
-/** What every package that is built or generated must have afterwards. */
+/** The folders that every built or generated package must have after the build. */
 function outputs() {
   return manifests().flatMap((file) => {
     const { scripts = {} } = readJson(join(root, file));

@@ -8,12 +8,12 @@ const tools = join(root, '.tools');
 const pnpmPackage = join(tools, 'node_modules', 'pnpm');
 const installedMark = join(root, 'node_modules', '.callplane-installed');
 
-/** The environment in which pnpm is found by whoever looks for it, turbo above all. */
+/** An environment whose PATH contains pnpm, above all for turbo. */
 export function toolsEnvironment() {
   return {
     ...process.env,
     PATH: [join(tools, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH']].join(delimiter),
-    // Neither may ask a question or draw a spinner.
+    // Keeps pnpm and turbo from asking questions and drawing spinners.
     CI: 'true',
     TURBO_TELEMETRY_DISABLED: '1',
     NO_UPDATE_NOTIFIER: '1',
@@ -40,7 +40,7 @@ export async function ensurePnpm(step, signal) {
   if (hasPnpm()) return;
   mkdirSync(tools, { recursive: true });
   const args = ['install', '--prefix', '.tools', '--no-save', '--no-audit', '--no-fund', `pnpm@${pinnedPnpm()}`];
-  // npm tells its scripts where it is; without that (node scripts/start.mjs) it is looked for.
+  // npm passes its own path to its scripts. Without it (node scripts/start.mjs), the PATH is searched for npm.
   const npmCli = process.env['npm_execpath'];
   const [file, before] = npmCli?.endsWith('npm-cli.js') ? [process.execPath, [npmCli]] : ['npm', []];
   const failure = 'pnpm cannot be installed from the npm registry';
@@ -57,23 +57,26 @@ export function hasDependencies() {
  */
 export async function ensureDependencies(step, signal) {
   if (hasDependencies()) return;
-  const pnpm = join(pnpmPackage, 'bin', 'pnpm.cjs');
+  const pnpm = join(tools, 'node_modules', '.bin', 'pnpm');
   const failure = 'The dependencies cannot be installed';
   await step('Installing dependencies', () =>
-    run(process.execPath, [pnpm, 'install', '--frozen-lockfile'], { env: toolsEnvironment(), signal, failure }),
+    run(pnpm, ['install', '--frozen-lockfile'], { env: toolsEnvironment(), signal, failure }),
   );
   writeFileSync(installedMark, wantedDependencies());
 }
 
-/** Changes whenever an install could change node_modules: its inputs, and the platform that binaries are for. */
+/**
+ * Changes whenever an install could change node_modules: hashes its inputs and the platform of the binaries. These run on
+ * every version of Node, so another version needs no other install.
+ */
 function wantedDependencies() {
-  const hash = createHash('sha256').update(`${process.platform}-${process.arch}-${process.versions.modules}`);
+  const hash = createHash('sha256').update(`${process.platform}-${process.arch}`);
   for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests()])
     hash.update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }
 
-/** Every package.json of the workspace, relative to its top. */
+/** Every package.json of the workspace, relative to the repository's root. */
 export function manifests() {
   const inFolders = ['apps', 'packages'].flatMap((folder) =>
     existsSync(join(root, folder))

@@ -1,8 +1,8 @@
-/** Something the person at the terminal can act on: shown as it is, without a stack. */
+/** An error that the user can act on: shown as it is, without a stack. */
 export class Failure extends Error {
   /**
    * @param {string} message
-   * @param {string} [output] what the failed command wrote
+   * @param {string} [output] the failed command's output
    */
   constructor(message, output = '') {
     super(message);
@@ -12,7 +12,7 @@ export class Failure extends Error {
 }
 
 /**
- * Shows why a script ends.
+ * Prints why a script ends.
  * @param {unknown} error
  */
 export function explain(error) {

@@ -2,58 +2,58 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { dirname } from 'node:path';
 
 /**
- * What tells a process from a later one that was given the same id: its start time and the boot it belongs to.
- * An empty string where the system does not say, and for a process that is gone.
+ * Distinguishes a process from a later one with the same id: its command line and the id of the boot. An empty string
+ * if the system does not provide them, and for a process that is gone.
  * @param {number} pid
  */
-export function processStamp(pid) {
+function stampOf(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z') return '';
-    return `${fields[19]}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return command === '' ? '' : `${command}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
   } catch {
     return '';
   }
 }
 
 /**
- * Whether the very process that this was recorded of is still there.
- * @param {{ pid: number, stamp: string }} recorded
+ * Whether the process that took a lock still runs. This process does not hold a lock that it only tries to take: an
+ * owner with its id is an earlier process, for example of a container that has been started again.
+ * @param {{ pid: number, stamp: string }} owner
  */
-export function isSameProcess({ pid, stamp }) {
+function holds({ pid, stamp }) {
+  if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EPERM') return false;
   }
-  return processStamp(pid) === stamp;
+  return stampOf(pid) === stamp;
 }
 
 /**
- * Takes a lock file for this process, also from an owner that is gone. The kernel has no lock that Node can reach,
- * so the file names its owner: id and start time.
+ * Takes a lock file for this process, also from an owner that is gone. Node has no access to the kernel's file locks,
+ * so the file names its owner: id and command line.
  * @param {string} file
  * @returns {{ release: () => void, tookOver: boolean } | { owner: number }} the lock, or the process that holds it
  */
 export function takeLock(file) {
   mkdirSync(dirname(file), { recursive: true });
   const mine = `${file}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, stamp: processStamp(process.pid) }), { mode: 0o600 });
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, stamp: stampOf(process.pid) }), { mode: 0o600 });
   let tookOver = false;
   try {
     for (;;) {
       try {
-        // Linking is atomic and fails when the file is there, whose content is complete from its first moment on.
+        // Linking is atomic, fails if the file exists, and never exposes a half-written file.
         linkSync(mine, file);
         return { release: () => rmSync(file, { force: true }), tookOver };
       } catch (error) {
         if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
       }
       const owner = ownerIn(file);
-      if (owner !== undefined && isSameProcess(owner)) return { owner: owner.pid };
-      // Moved aside first: of two that find the same stale lock, the second must not remove the first one's new lock.
+      if (owner !== undefined && holds(owner)) return { owner: owner.pid };
+      // Moves the stale lock aside before it removes it: of two processes that find the same stale lock, the second
+      // must not remove the first one's new lock.
       const aside = `${mine}.stale`;
       try {
         renameSync(file, aside);
@@ -62,7 +62,7 @@ export function takeLock(file) {
         continue;
       }
       const moved = ownerIn(aside);
-      if (moved !== undefined && isSameProcess(moved)) {
+      if (moved !== undefined && holds(moved)) {
         renameSync(aside, file);
         return { owner: moved.pid };
       }

@@ -1,10 +1,8 @@
 const SILENT_MS = 1_000;
 
 /**
- * @callback Step shows what is under way once it takes longer than a second, and how long it took
- * @param {string} title such as "Building"
- * @param {() => Promise<any>} work
- * @returns {Promise<any>} what the work resolved to
+ * Announces work that takes longer than a second, and then prints its duration. The title is one such as "Building".
+ * @typedef {<T>(title: string, work: () => Promise<T>) => Promise<T>} Step
  */
 
 /**

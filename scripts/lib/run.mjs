@@ -3,11 +3,11 @@ import { root } from './files.mjs';
 import { Failure } from './failure.mjs';
 
 /**
- * Runs a command without input and returns its standard output. Its output is shown only when it fails, as a Failure.
+ * Runs a command without input and returns its standard output. Shows its output only if it fails, as a Failure.
  * @param {string} file
  * @param {string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, signal?: AbortSignal | undefined, failure?: string }} [options]
- *   `failure` is what to say when it fails; an abort of `signal` ends it
+ *   `failure` is the error message if the command fails; aborting `signal` ends the command
  * @returns {Promise<string>}
  */
 export function run(file, args, { env = process.env, cwd = root, signal, failure } = {}) {

@@ -2,15 +2,18 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { WebSocket } from 'ws';
+import { connect, type Call } from '@callplane/client-js';
+import { eventually, repositoryRoot, temporaryDirectory, type TestApp } from '@callplane/testing';
 import { openBrowser, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
-const SLOW_MS = 60_000;
-/** Kept for whoever wants to look: `CALLPLANE_SCREENSHOTS=/some/folder`. */
+const SLOW_MS = 180_000;
+/** Set `CALLPLANE_SCREENSHOTS=/some/folder` to keep the screenshots. */
 const pictures = process.env['CALLPLANE_SCREENSHOTS'] ?? temporaryDirectory('screenshots');
 let browsers: Browsers;
 const opened: Page[] = [];
+const calls: Call[] = [];
 
 beforeAll(async () => {
   mkdirSync(pictures, { recursive: true });
@@ -18,22 +21,31 @@ beforeAll(async () => {
 }, SLOW_MS);
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((page) => page.context().close()));
+  await Promise.all(calls.splice(0).map((call) => call.leave()));
 });
 
 async function openDemo(stage: Stage): Promise<string> {
-  const gateway = await stage.spawnSignaling({
+  return `${(await spawnDemo(stage)).url}/demo/`;
+}
+
+function spawnDemo(stage: Stage): Promise<TestApp> {
+  return stage.spawnSignaling({
     NODE_ENV: 'development',
     DEMO_DIR: join(repositoryRoot, 'apps', 'demo', 'dist'),
     DEMO_API_URL: stage.api.url,
     DEMO_API_KEY: stage.key,
   });
-  return `${gateway.url}/demo/`;
 }
 
-async function visit(url: string, more: Parameters<Browsers['newPage']>[0] = {}): Promise<Page> {
+/** As if the user had refused every device. Chromium's fake devices need no permission. */
+const refuseDevices = `navigator.mediaDevices.getUserMedia = () =>
+  Promise.reject(new DOMException('Permission denied', 'NotAllowedError'));`;
+
+async function visit(url: string, more: Parameters<Browsers['newPage']>[0] = {}, script = ''): Promise<Page> {
   const page = await browsers.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light', ...more });
   opened.push(page);
   page.on('pageerror', (error) => console.error('On the page:', error));
+  if (script !== '') await page.addInitScript(script);
   await page.goto(url);
   return page;
 }
@@ -44,28 +56,68 @@ async function enter(page: Page, name: string): Promise<void> {
   await page.getByRole('toolbar').waitFor();
 }
 
-const tiles = (page: Page) => page.locator('#grid .tile').count();
-/** Pictures that move, or at least are there. */
+/** Participants of the demo's room without a browser: they only take part. */
+async function enterWithoutBrowser(url: string, room: string, names: string[]): Promise<Call[]> {
+  const join = async (name: string) => {
+    const response = await fetch(new URL('api/join', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ room, name }),
+    });
+    const { token } = (await response.json()) as { token: string };
+    const signaling = new URL('/v1/signaling', url.replace('http', 'ws')).href;
+    const call = await connect({ url: signaling, token, platform: { WebSocket } });
+    calls.push(call);
+    return call;
+  };
+  return Promise.all(names.map(join));
+}
+
+const tiles = (page: Page) => page.locator('#grid .tile:visible').count();
+/** Counts the tiles that show video. */
 const playing = (page: Page) => page.locator('#grid .tile:not(.dark) video').count();
 
+/** Takes a picture at the width of a laptop and of a phone, in both colour schemes; neither may overflow. */
+async function picturesOf(page: Page, name: string): Promise<void> {
+  for (const [width, height] of [
+    [1280, 800],
+    [390, 844],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
+    }
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
 describe('the demo page', () => {
+  let stage: Stage;
   let url: string;
   beforeAll(async () => {
-    url = await openDemo(await openStage());
+    stage = await openStage();
+    url = await openDemo(stage);
   }, SLOW_MS);
 
   test(
-    'two tabs meet without further ado, see each other, chat, and see each other leave',
+    'two tabs join the same room, see each other, chat, and see each other leave',
     async () => {
       const [ada, bob] = await Promise.all([visit(url), visit(url)]);
-      await ada.screenshot({ path: join(pictures, 'lobby.png') });
       await enter(ada, 'Ada');
       await enter(bob, 'Bob');
-      await eventually(async () => (await playing(ada)) === 2 && (await playing(bob)) === 2, { timeoutMs: 15_000 });
+      await eventually(async () => (await playing(ada)) === 2 && (await playing(bob)) === 2);
       await ada.locator('#announcements', { hasText: 'Bob joined' }).waitFor({ state: 'attached' });
       await ada.getByText('Connected', { exact: true }).waitFor();
+      expect(await ada.getByRole('heading', { level: 1 }).textContent()).toBe('demo');
       expect(await ada.locator('#room-id').textContent()).toMatch(/^room_/);
       expect(await bob.locator('#room-id').textContent()).toBe(await ada.locator('#room-id').textContent());
+
+      await ada.getByRole('button', { name: 'People' }).click();
+      await ada.locator('#people-list', { hasText: 'Bob' }).waitFor();
+      expect(await ada.locator('#count').textContent()).toBe('2 here');
 
       await bob.getByRole('button', { name: 'Chat' }).click();
       await bob.getByLabel('Message to everybody').fill('Hello from Bob');
@@ -81,30 +133,37 @@ describe('the demo page', () => {
       await bob.getByRole('button', { name: 'Mute' }).click();
       await eventually(async () => (await playing(ada)) === 2);
       await ada.locator('#statistics', { hasText: /↑ \d+ kbit.*↓ \d+ kbit.*packets lost.*round trip/ }).waitFor();
-      await ada.screenshot({ path: join(pictures, 'call.png') });
 
       await bob.close();
-      await eventually(async () => (await tiles(ada)) === 1, { timeoutMs: 3_000 });
+      await eventually(async () => (await tiles(ada)) === 1);
       await ada.locator('#announcements', { hasText: 'Bob left' }).waitFor({ state: 'attached' });
     },
     SLOW_MS,
   );
 
   test(
-    'everything can be done with the keyboard alone, and the focus is always somewhere to be seen',
+    'every action works with the keyboard alone, and an element always has the focus',
     async () => {
       const page = await visit(url);
       const focused = () => page.evaluate<string>('document.activeElement.id');
       const press = (...keys: string[]) =>
         keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
       expect(await focused()).toBe('name');
+      await page.locator('#lobby-audioinput:enabled').waitFor();
       await page.keyboard.type('Kim');
       const order: string[] = [];
-      for (let count = 0; count < 4; count++) {
+      for (let count = 0; count < 6; count++) {
         await press('Tab');
         order.push(await focused());
       }
-      expect(order).toEqual(['room', 'with-audio', 'with-video', 'join-button']);
+      expect(order).toEqual([
+        'room',
+        'with-audio',
+        'lobby-audioinput',
+        'with-video',
+        'lobby-videoinput',
+        'join-button',
+      ]);
       await press('Enter');
       await page.getByRole('toolbar').waitFor();
       expect(await focused()).toBe('toggle-audio');
@@ -118,7 +177,7 @@ describe('the demo page', () => {
 
       await press('c');
       expect(await focused()).toBe('chat-text');
-      // A letter in the text is a letter.
+      // A letter typed into a text field is no shortcut.
       await page.keyboard.type('small v');
       expect(await page.getByLabel('Message to everybody').inputValue()).toBe('small v');
       await press('Enter');
@@ -128,16 +187,24 @@ describe('the demo page', () => {
 
       const bar: string[] = [];
       await press('Shift+Tab', 'Shift+Tab', 'Shift+Tab');
-      for (let count = 0; count < 6; count++) {
+      for (let count = 0; count < 8; count++) {
         bar.push(await focused());
         await press('Tab');
       }
-      expect(bar).toEqual(['toggle-audio', 'toggle-video', 'toggle-screen', 'toggle-chat', 'show-help', 'leave']);
+      expect(bar).toEqual([
+        'toggle-audio',
+        'toggle-video',
+        'toggle-screen',
+        'toggle-chat',
+        'toggle-people',
+        'show-settings',
+        'show-help',
+        'leave',
+      ]);
 
       expect(await page.locator('.tile .initial').isVisible()).toBe(true);
       await press('?');
       await page.getByRole('dialog').waitFor();
-      await page.screenshot({ path: join(pictures, 'shortcuts.png') });
       await press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'hidden' });
       await press('l');
@@ -148,16 +215,123 @@ describe('the demo page', () => {
   );
 
   test(
-    'it fits a small screen in the dark',
+    'the lobby shows the camera, and the chosen devices are published',
     async () => {
-      const page = await visit(url, { viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
+      const page = await visit(`${url}?room=devices`);
+      await page.locator('#preview:not(.dark) video').waitFor();
+      const cameras = page.locator('#lobby-videoinput option');
+      await eventually(async () => (await cameras.count()) > 1);
+      const second = (await cameras.nth(1).getAttribute('value'))!;
+      await page.locator('#lobby-videoinput').selectOption(second);
+      await page.getByLabel('Microphone').first().uncheck();
       await enter(page, 'Kim');
       await eventually(async () => (await playing(page)) === 1);
-      await page.screenshot({ path: join(pictures, 'small.png') });
-      const overflow = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      );
-      expect(overflow).toBe(0);
+      await page.getByRole('button', { name: 'Unmute' }).waitFor();
+      await page.getByRole('button', { name: 'Settings' }).click();
+      await eventually(async () => (await page.locator('#settings-videoinput').inputValue()) === second);
+      const first = (await page.locator('#settings-videoinput option').first().getAttribute('value'))!;
+      await page.locator('#settings-videoinput').selectOption(first);
+      await page.getByRole('button', { name: 'Close' }).first().click();
+      await eventually(async () => (await playing(page)) === 1);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'more participants than fit are on further pages',
+    async () => {
+      const page = await visit(`${url}?room=pages`);
+      await enter(page, 'Kim');
+      await enterWithoutBrowser(url, 'pages', ['Ada', 'Bob', 'Cem', 'Dan', 'Eve', 'Fay', 'Gil', 'Hal', 'Ida', 'Jan']);
+      await page.getByText('1 of 2').waitFor();
+      expect(await tiles(page)).toBe(9);
+      await page.getByRole('button', { name: 'Next page of participants' }).click();
+      await page.getByText('2 of 2').waitFor();
+      expect(await tiles(page)).toBe(2);
+      await page.locator('#grid .tile:visible').first().hover();
+      await page.locator('#grid .tile:visible .pin').first().click();
+      await page.locator('#grid .tile.staged').waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'the end of the room is explained, and so is a server that is away',
+    async () => {
+      const gateway = await spawnDemo(stage);
+      const page = await visit(`${gateway.url}/demo/?room=ends`);
+      await enter(page, 'Kim');
+      await stage.call('DELETE', `/v1/rooms/${await page.locator('#room-id').textContent()}`);
+      await page.getByRole('alert').getByText('The room has ended').waitFor();
+      await page.getByRole('button', { name: 'Join' }).click();
+      await page.getByRole('toolbar').waitFor();
+      await gateway.stop();
+      await page.getByText('The server does not answer').waitFor();
+      await page.getByText('Reconnecting…', { exact: true }).waitFor();
+      await page.screenshot({ path: join(pictures, 'away.png') });
+      const another = await visit(url);
+      await another.route('**/api/join', (route) => route.abort());
+      await another.getByLabel('Your name').fill('Kim');
+      await another.getByRole('button', { name: 'Join' }).click();
+      await another.getByRole('alert').getByText('The server does not answer').waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'a refused camera is explained, and the user joins without it',
+    async () => {
+      const page = await visit(`${url}?room=refused`, {}, refuseDevices);
+      await page.getByText(/Allow the (camera|microphone) .*You can join without it/).waitFor();
+      await enter(page, 'Kim');
+      expect(await page.getByRole('button', { name: 'Start camera' }).isVisible()).toBe(true);
+      await page.getByRole('button', { name: 'Start camera' }).click();
+      await page.locator('#banner', { hasText: 'Allow the camera' }).waitFor();
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'a phone has neither the button of shortcuts nor an overflow',
+    async () => {
+      const page = await visit(url, { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true });
+      await enter(page, 'Kim');
+      await eventually(async () => (await playing(page)) === 1);
+      expect(await page.locator('#show-help').isVisible()).toBe(false);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'a shared screen takes the stage, at every size and in both colour schemes',
+    async () => {
+      const room = `${url}?room=Design%20review`;
+      const [ada, bob] = await Promise.all([visit(room), visit(room)]);
+      await picturesOf(ada, 'lobby');
+      await enter(ada, 'Ada Lovelace');
+      await enter(bob, 'Bob');
+      await enterWithoutBrowser(url, 'Design review', ['Grace Hopper', 'Édouard']);
+      await eventually(async () => (await playing(ada)) === 2 && (await tiles(ada)) === 4);
+      await picturesOf(ada, 'grid');
+      await bob.getByRole('button', { name: 'Share screen' }).click();
+      await ada.locator('#grid .tile.screen.staged:not(.dark)').waitFor();
+      expect(await tiles(ada)).toBe(5);
+      await picturesOf(ada, 'stage');
+      await ada.getByRole('button', { name: 'People' }).click();
+      await picturesOf(ada, 'people');
+      await ada.getByRole('button', { name: 'Chat' }).click();
+      await ada.getByLabel('Message to everybody').fill('Good to see you. Shall we begin?');
+      await ada.keyboard.press('Enter');
+      await ada.getByRole('log').getByText('Shall we begin').waitFor();
+      await picturesOf(ada, 'chat');
+      await ada.keyboard.press('Escape');
+      await ada.getByRole('button', { name: 'Settings' }).click();
+      await picturesOf(ada, 'settings');
+      await ada.keyboard.press('Escape');
+      await bob.getByRole('button', { name: 'Stop sharing' }).click();
+      await eventually(async () => (await tiles(ada)) === 4);
+      expect(await ada.locator('#grid .tile.staged').count()).toBe(0);
     },
     SLOW_MS,
   );
@@ -170,7 +344,7 @@ describe('without a media server', () => {
   }, SLOW_MS);
 
   test(
-    'everything but media works, and says media_unavailable',
+    'everything except media works, and media requests fail with media_unavailable',
     async () => {
       const roomId = await stage.newRoom();
       const [ada, bob] = await Promise.all([browsers.newParticipant(), browsers.newParticipant()]);
@@ -194,7 +368,7 @@ describe('without a media server', () => {
   );
 
   test(
-    'the demo page says so, and chats',
+    'the demo page shows media_unavailable and the chat works',
     async () => {
       const page = await visit(await openDemo(stage));
       await enter(page, 'Ada');

@@ -1,11 +1,11 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '@callplane/testing';
+import { eventually, type TestApp } from '@callplane/testing';
 import { mediaFlows, openBrowser, type Browsers, type JoinOptions, type ParticipantPage } from './pages.testkit.js';
 import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
 import { startTcpProxy } from './tcp-proxy.testkit.js';
 
-const SLOW_MS = 90_000;
+const SLOW_MS = 180_000;
 let stage: Stage;
 let browsers: Browsers;
 const pages: ParticipantPage[] = [];
@@ -30,9 +30,9 @@ const joinsAndLeaves = async (roomId: string) =>
 const statesOf = async (one: ParticipantPage) =>
   (await one.events()).filter(({ name }) => name === 'state').map(({ what }) => what);
 
-describe('when something is lost in mid-call', () => {
+describe('losses during a call', () => {
   test(
-    'the signaling connection of one side: it resumes, media never stops, nobody leaves or joins',
+    'a lost signaling connection resumes, media never stops, and no participant leaves or joins',
     async () => {
       const proxy = await startTcpProxy([{ host: '127.0.0.1', port: portOf(stage.signaling.url) }]);
       const roomId = await stage.newRoom();
@@ -61,7 +61,7 @@ describe('when something is lost in mid-call', () => {
   );
 
   test(
-    'the whole network of one side, signaling and media: the call goes on when it is back',
+    'the call continues after one side lost its whole network, signaling and media',
     async () => {
       const { host, port } = stage.coturn!;
       const signalingProxy = await startTcpProxy([{ host: '127.0.0.1', port: portOf(stage.signaling.url) }]);
@@ -81,7 +81,7 @@ describe('when something is lost in mid-call', () => {
       gatewayProxy.restore();
       relayProxy.restore();
       await eventually(async () => (await ada.ask('state')) === 'connected');
-      await mediaFlows([ada, bob], { timeoutMs: 20_000 });
+      await mediaFlows([ada, bob]);
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
       await gateway.stop();
     },
@@ -89,7 +89,7 @@ describe('when something is lost in mid-call', () => {
   );
 
   test(
-    'the media server is killed and started again: within 10 s everybody sees and hears everybody again',
+    'everybody receives media again within the grace after the media server is killed and restarted',
     async () => {
       const roomId = await stage.newRoom();
       const both = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
@@ -98,8 +98,8 @@ describe('when something is lost in mid-call', () => {
       stage.janus!.kill('SIGKILL');
       await eventually(async () => (await both[0].ask('mediaState')) === 'down');
       await stage.janus!.start();
-      await mediaFlows(both, { timeoutMs: 20_000 });
-      expect(performance.now() - killedAt).toBeLessThan(10_000);
+      await mediaFlows(both);
+      expect(performance.now() - killedAt).toBeLessThan(15_000);
       expect(await statesOf(both[0])).toEqual([]);
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
     },
@@ -107,26 +107,50 @@ describe('when something is lost in mid-call', () => {
   );
 
   test(
-    'one of two gateways is killed: its clients go on over the other, and no event says that anybody left or joined',
+    'clients of a drained and of a killed gateway go on over another one, and their media never stops',
     async () => {
-      const [one, two] = await Promise.all([stage.spawnSignaling(), stage.spawnSignaling()]);
-      const balancer = await startTcpProxy([one, two].map(({ url }) => ({ host: '127.0.0.1', port: portOf(url) })));
+      const gateways = await Promise.all([1, 2, 3].map(() => stage.spawnSignaling()));
+      const [one, two, three] = gateways as [TestApp, TestApp, TestApp];
+      const balancer = await startTcpProxy(gateways.map(({ url }) => ({ host: '127.0.0.1', port: portOf(url) })));
       const roomId = await stage.newRoom();
       const url = signalingUrl(balancer.port);
-      // One after the other, so that they are on different instances.
+      // Joins one after the other, so that they are on different instances.
       const ada = await enter(roomId, 'Ada', { url });
       const bob = await enter(roomId, 'Bob', { url });
-      await mediaFlows([ada, bob]);
-      one.kill('SIGKILL');
-      await eventually(
-        async () => (await statesOf(ada)).includes('connected') || (await statesOf(bob)).includes('connected'),
-      );
-      await mediaFlows([ada, bob], { timeoutMs: 20_000 });
+      const both = [ada, bob];
+      await mediaFlows(both);
+      const negotiations = () => Promise.all(both.map((page) => page.ask('negotiations')));
+      const resumptions = async () =>
+        (await Promise.all(both.map(statesOf))).flat().filter((one) => one === 'connected');
+      for (const [how, end] of [
+        ['drain', () => one.stop()],
+        ['SIGKILL', async () => two.kill('SIGKILL')],
+      ] as const) {
+        await Promise.all(both.map(handedOver));
+        await Promise.all(both.map((page) => page.ask('measurePauses')));
+        const [before, resumed] = [await negotiations(), (await resumptions()).length];
+        await end();
+        await eventually(async () => (await resumptions()).length > resumed);
+        await mediaFlows(both);
+        const pauses = await Promise.all(both.map((page) => page.ask('pauses')));
+        process.stderr.write(`    measured: ${how}: longest pauses in ms, Ada and Bob: ${JSON.stringify(pauses)}\n`);
+        // The same peer connections go on, without another negotiation.
+        expect(await negotiations()).toEqual(before);
+      }
       await ada.ask('send', { text: 'still here' });
       await eventually(async () => (await bob.events()).some(({ name }) => name === 'message'));
       expect(await joinsAndLeaves(roomId)).toEqual(['participant.joined', 'participant.joined']);
-      await two.stop();
+      await three.stop();
     },
     SLOW_MS,
   );
 });
+
+/** Resolves once another gateway could take over both peer connections of the participant. */
+async function handedOver(page: ParticipantPage): Promise<void> {
+  const { sessionId } = await page.ask<{ sessionId: string }>('ids');
+  await eventually(async () => {
+    const state = await stage.mediaState(sessionId);
+    return state?.publisher != null && state.subscriber != null;
+  });
+}

@@ -1,4 +1,4 @@
-/** What runs inside the pages of these tests: a participant that tests ask from outside. */
+/** Runs inside the pages of these tests: a participant that a test controls from outside. */
 import { connect } from '/sdk/index.js';
 
 const EVENTS = [
@@ -13,14 +13,16 @@ const EVENTS = [
   'mediaState',
   'problem',
 ];
-/** Small pictures, few of them: these tests are about whether media flows. */
+/** Low resolution and frame rate: these tests only check that media flows. */
 const SMALL = { width: 160, height: 120, frameRate: 10 };
 
 let call;
 const events = [];
 const frames = [];
+/** The element that plays a participant's video, by name. */
+const screens = new Map();
 
-/** Writes down what is said over signaling, and lets a test change it on its way. */
+/** A WebSocket that records all messages and lets a test alter them. */
 function recording(alter = {}) {
   return class extends WebSocket {
     send(data) {
@@ -38,16 +40,68 @@ function recording(alter = {}) {
   };
 }
 
-/** Shows and plays, as a page would: what nobody looks at some browsers do not decode. */
+/** Every peer connection that the SDK has made. */
+const connections = [];
+class RecordedConnection extends RTCPeerConnection {
+  constructor(...args) {
+    super(...args);
+    connections.push(this);
+  }
+}
+
+/** The longest pauses between two received pictures, and between two received blocks of audio, in milliseconds. */
+const longest = { video: 0, audio: 0 };
+const last = { video: undefined, audio: undefined };
+function arrived(kind, atMs) {
+  if (last[kind] !== undefined) longest[kind] = Math.max(longest[kind], atMs - last[kind]);
+  last[kind] = atMs;
+}
+function watchPictures(element) {
+  const next = (nowMs) => {
+    arrived('video', nowMs);
+    element.requestVideoFrameCallback(next);
+  };
+  element.requestVideoFrameCallback(next);
+}
+function watchAudio() {
+  setInterval(() => {
+    for (const connection of connections) {
+      for (const receiver of connection.getReceivers()) {
+        if (receiver.track.kind !== 'audio') continue;
+        for (const { timestamp } of receiver.getSynchronizationSources()) {
+          if (timestamp !== last.audio) arrived('audio', timestamp);
+        }
+      }
+    }
+  }, 10);
+}
+
+/** Attaches the track to an element, as a page would: some browsers do not decode a track without one. */
 function play(track) {
   const element = document.createElement(track.kind);
   element.autoplay = true;
   element.muted = track.kind === 'video';
   element.srcObject = new MediaStream([track.mediaStreamTrack]);
   document.body.append(element);
+  if (track.kind !== 'video') return;
+  screens.set(track.participant.name, element);
+  watchPictures(element);
 }
 
-/** The sections of a description, each with its text; the first is the session's. */
+/** Brightness in the middle of the picture that an element shows. */
+function shadeOf(element) {
+  if (element.videoWidth === 0) return null;
+  const canvas = new OffscreenCanvas(1, 1).getContext('2d');
+  canvas.drawImage(element, element.videoWidth / 2, element.videoHeight / 2, 1, 1, 0, 0, 1, 1);
+  return canvas.getImageData(0, 0, 1, 1).data[1];
+}
+
+const tracksOf = (names) =>
+  [...call.participants.values()]
+    .filter(({ name }) => names.includes(name))
+    .flatMap(({ participantId, tracks }) => [...tracks.keys()].map((trackId) => ({ participantId, trackId })));
+
+/** The sections of a session description, each with its text; the first one belongs to the session. */
 const sectionsOf = (sdp) => sdp.split(/(?=^m=)/m);
 const directVideo = (sdp, direction) =>
   sectionsOf(sdp)
@@ -58,13 +112,13 @@ const directVideo = (sdp, direction) =>
     )
     .join('');
 
-/** A welcome that lies to the SDK, so that it does not refuse by itself. */
+/** Adds the permission to the welcome message, so that the SDK does not refuse by itself. */
 const permitVideo = (message) =>
   message.type === 'welcome' ? { ...message, permissions: [...message.permissions, 'video:publish'] } : message;
 const onPublish = (change) => (message) => (message.type === 'publish' ? { ...message, ...change(message) } : message);
 const withoutCamera = ({ tracks }) => tracks.filter(({ source }) => source !== 'camera');
 
-/** Clients that want to send video without the permission. */
+/** Clients that try to send video without the permission. */
 const HOSTILE = {
   'declares it': { receive: permitVideo },
   'does not declare it': { receive: permitVideo, send: onPublish((m) => ({ tracks: withoutCamera(m) })) },
@@ -87,7 +141,10 @@ const HOSTILE = {
 
 globalThis.participant = {
   async join({ publish, hostile, ...options }) {
-    call = await connect({ ...options, platform: { WebSocket: recording(HOSTILE[hostile]) } });
+    call = await connect({
+      ...options,
+      platform: { WebSocket: recording(HOSTILE[hostile]), RTCPeerConnection: RecordedConnection },
+    });
     for (const name of EVENTS) {
       call.on(name, (event) => {
         const { reason, code, message, data, trackId, participantId, participant } = event;
@@ -105,7 +162,7 @@ globalThis.participant = {
     const { sessionId } = call;
     return { sessionId, participantId: call.participant.participantId };
   },
-  /** Resolves to the error's code, or to null. */
+  /** Resolves to the error code, or to null on success. */
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video && SMALL }));
   },
@@ -126,12 +183,39 @@ globalThis.participant = {
   unmute: (trackId) => call.unmute(trackId),
   send: (data) => call.send(data),
   leave: () => call.leave(),
+  subscribe: (names) => call.subscribe(...tracksOf(names)),
+  unsubscribe: (names) => call.unsubscribe(...tracksOf(names)),
+  /** Names of those who publish a camera. */
+  publishing: () =>
+    [...call.participants.values()].filter(({ tracks }) => tracks.has('camera')).map(({ name }) => name),
+  /** Brightness of the pictures of those participants whose video is received, by name. */
+  shades: () =>
+    Object.fromEntries(
+      [...call.participants.values()]
+        .filter(({ tracks }) => [...tracks.values()].some((track) => track.mediaStreamTrack))
+        .map(({ name }) => [name, screens.has(name) ? shadeOf(screens.get(name)) : null]),
+    ),
+  activeSpeakers: () =>
+    call.activeSpeakers.map(({ name, isSpeaking, audioLevel }) => ({ name, isSpeaking, audioLevel })),
   state: () => call.state,
   mediaState: () => call.mediaState,
   closeInfo: () => call.closeInfo,
+  ids: () => ({ sessionId: call.sessionId, participantId: call.participant.participantId }),
   events: () => events,
   frames: () => frames,
-  /** Who is there, with the tracks that are received of each. */
+  /** Number of peer connections that were made so far, and of offers that were sent or received. */
+  negotiations: () => ({
+    connections: connections.length,
+    offers: frames.filter(({ message }) => message.type === 'offer' || message.type === 'publish').length,
+  }),
+  /** Starts to measure the longest pauses of one received video and one received audio track. */
+  measurePauses() {
+    Object.assign(longest, { video: 0, audio: 0 });
+    Object.assign(last, { video: undefined, audio: undefined });
+    watchAudio();
+  },
+  pauses: () => ({ video: Math.round(longest.video), audio: Math.round(longest.audio) }),
+  /** The other participants by name, with the ids of the tracks that are received from each. */
   others: () =>
     Object.fromEntries(
       [...call.participants.values()].map(({ name, tracks }) => [
@@ -139,7 +223,7 @@ globalThis.participant = {
         [...tracks.values()].filter((track) => track.mediaStreamTrack).map(({ trackId }) => trackId),
       ]),
     ),
-  /** What has come in, by name of the sender. */
+  /** Counters of received media by name of the sender. */
   async received() {
     const { subscriber } = await call.getStats();
     const sums = {};
@@ -155,7 +239,7 @@ globalThis.participant = {
     }
     return sums;
   },
-  /** What has gone out, by kind. */
+  /** Counters of sent packets by kind. */
   async sent() {
     const { publisher } = await call.getStats();
     const sums = { audio: 0, video: 0 };
@@ -164,7 +248,7 @@ globalThis.participant = {
     }
     return sums;
   },
-  /** Over which way media goes: `udp`, `tcp` when relayed, else `none`. */
+  /** The relay protocol of each peer connection: `udp` or `tcp` when relayed, else `none`. */
   async relays() {
     const { publisher, subscriber } = await call.getStats();
     return [publisher, subscriber].map((report) => {

@@ -16,12 +16,13 @@ const ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
   '--use-fake-ui-for-media-stream',
-  '--use-fake-device-for-media-stream',
+  // The second of them has depth pictures, which no encoder takes.
+  '--use-fake-device-for-media-stream=device-count=3',
   '--auto-select-desktop-capture-source=Entire screen',
-  '--autoplay-policy=no-user-gesture-required',
 ];
+const AUTOPLAY = '--autoplay-policy=no-user-gesture-required';
 
-/** By name of the sender. */
+/** Counters by name of the sender. */
 export type Received = Record<string, { packets: number; frames: number; samples: number }>;
 
 export interface JoinOptions {
@@ -30,7 +31,8 @@ export interface JoinOptions {
   publish?: boolean | { audio?: boolean; video?: boolean };
   iceTransportPolicy?: 'relay';
   requireMedia?: boolean;
-  /** One of the hostile clients of page.mjs. */
+  autoSubscribe?: boolean;
+  /** Selects one of the hostile clients of page.mjs. */
   hostile?: string;
 }
 
@@ -41,7 +43,7 @@ export interface PageEvent {
   atMs: number;
 }
 
-/** A browser's page with the SDK in it. */
+/** A browser page with the SDK. */
 export interface ParticipantPage {
   readonly page: Page;
   join(options: JoinOptions): Promise<{ sessionId: string; participantId: string }>;
@@ -57,9 +59,15 @@ export interface Browsers {
   newPage(options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** One Chromium of this test file, with a microphone, a camera and a screen that are not real. */
-export async function openBrowser(): Promise<Browsers> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS });
+/**
+ * Starts the Chromium of this test file, with fake microphones, cameras and a screen.
+ * @param autoplay whether pages may play sound without a gesture of the user
+ */
+export async function openBrowser({ autoplay = true } = {}): Promise<Browsers> {
+  const args = autoplay ? [...ARGUMENTS, AUTOPLAY] : ARGUMENTS;
+  // Playwright itself allows sound without a gesture.
+  const ignoreDefaultArgs = autoplay ? [] : [AUTOPLAY];
+  const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args, ignoreDefaultArgs });
   stopAtEnd(() => browser.close());
   const origin = await servePage();
   const newPage = async (options: BrowserContextOptions = {}) => {
@@ -89,11 +97,11 @@ export async function openBrowser(): Promise<Browsers> {
   };
 }
 
-/** Until everything that each of them receives of the others has grown, from now on. */
+/** Resolves once every counter of every participant has grown for each of the others since the call. */
 export async function mediaFlows(
   participants: ParticipantPage[],
   {
-    timeoutMs = 15_000,
+    timeoutMs = 60_000,
     kinds = ['packets', 'frames', 'samples'],
   }: { timeoutMs?: number; kinds?: ('packets' | 'frames' | 'samples')[] } = {},
 ): Promise<void> {
@@ -105,7 +113,7 @@ export async function mediaFlows(
           const now = await one.ask<Received>('received');
           const names = Object.keys(now);
           if (names.length !== participants.length - 1) throw new Error(`sees ${names.join(', ') || 'nobody'}`);
-          // New counters begin at nothing: growth is measured against the least that was seen.
+          // Counters of a new connection start at zero, so growth is measured against the lowest value seen.
           first ??= now;
           for (const name of names) {
             for (const kind of kinds) {
@@ -125,14 +133,27 @@ export async function mediaFlows(
 async function servePage(): Promise<string> {
   const files: Record<string, string> = { '/page.mjs': join(import.meta.dirname, 'page.mjs') };
   const sdk = join(repositoryRoot, 'packages', 'client-js', 'dist');
+  return serve(
+    '<script type="module" src="/page.mjs"></script>',
+    (path) => files[path] ?? (path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : ''),
+  );
+}
+
+/** Serves the scripts of a folder beside an empty page. */
+export function serveFolder(folder: string): Promise<string> {
+  return serve('', (path) => join(folder, path));
+}
+
+/** @param fileOf the script at a path */
+async function serve(body: string, fileOf: (path: string) => string): Promise<string> {
   const server = createServer((request, response) => {
     const path = normalize(request.url ?? '/');
     if (path === '/') {
       response.writeHead(200, { 'content-type': 'text/html' });
-      response.end('<!doctype html><title>Participant</title><script type="module" src="/page.mjs"></script>');
+      response.end(`<!doctype html><title>Participant</title><body>${body}</body>`);
       return;
     }
-    const file = files[path] ?? (path.startsWith('/sdk/') ? join(sdk, path.slice('/sdk'.length)) : '');
+    const file = fileOf(path);
     if (!existsSync(file) || !/^\.m?js$/.test(extname(file))) {
       response.writeHead(404).end();
       return;

@@ -10,6 +10,7 @@ import {
   startTestRedis,
   stopAtEnd,
   type TestApp,
+  type TestCoturn,
   type TestJanus,
 } from '@callplane/testing';
 
@@ -23,27 +24,29 @@ export const EVERYTHING = [
 ];
 
 export interface StageOptions {
-  /** Without a media server when false. */
+  /** False starts no media server. */
   media?: boolean;
   relay?: boolean;
   signalingEnv?: Record<string, string>;
 }
 
-/** Everything that a call needs, as processes of this test file. */
+/** All servers and apps of a call, as processes of this test file. */
 export interface Stage {
   readonly api: TestApp;
   readonly key: string;
   readonly signaling: TestApp;
   readonly janus: TestJanus | undefined;
-  readonly coturn: { host: string; port: number; secret: string } | undefined;
-  /** Where clients connect, when nothing else is said. */
+  readonly coturn: TestCoturn | undefined;
+  /** The default signaling URL of the clients. */
   readonly url: string;
-  /** One more gateway. */
+  /** Starts one more gateway. */
   spawnSignaling(env?: Record<string, string>): Promise<TestApp>;
   call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>;
   newRoom(): Promise<string>;
   token(roomId: string, name: string, permissions?: string[]): Promise<{ token: string; participantId: string }>;
-  /** Types of the room's events so far, in their order. */
+  /** Where the session's media is, as its gateway has written it; null without media. */
+  mediaState(sessionId: string): Promise<any>;
+  /** Types of the room's events so far, in sequence. */
   eventTypes(roomId: string): Promise<string[]>;
 }
 
@@ -75,6 +78,8 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
       ? {}
       : {
           TURN_SECRET: coturn.secret,
+          TURN_ADMIN_URLS: coturn.adminUrl,
+          TURN_ADMIN_PASSWORD: coturn.adminPassword,
           TURN_URLS: ['udp', 'tcp'].map((way) => `turn:${coturn.host}:${coturn.port}?transport=${way}`).join(','),
         }),
   };
@@ -116,6 +121,10 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
       if (status !== 201) throw new Error(`POST …/tokens answered ${status}: ${JSON.stringify(body)}`);
       return body as { token: string; participantId: string };
     },
+    async mediaState(sessionId) {
+      const session = await database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } });
+      return session.media;
+    },
     async eventTypes(roomId) {
       const { body } = await stage.call('GET', `/v1/events?roomId=${roomId}&limit=100`);
       return body.data.map(({ type }: { type: string }) => type);
@@ -124,7 +133,7 @@ export async function openStage({ media = true, relay = false, signalingEnv }: S
   return stage;
 }
 
-/** The rooms that a Janus has, asked without anything of ours in between. */
+/** The rooms of a Janus, read without Callplane's own client. */
 export async function roomsOf(janus: TestJanus): Promise<string[]> {
   const socket = new WebSocket(janus.url, 'janus-protocol');
   await once(socket, 'open');

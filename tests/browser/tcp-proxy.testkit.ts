@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { stopAtEnd } from '@callplane/testing';
 
-/** Stands between a client and servers: a load balancer, or a network that a test can take away. */
+/** A proxy between a client and servers: a load balancer, or a network that a test can interrupt. */
 export interface TcpProxy {
   readonly port: number;
-  /** Ends every connection without a word, and lets no new one through until `restore`. */
+  /** Destroys every connection and refuses new ones until `restore`. */
   cut(): void;
   restore(): void;
 }
@@ -15,7 +15,7 @@ interface Target {
   port: number;
 }
 
-/** Each connection goes to the first target that takes it, beginning with the next one in turn. */
+/** Forwards each connection to the first target that accepts it, beginning with the next one in rotation. */
 export async function startTcpProxy(targets: Target[], host = '127.0.0.1'): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isCut = false;

@@ -1,8 +1,8 @@
 /**
- * The release before runs on today's schema: `rtc db migrate` comes first and the processes are replaced afterwards, and
- * whoever goes back goes back to the old processes, not to the old schema.
+ * Tests that the previous release runs on today's schema: an upgrade runs `rtc db migrate` before it replaces the
+ * processes, and a rollback goes back to the old processes, not to the old schema.
  *
- * previous-release.json holds what the release before sends to PostgreSQL. To be recorded when one is made:
+ * previous-release.json holds what the previous release sends to PostgreSQL. Record it for each new release:
  * `RECORD_RELEASE=0.1.0 npm test -- --testPathPatterns=tests/compatibility`
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const scriptOf = (name: string) => readFileSync(join(MIGRATIONS, name, 'migratio
 const release = () => JSON.parse(readFileSync(FILE, 'utf8')) as Release;
 
 if (RECORD !== undefined) {
-  test('recording what this release sends to PostgreSQL', async () => {
+  test('records what this release sends to PostgreSQL', async () => {
     const file = join(temporaryDirectory('statements'), 'statements');
     const preload = join(import.meta.dirname, 'record-statements.mjs');
     const fleet = await startFleet(
@@ -36,7 +36,7 @@ if (RECORD !== undefined) {
     const load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
     await everything(load, fleet.receiver.url);
     await fleet.stack.allDelivered().catch(() => undefined);
-    // The timers of the workers have each had a turn.
+    // Waits until each timer of the workers has fired once.
     await eventually(() => Date.now() - fleet.senders[0]!.lives[0]!.startedAtMs > 65_000, { timeoutMs: 70_000 });
     const statements = readFileSync(file, 'utf8')
       .trim()
@@ -49,12 +49,12 @@ if (RECORD !== undefined) {
   }, 240_000);
 }
 
-/** Each route at least once, and each way in which a session, an operation and a delivery end. */
+/** Calls each route at least once and produces each way in which a session, an operation and a delivery can end. */
 async function everything(load: Load, receiver: string): Promise<void> {
   const [ending, staying] = await Promise.all([load.newRoom(), load.newRoom(), load.newRoom()]);
   const join = (name: string) => load.join(ending, name);
   const [ada, bob, cem] = await Promise.all([join('Ada'), join('Bob'), join('Cem')]);
-  // With sound, which is there for good and is muted once.
+  // These two have audio, for statements that need a published and a muted track.
   const platform = await wrtcPlatform();
   const [dia, eva] = await Promise.all([load.join(staying, 'Dia', platform), load.join(staying, 'Eva', platform)]);
   const tone = await startTone();
@@ -77,8 +77,8 @@ async function everything(load: Load, receiver: string): Promise<void> {
   await load.insist('DELETE', path);
   await load.insist('GET', `${path}/runtime-operation`);
 
-  // One that nobody answers: another attempt follows.
-  await load.insist('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/closed', events: ['room.created'] });
+  // No receiver listens at this address, so another attempt follows.
+  await load.insist('POST', '/v1/webhooks', { url: 'http://127.0.0.1:65535/closed', events: ['room.created'] });
   await load.newRoom();
   const hook = await load.insist('POST', '/v1/webhooks', { url: `${receiver}/other`, events: ['room.created'] });
   const at = `/v1/webhooks/${hook.id}`;
@@ -103,8 +103,8 @@ async function everything(load: Load, receiver: string): Promise<void> {
   await load.insist('DELETE', at);
 }
 
-describe('the release before', () => {
-  test('has its statements planned and its rows taken by today’s schema', async () => {
+describe('the previous release', () => {
+  test('works on today’s schema: its statements can be planned and its rows can be written', async () => {
     const { url } = await createTestDatabase();
     const { statements, rows } = release();
     expect(statements.length).toBeGreaterThan(80);
@@ -124,17 +124,17 @@ describe('the release before', () => {
     ],
     ['narrows what is allowed', `ALTER TABLE rooms ADD CHECK (name <> 'Fleet')`, /rooms: new row/],
     ['drops a function', 'DROP FUNCTION callplane_typeid CASCADE', /callplane_typeid/],
-  ])('would be noticed if a migration %s', async (_, sql, complaint) => {
+  ])('is found incompatible with a migration that %s', async (_, sql, complaint) => {
     const { url } = await createTestDatabase();
     await withClient(url, (client) => client.query(sql));
     expect((await complaintsOf(release(), url)).join('\n')).toMatch(complaint);
   });
 });
 
-describe('migrations since then', () => {
+describe('the migrations since the previous release', () => {
   const since = existsSync(FILE) ? migrations.filter((name) => !release().migrations.includes(name)) : [];
 
-  test('only expand, or say `contract:` and why in their header', () => {
+  test('only expand, or state `contract:` with a reason in their header', () => {
     expect(Object.fromEntries(since.map((name) => [name, tightenings(scriptOf(name))]))).toEqual(
       Object.fromEntries(since.map((name) => [name, []])),
     );
@@ -150,7 +150,7 @@ describe('migrations since then', () => {
     'ALTER TABLE "rooms" ALTER COLUMN "name" DROP DEFAULT;',
     'ALTER TABLE "rooms" ADD COLUMN "owner" TEXT NOT NULL;',
     'ALTER TABLE "rooms" ADD "owner" TEXT NOT NULL, ADD "other" TEXT DEFAULT 1;',
-  ])('are refused: %s', (sql) => {
+  ])('rejects the tightening migration: %s', (sql) => {
     expect(tightenings(`-- Why: so.\n\n${sql}`)).toHaveLength(1);
     expect(tightenings(`-- Why: so.\n-- contract: unused since 0.2.0\n\n${sql}`)).toEqual([]);
   });
@@ -162,9 +162,9 @@ describe('migrations since then', () => {
     'ALTER TABLE "rooms" ALTER COLUMN "name" DROP NOT NULL; -- DROP COLUMN',
     'CREATE FUNCTION f() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN DROP TABLE x; END $$;',
     'DROP INDEX "slow_idx";',
-  ])('are accepted: %s', (sql) => expect(tightenings(sql)).toEqual([]));
+  ])('accepts the expanding migration: %s', (sql) => expect(tightenings(sql)).toEqual([]));
 
-  test('those that are there so far were written by the same rules, the first one aside', () => {
+  test('every migration except the first follows the same rules', () => {
     expect(migrations.slice(1).flatMap((name) => tightenings(scriptOf(name)))).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-/** Preloaded into an app: appends each distinct statement that it sends to PostgreSQL to RECORD_STATEMENTS, as JSON. */
+/**
+ * Preloaded into an app: appends each distinct statement that the app sends to PostgreSQL to RECORD_STATEMENTS, as
+ * JSON.
+ */
 import { appendFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

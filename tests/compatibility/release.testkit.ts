@@ -1,13 +1,13 @@
 import pg from 'pg';
 
-/** What a release does to its database, as its processes did it. */
+/** The recorded database access of a release. */
 export interface Release {
   version: string;
-  /** Those that it came with. */
+  /** The migrations that the release contains. */
   migrations: string[];
   /** Every distinct statement. */
   statements: string[];
-  /** Rows as it writes them, by table. */
+  /** Rows by table, as the release writes them. */
   rows: Record<string, Record<string, unknown>[]>;
 }
 
@@ -39,8 +39,9 @@ export async function rowsOf(url: string): Promise<Release['rows']> {
 }
 
 /**
- * Why a release cannot work on this database, which has none of its rows yet: statements that PostgreSQL does not plan,
- * rows that it does not take. Empty when it can.
+ * Reasons why a release cannot work on this database, which must not contain its rows yet: statements that PostgreSQL
+ * cannot plan and rows that it rejects.
+ * @returns an empty array if the release works
  */
 export async function complaintsOf(release: Release, url: string): Promise<string[]> {
   return withClient(url, async (client) => [
@@ -49,7 +50,7 @@ export async function complaintsOf(release: Release, url: string): Promise<strin
   ]);
 }
 
-/** Planning finds what is not there any more, has another type, or has no unique index for an ON CONFLICT. */
+/** Planning detects a missing object, a changed type, and a missing unique index for an ON CONFLICT. */
 async function unplannable(client: pg.Client, statements: readonly string[]): Promise<string[]> {
   const complaints: string[] = [];
   for (const statement of statements) {
@@ -62,12 +63,15 @@ async function unplannable(client: pg.Client, statements: readonly string[]): Pr
   return complaints;
 }
 
-/** Writes the rows with the columns of that time: what is new must have a default, and no constraint may refuse them. */
+/**
+ * Writes the rows with the columns of that release: new columns must have a default, and no constraint may reject the
+ * rows.
+ */
 async function unwritable(client: pg.Client, rows: Release['rows']): Promise<string[]> {
   let waiting = Object.entries(rows);
   for (;;) {
     const refused: { entry: (typeof waiting)[number]; complaint: string }[] = [];
-    // A table goes when those that it refers to have gone.
+    // A table succeeds once the tables that it references are filled.
     for (const [table, contents] of waiting) {
       try {
         await client.query('BEGIN');

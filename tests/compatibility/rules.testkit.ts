@@ -1,4 +1,4 @@
-/** What takes something from the release before, or asks more of what it writes. */
+/** Changes that remove something that the previous release uses, or that demand more of its writes. */
 const RULES: readonly (readonly [RegExp, string])[] = [
   [/\bDROP\s+(?!DEFAULT\b|NOT\s+NULL\b|CONSTRAINT\b|INDEX\b)/i, 'drops something'],
   [/\bRENAME\b/i, 'renames something'],
@@ -12,13 +12,13 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why the release before cannot run on what a migration leaves; empty when it can, or when the header says `contract:`
- * and the reason. New constraints are not judged here: rows that the release before wrote are put through them.
+ * Reasons why the previous release cannot run after a migration. Empty if it can, or if the header states `contract:`
+ * with a reason. Other tests check new constraints, by writing the rows of the previous release.
  */
 export function tightenings(script: string): string[] {
   if (/^--\s*contract:\s*\S/im.test(script)) return [];
   const sql = script.replaceAll(/--.*$/gm, '').replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''");
-  // A column that has its default first.
+  // Normalizes a column definition with the default before NOT NULL.
   const statements = sql
     .split(';')
     .map((statement) => statement.replaceAll(/DEFAULT\s+\S+\s+NOT\s+NULL/gi, 'DEFAULT x'));

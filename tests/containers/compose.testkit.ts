@@ -10,7 +10,7 @@ export interface Certificate {
   key: string;
 }
 
-/** Made by the `openssl` command, for 127.0.0.1. */
+/** Creates a certificate for 127.0.0.1 with the `openssl` command. */
 export function selfSigned(): Certificate {
   const dir = temporaryDirectory('certificate');
   const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')];
@@ -24,37 +24,37 @@ export function selfSigned(): Certificate {
   }
 }
 
-/** The address of this machine in the network of docker-compose.yml: what its containers reach it at. */
+/** The address of this machine in the network of docker-compose.yml, at which containers reach it. */
 export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
-/** Images are built in it, from nothing if need be. */
+/** Includes the time to build all images from scratch. */
 export const UP_WITHIN_MS = 15 * 60_000;
 
 export interface Deployment {
-  /** The load balancer. */
+  /** The URL of the load balancer. */
   readonly url: string;
-  /** `docker compose …`; resolves to what it printed. */
+  /** Runs `docker compose …`; resolves to its standard output. */
   compose(...args: string[]): Promise<string>;
-  /** `rtc … --json`, as an operator of this deployment runs it. */
+  /** Runs `rtc … --json`, as an operator of this deployment does. */
   rtc(...args: string[]): Promise<any>;
-  /** A command in the first container of a service. */
+  /** Runs a command in the first container of a service. */
   exec(service: string, ...command: string[]): Promise<string>;
-  /** Certificates for infra/tls.compose.yml, as an operator installs them. */
+  /** Installs a certificate for infra/tls.compose.yml, as an operator does. */
   installCertificate(certificate: Certificate): void;
-  /** TLS as infra/tls.compose.yml has it; resolves to the port. */
+  /** Enables infra/tls.compose.yml; resolves to the TLS port. */
   addTls(): Promise<number>;
-  /** A script of infra/. */
+  /** Runs a script of infra/. */
   script(name: string, ...args: string[]): Promise<string>;
-  /** An address that a port of a container is published at. */
+  /** The address at which a port of a container is published. */
   published(service: string, port: number): Promise<string>;
 }
 
 /**
- * What the documentation tells an operator to do, in a copy of this tree: settings, secrets, `docker compose up`. Ports
- * are free ones, names are the test's own; the network is the file's, so no other Callplane may run on this engine.
+ * Follows the operator's documentation in a copy of this tree: settings, secrets, `docker compose up`. The test uses
+ * free ports and its own names. The network is the one of the file, so no other Callplane may run on this engine.
  */
 export async function deploy(): Promise<Deployment> {
   const dir = temporaryDirectory('containers');
-  // Secrets are in it.
+  // The folder contains secrets.
   chmodSync(dir, 0o700);
   const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'];
   const files = execFileSync('git', listed, { cwd: repositoryRoot, encoding: 'utf8' }).split('\0').filter(Boolean);
@@ -86,7 +86,8 @@ export async function deploy(): Promise<Deployment> {
   await compose('up', '--build', '--detach');
   return {
     url: `http://127.0.0.1:${port}`,
-    ...{ compose, script },
+    compose,
+    script,
     rtc: async (...args) => JSON.parse(await compose('run', '--rm', '-T', 'cli', ...args, '--json')),
     installCertificate({ cert, key }) {
       const tls = join(dir, 'secrets', 'tls');
@@ -111,14 +112,14 @@ export async function deploy(): Promise<Deployment> {
   };
 }
 
-/** JSON is YAML. What a test needs and an operator must not have: receivers on this machine, no limits to the load. */
+/** Settings that only a test may have: receivers on this machine and no rate limits. JSON is valid YAML. */
 const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: `${HOST_SEEN_BY_CONTAINERS}/32` };
 const UNLIMITED = { RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' };
 const OVERRIDES = {
   services: {
     api: { environment: { ...OPEN, ...UNLIMITED } },
     'webhook-worker': { environment: OPEN },
-    // Free ones: this machine may have servers of its own.
+    // Publishes free ports, because this machine may run its own servers.
     postgres: { ports: ['127.0.0.1::5432'] },
     redis: { ports: ['127.0.0.1::6379'] },
     prometheus: { ports: ['127.0.0.1::9090'] },

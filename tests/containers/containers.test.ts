@@ -19,8 +19,8 @@ import {
 } from './compose.testkit.js';
 
 /**
- * docker-compose.yml on a real Docker engine, from `docker compose up --build` on: what an operator does with it, and
- * what its callers see meanwhile. `npm run test:containers` runs it; the other runs leave it out.
+ * Tests docker-compose.yml on a real Docker engine, from `docker compose up --build` on: the operator's commands, and
+ * their effect on callers. Only `npm run test:containers` runs it.
  */
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
@@ -50,7 +50,7 @@ async function containers(): Promise<Container[]> {
     .map((line) => JSON.parse(line) as Container);
 }
 
-test('everything comes up healthy, as often as the file says, behind a migration that has ended', async () => {
+test('every container becomes healthy, with the configured number of replicas, after the migration has ended', async () => {
   await eventually(
     async () => {
       const all = (await containers()).map(({ Service, Health, State }) => `${Service} ${Health || State}`);
@@ -70,25 +70,25 @@ test('everything comes up healthy, as often as the file says, behind a migration
   expect(data.filter(({ status }: { status: string }) => status !== 'ok')).toEqual([]);
 }, 90_000);
 
-describe('what a container may', () => {
+describe('the privileges of a container', () => {
   test.each([...APPS, ...SERVERS])(
-    '%s does not run as root, and its secrets are in no command line',
+    '%s does not run as root, and no command line contains its secrets',
     async (service) => {
       const status = await deployment.exec(service, 'cat', '/proc/1/status');
       expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0');
       const command = await deployment.exec(service, 'cat', '/proc/1/cmdline');
-      // As infra/secrets.sh makes them: 24 random bytes in hexadecimal.
+      // infra/secrets.sh creates them from 24 random bytes in hexadecimal.
       expect(command).not.toMatch(/[0-9a-f]{48}/);
     },
   );
 
-  test.each([...APPS, 'load-balancer', 'janus'])('%s has no capability and gains none', async (service) => {
+  test.each([...APPS, 'load-balancer', 'janus'])('%s has no capability and cannot gain one', async (service) => {
     const status = await deployment.exec(service, 'cat', '/proc/1/status');
     expect(status).toMatch(/^CapEff:\s+0+$/m);
     expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
   });
 
-  test.each(APPS)('%s can write nothing but /tmp, and holds no tool to build or install with', async (service) => {
+  test.each(APPS)('%s can write only to /tmp and contains no build or install tools', async (service) => {
     for (const path of ['/app/x', '/etc/x', '/home/node/x']) {
       await expect(deployment.exec(service, 'touch', path)).rejects.toThrow('Read-only file system');
     }
@@ -98,7 +98,7 @@ describe('what a container may', () => {
   });
 });
 
-test('a backend gets a key, registers a webhook, and its events arrive signed', async () => {
+test('a backend gets a key and registers a webhook, and signed events arrive', async () => {
   const project = await deployment.rtc('projects', 'create', '--name', 'Containers');
   const environment = await deployment.rtc('environments', 'create', '--project', project.id, '--name', 'production');
   ({ key } = await deployment.rtc('keys', 'create', '--env', environment.id, '--type', 'secret'));
@@ -112,7 +112,7 @@ test('a backend gets a key, registers a webhook, and its events arrive signed', 
 }, 60_000);
 
 test.each(['all', 'relay'] as const)(
-  'two hear each other through the gateway, Janus and coturn (%s)',
+  'two participants exchange audio through the gateway, Janus and coturn (%s)',
   async (iceTransportPolicy) => {
     const platform = await wrtcPlatform();
     const roomId = await load.newRoom();
@@ -129,7 +129,7 @@ test.each(['all', 'relay'] as const)(
   60_000,
 );
 
-test('webhook workers are scaled on their own', async () => {
+test('webhook workers scale independently', async () => {
   await deployment.compose('up', '--detach', '--no-recreate', '--scale', 'webhook-worker=3');
   await eventually(
     async () => {
@@ -141,7 +141,7 @@ test('webhook workers are scaled on their own', async () => {
 }, 60_000);
 
 test(
-  'infra/replace.sh replaces every app under load: no request fails, and calls go on',
+  'infra/replace.sh replaces every app under load without a failed request, and calls continue',
   async () => {
     const before = new Set((await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n'));
     const calling = keepCalling({ url: deployment.url, key });
@@ -158,8 +158,8 @@ test(
     measured({ statuses: JSON.stringify(statuses), created, rooms: load.rooms.length, resumed: load.resumed });
     expect(after).toHaveLength(before.size);
     expect(after.filter((id) => before.has(id))).toEqual([]);
-    const told = await deployment.compose('logs', '--no-log-prefix', 'load-balancer');
-    expect(told.split('\n').filter((line) => /"status":5/.test(line))).toEqual([]);
+    const output = await deployment.compose('logs', '--no-log-prefix', 'load-balancer');
+    expect(output.split('\n').filter((line) => /"status":5/.test(line))).toEqual([]);
     expect(Object.keys(statuses).sort()).toEqual(['200', '201']);
     expect(load.failures).toEqual([]);
     expect(stay.map(({ state }) => state)).toEqual(['connected', 'connected']);
@@ -188,7 +188,7 @@ test('Prometheus finds every replica of every app', async () => {
   );
 }, 90_000);
 
-test('with infra/tls.compose.yml callers and participants come by TLS alone, and a renewed certificate is taken', async () => {
+test('infra/tls.compose.yml accepts only TLS, and a renewed certificate is used after a reload', async () => {
   const first = selfSigned();
   deployment.installCertificate(first);
   const port = await deployment.addTls();
@@ -209,12 +209,12 @@ test('with infra/tls.compose.yml callers and participants come by TLS alone, and
   await deployment.compose('kill', '--signal', 'HUP', 'load-balancer');
   await eventually(async () => (await ask(renewed)) === 200);
   await expect(ask(first)).rejects.toThrow(/self-signed|signature/);
-  // Who was there before is not sent away.
+  // The reload keeps existing connections open.
   expect(socket.readyState).toBe(WebSocket.OPEN);
   socket.terminate();
 }, 90_000);
 
-test('apps stop by themselves, with what is under way done', async () => {
+test('apps stop by themselves with exit code 0', async () => {
   await deployment.compose('stop', ...APPS);
   const stopped = (await containers()).filter(({ Service }) => APPS.includes(Service));
   expect(stopped.map(({ ExitCode }) => ExitCode)).toEqual(stopped.map(() => 0));

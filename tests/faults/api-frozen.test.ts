@@ -3,11 +3,11 @@ import { expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { measured, startStack } from './faults.testkit.js';
 
-/** Longer than a request waits for a connection, shorter than PostgreSQL waits for a transaction. */
+/** Longer than a request may wait for a connection, shorter than PostgreSQL's limit for an idle transaction. */
 const FROZEN_MS = 4000;
 const CONNECTIONS = 2;
 
-test('an API that stood still answers what PostgreSQL told it meanwhile, and loses nobody who waited for a connection', async () => {
+test('a thawed API returns the results that PostgreSQL sent meanwhile and loses no request that waited for a connection', async () => {
   const stack = await startStack();
   const api = await stack.spawnApi({ DATABASE_POOL_MAX: String(CONNECTIONS) });
   const [first, again] = [await stack.newRoom(api), await stack.newRoom(api)];
@@ -25,7 +25,7 @@ test('an API that stood still answers what PostgreSQL told it meanwhile, and los
 
   const waiting = await stack.database.transaction(async (tx) => {
     await tx.$queryRaw`SELECT 1 FROM rooms WHERE id IN (${first}, ${again}) FOR UPDATE`;
-    // The first is one statement, the second a statement within a transaction.
+    // The first DELETE is a single statement, the second is a statement within a transaction.
     const answered = [first, again].map((id) =>
       stack.call(api, 'DELETE', `/v1/rooms/${id}`, { prefer: 'respond-async' }),
     );
@@ -56,4 +56,4 @@ test('an API that stood still answers what PostgreSQL told it meanwhile, and los
   const round = [200, 201, 201];
   expect(answers.map(({ status }) => status)).toEqual([202, 202, ...round, ...round, ...round]);
   expect(await prisma.room.count()).toBe(2 + 6);
-}, 60_000);
+});

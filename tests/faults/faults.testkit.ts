@@ -4,6 +4,7 @@ import { JobProducer } from '@callplane/queue';
 import {
   createTestDatabase,
   createTestTenant,
+  gatewayUrlOf,
   eventually,
   spawnApp,
   startTestRedis,
@@ -11,12 +12,13 @@ import {
   type TestApp,
   type TestServer,
   type TestTenant,
+  PATIENT_DEADLINES,
 } from '@callplane/testing';
 
 export interface Answer {
   status: number;
   headers: Headers;
-  // A test says what it expects in it.
+  // Typed any: each test asserts the shape that it expects.
   body: any;
   ms: number;
 }
@@ -30,40 +32,44 @@ export interface Sent {
 
 export type Operation = NonNullable<Awaited<ReturnType<Database['prisma']['runtimeOperation']['findUnique']>>>;
 
-/** PostgreSQL, Redis and a tenant of one test file, and the apps as processes in front of them. */
+/** PostgreSQL, Redis and a tenant of one test file, and the apps as processes. */
 export interface Stack {
   databaseUrl: string;
   database: Database;
   redis: TestServer;
   tenant: TestTenant;
-  /** For jobs that a test sends by hand. */
+  /** For jobs that a test enqueues directly. */
   producer: JobProducer;
-  /** Rate limits are off unless `env` turns them on. */
+  /** Rate limits are off unless `env` enables them. */
   spawnApi(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
-  /** Sweeps five times a second unless `env` says otherwise. */
+  /** Scans and sweeps twice a second unless `env` sets another interval. Five times a second take 15 % of a core. */
   spawnWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
-  /** A gateway, without a media server unless `env` names one. */
+  /** Starts a gateway, without a media server unless `env` names one. */
   spawnSignaling(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
   call(api: TestApp, method: string, path: string, sent?: Sent): Promise<Answer>;
-  /** A room made through the API. */
+  /** Creates a room through the API. */
   newRoom(api: TestApp): Promise<string>;
-  /** Participants that are in a session, as the signalling gateway will write them. */
+  /** Creates participants with an open session, as the gateway writes them. */
   join(roomId: string, count?: number): Promise<string[]>;
+  /** Writes active rooms with one open session each, without requests, events or wake-ups. */
+  seedRooms(count: number): Promise<string[]>;
   operationOf(roomId: string): Promise<Operation | null>;
   completed(roomId: string, timeoutMs?: number): Promise<Operation>;
-  /** Lets `seconds` pass for the wake-ups, so that a test need not wait until the sweep counts them as unanswered. */
+  /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
+  allCompleted(roomIds: readonly string[]): Promise<Operation[]>;
+  /** Moves the wake-ups `seconds` into the past, so that a test need not wait until a scan treats them as lost. */
   ageWakeUps(seconds?: number): Promise<void>;
-  /** Holds the participants of these rooms, so that the steps of a clean-up wait, until `work` is over. */
+  /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
   holding<T>(roomIds: readonly string[], work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T>;
 }
 
-/** @param databaseUrl of a PostgreSQL of the test's own; the run's shared one otherwise. */
+/** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */
 export async function startStack(databaseUrl?: string): Promise<Stack> {
   const [url, redis] = await Promise.all([
     databaseUrl ?? createTestDatabase().then((database) => database.url),
     startTestRedis(),
   ]);
-  const database = new Database({ url, poolMax: 5, onConnectionError: () => undefined });
+  const database = new Database({ url, poolMax: 5, deadlines: PATIENT_DEADLINES, onConnectionError: () => undefined });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
   const tenant = await createTestTenant(database);
@@ -75,16 +81,16 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
     redis,
     tenant,
     producer,
-    spawnApi: (more, readyWithinMs = 20_000) =>
+    spawnApi: (more, readyWithinMs = 60_000) =>
       spawnApp({
         name: 'api',
         readyWithinMs,
         env: { ...env, RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0', ...more },
       }),
-    spawnWorker: (more, readyWithinMs = 20_000) =>
-      spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '200', ...more } }),
-    spawnSignaling: (more, readyWithinMs = 20_000) =>
-      spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, ...more } }),
+    spawnWorker: (more, readyWithinMs = 60_000) =>
+      spawnApp({ name: 'cleanup-worker', readyWithinMs, env: { ...env, SWEEP_INTERVAL_MS: '500', ...more } }),
+    spawnSignaling: (more, readyWithinMs = 60_000) =>
+      spawnApp({ name: 'signaling', readyWithinMs, env: { ...env, DATABASE_URL: gatewayUrlOf(url), ...more } }),
     async call(api, method, path, { body, prefer, idempotencyKey, key = tenant.key } = {}) {
       const startedAt = performance.now();
       const response = await fetch(`${api.url}${path}`, {
@@ -110,36 +116,20 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
       if (status !== 201) throw new Error(`POST /v1/rooms answered ${status}`);
       return String(body.id);
     },
-    async join(roomId, count = 1) {
+    join: (roomId, count = 1) => openSessions(stack, Array<string>(count).fill(roomId)),
+    async seedRooms(count) {
       const now = new Date();
       const { environmentId } = tenant;
-      const ids = Array.from({ length: count }, () => newId('participant'));
-      await database.prisma.participant.createMany({
-        data: ids.map((id) => ({
-          id,
-          environmentId,
-          roomId,
-          name: 'Ada',
-          metadata: {},
-          role: 'participant',
-          createdAt: now,
-          tokenExpiresAt: new Date(now.getTime() + 600_000),
-          connectedAt: now,
-        })),
+      const state = { environmentId, name: 'Room', metadata: {}, status: 'active', maxParticipants: 10 };
+      const ids = Array.from({ length: count }, () => newId('room'));
+      await database.prisma.room.createMany({
+        data: ids.map((id) => ({ id, ...state, createdAt: now, startedAt: now })),
       });
-      await database.prisma.participantSession.createMany({
-        data: ids.map((participantId) => ({
-          id: newId('session'),
-          environmentId,
-          roomId,
-          participantId,
-          startedAt: now,
-        })),
-      });
+      await openSessions(stack, ids);
       return ids;
     },
     operationOf: (roomId) => database.prisma.runtimeOperation.findFirst({ where: { roomId, kind: 'room.end' } }),
-    completed: (roomId, timeoutMs = 15_000) =>
+    completed: (roomId, timeoutMs = 60_000) =>
       eventually(
         async () => {
           const operation = await stack.operationOf(roomId);
@@ -147,6 +137,13 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
         },
         { timeoutMs },
       ),
+    allCompleted: (roomIds) =>
+      eventually(async () => {
+        const operations = await database.prisma.runtimeOperation.findMany({
+          where: { roomId: { in: [...roomIds] }, kind: 'room.end', status: 'completed' },
+        });
+        return operations.length === roomIds.length ? operations : null;
+      }),
     async ageWakeUps(seconds = 10) {
       await database.prisma.$executeRaw`
         UPDATE runtime_operations SET woken_at = woken_at - ${seconds}::int * interval '1 second'
@@ -161,12 +158,42 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
   return stack;
 }
 
-/** Lines that tell of attempts. */
+/** Creates a participant with an open session for each entry of `roomIds`. Returns their ids. */
+async function openSessions({ database, tenant }: Stack, roomIds: readonly string[]): Promise<string[]> {
+  const now = new Date();
+  const { environmentId } = tenant;
+  const participants = roomIds.map((roomId) => ({ id: newId('participant'), roomId }));
+  await database.prisma.participant.createMany({
+    data: participants.map(({ id, roomId }) => ({
+      id,
+      environmentId,
+      roomId,
+      name: 'Ada',
+      metadata: {},
+      role: 'participant',
+      createdAt: now,
+      tokenExpiresAt: new Date(now.getTime() + 600_000),
+      connectedAt: now,
+    })),
+  });
+  await database.prisma.participantSession.createMany({
+    data: participants.map(({ id, roomId }) => ({
+      id: newId('session'),
+      environmentId,
+      roomId,
+      participantId: id,
+      startedAt: now,
+    })),
+  });
+  return participants.map(({ id }) => id);
+}
+
+/** Log lines of operation attempts. */
 export function attemptsIn(...apps: TestApp[]) {
   return apps.flatMap((app) => app.logs.filter(({ message }) => message === 'operation attempt'));
 }
 
-/** Prints what a test measured; the figures in docs/ come from here. */
+/** Prints measured figures; docs/ quotes them. */
 export function measured(figures: Record<string, number | string>): void {
   const shown = Object.entries(figures).map(
     ([name, value]) => `${name} ${typeof value === 'number' ? Math.round(value) : value}`,

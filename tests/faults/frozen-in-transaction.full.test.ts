@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { measured, startStack } from './faults.testkit.js';
 
-// Slow because PostgreSQL's own deadline decides here: 15 s idle in a transaction.
-test('a worker frozen inside a step’s transaction gives its row back, and thawed it writes nothing', async () => {
+// Slow, because it waits for PostgreSQL's own limit: 15 s idle in a transaction.
+test('PostgreSQL releases the row of a worker that froze inside a transaction, and the thawed worker writes nothing', async () => {
   const stack = await startStack();
   const [api, frozen] = await Promise.all([stack.spawnApi(), stack.spawnWorker({ LEASE_MS: '1500' })]);
   const roomId = await stack.newRoom(api);
@@ -27,5 +27,5 @@ test('a worker frozen inside a step’s transaction gives its row back, and thaw
   frozen.thaw();
   await frozen.waitForLog((line) => line['operationId'] === operation.id && line['outcome'] === 'lease_lost');
   expect(await stack.operationOf(roomId)).toEqual(operation);
-  expect(other.output()).not.toContain('process fails');
+  expect(other.output()).not.toContain('process failed');
 }, 60_000);

@@ -3,7 +3,7 @@ import { eventually } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
 import { startReceiver, startWebhookStack } from './webhooks.testkit.js';
 
-test('an API killed under load: every room that it has answered has its event delivered', async () => {
+test('after an API is killed under load, the event of every room that it acknowledged is delivered', async () => {
   const [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
   const [api, worker] = await Promise.all([stack.spawnApi(), stack.spawnWebhookWorker()]);
   const second = await startReceiver();
@@ -29,11 +29,10 @@ test('an API killed under load: every room that it has answered has its event de
   await callers;
   await api.exited;
 
-  await stack.ageDeliveries();
   await stack.allDelivered();
   const rooms = (await stack.database.prisma.room.findMany({ select: { id: true } })).map(({ id }) => id);
   expect(rooms).toEqual(expect.arrayContaining(accepted));
-  // Those too whose answer was lost with the API; and none twice, for no worker lost a lease.
+  // This includes rooms whose response was lost with the API. Each event arrives once, because no worker lost a lease.
   for (const each of [receiver, second]) {
     expect(each.rooms('room.created')).toEqual(new Map(rooms.sort().map((id) => [id, 1])));
     each.check();
@@ -41,5 +40,5 @@ test('an API killed under load: every room that it has answered has its event de
   const sequences = new Set(receiver.requests.map(({ event }) => event.sequence));
   expect(sequences).toEqual(new Set([1]));
   measured({ accepted: accepted.length, unanswered, 'rooms made': rooms.length });
-  expect(worker.output()).not.toContain('process fails');
-}, 60_000);
+  expect(worker.output()).not.toContain('process failed');
+});

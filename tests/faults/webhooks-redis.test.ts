@@ -11,45 +11,74 @@ beforeAll(async () => {
   [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
   api = await stack.spawnApi();
   await stack.register(api, receiver);
-}, 60_000);
+});
 afterEach(() => receiver.check());
 
 const newRooms = (count: number) => Promise.all(Array.from({ length: count }, () => stack.newRoom(api)));
 
-/** No fault of Redis costs a lease, so there is no reason to send anything twice. */
+/** No fault of Redis costs a lease, so no delivery may be sent twice. */
 async function eachArrivesOnce(rooms: string[]): Promise<void> {
   await stack.allDelivered();
   expect([...receiver.rooms('room.created').keys()]).toEqual(expect.arrayContaining(rooms));
   expect(new Set(receiver.counts().values())).toEqual(new Set([1]));
 }
 
-test('deliveries that wait arrive although Redis is emptied', async () => {
+test('pending deliveries arrive although Redis is emptied', async () => {
   const rooms = await newRooms(20);
-  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 20);
+  // An endpoint has one doorbell, independent of the number of its deliveries.
+  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 1);
   await stack.producer.redis.flushall();
-  worker = await stack.spawnWebhookWorker();
-  await stack.ageDeliveries();
+  // The production interval.
+  worker = await stack.spawnWebhookWorker({ SWEEP_INTERVAL_MS: '5000' });
   await eachArrivesOnce(rooms);
 });
 
-test('a Redis that freezes delays what waits until it thaws, and what is under way not at all', async () => {
-  const gate = closedGate();
-  const known = receiver.requests.length;
-  receiver.answer = () => gate.opened.then(() => 200);
-  const rooms = await newRooms(3);
-  await eventually(() => receiver.requests.length === known + 3);
-  stack.redis.freeze();
-  gate.open();
-  await stack.allDelivered();
-  rooms.push(...(await newRooms(10)));
-  stack.redis.thaw();
-  const thawedAt = performance.now();
-  await stack.ageDeliveries();
-  await eachArrivesOnce(rooms);
-  measured({ 'ms from thaw to the last delivery': performance.now() - thawedAt });
-});
+/** The contract allows 15 s. The outages last longer, so new deliveries must arrive without Redis. */
+const WITHIN_MS = 15_000;
 
-test('a Redis that is killed and comes back empty loses neither what waits nor a retry', async () => {
+const OUTAGES: [string, () => unknown, () => unknown][] = [
+  ['is frozen', () => stack.redis.freeze(), () => stack.redis.thaw()],
+  [
+    'is full',
+    async () => {
+      await stack.producer.redis.config('SET', 'maxmemory-policy', 'noeviction');
+      await stack.producer.redis.config('SET', 'maxmemory', '1');
+    },
+    () => stack.producer.redis.config('SET', 'maxmemory', '0'),
+  ],
+  [
+    'was demoted to a replica',
+    () => stack.producer.redis.call('REPLICAOF', '127.0.0.1', '1'),
+    async () => {
+      await eventually(() => stack.producer.redis.call('REPLICAOF', 'NO', 'ONE'));
+    },
+  ],
+];
+
+test.each(OUTAGES)(
+  'deliveries arrive within 15 s while Redis %s, and none is sent twice when it returns',
+  async (_how, begin, end) => {
+    const gate = closedGate();
+    const known = receiver.requests.length;
+    receiver.answer = () => gate.opened.then(() => 200);
+    const rooms = await newRooms(3);
+    await eventually(() => receiver.requests.length > known);
+    await begin();
+    gate.open();
+    const startedAt = performance.now();
+    rooms.push(...(await newRooms(10)));
+    await stack.allDelivered(WITHIN_MS + 5000);
+    const tookMs = performance.now() - startedAt;
+    await end();
+    rooms.push(...(await newRooms(2)));
+    await eachArrivesOnce(rooms);
+    receiver.answer = () => 200;
+    measured({ 'ms until all was delivered without Redis': tookMs });
+    expect(tookMs).toBeLessThan(WITHIN_MS);
+  },
+);
+
+test('a Redis that is killed and returns empty loses neither pending deliveries nor a retry', async () => {
   receiver.answer = ({ event }) => (receiver.counts().get(event.id) === 1 ? 503 : 200);
   const [retried] = await newRooms(1);
   await eventually(async () => {
@@ -64,18 +93,17 @@ test('a Redis that is killed and comes back empty loses neither what waits nor a
   const rooms = await newRooms(10);
   await stack.redis.start();
   await eventually(() => stack.producer.redis.flushall());
-  // The retry's time has come; its alarm clock is gone.
+  // Makes the retry due earlier than the worker expects.
   await stack.database.prisma.$executeRaw`
-    UPDATE webhook_deliveries SET due_at = now() - interval '1 second', woken_at = now() - interval '1 second' WHERE status = 'pending' AND run_attempts = 1`;
-  await stack.ageDeliveries();
+    UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE status = 'pending' AND run_attempts = 1`;
   await stack.allDelivered();
   const arrived = receiver.rooms('room.created');
   expect([...arrived.keys()]).toEqual(expect.arrayContaining(rooms));
   expect([...arrived].filter(([, count]) => count > 1)).toEqual([[retried, 2]]);
-  // Nothing has to be restarted: the fast path works again.
+  // The fast path works again without a restart.
   const startedAt = performance.now();
   await newRooms(1);
   await stack.allDelivered();
-  expect(performance.now() - startedAt).toBeLessThan(5000);
-  expect(worker.output()).not.toContain('process fails');
+  expect(performance.now() - startedAt).toBeLessThan(WITHIN_MS);
+  expect(worker.output()).not.toContain('process failed');
 });

@@ -6,7 +6,7 @@ import { eventually, spawnApp, stopAtEnd, type TestApp } from '@callplane/testin
 import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
 import { startStack, type Stack } from './faults.testkit.js';
 
-/** A request as it came; `check` says whether it is what the contract says. */
+/** A received request; `check` verifies it against the contract. */
 export interface Received {
   method: string;
   path: string;
@@ -22,22 +22,25 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly requests: Received[];
-  /** The status of the answer; 200 unless a test sets another. */
+  /** Returns the status of the response; 200 unless a test replaces it. */
   answer: (request: Received) => number | Promise<number>;
-  /** Learns a secret of the endpoint of this path. */
+  /** Registers a secret of the endpoint with this path. */
   learn(path: string, version: number, secret: string): void;
-  /** How many requests each event made, by its id. */
+  /** The number of requests per event id. */
   counts(): Map<string, number>;
-  /** Those of one type, by the id of their room. */
+  /** The number of requests per room id, for events of one type. */
   rooms(type: string): Map<string, number>;
-  /** Verifies every request, with the verifier and with node:crypto alone, and that repetitions are the same bytes. */
+  /**
+   * Verifies every request, both with Callplane's verifier and with node:crypto alone, and checks that repetitions have
+   * identical bytes.
+   */
   check(): void;
-  /** From now on connections are refused, until `listen`. */
+  /** Refuses connections until `listen`. */
   close(): Promise<void>;
   listen(): Promise<void>;
 }
 
-/** @param host the address of this machine that whoever delivers reaches. */
+/** @param host an address of this machine that the webhook workers reach. */
 export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
   const requests: Received[] = [];
   const secrets = new Map<string, Map<number, string>>();
@@ -113,7 +116,7 @@ interface Room {
   id: string;
 }
 
-/** The signature as the specification words it, without a line of ours. */
+/** Computes the signature from the specification, without Callplane's own code. */
 function signature({ headers, body, deliveryId, replayCount }: Received, secret: string): string {
   const [, timestamp = ''] = /^t=(\d+),v1=/.exec(String(headers['x-service-signature'])) ?? [];
   const signed = Buffer.concat([Buffer.from(`${timestamp}.${deliveryId}.${replayCount}.`, 'ascii'), body]);
@@ -121,33 +124,31 @@ function signature({ headers, body, deliveryId, replayCount }: Received, secret:
 }
 
 export type WebhookStack = Stack & {
-  /** Sweeps five times a second unless `env` says otherwise. */
+  /** Scans and sweeps five times a second unless `env` sets another interval. */
   spawnWebhookWorker(env?: Record<string, string>, readyWithinMs?: number): Promise<TestApp>;
-  /** Registers `<receiver's URL>/<name>` for every event, and tells the receiver the secret. */
+  /** Registers `<receiver's URL>/<name>` for every event and gives the receiver the secret. */
   register(api: TestApp, receiver: Receiver, name?: string): Promise<string>;
-  /** As `ageWakeUps`, for deliveries. */
-  ageDeliveries(seconds?: number): Promise<void>;
-  /** Resolves when every delivery has succeeded, those of removed endpoints aside. */
+  /** Resolves once every delivery has succeeded, except those of removed endpoints. */
   allDelivered(timeoutMs?: number): Promise<void>;
-  /** Attempts whose worker lost the lease, by the id of their event. */
+  /** The number of attempts that lost their lease, by event id. */
   leasesLost(): Promise<Map<string, number>>;
 };
 
-/** Loopback and http are open, for the API and the webhook worker. */
+/** Allows loopback and http, for the API and the webhook worker. */
 const OPEN = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
 
-/** @param databaseUrl of a PostgreSQL of the test's own; the run's shared one otherwise. */
+/** @param databaseUrl a PostgreSQL of the test's own; the shared one of the run by default. */
 export async function startWebhookStack(databaseUrl?: string): Promise<WebhookStack> {
   const stack = await startStack(databaseUrl);
   const { prisma } = stack.database;
   return {
     ...stack,
     spawnApi: (env, readyWithinMs) => stack.spawnApi({ ...OPEN, ...env }, readyWithinMs),
-    spawnWebhookWorker: (env, readyWithinMs = 20_000) =>
+    spawnWebhookWorker: (env, readyWithinMs = 60_000) =>
       spawnApp({
         name: 'webhook-worker',
         readyWithinMs,
-        env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '200', ...env },
+        env: { ...OPEN, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redis.url, SWEEP_INTERVAL_MS: '500', ...env },
       }),
     async register(api, receiver, name = 'hook') {
       const { status, body } = await stack.call(api, 'POST', '/v1/webhooks', {
@@ -157,12 +158,7 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
       receiver.learn(`/${name}`, 1, String(body.signingSecret));
       return String(body.id);
     },
-    async ageDeliveries(seconds = 10) {
-      await prisma.$executeRaw`
-        UPDATE webhook_deliveries SET woken_at = woken_at - ${seconds}::int * interval '1 second'
-        WHERE status = 'pending'`;
-    },
-    async allDelivered(timeoutMs = 20_000) {
+    async allDelivered(timeoutMs = 60_000) {
       await eventually(
         async () => {
           const open = await prisma.webhookDelivery.groupBy({
@@ -186,12 +182,12 @@ export async function startWebhookStack(databaseUrl?: string): Promise<WebhookSt
   };
 }
 
-/** Lines that tell of attempts to deliver. */
+/** Log lines of delivery attempts. */
 export function deliveriesIn(...apps: TestApp[]) {
   return apps.flatMap((app) => app.logs.filter(({ message }) => message === 'delivery attempt'));
 }
 
-/** Answers wait for it until it is opened. */
+/** Responses wait for the gate until it is opened. */
 export function closedGate(): { opened: Promise<void>; open: () => void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));

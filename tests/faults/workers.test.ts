@@ -4,7 +4,8 @@ import { acceptRoomEnd } from '@callplane/db';
 import { eventually, type TestApp } from '@callplane/testing';
 import { attemptsIn, measured, startStack, type Stack } from './faults.testkit.js';
 
-const LEASE_MS = 1500;
+/** Long enough that no worker of these tests loses a lease because the machine is slow. */
+const LEASE_MS = 6000;
 
 let stack: Stack;
 const workers: TestApp[] = [];
@@ -19,7 +20,7 @@ async function spawnWorker(): Promise<TestApp> {
   return worker;
 }
 
-/** A room with somebody in it whose end has been accepted. */
+/** A room with a participant and an accepted end. */
 async function endingRoom() {
   const roomId = newId('room');
   const { environmentId } = stack.tenant;
@@ -44,11 +45,11 @@ async function endingRoom() {
 const sessionsOpen = (roomId: string) =>
   stack.database.prisma.participantSession.count({ where: { roomId, endedAt: null } });
 
-test('a worker killed while it holds a lease: another completes the operation once the lease has run out', async () => {
+test('after a worker is killed with a lease, another completes the operation once the lease has expired', async () => {
   const killed = await spawnWorker();
   const { roomId, wake } = await endingRoom();
   const claimed = await stack.holding([roomId], async () => {
-    await stack.producer.wake({ queue: 'room-end', row: wake });
+    await stack.producer.wakeOperations([wake]);
     const row = await eventually(async () => {
       const operation = await stack.operationOf(roomId);
       return operation?.leaseToken == null ? null : operation;
@@ -68,13 +69,14 @@ test('a worker killed while it holds a lease: another completes the operation on
   expect(await sessionsOpen(roomId)).toBe(0);
 });
 
-test('a worker frozen past its lease and thawed writes nothing over its successor', async () => {
+test('a worker frozen beyond its lease writes nothing over its successor when it thaws', async () => {
   const frozen = await spawnWorker();
   const { roomId, operationId, wake } = await endingRoom();
-  // Its claim waits for this lock and is granted after it has been frozen: it holds the lease and has done nothing yet.
+  // The worker's claim waits for this lock and succeeds after the freeze: the worker holds the lease and has done
+  // nothing yet.
   await stack.database.transaction(async (tx) => {
     await tx.$queryRaw`SELECT 1 FROM runtime_operations WHERE id = ${operationId} FOR UPDATE`;
-    await stack.producer.wake({ queue: 'room-end', row: wake });
+    await stack.producer.wakeOperations([wake]);
     await eventually(async () => {
       const [row] = await stack.database.prisma.$queryRaw<{ count: number }[]>`
         SELECT count(*)::int AS count FROM pg_stat_activity
@@ -99,22 +101,20 @@ test('a worker frozen past its lease and thawed writes nothing over its successo
   await frozen.waitForLog((line) => line['operationId'] === operationId && line['outcome'] === 'lease_lost');
   expect(await stack.operationOf(roomId)).toEqual(operation);
   expect(await stack.database.prisma.participant.findMany({ where: { roomId } })).toEqual(participants);
-  // And it is none the worse for it.
+  // The thawed worker keeps working.
   const next = await endingRoom();
-  await stack.producer.wake({ queue: 'room-end', row: next.wake });
+  await stack.producer.wakeOperations([next.wake]);
   await stack.completed(next.roomId);
 });
 
-test('operations given to two workers at once, many times over, are each worked on once', async () => {
+test('operations that two workers are woken for many times are each attempted once', async () => {
   const pair = await Promise.all([spawnWorker(), spawnWorker()]);
   const rooms = await Promise.all(Array.from({ length: 12 }, endingRoom));
-  await stack.producer.wakeAll(
-    Array.from({ length: 20 }, (_, n) =>
-      rooms.map(({ wake }) => ({ queue: 'room-end' as const, row: { ...wake, wakeUps: n + 1 } })),
-    ).flat(),
+  await stack.producer.wakeOperations(
+    Array.from({ length: 20 }, (_, n) => rooms.map(({ wake }) => ({ ...wake, wakeUps: n + 1 }))).flat(),
   );
-  const operations = await Promise.all(rooms.map(({ roomId }) => stack.completed(roomId)));
-  // All the jobs have been answered. (That of the worker that was killed may still lie there.)
+  const operations = await stack.allCompleted(rooms.map(({ roomId }) => roomId));
+  // Waits until every job is processed. (A job of the killed worker may remain.)
   await eventually(async () => {
     const left = await stack.producer.redis.keys('callplane:room-end:op_*');
     return !rooms.some(({ operationId }) => left.some((key) => key.includes(operationId)));

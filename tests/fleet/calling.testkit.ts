@@ -1,18 +1,18 @@
-/** Callers that do not stop for anything. */
+/** Callers that continue through any disturbance. */
 export interface Calling {
-  /** Resolves after so many more calls. */
+  /** Resolves after this many more calls. */
   atLeast(count: number): Promise<void>;
-  /** How often each status was answered, and how many rooms were created. */
+  /** Resolves to the number of responses by status and the number of created rooms. */
   stop(): Promise<{ statuses: Record<string, number>; created: number }>;
 }
 
-/** Creates rooms and reads them back, eight callers at once, until it is told to stop. */
+/** Creates rooms and reads them back with eight concurrent callers until `stop`. */
 export function keepCalling({ url, key }: { url: string; key: string }): Calling {
   const statuses: Record<string, number> = {};
   let created = 0;
   let calls = 0;
   let stopping = false;
-  let told: (() => void)[] = [];
+  let onCall: (() => void)[] = [];
   const call = async (path: string, init: RequestInit): Promise<Response> => {
     const response = await fetch(`${url}${path}`, {
       ...init,
@@ -20,7 +20,7 @@ export function keepCalling({ url, key }: { url: string; key: string }): Calling
     });
     statuses[response.status] = (statuses[response.status] ?? 0) + 1;
     calls += 1;
-    for (const tell of told) tell();
+    for (const notify of onCall) notify();
     return response;
   };
   const caller = async () => {
@@ -37,13 +37,13 @@ export function keepCalling({ url, key }: { url: string; key: string }): Calling
     atLeast(count) {
       const until = calls + count;
       return new Promise((resolve, reject) => {
-        told.push(() => calls >= until && resolve());
+        onCall.push(() => calls >= until && resolve());
         void Promise.all(callers).catch(reject);
       });
     },
     async stop() {
       stopping = true;
-      told = [];
+      onCall = [];
       await Promise.all(callers);
       return { statuses, created };
     },

@@ -17,35 +17,35 @@ import {
 } from './members.testkit.js';
 
 /**
- * The whole fleet on one machine under mixed load, while each of its processes is killed, frozen and restarted, and the
- * servers that it stands on, too. A minute here; `FLEET_SECONDS=600 npm test -- --testPathPatterns=tests/fleet/fleet`
- * takes the time for memory to show.
+ * Runs the whole fleet on one machine under mixed load while every process is killed, frozen and restarted, including
+ * PostgreSQL, Redis and Janus. It takes a minute by default. A longer run shows whether memory grows:
+ * `FLEET_SECONDS=600 npm test -- --testPathPatterns=tests/fleet/fleet`
  */
 const SECONDS = Number(process.env['FLEET_SECONDS'] ?? 60);
-/** The rest of the time shows that everything comes to an end. */
+/** The remaining time shows that all work completes. */
 const DISTURBED_MS = SECONDS * 800;
 const PLACES = 3;
-/** What a process of a minute may still grow by is start-up: compiled code, pools, buffers. */
+/** In a run of a minute, growth is mostly start-up: compiled code, pools, buffers. */
 const GROWTH_MB_MAX = SECONDS < 300 ? 64 : 40;
 
 let fleet: Fleet;
 let slow: Receiver;
 let load: Load;
-/** What the servers suffered that the fleet stands on. */
+/** Disturbances of PostgreSQL, Redis and Janus. */
 const away: Disturbance[] = [];
 /** How long an app may take to notice that PostgreSQL is back. */
-const BACK_WITHIN_MS = 3000;
+const BACK_WITHIN_MS = 10_000;
 
 beforeAll(async () => {
   fleet = await startFleet({ apis: 2, gateways: 2, cleaners: 2, senders: 4 });
   slow = await fleet.addReceiver();
-  // For three seconds of each ten.
+  // Responses are slow for three seconds of every ten.
   slow.answer = () => (Date.now() % 10_000 < 3000 ? delay(400, 200) : 200);
   load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
-}, 120_000);
+});
 
 test(
-  'whatever is killed, frozen or restarted: nothing accepted is lost, nothing is stuck, nobody leaves by it',
+  'loses no accepted work, leaves none stuck and disconnects no participant, whichever process failed',
   async () => {
     const { nginx, stack, members } = fleet;
     const stopWatching = watchMemory(members);
@@ -71,7 +71,7 @@ test(
     expect(load.failures).toEqual([]);
     await longCall.end();
 
-    // Everything comes to an end by itself.
+    // All work completes without intervention.
     const { prisma } = stack.database;
     const settling = { timeoutMs: 90_000, intervalMs: 200 };
     const unsettled = () => prisma.runtimeOperation.count({ where: { status: { not: 'completed' } } });
@@ -84,9 +84,15 @@ test(
     const counts = countBy([...disturbances, ...away], ({ kind, blow }) => `${kind} ${blow}`);
     const growth = growthOf(members, SECONDS * 250).sort((a, b) => b.mb - a.mb);
     measured({
-      ...{ seconds: SECONDS, requests: load.requests, rooms: load.rooms.length, sessions: load.sessions },
-      ...{ resumed: load.resumed, messages: load.messages.sent, refused: load.messages.refused },
-      ...{ received: load.messages.received, deliveries: await prisma.webhookDelivery.count() },
+      seconds: SECONDS,
+      requests: load.requests,
+      rooms: load.rooms.length,
+      sessions: load.sessionIds.size,
+      resumed: load.resumed,
+      messages: load.messages.sent,
+      refused: load.messages.refused,
+      received: load.messages.received,
+      deliveries: await prisma.webhookDelivery.count(),
       'deliveries received': fleet.receiver.requests.length + slow.requests.length,
       'ms to settle': settledMs,
       statuses: JSON.stringify([...load.statuses]),
@@ -98,10 +104,11 @@ test(
     for (const kind of new Set(members.map((member) => member.kind))) {
       for (const blow of ['killed', 'frozen', 'restarted']) expect(counts).toHaveProperty([`${kind} ${blow}`]);
     }
+    // Ten in a minute at least, although a slow machine manages a fraction of what an idle one does.
     expect(load.rooms.length).toBeGreaterThan(SECONDS / 6);
     expect(await prisma.room.count({ where: { status: { not: 'ended' } } })).toBe(0);
     expect(await prisma.participantSession.count({ where: { endedAt: null } })).toBe(0);
-    await everyRoomIsTold();
+    await assertEveryEventIsDelivered();
     expect(inexcusable(disturbances)).toEqual([]);
     await noLeaseLostWithoutCause();
     for (const receiver of [fleet.receiver, slow]) receiver.check();
@@ -123,14 +130,14 @@ async function disturbServers(until: number): Promise<void> {
   const everyMs = (until - Date.now()) / steps.length;
   for (const step of steps) {
     const startedAt = Date.now();
-    // In the middle of its share, so that the first calls are made in peace.
+    // Disturbs in the middle of the interval, so that the first calls are undisturbed.
     await delay(everyMs / 2);
     away.push(await step());
     await delay(Math.max(0, startedAt + everyMs - Date.now()));
   }
 }
 
-/** A call that lasts all the time: three who talk, in a room that nobody ends before `end`. */
+/** A call that lasts for the whole test: three participants who talk in a room that stays open until `end`. */
 async function stay() {
   const roomId = await load.newRoom();
   const people = await Promise.all(['Ada', 'Bob', 'Cem'].map((name) => load.join(roomId, name)));
@@ -143,7 +150,7 @@ async function stay() {
     }
   })();
   return {
-    /** They are all still there, in the sessions that they began with. */
+    /** Asserts that all participants are still connected in their original sessions. */
     async end() {
       talk.over = true;
       await talking;
@@ -162,8 +169,11 @@ async function stay() {
   };
 }
 
-/** The healthy receiver has every event of every accepted room; each session has joined once and left once. */
-async function everyRoomIsTold(): Promise<void> {
+/**
+ * Asserts that the healthy receiver has every event of every accepted room, and that each session joined once and left
+ * once.
+ */
+async function assertEveryEventIsDelivered(): Promise<void> {
   const { prisma } = fleet.stack.database;
   const received = new Map(fleet.receiver.requests.map(({ event }) => [event.id, event]));
   const byRoom = new Map(load.rooms.map((roomId) => [roomId, [] as WebhookEvent[]]));
@@ -176,7 +186,9 @@ async function everyRoomIsTold(): Promise<void> {
       sequences: events.map((_, index) => index + 1),
     });
     expect({ roomId, first: events[0]?.type, last: events.at(-1)?.type }).toEqual({
-      ...{ roomId, first: 'room.created', last: 'room.ended' },
+      roomId,
+      first: 'room.created',
+      last: 'room.ended',
     });
     for (const { type, data } of events) {
       if (!type.startsWith('participant.')) continue;
@@ -190,9 +202,14 @@ async function everyRoomIsTold(): Promise<void> {
   expect([...ended.values()].filter((count) => count !== 1)).toEqual([]);
   expect(await prisma.event.count()).toBe(received.size);
   measured({ ends: JSON.stringify(countBy(sessions, ({ endReason }) => endReason ?? 'none')) });
-  // Every client came back in time from whatever happened to its gateway.
-  expect(sessions.filter(({ endReason }) => endReason === 'connection_lost')).toEqual([]);
-  // Twice is told only what an attempt may have sent that did not succeed: its worker died, froze, or saw no answer.
+  // Every client resumed within the grace, whichever disturbance its gateway had. A session without a welcome is lost at
+  // once, or superseded, because its client joins again.
+  const welcomed = sessions.filter(({ id }) => load.sessionIds.has(id));
+  expect(welcomed).toHaveLength(load.sessionIds.size);
+  expect(welcomed.filter(({ endReason }) => ['connection_lost', 'superseded'].includes(endReason!))).toEqual([]);
+  const unwelcomed = sessions.filter(({ id }) => !load.sessionIds.has(id));
+  expect(unwelcomed.filter(({ endReason }) => !['connection_lost', 'superseded'].includes(endReason!))).toEqual([]);
+  // A delivery may arrive again only for an attempt that did not succeed: its worker died, froze, or got no response.
   const failed = await prisma.webhookAttempt.findMany({ where: { outcome: { not: 'success' } } });
   const excused = countBy(failed, ({ deliveryId }) => deliveryId);
   for (const { requests } of [fleet.receiver, slow]) {
@@ -203,8 +220,8 @@ async function everyRoomIsTold(): Promise<void> {
 }
 
 /**
- * Answers from 500 on that no disturbance accounts for. 503 says that PostgreSQL does not answer, and 502 is for a
- * request that was under way to an instance that was killed. Neither a frozen instance nor a polite restart excuses any.
+ * Responses with status 500 or above that no disturbance explains. 503 means that PostgreSQL did not answer. 502 means
+ * that a killed instance had the request. Neither a frozen instance nor a graceful restart explains any error.
  */
 function inexcusable(disturbances: readonly Disturbance[]) {
   const database = away.filter(({ kind }) => kind === 'postgres');
@@ -217,7 +234,7 @@ function inexcusable(disturbances: readonly Disturbance[]) {
   });
 }
 
-/** Each lease that ran out was held while a worker was killed or frozen, or could not write down what came of it. */
+/** Asserts that each lease that expired was held while a worker was killed or frozen, or could not write its result. */
 async function noLeaseLostWithoutCause(): Promise<void> {
   const blowsTo = (members: readonly Member[], blows: readonly Blow[]) =>
     members.flatMap((member) => member.disturbances).filter(({ blow }) => blows.includes(blow));
@@ -231,15 +248,15 @@ async function noLeaseLostWithoutCause(): Promise<void> {
   const killed = blowsTo(fleet.senders, ['killed']).length;
   measured({ 'leases lost': lost.length, 'webhook workers killed': killed });
   expect(without).toEqual([]);
-  // Four under way and four claimed ahead.
+  // A worker runs four deliveries and has four more claimed.
   expect(lost.length).toBeLessThanOrEqual((causes.length + database.length * 3) * 8);
   for (const cleaner of fleet.cleaners) {
     const frozen = [...blowsTo([cleaner], ['frozen']), ...database];
-    const told = cleaner.processes
+    const unexplained = cleaner.processes
       .flatMap(({ logs }) => logs.filter(({ outcome }) => outcome === 'lease_lost'))
       .map(({ time }) => Date.parse(String(time)))
       .filter((at) => !frozen.some(({ from, until }) => from <= at && at <= until + LEASE_MS));
-    expect({ name: cleaner.name, told }).toEqual({ name: cleaner.name, told: [] });
+    expect({ name: cleaner.name, unexplained }).toEqual({ name: cleaner.name, unexplained: [] });
   }
 }
 

@@ -10,7 +10,7 @@ import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } fr
 import { Member } from './members.testkit.js';
 import { startNginx, type TestNginx } from './nginx.testkit.js';
 
-/** Shortened, so that what a killed worker held is not waited for; a freeze is shorter. */
+/** Shorter than in production, so that tests wait less for leases of killed workers, and longer than a freeze. */
 export const LEASE_MS = 10_000;
 
 export interface Fleet {
@@ -24,7 +24,7 @@ export interface Fleet {
   senders: Member[];
   members: Member[];
   receiver: Receiver;
-  /** Registers one more receiver, for every event. */
+  /** Registers one more receiver for all events. */
   addReceiver(): Promise<Receiver>;
 }
 
@@ -36,8 +36,8 @@ export interface FleetSize {
 }
 
 /**
- * All of Callplane as it stands behind its load balancer, every process of which a test may mistreat.
- * @param more settings of all of them.
+ * Starts a complete Callplane behind its load balancer, in which a test may disturb every process.
+ * @param more additional settings of all apps
  */
 export async function startFleet(size: FleetSize, more: Record<string, string> = {}): Promise<Fleet> {
   const [postgres, janus, receiver] = await Promise.all([startTestPostgres(), startTestJanus(), startReceiver()]);
@@ -56,7 +56,7 @@ export async function startFleet(size: FleetSize, more: Record<string, string> =
     );
   const readyWithinMs = 60_000;
   const [apis, gateways, cleaners, senders] = await Promise.all([
-    // As long as nginx keeps connections, and a second: see infra/nginx/upstreams.conf.
+    // One second longer than nginx keeps idle connections: see infra/nginx/upstreams.conf.
     start(size.apis, 'api', (env) =>
       stack.spawnApi({ TRUST_PROXY: '127.0.0.1', DRAIN_IDLE_MS: '5000', ...env }, readyWithinMs),
     ),
@@ -68,14 +68,22 @@ export async function startFleet(size: FleetSize, more: Record<string, string> =
   ]);
   const portsOf = (members: readonly Member[]) => members.map(({ port }) => port);
   const nginx = await startNginx({ api: portsOf(apis), signaling: portsOf(gateways) });
-  // Registered past the load balancer, at an instance that nobody disturbs yet.
+  // Registers directly at an instance that no test disturbs yet, not through the load balancer.
   const register = async (to: Receiver): Promise<Receiver> => {
     await stack.register(apis[0]!.current, to);
     return to;
   };
   await register(receiver);
   return {
-    ...{ stack, nginx, janus, postgres, apis, gateways, cleaners, senders, receiver },
+    stack,
+    nginx,
+    janus,
+    postgres,
+    apis,
+    gateways,
+    cleaners,
+    senders,
+    receiver,
     members: [...apis, ...gateways, ...cleaners, ...senders],
     addReceiver: async () => register(await startReceiver()),
   };
@@ -88,7 +96,7 @@ export interface Proxied {
   method: string;
   path: string;
   status: number;
-  /** Ports of the instances that were asked, in turn. */
+  /** Ports of the instances that nginx tried, in sequence. */
   asked: number[];
 }
 
@@ -110,7 +118,7 @@ export function proxiedBy(nginx: TestNginx): Proxied[] {
     });
 }
 
-/** Resolves once the load balancer has had an answer of an instance that was replaced, so that it asks it again. */
+/** Resolves once the load balancer has a response from a replaced instance, so that nginx routes to it again. */
 export async function servesAgain(nginx: TestNginx, member: Member): Promise<void> {
   const since = Math.floor(Date.now() / 1000) * 1000;
   await eventually(
@@ -120,6 +128,6 @@ export async function servesAgain(nginx: TestNginx, member: Member): Promise<voi
         ({ atMs, asked, status }) => atMs >= since && asked.at(-1) === member.port && status < 500,
       );
     },
-    { timeoutMs: 30_000, intervalMs: 250 },
+    { intervalMs: 250 },
   );
 }

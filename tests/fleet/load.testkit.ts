@@ -6,21 +6,22 @@ import { connect, type Call, type ConnectOptions, type Platform } from '@callpla
 import { eventually, stopAtEnd } from '@callplane/testing';
 
 const PERMISSIONS = ['room:join', 'audio:publish', 'video:publish', 'messages:send', 'metadata:update'];
-const GIVE_UP_MS = 30_000;
+const GIVE_UP_MS = 60_000;
 
-/** Clients and callers behind one load balancer, and what they saw. */
+/** Clients and callers behind one load balancer, with a record of their results. */
 export class Load {
-  /** Answers of the load balancer, by status. */
+  /** Number of responses of the load balancer by status. */
   readonly statuses = new Map<number, number>();
-  /** Rooms whose making was answered with 201. */
+  /** Rooms whose creation returned 201. */
   readonly rooms: string[] = [];
-  /** What should not have happened. */
+  /** Unexpected errors. */
   readonly failures: string[] = [];
   readonly messages = { sent: 0, refused: 0, received: 0 };
-  sessions = 0;
+  /** Sessions whose clients got a welcome, by id. */
+  readonly sessionIds = new Set<string>();
   resumed = 0;
   #stopping = false;
-  /** Those that are not over. */
+  /** Calls that are still open. */
   readonly #calls = new Set<Call>();
   readonly #url: string;
   readonly #key: string;
@@ -34,7 +35,7 @@ export class Load {
     return [...this.statuses.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** One request, as it is. */
+  /** Sends one request without retries. */
   async call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
     const response = await fetch(`${this.#url}${path}`, {
       method,
@@ -52,14 +53,14 @@ export class Load {
     return { status: response.status, body: isJson && text !== '' ? JSON.parse(text) : null };
   }
 
-  /** Repeats a request, as a careful caller does, while the load balancer says that the instance went away. */
+  /** Repeats a request, as a careful caller does, while the load balancer reports an unavailable instance. */
   async insist(method: string, path: string, body?: object): Promise<any> {
     const headers = method === 'POST' && path === '/v1/rooms' ? { 'idempotency-key': randomUUID() } : {};
     for (;;) {
       const answer = await this.call(method, path, body, headers);
       if (answer.status < 300) return answer.body;
       const { code } = answer.body?.error ?? {};
-      // The instance that began with this key is gone: its claim on the key lasts longer than a caller would wait.
+      // The instance that claimed this idempotency key is gone, and its claim lasts longer than a caller would wait.
       if (code === 'IDEMPOTENCY_CONFLICT') headers['idempotency-key'] = randomUUID();
       else if (answer.status < 500) throw new Error(`${method} ${path} answered ${answer.status} ${code}`);
       await delay(100);
@@ -72,7 +73,7 @@ export class Load {
     return id;
   }
 
-  /** A participant that joins with the SDK; without `platform` it has no media. */
+  /** Joins a participant with the SDK; without `platform` it has no media. */
   async join(
     roomId: string,
     name: string,
@@ -90,7 +91,7 @@ export class Load {
       platform: { WebSocket: WebSocket, ...platform },
       ...media,
     });
-    this.sessions += 1;
+    this.sessionIds.add(call.sessionId);
     this.#calls.add(call);
     call.on('closed', () => this.#calls.delete(call));
     call.on('message', () => (this.messages.received += 1));
@@ -100,7 +101,9 @@ export class Load {
     return call;
   }
 
-  /** One message to all others. It is delivered at most once, so whoever loses its gateway just now may be refused. */
+  /**
+   * Sends one message to all others. Delivery is at most once, so a client that is losing its gateway may be refused.
+   */
   async say(call: Call, data: unknown): Promise<void> {
     try {
       await call.send(data);
@@ -112,7 +115,7 @@ export class Load {
     }
   }
 
-  /** Rooms one after the other, in so many places at once, until it is stopped. */
+  /** Runs rooms one after the other, in `places` loops at once, until `stop`. */
   start(places: number): Promise<unknown> {
     return Promise.all(
       Array.from({ length: places }, async (_, place) => {
@@ -132,7 +135,7 @@ export class Load {
     this.#stopping = true;
   }
 
-  /** The life of a room: people come, talk, go or are thrown out, and the room is ended. */
+  /** Runs one room: participants join, talk, leave or are removed, and the room ends. */
   async #meet(round: number): Promise<void> {
     const roomId = await this.newRoom();
     const join = (name: string) => this.join(roomId, name);
@@ -154,7 +157,9 @@ export class Load {
   }
 }
 
-/** A client whose gateway dies as it is told is told by the next one that its session has ended. */
+/**
+ * Waits for the close reason. If the gateway dies before it can send it, the next one reports invalid_session instead.
+ */
 async function closedAs(call: Call, reason: string): Promise<void> {
   await eventually(() => call.closeInfo !== undefined, { timeoutMs: GIVE_UP_MS });
   if (![reason, 'invalid_session'].includes(call.closeInfo!.reason)) {

@@ -5,7 +5,7 @@ import type { TestApp, TestServer } from '@callplane/testing';
 
 export type Blow = 'killed' | 'frozen' | 'restarted';
 
-/** What was done to a process, and from when to when it did not serve, in milliseconds since 1970. */
+/** A disturbance of a process, and the interval in which it did not serve, in milliseconds since 1970. */
 export interface Disturbance {
   kind: string;
   port: number;
@@ -14,7 +14,7 @@ export interface Disturbance {
   until: number;
 }
 
-/** The memory of one process of a member, from its start to its end. */
+/** The memory of one process of a member, from start to exit. */
 interface Life {
   pid: number;
   startedAtMs: number;
@@ -24,14 +24,14 @@ interface Life {
 export const FROZEN_MS = 3000;
 const RSS_EVERY_MS = 1000;
 
-/** One place in the fleet, and the process that fills it at present. */
+/** One place in the fleet, with its current process. */
 export class Member {
   readonly name: string;
   readonly kind: string;
   readonly port: number;
   readonly disturbances: Disturbance[] = [];
   readonly lives: Life[] = [];
-  /** Everything that its processes wrote. */
+  /** All processes so far, with their output. */
   readonly processes: TestApp[] = [];
   readonly #spawn: (port: number) => Promise<TestApp>;
 
@@ -49,7 +49,7 @@ export class Member {
     return this.processes.at(-1)!;
   }
 
-  /** Resolves once it serves again. */
+  /** Resolves once the member serves again. */
   async suffer(blow: Blow): Promise<void> {
     const disturbance: Disturbance = { kind: this.kind, port: this.port, blow, from: Date.now(), until: Infinity };
     this.disturbances.push(disturbance);
@@ -73,19 +73,19 @@ export class Member {
     this.lives.push({ pid: app.pid, startedAtMs: Date.now(), rssMb: [] });
   }
 
-  /** Notes how much memory the present process has. */
+  /** Records the resident memory of the current process. */
   sample(): void {
     const life = this.lives.at(-1)!;
     try {
       const pages = Number(readFileSync(`/proc/${life.pid}/statm`, 'utf8').split(' ')[1]);
       life.rssMb.push({ atMs: Date.now(), mb: (pages * 4096) / 2 ** 20 });
     } catch {
-      // It is being replaced.
+      // The process is being replaced.
     }
   }
 }
 
-/** Does that to a server that the fleet stands on. */
+/** Disturbs PostgreSQL, Redis or Janus. */
 export async function mistreat(kind: string, server: TestServer, blow: Blow): Promise<Disturbance> {
   const from = Date.now();
   if (blow === 'frozen') {
@@ -99,15 +99,15 @@ export async function mistreat(kind: string, server: TestServer, blow: Blow): Pr
   return { kind, port: server.port, blow, from, until: Date.now() };
 }
 
-/** Samples the memory of all members until it is told to stop. */
+/** Samples the memory of all members until the returned function is called. */
 export function watchMemory(members: readonly Member[]): () => void {
   const timer = setInterval(() => members.forEach((member) => member.sample()), RSS_EVERY_MS);
   return () => clearInterval(timer);
 }
 
 /**
- * By how much the memory of each process grew from the first half of its life to the second (highest with highest),
- * in MiB; those that lived for less than `aliveMs` are left out. The first seconds are start-up and do not count.
+ * By how much the peak memory of each process grew from the first half of its life to the second, in MiB. Leaves out
+ * processes that lived for less than `aliveMs`, and the first quarter of `aliveMs`, which is start-up.
  */
 export function growthOf(members: readonly Member[], aliveMs: number): { name: string; mb: number; highest: number }[] {
   return members.flatMap(({ name, lives }) =>
@@ -124,8 +124,8 @@ export function growthOf(members: readonly Member[], aliveMs: number): { name: s
 }
 
 /**
- * Kills, freezes and restarts the members in turn, one at a time, one step every `everyMs`, until each has suffered each
- * or the time is over. `calm` resolves once the load balancer may lose the next one.
+ * Kills, freezes and restarts the members in rotation, one at a time and one step per `everyMs`, until each member has
+ * had each disturbance or the time is over. `calm` resolves once the load balancer can tolerate the next one.
  */
 export async function disturbInTurn(
   members: readonly Member[],
@@ -133,7 +133,8 @@ export async function disturbInTurn(
 ): Promise<void> {
   const blows: readonly Blow[] = ['killed', 'frozen', 'restarted'];
   const startedAt = Date.now();
-  // Two and three, four and three have no common divisor: so every member meets every blow.
+  // The number of members (two or four) and of disturbances (three) have no common divisor, so every member gets every
+  // one.
   for (let step = 0; step < members.length * blows.length; step += 1) {
     await delay(Math.max(0, startedAt + step * everyMs - Date.now()));
     if (Date.now() >= until) return;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@callplane/local-servers';
 import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
@@ -7,29 +7,40 @@ import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from
 export interface TestNginx {
   readonly url: string;
   readonly port: number;
-  /** What it wrote to standard output and standard error. */
+  /** Its standard output and standard error. */
   output(): string;
   stop(): Promise<void>;
 }
 
-/** Debian's nginx with the very configuration of infra/nginx, in front of these ports of 127.0.0.1. */
-export async function startNginx(upstreams: {
-  api: readonly number[];
-  signaling: readonly number[];
-}): Promise<TestNginx> {
+export interface NginxOptions {
+  /** Changes a file of infra/nginx before nginx reads it, such as a limit that a test exceeds. */
+  edit?: (file: string, text: string) => string;
+}
+
+/** Debian's nginx with the configuration of infra/nginx, in front of these ports of 127.0.0.1. */
+export async function startNginx(
+  upstreams: {
+    api: readonly number[];
+    signaling: readonly number[];
+  },
+  options: NginxOptions = {},
+): Promise<TestNginx> {
   const dir = temporaryDirectory('nginx');
   const port = await freePort();
   mkdirSync(join(dir, 'tmp'));
-  copyFileSync(join(repositoryRoot, 'infra', 'nginx', 'nginx.conf'), join(dir, 'nginx.conf'));
+  const { edit = (_file, text) => text } = options;
+  for (const file of ['nginx.conf', 'limits.conf', 'errors.conf']) {
+    writeFileSync(join(dir, file), edit(file, readFileSync(join(repositoryRoot, 'infra', 'nginx', file), 'utf8')));
+  }
   writeFileSync(join(dir, 'listen.conf'), `listen 127.0.0.1:${port};\n`);
   writeFileSync(join(dir, 'upstreams.conf'), upstreamsOf(upstreams));
   const logFile = join(dir, 'nginx.log');
   const log = openSync(logFile, 'a');
   const child = spawn('nginx', ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'], {
     detached: true,
-    // A file, because nginx opens /dev/stdout by its name, which a socket such as Node's pipes does not allow.
+    // Logs to a file, because nginx opens /dev/stdout by name, which fails for a socket such as Node's pipes.
     stdio: ['ignore', log, log],
-    // Debian keeps it where an ordinary user's PATH does not lead.
+    // Debian installs nginx in a folder that is not in an ordinary user's PATH.
     env: { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin` },
   });
   closeSync(log);
@@ -62,14 +73,14 @@ export async function startNginx(upstreams: {
   return { url, port, output, stop };
 }
 
-/** infra/nginx/upstreams.conf with ports of this machine in place of Docker's names, which need a newer nginx. */
+/** infra/nginx/upstreams.conf with local ports in place of Docker's names, which need a newer nginx. */
 function upstreamsOf(ports: { api: readonly number[]; signaling: readonly number[] }): string {
   return readFileSync(join(repositoryRoot, 'infra', 'nginx', 'upstreams.conf'), 'utf8')
     .replace(/^resolver .*;$/m, '')
     .replaceAll(
       /^( *server) (api|signaling):\d+ resolve( .*;)$/gm,
       (_, server: string, name: 'api' | 'signaling', rest: string) =>
-        // A group must not be empty.
+        // An upstream group must not be empty.
         (ports[name].length > 0 ? ports[name] : [9]).map((port) => `${server} 127.0.0.1:${port}${rest}`).join('\n'),
     );
 }

@@ -5,18 +5,18 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 const AUDIO_EVERY_MS = 10;
 const SAMPLE_RATE = 48_000;
 
-/** Loaded where it is used: most tests never need it. */
+/** Imported on demand: most tests never need it. */
 async function library(): Promise<typeof wrtc> {
   return ((await import('@roamhq/wrtc')) as unknown as { default: typeof wrtc }).default;
 }
 
-/** What the SDK needs for real media in Node. */
+/** The platform objects that give the SDK real media in Node. */
 export async function wrtcPlatform(): Promise<Partial<Platform>> {
   const { RTCPeerConnection } = await library();
   return { RTCPeerConnection: RTCPeerConnection as unknown as Platform['RTCPeerConnection'] };
 }
 
-/** A tone, until it is stopped. */
+/** Starts an audio track with a sine tone, until `stop`. */
 export async function startTone(): Promise<{ track: wrtc.MediaStreamTrack; stop(): void }> {
   const { RTCAudioSource } = (await library()).nonstandard;
   const source = new RTCAudioSource();
@@ -36,13 +36,27 @@ export async function startTone(): Promise<{ track: wrtc.MediaStreamTrack; stop(
   return { track, stop };
 }
 
-/** Resolves once a call receives: 20 packets more than it had, whatever connection they come over. */
-export async function receives(call: Call, timeoutMs = 20_000): Promise<void> {
+/** Starts a video track whose pictures have one brightness, ten a second, until the end of the test file. */
+export async function startShade(shade: number): Promise<wrtc.MediaStreamTrack> {
+  const { RTCVideoSource } = (await library()).nonstandard;
+  const source = new RTCVideoSource();
+  const [width, height] = [64, 48];
+  const data = new Uint8Array((width * height * 3) / 2).fill(128).fill(shade, 0, width * height);
+  const timer = setInterval(() => source.onFrame({ width, height, data }), 100);
+  stopAtEnd(() => {
+    clearInterval(timer);
+    return Promise.resolve();
+  });
+  return source.createTrack();
+}
+
+/** Resolves once a call has received 20 packets more than before, over whichever connection. */
+export async function receives(call: Call, timeoutMs = 60_000): Promise<void> {
   let known = await packetsOf(call);
   await eventually(
     async () => {
       const count = await packetsOf(call);
-      // Another connection, which counts anew.
+      // A new connection counts from zero.
       if (count < known) known = count;
       return count > known + 20;
     },

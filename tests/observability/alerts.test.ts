@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
 import { fileOf, prometheusConfig, read, readYaml, rules } from './files.testkit.js';
 
-/** infra/prometheus as Prometheus' own tool judges it; prometheus.test.ts has it in a real one. */
+/** Checks infra/prometheus with promtool; prometheus.test.ts loads it into a real Prometheus. */
 
 interface UnitTests {
   rule_files: string[];
@@ -19,29 +19,32 @@ function promtool(...args: string[]): string {
   return stdout;
 }
 
-test('configuration and rules are what Prometheus understands', () => {
+test('promtool accepts the configuration and the rules', () => {
   expect(promtool('check', 'config', fileOf('infra/prometheus/prometheus.yml'))).toContain('SUCCESS');
   expect(promtool('check', 'rules', fileOf('infra/prometheus/alerts.yml'))).toContain(`${rules.length} rules found`);
 });
 
 describe('alerts', () => {
-  test('fire when they should, with these words, and not before', () => {
+  test('fire at the right time with the expected texts, and not before', () => {
     expect(promtool('test', 'rules', fileOf('infra/prometheus/alerts.test.yml'))).toContain('SUCCESS');
   });
 
-  test.each(rules.map(({ alert }) => alert))('%s is seen to fire and seen not to', (alert) => {
-    expect(unitTests.rule_files).toEqual(prometheusConfig.rule_files);
-    const cases = unitTests.tests
-      .flatMap(({ alert_rule_test }) => alert_rule_test)
-      .filter(({ alertname }) => alertname === alert);
-    expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length > 0)).toBe(true);
-    expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length === 0)).toBe(true);
-  });
+  test.each(rules.map(({ alert }) => alert))(
+    '%s has a test in which it fires and one in which it does not',
+    (alert) => {
+      expect(unitTests.rule_files).toEqual(prometheusConfig.rule_files);
+      const cases = unitTests.tests
+        .flatMap(({ alert_rule_test }) => alert_rule_test)
+        .filter(({ alertname }) => alertname === alert);
+      expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length > 0)).toBe(true);
+      expect(cases.some(({ exp_alerts = [] }) => exp_alerts.length === 0)).toBe(true);
+    },
+  );
 
-  test.each(rules)('$alert leads to a playbook that names it', ({ alert, annotations, labels }) => {
+  test.each(rules)('$alert links a playbook that names it', ({ alert, annotations, labels }) => {
     const [file, anchor] = annotations.playbook.split('#');
-    expect([file, labels.severity]).toEqual(['docs/operations.md', expect.stringMatching(/^(page|ticket)$/)]);
-    const sections = read('docs/operations.md').split(/^#+ /m);
+    expect([file, labels.severity]).toEqual(['docs/operations/incidents.md', expect.stringMatching(/^(page|ticket)$/)]);
+    const sections = read('docs/operations/incidents.md').split(/^#+ /m);
     const found = sections.filter((section) => anchorOf(section.split('\n')[0]!) === anchor);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(`\`${alert}\``);

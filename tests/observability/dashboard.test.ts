@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { dashboard, fileOf, panels, prometheusConfig, read, readYaml, type Panel } from './files.testkit.js';
 
-/** No Grafana takes part: what it is given is compared with itself and with docker-compose.yml. */
+/** Checks Grafana's configuration without a Grafana, for consistency and against docker-compose.yml. */
 
 interface Service {
   command?: string[];
@@ -18,7 +18,7 @@ const { datasources } = readYaml<{
 const { providers } = readYaml<{ providers: { type: string; options: { path: string } }[] }>(
   'infra/grafana/provisioning/dashboards/callplane.yml',
 );
-/** The file of this repository that a container sees there. */
+/** The file of this repository that is mounted at a path of a container. */
 function mounted(service: string, path: string): string | undefined {
   for (const volume of services[service]!.volumes ?? []) {
     const [source = '', target = ''] = volume.split(':');
@@ -29,7 +29,7 @@ function mounted(service: string, path: string): string | undefined {
 }
 
 describe('docker-compose.yml', () => {
-  test('shows Prometheus its configuration, and that names apps and the port of their metrics', () => {
+  test('mounts the configuration of Prometheus, which names the apps and their metrics port', () => {
     const flag = services['prometheus']!.command!.find((each) => each.startsWith('--config.file='))!;
     expect(mounted('prometheus', flag.split('=')[1]!)).toBe('infra/prometheus/prometheus.yml');
     const [targets] = prometheusConfig.scrape_configs[0]!.dns_sd_configs as { names: string[]; port: number }[];
@@ -38,8 +38,8 @@ describe('docker-compose.yml', () => {
     for (const name of withMetrics) expect(services[name]!.environment!['METRICS_PORT']).toBe(String(targets!.port));
   });
 
-  test('shows Grafana what is provisioned where it looks', () => {
-    // Grafana reads these two folders of its own accord.
+  test('mounts the provisioning files where Grafana reads them', () => {
+    // Grafana reads these two folders by default.
     for (const folder of ['datasources', 'dashboards']) {
       const inside = mounted('grafana', `/etc/grafana/provisioning/${folder}`);
       expect(inside).toBe(`infra/grafana/provisioning/${folder}`);
@@ -51,19 +51,19 @@ describe('docker-compose.yml', () => {
     expect(existsSync(fileOf('infra/grafana/dashboards/callplane.json'))).toBe(true);
   });
 
-  test('has the Prometheus that Grafana asks, as often as it has news', () => {
+  test('runs the Prometheus of Grafana’s data source, with the same interval as its scrapes', () => {
     expect(datasources).toHaveLength(1);
     const [{ type, url, isDefault, jsonData }] = datasources as [(typeof datasources)[number]];
     expect([type, isDefault]).toEqual(['prometheus', true]);
     expect(services[new URL(url).hostname]).toBe(services['prometheus']);
     expect(new URL(url).port).toBe('9090');
-    // Ranges of `rate` are four of these: with a shorter one than the real one they would hold too few scrapes.
+    // Ranges of `rate` span four intervals: with too short an interval, they would contain too few scrapes.
     expect(jsonData.timeInterval).toBe(prometheusConfig.global.scrape_interval);
   });
 });
 
 describe('the dashboard', () => {
-  test('asks the provisioned data source, and no other', () => {
+  test('queries only the provisioned data source', () => {
     const { type, uid } = datasources[0]!;
     for (const { title, datasource, targets = [] } of panels) {
       for (const asked of [datasource, ...targets.map((target) => target.datasource)]) {
@@ -72,13 +72,13 @@ describe('the dashboard', () => {
     }
   });
 
-  test('knows every variable that it uses', () => {
+  test('uses only variables that exist', () => {
     expect(dashboard.templating.list).toEqual([]);
     const used = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/\$\{?\w+/g) ?? []));
     expect([...new Set(used)]).toEqual(['$__rate_interval']);
   });
 
-  test('has panels and queries that can be told apart', () => {
+  test('has panels and queries with distinct ids', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { title, targets = [] } of panels) {
@@ -87,7 +87,7 @@ describe('the dashboard', () => {
     }
   });
 
-  test('has panels that lie beside one another, on 24 columns', () => {
+  test('has panels that do not overlap, on 24 columns', () => {
     const overlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel) =>
       a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
     for (const [index, panel] of dashboard.panels.entries()) {
@@ -98,25 +98,27 @@ describe('the dashboard', () => {
     }
   });
 
-  test('says in what each panel counts: seconds where seconds are asked, rates where rates are', () => {
+  test('gives each panel the unit of its query: seconds for durations, rates for rates', () => {
     for (const { title, fieldConfig, targets = [] } of panels) {
       for (const { expr } of targets)
         expect([title, expr, fieldConfig?.defaults.unit]).toEqual([title, expr, unitOf(expr)]);
     }
   });
 
-  test('has nothing but rows beside them', () => {
+  test('has only open rows beside the panels', () => {
     const others = dashboard.panels.filter((panel) => !panels.includes(panel));
-    // A row that is closed would hold its panels itself, and these tests would not see them.
+    // A closed row would contain its panels itself and hide them from these tests.
     for (const { type, panels: inside } of others) expect([type, inside]).toEqual(['row', []]);
   });
 });
 
-/** Grafana's name for it. */
+/** Grafana's name of the unit of a query. */
 function unitOf(expr: string): string {
   if (/_seconds(_bucket)?\b/.test(expr)) return 's';
   if (/process_cpu_seconds_total/.test(expr)) return 'percentunit';
   if (/_bytes\b/.test(expr)) return 'bytes';
+  // The average of a histogram is a number for each observation, not a rate.
+  if (/_sum\b.*\/.*_count\b/.test(expr)) return 'short';
   if (/\brate\(callplane_http/.test(expr)) return 'reqps';
   return /\brate\(/.test(expr) ? 'ops' : 'short';
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '@callplane/testing';
 import { parse } from 'yaml';
 
-/** What infra/prometheus and infra/grafana hold. */
+/** Typed access to the files of infra/prometheus and infra/grafana. */
 
 export interface Rule {
   alert: string;

@@ -6,6 +6,7 @@ import {
   createTestTenant,
   eventually,
   spawnApp,
+  startTestCoturn,
   startTestJanus,
   startTestRedis,
   stopAtEnd,
@@ -18,13 +19,16 @@ import { panels, read, rules } from './files.testkit.js';
 import { RATE_INTERVAL, watch } from './prometheus.testkit.js';
 
 /**
- * A real Prometheus scrapes the four apps and has the alerts. First nothing is wrong, and all that alerts and dashboard
- * ask has an answer; then things are made to go wrong.
+ * A real Prometheus scrapes the four apps and loads the alerts. First everything works, and every query of the alerts
+ * and the dashboard returns data; then the tests break things.
  */
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'] as const;
 
-/** What need not be there while all is well: which routes fail is not known beforehand. The alert is for minutes. */
+/**
+ * Selectors without data while everything works: it is unknown in advance which routes fail. The alert needs minutes of
+ * errors.
+ */
 const UNKNOWN_IN_CALM = ['callplane_http_requests_total{status=~"5.."}'];
 
 const asGrafana = (expr: string) => expr.replaceAll('$__rate_interval', RATE_INTERVAL);
@@ -36,61 +40,74 @@ let database: Database;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  const [target, redis, media] = await Promise.all([createTestDatabase(), startTestRedis(), startTestJanus()]);
+  const [target, redis, media, coturn] = await Promise.all([
+    createTestDatabase(),
+    startTestRedis(),
+    startTestJanus(),
+    startTestCoturn(),
+  ]);
   janus = media;
   database = new Database({ url: target.url, poolMax: 2 });
   stopAtEnd(() => database.close());
   tenant = await createTestTenant(database);
   const env = {
-    ...{ DATABASE_URL: target.url, REDIS_URL: redis.url, MEDIA_NODES: `m1=${janus.url}` },
-    ...{ MEDIA_API_SECRET: janus.apiSecret, MEDIA_ADMIN_KEY: janus.adminKey, SWEEP_INTERVAL_MS: '500' },
+    DATABASE_URL: target.url,
+    REDIS_URL: redis.url,
+    MEDIA_NODES: `m1=${janus.url}`,
+    MEDIA_API_SECRET: janus.apiSecret,
+    MEDIA_ADMIN_KEY: janus.adminKey,
+    SWEEP_INTERVAL_MS: '500',
+    TURN_ADMIN_URLS: coturn.adminUrl,
+    TURN_ADMIN_PASSWORD: coturn.adminPassword,
   };
   const started = await Promise.all(APPS.map((name) => spawnApp({ name, env })));
   apps = Object.fromEntries(started.map((app) => [app.name, app])) as typeof apps;
   prometheus = await watch(started);
   await eventually(
     async () => {
-      // As a load balancer and Docker do; without any request the API has none to show.
+      // Sends requests as a load balancer and Docker do; without any, the API has no request metrics.
       await Promise.all([fetch(`${apps.api.url}/livez`), fetch(`${apps.api.url}/readyz`)]);
-      // A rate needs two scrapes of each; the media server is found and the database read by then.
+      // A rate needs two scrapes of each app; by then the media server is connected and the database was queried.
       expect(await prometheus.query('sum_over_time(up[1m]) > 3')).toHaveLength(APPS.length);
       expect(await prometheus.query('min by (node) (callplane_media_node_up) == 1')).toHaveLength(1);
       expect(await prometheus.query('callplane_live')).toHaveLength(2);
       expect((await prometheus.rules()).every(({ health }) => health === 'ok')).toBe(true);
       return true;
     },
-    { timeoutMs: 30_000, intervalMs: 200 },
+    { intervalMs: 200 },
   );
-}, 60_000);
+});
 
 describe('every metric', () => {
-  test('of ours is on the dashboard or in an alert', async () => {
+  test('of Callplane appears on the dashboard or in an alert', async () => {
     const asked = [...rules, ...panels.flatMap(({ targets = [] }) => targets)].flatMap(({ expr }) => selectorsIn(expr));
     const ours = await metricsOfOurs();
     expect(ours.filter((name) => !asked.some((selector) => selector.startsWith(name)))).toEqual([]);
   });
 
-  test('of ours stands in docs/operations.md, and nothing else', async () => {
-    const documented = new Set(read('docs/operations.md').match(/\bcallplane_[a-z_]+/g));
+  test('of Callplane is documented in docs/operations/, and no other name is', async () => {
+    const pages = ['monitoring', 'incidents', 'scale', 'workers'].map((page) => read(`docs/operations/${page}.md`));
+    const documented = new Set(pages.join('\n').match(/\bcallplane_[a-z_]+/g));
     expect((await metricsOfOurs()).filter((name) => !documented.has(name))).toEqual([]);
     const names = await served();
     expect([...documented].filter((name) => !names.has(name))).toEqual([]);
   });
 
-  test('is divided by no id, URL or path', async () => {
+  test('has no id, URL or path as a label', async () => {
     const labels = new Set((await prometheus.query('{app!=""}')).flatMap(({ metric }) => Object.keys(metric)));
     expect([...labels].filter((label) => /id$|url|path|room|participant$/i.test(label))).toEqual([]);
   });
 });
 
-describe('while all is well', () => {
-  test('every alert is understood, and none is raised', async () => {
+describe('while everything works', () => {
+  test('every alert loads without an error, and none fires', async () => {
     const loaded = await prometheus.rules();
     expect(loaded.map(({ name }) => name)).toEqual(rules.map(({ alert }) => alert));
     expect(loaded.map(({ name, health, lastError }) => [name, health, lastError])).toEqual(
       rules.map(({ alert }) => [alert, 'ok', undefined]),
     );
-    // Three times in a row, so that a machine that was busy for a moment does not count.
+    // Needs several evaluations in a row without an alert, so that a moment of load on the machine does not fail the
+    // test.
     const evaluations = new Set<string>();
     await eventually(
       async () => {
@@ -100,16 +117,16 @@ describe('while all is well', () => {
         expect(alerts).toEqual([]);
         return evaluations.size > 3;
       },
-      { timeoutMs: 20_000, intervalMs: 200 },
+      { intervalMs: 200 },
     );
   });
 
-  // What is not there cannot be compared with anything: such an alert would never be raised.
+  // A comparison with a missing series yields nothing: such an alert would never fire.
   test.each(
     rules
       .flatMap(({ alert, expr }) => [...new Set(selectorsIn(expr))].map((selector) => [alert, selector] as const))
       .filter(([, selector]) => !UNKNOWN_IN_CALM.includes(selector)),
-  )('%s finds %s', async (_alert, selector) => {
+  )('the alert %s finds the series %s', async (_alert, selector) => {
     await anyOf(selector);
   });
 
@@ -117,9 +134,9 @@ describe('while all is well', () => {
     panels.flatMap(({ title, targets = [] }) =>
       targets.map(({ expr, legendFormat }) => [title, expr, legendFormat] as const),
     ),
-  )('the panel %s shows something: %s', async (_title, expr, legendFormat) => {
+  )('the panel %s shows data: %s', async (_title, expr, legendFormat) => {
     const series = await anyOf(asGrafana(expr));
-    // A legend without its label, or one for two lines, tells nobody anything.
+    // A legend with a missing label, or one shared by two lines, is useless.
     const labels = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label!);
     const legends = series.map(({ metric }) => labels.map((label) => metric[label]));
     expect(legends.flat()).not.toContain(undefined);
@@ -127,8 +144,8 @@ describe('while all is well', () => {
   });
 });
 
-describe('when something breaks', () => {
-  test('the first clean-up that fails for good is heard of', async () => {
+describe('when something breaks, an alert', () => {
+  test('fires for the first cleanup that fails permanently', async () => {
     const response = await fetch(`${apps.api.url}/v1/rooms`, {
       method: 'POST',
       headers: { authorization: `Bearer ${tenant.key}`, 'content-type': 'application/json' },
@@ -136,7 +153,7 @@ describe('when something breaks', () => {
     });
     const { id } = (await response.json()) as { id: string };
     const accepted = await acceptRoomEnd(database, tenant, id, new Date());
-    // As a worker leaves it that died in the last attempt.
+    // The state that a worker leaves if it dies in the last attempt.
     await database.prisma.$executeRawUnsafe(
       `UPDATE runtime_operations SET attempts = ${ATTEMPTS_PER_RUN}, run_attempts = ${ATTEMPTS_PER_RUN}, lease_token = '${randomUUID()}',
         lease_expires_at = now() - interval '1 second' WHERE id = '${accepted!.operation.id}'`,
@@ -144,22 +161,22 @@ describe('when something breaks', () => {
     expect(await prometheus.alert('CallplaneOperationsFail')).toMatchObject({
       state: 'firing',
       labels: { severity: 'page' },
-      annotations: { summary: 'A clean-up has failed eight times.' },
+      annotations: { summary: 'A clean-up has failed in all eight attempts.' },
     });
-    // Seen as growth from 0, too: no process stays young.
+    // The increase from 0 must also be visible, because no process stays younger than the window.
     const growth = 'sum(increase(callplane_operations_finished_total{status="failed"}[1m])) > 0';
     await eventually(async () => (await prometheus.query(growth)).length === 1);
   });
 
-  test('a media server that is gone', async () => {
+  test('fires for a media server that is down', async () => {
     janus.kill('SIGKILL');
     expect(await prometheus.alert('CallplaneMediaNodeDown')).toMatchObject({
       labels: { node: 'm1', severity: 'page' },
-      annotations: { summary: 'No app reaches the media server m1.' },
+      annotations: { summary: 'No app can reach the media server m1.' },
     });
   });
 
-  test('a process that is gone, and the last of its kind', async () => {
+  test('fires for a process that is down, and for the last process of its kind', async () => {
     const instance = new URL(apps['webhook-worker'].metricsUrl).host;
     apps['webhook-worker'].kill('SIGKILL');
     expect(await prometheus.alert('CallplaneInstanceDown')).toMatchObject({
@@ -169,13 +186,13 @@ describe('when something breaks', () => {
       labels: { app: 'webhook-worker', severity: 'page' },
       annotations: { summary: 'No webhook-worker can be scraped.' },
     });
-    // The others are there.
+    // The other apps are still present.
     const missing = (await prometheus.alerts()).filter(({ labels }) => labels['alertname'] === 'CallplaneAppMissing');
     expect(missing).toHaveLength(1);
   });
 });
 
-/** What it finds; on a busy machine a scrape or two may have failed just now. */
+/** The result of a query; retries because on a busy machine a scrape may just have failed. */
 function anyOf(expr: string) {
   return eventually(
     async () => {
@@ -183,16 +200,16 @@ function anyOf(expr: string) {
       expect(found).not.toEqual([]);
       return found;
     },
-    { timeoutMs: 5000, intervalMs: 200 },
+    { intervalMs: 200 },
   );
 }
 
-/** `callplane_live{what="rooms"}` and the like. */
+/** Metric selectors in an expression, such as `callplane_live{what="rooms"}`. */
 function selectorsIn(expr: string): string[] {
   return expr.match(/\b(?:(?:callplane|nodejs|process)_\w+|up)\b(?:\{[^}]*\})?/g) ?? [];
 }
 
-/** Names that can be asked for. */
+/** Metric names that a query can use. */
 async function served(): Promise<Set<string>> {
   const metadata = Object.entries(await prometheus.metadata());
   return new Set([

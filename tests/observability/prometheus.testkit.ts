@@ -19,12 +19,12 @@ export interface LoadedRule {
 
 export const SCRAPE_SECONDS = 1;
 
-/** Grafana's variable for ranges of `rate`: four scrapes, where the picture is not coarser than that. */
+/** Grafana's $__rate_interval: four scrapes, unless the resolution of the panel is coarser. */
 export const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
 
 /**
- * Prometheus with the very configuration and rules of infra/prometheus; only the targets are ports of this machine, and
- * what happens every 15 seconds happens every second.
+ * Prometheus with the configuration and rules of infra/prometheus. Only the targets are local ports, and scrapes and
+ * evaluations run every second in place of every 15 seconds.
  */
 export async function watch(apps: readonly TestApp[]) {
   const ruleFiles = prometheusConfig.rule_files.map((name) => fileOf(`infra/prometheus/${name}`));
@@ -41,7 +41,7 @@ export async function watch(apps: readonly TestApp[]) {
   };
   const server = await startTestPrometheus(JSON.stringify(config), ruleFiles);
 
-  /** @throws what Prometheus says is wrong. */
+  /** @throws with the error that Prometheus reports. */
   const ask = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> => {
     const response = await fetch(`${server.url}/api/v1/${path}?${new URLSearchParams(parameters).toString()}`);
     const body = (await response.json()) as { status: string; error?: string; warnings?: string[]; data: T };
@@ -57,19 +57,17 @@ export async function watch(apps: readonly TestApp[]) {
     query,
     alerts,
     rules: async () => (await groups()).flatMap(({ rules }) => rules),
-    /** When it last looked at the rules. */
+    /** The time of the last evaluation of each rule group. */
     lastEvaluation: async () => (await groups()).map(({ lastEvaluation }) => lastEvaluation).join(),
     metadata: () => ask<Record<string, { type: string }[]>>('metadata'),
     /** The alert of this name, once it is there. */
     alert: (name: string, labels: Record<string, string> = {}) =>
-      eventually(
-        async () =>
-          (await alerts()).find(
-            (each) =>
-              each.labels['alertname'] === name &&
-              Object.entries(labels).every(([label, value]) => each.labels[label] === value),
-          ),
-        { timeoutMs: 20_000 },
+      eventually(async () =>
+        (await alerts()).find(
+          (each) =>
+            each.labels['alertname'] === name &&
+            Object.entries(labels).every(([label, value]) => each.labels[label] === value),
+        ),
       ),
   };
 }

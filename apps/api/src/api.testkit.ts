@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import {
-  createAddressJudge,
+  createAddressFilter,
   formatApiKey,
   hashApiKey,
   apiKeyHint,
@@ -17,18 +17,27 @@ import {
   createProject,
   Database,
   ensureSigningKey,
-  findApiKeyByHash,
+  findApiKeysByHash,
   insertApiKey,
   loadSigningKeys,
 } from '@callplane/db';
 import { JobProducer, NoticeListener } from '@callplane/queue';
-import { createHealth, createLogger, createMetrics, redisEvents, systemClock } from '@callplane/runtime';
+import {
+  createHealth,
+  createLogger,
+  createMetrics,
+  redisCheck,
+  redisEvents,
+  systemClock,
+  type HttpDeadlines,
+} from '@callplane/runtime';
 import {
   createTestDatabase,
   startTestRedis,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
   type TestServer,
+  PATIENT_DEADLINES,
 } from '@callplane/testing';
 import request from 'supertest';
 import { createApp, type AppSettings } from './app.js';
@@ -45,7 +54,7 @@ import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 export interface TestTenant {
   projectId: string;
   environmentId: string;
-  /** Secret key with all scopes. */
+  /** A secret key with all scopes. */
   key: string;
   keyId: string;
 }
@@ -53,7 +62,7 @@ export interface TestTenant {
 export interface Sent {
   key?: string | null;
   body?: unknown;
-  /** Sent as they are, in place of a JSON body. */
+  /** A raw body, sent unchanged instead of a JSON body. */
   raw?: string | Buffer;
   headers?: Record<string, string>;
 }
@@ -64,18 +73,20 @@ export interface TestApi {
   redis: TestServer;
   deps: Deps;
   tenant: TestTenant;
-  /** Text of everything logged. */
+  /** Everything that the app has logged, as text. */
   log(): string;
-  /** As a scrape would show them. */
+  /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
+  /** Number of statements that looked up API keys. */
+  keyLookUps(): number;
   newTenant(): Promise<TestTenant>;
   newKey(
     environmentId: string,
     options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date },
   ): Promise<string>;
-  /** Sends a request (with the tenant's key unless another is given) and checks the answer against the OpenAPI document. */
+  /** Sends a request, by default with the tenant's key, and checks the answer against the OpenAPI document. */
   call(method: string, path: string, sent?: Sent): Promise<request.Response>;
-  /** A room of the tenant, made through the API. */
+  /** Creates a room of the tenant through the API. */
   room(body?: object): Promise<string>;
 }
 
@@ -83,23 +94,30 @@ export interface TestApiOptions {
   turn?: Partial<Deps['turn']>;
   webhooks?: Partial<Deps['webhooks']>;
   limits?: AppSettings['limits'];
+  unknownKeys?: AppSettings['unknownKeys'];
+  trustProxy?: AppSettings['trustProxy'];
   operationWaitMs?: number;
+  deadlines?: Partial<HttpDeadlines>;
 }
 
 const NO_LIMITS = { reads: { perSecond: 0, burst: 1 }, writes: { perSecond: 0, burst: 1 } };
 
-/** The app in this process, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
+/** Starts the app in this process, with real PostgreSQL and Redis. Everything closes when the test file ends. */
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const [{ url: databaseUrl }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const written: string[] = [];
   const stream = new PassThrough();
   stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'api', stream);
-  const database = new Database({ url: databaseUrl, poolMax: 10 });
+  const database = new Database({ url: databaseUrl, poolMax: 10, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, redisEvents(logger, 'producer'));
   const notices = new NoticeListener(redis.url, redisEvents(logger, 'notices'));
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
-  const callers = new CallerCache((hash) => findApiKeyByHash(database.prisma, hash), systemClock);
+  let keyLookUps = 0;
+  const callers = new CallerCache((hashes) => {
+    keyLookUps += 1;
+    return findApiKeysByHash(database.sql, hashes);
+  }, systemClock);
   notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
   const deps: Deps = {
     database,
@@ -114,22 +132,26 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     masterKeys,
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
     tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
-    webhooks: { allowHttp: false, isAllowed: createAddressJudge([]), ...options.webhooks },
+    webhooks: { allowHttp: false, isAllowed: createAddressFilter([]), ...options.webhooks },
     operationWaitMs: options.operationWaitMs ?? 50,
     logger,
     clock: systemClock,
   };
   const health = createHealth(
     logger,
-    { postgres: { ping: () => database.ping() }, redis: { ping: () => producer.redis.ping(), optional: true } },
+    { postgres: { ping: () => database.ping() }, redis: redisCheck(producer.health) },
     () => false,
   );
   const metrics = createMetrics({ app: 'api' });
   const app = createApp(deps, {
-    ...{ callers, health, requests: requestMetrics(metrics) },
-    ...{ limits: options.limits ?? NO_LIMITS, trustProxy: false },
+    callers,
+    health,
+    requests: requestMetrics(metrics),
+    limits: options.limits ?? NO_LIMITS,
+    trustProxy: options.trustProxy ?? false,
+    unknownKeys: options.unknownKeys ?? { perMinute: 0, burst: 1 },
   });
-  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500);
+  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500, options.deadlines);
   stopAtEnd(async () => {
     await server.close();
     await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);
@@ -176,7 +198,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       path,
       status: response.status,
       headers: response.headers,
-      // superagent leaves it undefined for HEAD.
+      // superagent leaves the text undefined for HEAD.
       text: method.toUpperCase() === 'HEAD' ? '' : response.text,
     });
     return response;
@@ -189,6 +211,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     tenant,
     log: () => written.join(''),
     metrics: () => metrics.text(),
+    keyLookUps: () => keyLookUps,
     newTenant,
     newKey,
     call,

@@ -1,4 +1,4 @@
-import { PublicError } from '@callplane/core';
+import { KeyedPace, PublicError, type Pace } from '@callplane/core';
 import type { Health } from '@callplane/runtime';
 import express, { type Express } from 'express';
 import type { Deps } from './deps.js';
@@ -7,25 +7,34 @@ import { authenticate, type CallerDirectory } from './http/authenticate.js';
 import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
 import { requestContext } from './http/request-context.js';
+import { unlimitedRequests } from './http/request-kind.js';
 import { requestLog } from './http/request-log.js';
 import type { RequestMetrics } from './http/request-metrics.js';
 import { createRouter } from './http/router.js';
 import { securityHeaders } from './http/security-headers.js';
-import { noStore, rewriteUndecodablePath } from './http/transport.js';
+import { noStore, requireOneHost, rewriteUndecodablePath } from './http/transport.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { openApiDocument } from './openapi/document.js';
 import { apiRoutes } from './routes.js';
+
+/** Client addresses whose unknown keys one instance counts. */
+const ADDRESSES_MAX = 10_000;
 
 export interface AppSettings {
   callers: CallerDirectory;
   health: Health;
   requests: RequestMetrics;
   limits: { reads: Bucket; writes: Bucket };
+  /** How often one client address may send unknown keys. */
+  unknownKeys: Pace;
   /** Express's `trust proxy`. */
   trustProxy: number | string[] | false;
 }
 
-/** The middleware in the order of judgement: 401, 429, then what the router says. */
+/**
+ * Builds the Express app. The middleware checks authentication (401) and rate limits (429) before the router runs its
+ * checks.
+ */
 export function createApp(deps: Deps, settings: AppSettings): Express {
   const routes = apiRoutes(deps);
   const app = express();
@@ -37,10 +46,13 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
 
   app.use(requestContext(securityHeaders()));
   app.use(requestLog(deps.logger, settings.requests));
+  app.use(requireOneHost);
   app.use(rewriteUndecodablePath);
-  app.use('/v1', noStore, authenticate(settings.callers));
+  const isUnlimited = unlimitedRequests(routes);
+  const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
+  app.use('/v1', noStore, authenticate(settings.callers, unknownKeyPace, settings.requests, isUnlimited));
   if (settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0) {
-    app.use('/v1', rateLimit(deps.producer.redis, deps.logger, settings.limits));
+    app.use('/v1', rateLimit(deps.producer, deps.logger, settings.limits, isUnlimited));
   }
   app.use('/v1', createRouter(routes, '/v1'));
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));

@@ -12,14 +12,14 @@ import {
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
-/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+/** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
 export const ApiConfig = Type.Object({
   HOST: Type.String({ default: '0.0.0.0', description: 'Address that the API listens on.' }),
   PORT: Type.Integer({
     default: 8080,
     minimum: 0,
     maximum: 65535,
-    description: 'Port of the API; 0 takes a free one and logs it.',
+    description: 'Port of the API. 0 picks a free port and logs it.',
   }),
   ...proxySettings,
   ...databaseSettings,
@@ -33,31 +33,45 @@ export const ApiConfig = Type.Object({
     minimum: 0,
     maximum: 10_000,
     description:
-      'How long a DELETE waits for its clean-up before it answers 202, in milliseconds, unless the caller says `Prefer`.',
+      'How long a DELETE waits for its clean-up before it answers 202, in milliseconds. A `Prefer` header overrides it.',
   }),
   RATE_LIMIT_READS_PER_SECOND: Type.Integer({
     default: 200,
     minimum: 0,
     maximum: 1_000_000,
-    description: 'Reads a second and key; 0 = no limit.',
+    description: 'Reads per second and API key; 0 = no limit.',
   }),
   RATE_LIMIT_READS_BURST: Type.Integer({
     default: 400,
     minimum: 1,
     maximum: 10_000_000,
-    description: 'Reads that a key may make at once; at least the rate.',
+    description: 'Reads that an API key may send in a burst. The effective value is at least the rate.',
   }),
   RATE_LIMIT_WRITES_PER_SECOND: Type.Integer({
     default: 100,
     minimum: 0,
     maximum: 1_000_000,
-    description: 'Writes a second and key; 0 = no limit.',
+    description: 'Writes per second and API key; 0 = no limit.',
   }),
   RATE_LIMIT_WRITES_BURST: Type.Integer({
     default: 200,
     minimum: 1,
     maximum: 10_000_000,
-    description: 'Writes that a key may make at once; at least the rate.',
+    description: 'Writes that an API key may send in a burst. The effective value is at least the rate.',
+  }),
+  RATE_LIMIT_UNKNOWN_KEYS_PER_MINUTE: Type.Integer({
+    default: 60,
+    minimum: 0,
+    maximum: 60_000,
+    description:
+      'Requests per minute with an unknown API key, per client address (IPv6: its /64) and instance; 0 = no limit. ' +
+      'Valid keys from the same address are not limited.',
+  }),
+  RATE_LIMIT_UNKNOWN_KEYS_BURST: Type.Integer({
+    default: 30,
+    minimum: 1,
+    maximum: 100_000,
+    description: 'Requests with an unknown API key that one client address may send in a burst.',
   }),
   ...metricsSettings,
   ...logSettings,
@@ -67,8 +81,8 @@ export const ApiConfig = Type.Object({
     minimum: 0,
     maximum: 600_000,
     description:
-      'While draining: how long an idle connection may still bring a request, in milliseconds. Longer than the load ' +
-      'balancer keeps idle connections, and shorter than SHUTDOWN_DEADLINE_MS.',
+      'How long the API keeps idle connections open while it drains, in milliseconds. Set it longer than the idle ' +
+      'timeout of the load balancer, and shorter than SHUTDOWN_DEADLINE_MS.',
   }),
 });
 

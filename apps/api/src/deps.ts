@@ -5,7 +5,7 @@ import type { Logger } from '@callplane/runtime';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 
-/** What services are given; each names the part that it needs. */
+/** Dependencies of the services. Each service picks the fields that it needs. */
 export interface Deps {
   database: Database;
   producer: JobProducer;
@@ -14,9 +14,14 @@ export interface Deps {
   masterKeys: MasterKeys;
   turn: TurnSettings;
   tokens: { issuer: string; audience: string };
-  /** Where endpoints may point at their creation and change. */
-  webhooks: { allowHttp: boolean; isAllowed: (address: string) => boolean };
-  /** How long a DELETE waits for its clean-up unless the caller says, in milliseconds. */
+  /** The destinations that a webhook endpoint may have, checked when it is created or changed. */
+  webhooks: {
+    allowHttp: boolean;
+    isAllowed: (address: string) => boolean;
+    /** Default: port 443, and ports from 1024 upwards. */
+    isAllowedPort?: (port: number) => boolean;
+  };
+  /** How long a DELETE waits for its clean-up, in milliseconds. A `Prefer` header overrides it. */
   operationWaitMs: number;
   logger: Logger;
   clock: Clock;

@@ -1,18 +1,7 @@
-import { createAddressJudge, parseMasterKeys } from '@callplane/core';
-import { activateDueSigningKey, Database, ensureSigningKey, findApiKeyByHash, loadSigningKeys } from '@callplane/db';
-import { JobProducer, NoticeListener } from '@callplane/queue';
-import {
-  addDatabaseMetrics,
-  createHealth,
-  createLogger,
-  createMetrics,
-  Lifecycle,
-  loadConfig,
-  orExit,
-  redisEvents,
-  serveMetrics,
-  systemClock,
-} from '@callplane/runtime';
+import { createAddressFilter, createPortFilter, parseMasterKeys } from '@callplane/core';
+import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
+import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
+import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -22,29 +11,21 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 
-const config = loadConfig(ApiConfig);
+// README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
+
+const app = AppProcess.start('api', ApiConfig);
+const { config, logger } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
-const isAllowed = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
-const logger = createLogger(config, 'api');
-const metrics = createMetrics({ app: 'api' });
-const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
-lifecycle.handleSignals();
+const isAllowed = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressFilter(config.WEBHOOK_ALLOWED_CIDRS));
+const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
-const database = new Database({
-  url: config.DATABASE_URL,
-  poolMax: config.DATABASE_POOL_MAX,
-  onConnectionError: (error) => logger.warn('database connection lost', { error }),
-});
-lifecycle.onClose('database', () => database.close());
-addDatabaseMetrics(metrics, () => database.connections());
+const database = app.ownDatabase(new Database(app.databaseSettings));
 
-const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
-lifecycle.onClose('producer', () => producer.close());
+const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const notices = new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices'));
-lifecycle.onClose('notices', () => notices.close());
+const notices = app.own('notices', new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices')));
 
-const callers = new CallerCache((keyHash) => findApiKeyByHash(database.prisma, keyHash), systemClock);
+const callers = new CallerCache((hashes) => findApiKeysByHash(database.sql, hashes), systemClock);
 notices.on('apiKeyRevoked', (keyHash) => callers.forget(keyHash));
 
 const signingKeys = new SigningKeyRing(async () => {
@@ -54,7 +35,8 @@ const signingKeys = new SigningKeyRing(async () => {
   return loadSigningKeys(database, masterKeys, now);
 });
 notices.on('signingKeysChanged', () => signingKeys.expire());
-// The first start makes the first key. Without PostgreSQL the app starts all the same, and the first token makes it.
+// Creates the first signing key at the first start. If PostgreSQL is unavailable, the app starts anyway and the first
+// token request creates the key.
 await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not loaded', { error }));
 
 const deps: Deps = {
@@ -63,41 +45,36 @@ const deps: Deps = {
   settlements: new SettlementWaiter(notices),
   signingKeys,
   masterKeys,
-  turn: {
-    stunUrls: config.STUN_URLS,
-    turnUrls: config.TURN_URLS,
-    secret: config.TURN_SECRET ?? null,
-    ttlSeconds: config.TURN_TTL_SECONDS,
-  },
+  turn: readTurnSettings(config, logger),
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
-  webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed },
+  webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed, isAllowedPort },
   operationWaitMs: config.ROOM_END_WAIT_MS,
   logger,
   clock: systemClock,
 };
-if (deps.turn.secret === null) logger.warn('no TURN relay configured', { setting: 'TURN_SECRET' });
 
-const health = createHealth(
-  logger,
-  { postgres: { ping: () => database.ping() }, redis: { ping: () => producer.redis.ping(), optional: true } },
-  () => lifecycle.isClosing,
-);
-const app = createApp(deps, {
+const http = createApp(deps, {
   callers,
-  health,
-  requests: requestMetrics(metrics),
+  health: app.health(),
+  requests: requestMetrics(app.metrics),
   limits: {
     reads: { perSecond: config.RATE_LIMIT_READS_PER_SECOND, burst: config.RATE_LIMIT_READS_BURST },
     writes: { perSecond: config.RATE_LIMIT_WRITES_PER_SECOND, burst: config.RATE_LIMIT_WRITES_BURST },
   },
+  unknownKeys: {
+    perMinute: config.RATE_LIMIT_UNKNOWN_KEYS_PER_MINUTE,
+    burst: config.RATE_LIMIT_UNKNOWN_KEYS_BURST,
+  },
   trustProxy: trustProxy(config.TRUST_PROXY),
 });
-const server = await listen(app, logger, { host: config.HOST, port: config.PORT }, config.DRAIN_IDLE_MS);
-lifecycle.onClose('server', () => server.close());
-// Closed first: requests that wait for an operation answer with what its row says.
-lifecycle.onClose('settlements', () => deps.settlements.close());
-const metricsPort = await serveMetrics(metrics, config, lifecycle);
-logger.info('listening', { host: config.HOST, port: server.port, metricsPort });
+const server = app.own(
+  'server',
+  await listen(http, logger, { host: config.HOST, port: config.PORT }, config.DRAIN_IDLE_MS),
+);
+// Registered after the server, so that it closes first: requests that wait for an operation then answer with the state
+// of its row.
+app.own('settlements', deps.settlements);
+await app.started('listening', { host: config.HOST, port: server.port });
 
 function trustProxy(setting: readonly string[]): number | string[] | false {
   if (setting.length === 0) return false;

@@ -1,38 +1,44 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
-import type { Logger } from '@callplane/runtime';
-import type { Express } from 'express';
-import { answerClientErrors } from './http/client-errors.js';
+import { createHttpServer, type HttpDeadlines, type Logger } from '@callplane/runtime';
+import type { Express, Response } from 'express';
+import { contextOf } from './http/request-context.js';
 
-/** How long a request's headers, and all of it, may take to arrive, in milliseconds. */
-const HEADERS_DEADLINE_MS = 10_000;
-const REQUEST_DEADLINE_MS = 30_000;
-/** Longer than a load balancer's own idle time, so that it never sends into a connection that closes (nginx: 60 s). */
+/**
+ * Idle timeout of connections, in milliseconds. It is longer than the idle timeout of a load balancer (nginx: 60 s), so
+ * that the balancer never sends a request into a closing connection.
+ */
 const KEEP_ALIVE_MS = 75_000;
-/** After that, how often what has become idle is looked for, in milliseconds. */
+/** After the drain period: interval between closings of idle connections, in milliseconds. */
 const LATE_IDLE_MS = 500;
 
 export interface ListeningServer {
   port: number;
-  /** Accepts no more and resolves when the requests under way are answered. */
+  /** Stops accepting connections. Resolves when the running requests are answered. */
   close(): Promise<void>;
 }
 
 /**
- * @param drainIdleMs while draining: how long an idle connection may still bring a request, in milliseconds. A load
- *   balancer keeps idle connections for a shorter time than this, so that it never sends into one that closes.
+ * Starts the HTTP server.
+ * @param drainIdleMs how long the server keeps idle connections open while it drains, in milliseconds. It must exceed
+ *   the idle timeout of the load balancer, so that the balancer never sends a request into a closing connection.
+ * @param deadlines overrides for HTTP_DEADLINES.
  */
 export async function listen(
   app: Express,
   logger: Logger,
   address: { host: string; port: number },
   drainIdleMs: number,
+  deadlines: Partial<HttpDeadlines> = {},
 ): Promise<ListeningServer> {
-  const server: Server = createServer(
-    { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_DEADLINE_MS, requestTimeout: REQUEST_DEADLINE_MS },
-    app,
-  );
-  answerClientErrors(server, logger);
+  const server = createHttpServer(app, {
+    deadlines: { keepAliveMs: KEEP_ALIVE_MS, ...deadlines },
+    onRefused: ({ requestId, status, code }, parserCode, response) => {
+      // The request log has no line for a request that never reached Express.
+      if (response === null) logger.info('request', { requestId, status, errorCode: code, parserCode });
+      else contextOf(response as Response).refusal = { status, errorCode: code, parserCode };
+    },
+  });
   let draining = false;
   const underWay = new Set<ServerResponse>();
   server.prependListener('request', (_request, response: ServerResponse) => {
@@ -49,14 +55,16 @@ export async function listen(
     close: () =>
       new Promise((resolve) => {
         draining = true;
-        // Answers end their connection from now on, or a busy client would keep its own open for ever.
+        // From now on, every answer closes its connection. Otherwise a busy client would keep its connection open for
+        // ever.
         for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close');
         let closeIdle = setTimeout(() => {
           server.closeIdleConnections();
-          // Those that were silent from their beginning, or answered since.
+          // Repeat: other connections become idle later, and connections that never sent a request need closing too.
           closeIdle = setInterval(() => server.closeIdleConnections(), LATE_IDLE_MS);
         }, drainIdleMs);
-        // Not http's own close(): it cuts idle connections at once, and with them a request that is just arriving.
+        // Bypass `http.Server.close()`: it closes idle connections at once, and with them any request that is just
+        // arriving.
         NetServer.prototype.close.call(server, () => {
           clearTimeout(closeIdle);
           resolve();

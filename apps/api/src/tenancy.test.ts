@@ -34,7 +34,9 @@ beforeAll(async () => {
   await api.call('DELETE', `/v1/rooms/${ending}`);
 });
 
-/** Every route that names a resource: method, path with the owner's ids, the same with ids of nobody, body. */
+/**
+ * Every route with a resource id: method, path with the owner's ids, the same path with ids that do not exist, body.
+ */
 const resources = (): [string, string, string, object?][] => [
   ['GET', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
   ['DELETE', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
@@ -42,6 +44,15 @@ const resources = (): [string, string, string, object?][] => [
   ['POST', `/v1/rooms/${room}/tokens`, '/v1/rooms/room_0/tokens', { participantName: 'A' }],
   ['GET', `/v1/rooms/${room}/participants`, '/v1/rooms/room_0/participants'],
   ['GET', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
+  ['PATCH', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0', { name: 'X' }],
+  [
+    'POST',
+    `/v1/rooms/${room}/participants/${participant}/tracks/mic/mute`,
+    '/v1/rooms/room_0/participants/part_0/tracks/mic/mute',
+  ],
+  ['POST', `/v1/rooms/${room}/messages`, '/v1/rooms/room_0/messages', { data: 1 }],
+  ['GET', `/v1/rooms/${room}/sessions`, '/v1/rooms/room_0/sessions'],
+  ['GET', `/v1/rooms/${room}/participants/${participant}/sessions`, '/v1/rooms/room_0/participants/part_0/sessions'],
   ['DELETE', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
   [
     'GET',
@@ -69,7 +80,7 @@ const resources = (): [string, string, string, object?][] => [
 ];
 
 describe('tenancy', () => {
-  test("another tenant's resource answers exactly like one that does not exist", async () => {
+  test("answers for another tenant's resource exactly as for one that does not exist", async () => {
     for (const [method, theirs, nobodys, body] of resources()) {
       const headers = { 'x-request-id': 'same' };
       const foreign = await api.call(method, theirs, {
@@ -87,7 +98,7 @@ describe('tenancy', () => {
     }
   });
 
-  test('nothing of it changed', async () => {
+  test("leaves another tenant's resources unchanged", async () => {
     expect((await api.call('GET', `/v1/rooms/${room}`)).body.status).toBe('created');
     expect(await api.database.prisma.participant.count({ where: { roomId: room } })).toBe(1);
     expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body.error.code).toBe('OPERATION_NOT_FOUND');
@@ -101,23 +112,22 @@ describe('tenancy', () => {
     expect((await api.call('GET', `/v1/webhooks/${webhook}/recoveries/${recovery}`)).body.status).toBe('pending');
   });
 
-  test('lists hold the own rows alone, also with a cursor of another tenant', async () => {
+  test('lists only rows of the own tenant, and rejects a cursor of another tenant', async () => {
     await api.room();
     expect((await api.call('GET', '/v1/rooms', { key: stranger.key })).body.data).toEqual([]);
     const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1')).body;
-    expect((await api.call('GET', `/v1/rooms?cursor=${nextCursor}`, { key: stranger.key })).body).toEqual({
-      data: [],
-      nextCursor: null,
-    });
+    const foreign = await api.call('GET', `/v1/rooms?cursor=${nextCursor}`, { key: stranger.key });
+    expect([foreign.status, foreign.body.error.details[0].path]).toEqual([400, 'query.cursor']);
     const { key } = stranger;
     expect((await api.call('GET', '/v1/webhooks', { key })).body.data).toEqual([]);
     expect((await api.call('GET', '/v1/events', { key })).body.data).toEqual([]);
-    expect((await api.call('GET', `/v1/events?roomId=${room}`, { key })).body.data).toEqual([]);
+    const events = await api.call('GET', `/v1/events?roomId=${room}`, { key });
+    expect([events.status, events.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
     const [event] = (await api.call('GET', `/v1/events?roomId=${room}`)).body.data;
     expect((await api.call('GET', `/v1/events?after=${event.id}`, { key })).status).toBe(400);
   });
 
-  test('an environment of the same project is another tenant', async () => {
+  test('treats another environment of the same project as another tenant', async () => {
     const environmentId = newId('environment');
     await api.database.prisma.environment.create({
       data: { id: environmentId, projectId: api.tenant.projectId, name: 'other', createdAt: new Date() },

@@ -7,11 +7,12 @@ import {
   metricsSettings,
   redisSettings,
   sessionSettings,
+  SECRET,
   shutdownSettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
-/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+/** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const CleanupWorkerConfig = Type.Object({
   ...databaseSettings,
   ...redisSettings,
@@ -20,22 +21,44 @@ export const CleanupWorkerConfig = Type.Object({
     minimum: 100,
     maximum: 3_600_000,
     description:
-      "How long an operation is held before it is due again, in milliseconds. The contract's value is the default; tests shorten it.",
+      "Lease of a claimed operation, in milliseconds. If its worker dies, the operation is due again when the lease expires. The default is the contract's value; tests shorten it.",
   }),
   SWEEP_INTERVAL_MS: Type.Integer({
     default: 5000,
     minimum: 50,
     maximum: 10_000,
     description:
-      'How often rows are looked for that are due and that no job woke, and how often database, signaling instances and media servers are compared, in milliseconds.',
+      'Interval in milliseconds between scans for due rows that no job announced, and between comparisons of the database with signaling instances and media servers.',
   }),
   ROOM_EMPTY_TIMEOUT_SECONDS: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 604_800,
     description:
-      'How long after the last participant has left a room ends by itself, in seconds; 0 = it stays open. A room that nobody has joined yet stays open.',
+      'Seconds after the last participant has left until an empty room ends automatically; 0 keeps it open. A room that no participant has joined yet stays open.',
   }),
+  ROOM_RETENTION_DAYS: Type.Integer({
+    default: 90,
+    minimum: 0,
+    maximum: 3650,
+    description:
+      'Days after its end until a room is deleted, with its participants, sessions, tokens and operations; 0 = never. Events and deliveries have their own retention of 30 days.',
+  }),
+  TURN_ADMIN_URLS: Type.Array(Type.String({ pattern: '^telnet://[^/@]+:[0-9]{1,5}$' }), {
+    default: [],
+    expected: 'a list like telnet://10.0.0.5:5766,telnet://10.0.0.6:5766',
+    description:
+      'Administration interfaces of all TURN servers, separated by commas. The worker uses them to close the relays of ' +
+      'ended sessions. Without them, a relay stays open for as long as its client refreshes it.',
+  }),
+  TURN_ADMIN_PASSWORD: Type.Optional(
+    Type.String({
+      ...SECRET,
+      pattern: '^[!-~]{8,128}$',
+      expected: '8 to 128 printable characters without spaces',
+      description: 'coturn’s `cli-password`, the same on every TURN server.',
+    }),
+  ),
   ...sessionSettings,
   ...mediaSettings,
   ...healthSettings,

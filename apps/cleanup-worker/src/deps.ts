@@ -4,12 +4,14 @@ import type { MediaNodes } from '@callplane/media';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { OperationMetrics } from './metrics.js';
+import type { Relays } from './relays/relays.js';
 
 export interface Deps {
   database: Database;
   producer: JobProducer;
-  /** None of them while no media server is configured. */
+  /** Empty if no media server is configured. */
   media: MediaNodes;
+  relays: Relays;
   logger: Logger;
   metrics: OperationMetrics;
   clock: Clock;

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { QUEUE_OF_OPERATION } from '@callplane/queue';
-import { eventually, spawnApp, type TestApp } from '@callplane/testing';
+import { breakRedis, eventually, REDIS_FAULTS, spawnApp, type TestApp } from '@callplane/testing';
 import { before, startTestWorker, type TestWorker } from './worker.testkit.js';
 
 let kit: TestWorker;
@@ -18,16 +17,7 @@ const health = async (app: TestApp, path: string) => {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
 
-const freeze = () => {
-  kit.redis.freeze();
-  return Promise.resolve();
-};
-const thaw = () => {
-  kit.redis.thaw();
-  return Promise.resolve();
-};
-
-test('a wrong configuration is told all at once, and the worker exits with 1', async () => {
+test('the cleanup worker reports all configuration errors at once and exits with code 1', async () => {
   const app = await spawnApp({
     name: 'cleanup-worker',
     untilReady: false,
@@ -39,29 +29,37 @@ test('a wrong configuration is told all at once, and the worker exits with 1', a
   expect(app.output()).not.toContain('hunter2');
 });
 
-test('it is alive while Redis is away, and ready only while Redis answers', async () => {
-  const app = await spawnWorker();
-  expect(await health(app, '/livez')).toMatchObject({ status: 200 });
-  expect(await health(app, '/readyz')).toMatchObject({
-    status: 200,
-    body: { checks: { postgres: 'ok', redis: 'ok' } },
-  });
-  kit.redis.freeze();
-  try {
-    expect(await health(app, '/livez')).toMatchObject({ status: 200 });
-    expect(await health(app, '/readyz')).toMatchObject({
-      status: 503,
-      body: { checks: { postgres: 'ok', redis: 'unavailable' } },
-    });
-  } finally {
-    kit.redis.thaw();
-  }
-  await eventually(async () => (await health(app, '/readyz')).status === 200);
-  expect(await app.stop()).toEqual({ code: 0, signal: null });
-});
+test.each(REDIS_FAULTS)(
+  'the cleanup worker stays alive and ready while Redis is %s, and reports the problem',
+  async (fault) => {
+    const app = await spawnWorker();
+    await eventually(async () => (await health(app, '/readyz')).body['status'] === 'ok');
+    const repair = await breakRedis(kit.redis, fault);
+    try {
+      await eventually(async () => {
+        expect(await health(app, '/readyz')).toEqual({
+          status: 200,
+          body: { status: 'degraded', checks: { postgres: 'ok', redis: fault } },
+        });
+        return true;
+      });
+      expect(await health(app, '/livez')).toMatchObject({ status: 200 });
+      const metrics = await (await fetch(app.metricsUrl)).text();
+      expect(metrics).toContain(`callplane_redis_unusable{reason="${fault}",app="cleanup-worker"} 1`);
+    } finally {
+      await repair();
+    }
+    await eventually(async () => (await health(app, '/readyz')).body['status'] === 'ok');
+    expect(await (await fetch(app.metricsUrl)).text()).not.toMatch(/callplane_redis_unusable\{.*\} 1/);
+    expect(await app.stop()).toEqual({ code: 0, signal: null });
+  },
+);
 
-describe('SIGTERM', () => {
-  test('lets the operation under way finish, takes no other, and exits with 0', async () => {
+/** Twice what a stop takes, and below the 25 s of the drain deadline. */
+const STOP_WITHIN_MS = 15_000;
+
+describe('SIGTERM to the cleanup worker', () => {
+  test('finishes the running operation, claims no other, and exits with code 0', async () => {
     const app = await spawnWorker();
     const roomId = await kit.newRoom();
     await kit.newParticipant(roomId, { connectedAt: before(30), inSession: true });
@@ -70,11 +68,11 @@ describe('SIGTERM', () => {
     let next = '';
     await database.transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ${roomId} FOR UPDATE`;
-      await producer.wake({ queue: QUEUE_OF_OPERATION['room.end'], row: wake! });
+      await producer.wakeOperations([wake!]);
       await eventually(async () => (await kit.row(operation.id)).leaseToken !== null);
       app.kill('SIGTERM');
       await app.waitForLog(({ message }) => message === 'process drains');
-      // Not ready from here on, and alive until it ends.
+      // From here on the worker is not ready, but stays alive until it has drained.
       const late = await kit.endRoom(await kit.newRoom());
       next = late.operation.id;
       await eventually(async () => {
@@ -87,19 +85,16 @@ describe('SIGTERM', () => {
     expect(await kit.row(next)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 
-  test.each([
-    ['frozen', freeze, thaw],
-    ['gone', () => kit.redis.stop(), () => kit.redis.start()],
-  ] as const)('ends it in time while Redis is %s', async (_state, away, back) => {
+  test.each(REDIS_FAULTS)('stops the worker in time while Redis is %s', async (fault) => {
     const app = await spawnWorker();
-    await away();
+    const repair = await breakRedis(kit.redis, fault);
     try {
       const startedAt = performance.now();
       app.kill('SIGTERM');
       expect(await app.exited).toEqual({ code: 0, signal: null });
-      expect(performance.now() - startedAt).toBeLessThan(5000);
+      expect(performance.now() - startedAt).toBeLessThan(STOP_WITHIN_MS);
     } finally {
-      await back();
+      await repair();
     }
   });
 });

@@ -1,61 +1,61 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { Database, isDatabaseUnavailable } from '@callplane/db';
-import { JobProducer, JobWorker, QUEUE_OF_OPERATION } from '@callplane/queue';
-import {
-  addDatabaseMetrics,
-  createHealth,
-  createLogger,
-  createMetrics,
-  Lifecycle,
-  loadConfig,
-  orExit,
-  redisEvents,
-  Repeating,
-  serveMetrics,
-  startHealthServer,
-  systemClock,
-} from '@callplane/runtime';
-import pLimit from 'p-limit';
+import { JobProducer, JobWorker, QUEUE_NAMES, QUEUE_OF_OPERATION, REDIS_TROUBLES } from '@callplane/queue';
+import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { openMediaNodes } from './media/open-media-nodes.js';
-import { operationMetrics } from './metrics.js';
+import { operationMetrics, relayMetrics } from './metrics.js';
 import { Observer } from './observe/observe.js';
 import { workOnOperation } from './operations/work-on-operation.js';
+import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
 import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
-import { sweepExpired, sweepOperations } from './sweep/sweep.js';
+import { createRelays, parseTurnServers } from './relays/relays.js';
+import { DueOperations } from './scheduler/due-operations.js';
+import { OperationScheduler } from './scheduler/scheduler.js';
+import { sweepErasures } from './sweep/erasures.js';
+import { sweepRooms } from './sweep/rooms.js';
+import { sweepUsage } from './sweep/usage.js';
+import { settleExhausted, sweepExpired } from './sweep/sweep.js';
+
+// README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
 const EXPIRED_INTERVAL_MS = 60_000;
-/** Prometheus asks every 15 s as a rule. */
+/** Prometheus usually scrapes every 15 s. */
 const OBSERVE_INTERVAL_MS = 5000;
+/** Roughly the maximum time for which a client can use a relay that it allocates after its session has ended. */
+const RELAYS_INTERVAL_MS = 2000;
+/**
+ * BullMQ's lock of a job, which ends at once. A job that a dead worker has left behind delays no other one, because
+ * each wake-up has its own id, and a scan finds its row. So this may be long.
+ */
+const JOB_LOCK_SECONDS = 120;
+/** Concurrent jobs per queue. A job finishes as soon as the scheduler knows its row. */
+const ANNOUNCEMENTS = 16;
 
-const config = loadConfig(CleanupWorkerConfig);
-const logger = createLogger(config, 'cleanup-worker');
-const metrics = createMetrics({ app: 'cleanup-worker' });
-const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
-lifecycle.handleSignals();
+const app = AppProcess.start('cleanup-worker', CleanupWorkerConfig);
+const { config, logger, metrics } = app;
+const database = app.ownDatabase(new Database(app.databaseSettings));
+const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const database = new Database({
-  url: config.DATABASE_URL,
-  poolMax: config.DATABASE_POOL_MAX,
-  onConnectionError: (error) => logger.warn('database connection lost', { error }),
-});
-lifecycle.onClose('database', () => database.close());
-addDatabaseMetrics(metrics, () => database.connections());
-
-const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
-lifecycle.onClose('producer', () => producer.close());
-
-const media = orExit('MEDIA_NODES', () => openMediaNodes(config, Math.random));
-lifecycle.onClose('media', () => media.close());
+const media = app.own(
+  'media',
+  orExit('MEDIA_NODES', () => openMediaNodes(config, Math.random)),
+);
 if (media.all().length === 0) logger.warn('no media server configured', { setting: 'MEDIA_NODES' });
+
+const turnServers = orExit('TURN_ADMIN_URLS', () =>
+  parseTurnServers(config.TURN_ADMIN_URLS, config.TURN_ADMIN_PASSWORD),
+);
+if (turnServers.length === 0) logger.warn('relays of ended sessions stay open', { setting: 'TURN_ADMIN_URLS' });
 
 const deps: Deps = {
   database,
   producer,
   media,
+  relays: createRelays(turnServers, relayMetrics(metrics)),
   logger,
   metrics: operationMetrics(metrics),
   clock: systemClock,
@@ -64,55 +64,58 @@ const deps: Deps = {
   graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
 };
 
-// The contract's concurrency is per worker process, so the two queues share it.
-const slots = pLimit(CONCURRENCY_PER_WORKER);
+// The contract defines concurrency per worker process, so both kinds of operations share these slots.
+const due = new DueOperations(deps);
+const scheduler = new OperationScheduler({
+  slots: CONCURRENCY_PER_WORKER,
+  scanIntervalMs: config.SWEEP_INTERVAL_MS,
+  work: (operationId) => workOnOperation(deps, operationId),
+  scan: (scan) => due.take(scan),
+  jobsArrive: () => producer.health.trouble === null,
+  onError: (error) => {
+    logger.error(isDatabaseUnavailable(error) ? 'scheduler waits for PostgreSQL' : 'scheduler failed', { error });
+  },
+});
+app.own('operations', { close: async () => due.release(await scheduler.close()) });
+
 const workers = Object.values(QUEUE_OF_OPERATION).map(
   (queue) =>
     new JobWorker({
       redisUrl: config.REDIS_URL,
       queue,
-      concurrency: CONCURRENCY_PER_WORKER,
-      leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
-      process: ({ operationId }) => slots(() => workOnOperation(deps, operationId)),
+      concurrency: ANNOUNCEMENTS,
+      lockSeconds: JOB_LOCK_SECONDS,
+      process: ({ operationId }, environmentId) => scheduler.announce({ id: operationId, environmentId }),
       events: { ...redisEvents(logger, queue), onJobError: (error) => logger.error('job failed', { queue, error }) },
     }),
 );
-// At once: while one queue drains, the other takes nothing more.
-lifecycle.onClose('queues', () => Promise.all(workers.map((worker) => worker.close())));
+// Closes all queues at the same time: a queue that closed later would take new jobs while the first one drains.
+app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.close())) });
 
 const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics);
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
-// Each with a timer of its own: one that waits for a server holds up no other.
+// Every repeated task (the sweeps, the reconciler, the observer) has its own timer, so that one that waits for a server
+// does not delay the others.
 for (const [name, intervalMs, work] of [
-  ['operations', config.SWEEP_INTERVAL_MS, () => sweepOperations(deps)],
+  ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
+  ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
+  ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
+  ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
-  const sweep = new Repeating(intervalMs, work, (error) => {
-    logger.error(isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed', { sweep: name, error });
-  });
-  lifecycle.onClose(`sweep ${name}`, () => sweep.close());
+  app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
 
-const health = createHealth(
-  logger,
-  {
-    postgres: { ping: () => database.ping() },
-    redis: { ping: () => Promise.all(workers.map((worker) => worker.ping())) },
-  },
-  () => lifecycle.isClosing,
-);
-const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
-lifecycle.onClose('health', () => server.close());
-const metricsPort = await serveMetrics(metrics, config, lifecycle);
-logger.info('working', {
+const healthPort = await app.serveHealth(config);
+await app.started('working', {
   queues: Object.values(QUEUE_OF_OPERATION),
   concurrency: CONCURRENCY_PER_WORKER,
-  healthPort: server.port,
-  metricsPort,
+  healthPort,
 });

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { spawnApp } from '@callplane/testing';
 import { workOnOperation } from './operations/work-on-operation.js';
-import { sweepOperations } from './sweep/sweep.js';
+import { DueOperations } from './scheduler/due-operations.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
 
 let worker: TestWorker;
@@ -9,13 +9,13 @@ beforeAll(async () => {
   worker = await startTestWorker();
 });
 
-test('metrics count attempts, runs that ended and what sweeps took, by kind', async () => {
+test('metrics count attempts, finished runs and swept operations by kind', async () => {
   await workOnOperation(worker.deps, await worker.newOperation());
   const failing = await worker.newOperation();
   await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
   await worker.sql(`UPDATE runtime_operations SET woken_at = now() - interval '1 minute', due_at = now() - interval '1 second'
     WHERE id = '${failing}'`);
-  await sweepOperations(worker.deps);
+  await new DueOperations(worker.deps).take({ quietMs: 8000, perEnvironment: 16, limit: 64 });
   const lines = (await worker.metrics()).split('\n');
   for (const line of [
     'callplane_operation_attempts_total{kind="room.end",outcome="completed",app="cleanup-worker"} 1',
@@ -28,7 +28,7 @@ test('metrics count attempts, runs that ended and what sweeps took, by kind', as
     expect(lines).toContain(line);
 });
 
-test('the process serves them', async () => {
+test('the cleanup worker serves its metrics over HTTP', async () => {
   const app = await spawnApp({
     name: 'cleanup-worker',
     env: { DATABASE_URL: worker.databaseUrl, REDIS_URL: worker.redis.url },

@@ -1,57 +1,80 @@
 import { OPERATION_KINDS, type OperationKind } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-const OUTCOMES = ['completed', 'retry', 'failed', 'lease_lost'] as const;
-export type AttemptOutcome = (typeof OUTCOMES)[number];
+const OPERATION_OUTCOMES = ['completed', 'retry', 'failed', 'lease_lost'] as const;
+export type OperationOutcome = (typeof OPERATION_OUTCOMES)[number];
+
+/** What retention deletes and erasure rewrites. */
+const PURGED = [
+  'rooms',
+  'participants',
+  'sessions',
+  'tokens',
+  'operations',
+  'idempotency_records',
+  'erased_events',
+] as const;
+export type Purged = (typeof PURGED)[number];
 
 export interface OperationMetrics {
-  attempt(kind: OperationKind, outcome: AttemptOutcome, lagMs: number, durationMs: number): void;
-  /** By a sweep: waking what nothing woke, or ending what has used all of its attempts. */
-  swept(kind: OperationKind, what: 'woken' | 'exhausted'): void;
+  attempt(kind: OperationKind, outcome: OperationOutcome, lagMs: number, durationMs: number): void;
+  /** Counts a due operation that a scan found, because no job announced it. */
+  foundByScan(kind: OperationKind): void;
+  /** Counts an operation that a sweep settled, because no attempt is left. */
+  sweptExhausted(kind: OperationKind): void;
+  /** Counts rows that retention deleted, and events from which erasure removed personal data. */
+  purged(what: Purged, count: number): void;
 }
 
-/** What this worker counts; docs/operations.md says what to make of it. */
+/** Metrics of operations and retention; docs/operations/monitoring.md explains them. */
 export function operationMetrics(metrics: Metrics): OperationMetrics {
   const kinds = OPERATION_KINDS.map((kind) => ({ kind }));
   const attempts = metrics.counter({
     name: 'callplane_operation_attempts_total',
-    help: 'Attempts at durable operations.',
+    help: 'Attempts at operations, by kind and outcome.',
     labels: ['kind', 'outcome'],
-    known: kinds.flatMap((kind) => OUTCOMES.map((outcome) => ({ ...kind, outcome }))),
+    known: kinds.flatMap((kind) => OPERATION_OUTCOMES.map((outcome) => ({ ...kind, outcome }))),
   });
   const finished = metrics.counter({
     name: 'callplane_operations_finished_total',
-    help: 'Runs of durable operations that this worker ended.',
+    help: 'Finished operation runs, by kind and status.',
     labels: ['kind', 'status'],
     known: kinds.flatMap((kind) => ['completed', 'failed'].map((status) => ({ ...kind, status }))),
   });
   const lag = metrics.histogram({
     name: 'callplane_operation_start_lag_seconds',
-    help: 'From when an operation was due to its claim.',
+    help: 'Time from the due time of an operation to its claim, in seconds.',
     labels: ['kind'],
     known: kinds,
     buckets: [...SECONDS_BUCKETS, 30, 60, 300],
   });
   const duration = metrics.histogram({
     name: 'callplane_operation_attempt_duration_seconds',
-    help: 'From the claim to the outcome.',
+    help: 'Time from the claim of an operation to its outcome, in seconds.',
     labels: ['kind'],
     known: kinds,
     buckets: [...SECONDS_BUCKETS, 30, 120],
   });
   const leasesLost = metrics.counter({
     name: 'callplane_operation_leases_lost_total',
-    help: 'Attempts that wrote nothing, because another worker had the row or PostgreSQL stayed away.',
+    help: 'Attempts without a written outcome, because the lease was lost or PostgreSQL was unavailable.',
     labels: ['kind'],
     known: kinds,
   });
   const swept = metrics.counter({
     name: 'callplane_operation_swept_total',
-    help: 'Operations that a sweep of this worker took, and why.',
+    help: 'Operations found by a scan (woken) or settled by a sweep (exhausted) of this worker.',
     labels: ['kind', 'what'],
     known: kinds.flatMap((kind) => ['woken', 'exhausted'].map((what) => ({ ...kind, what }))),
   });
+  const purged = metrics.counter({
+    name: 'callplane_retention_rows_total',
+    help: 'Rows deleted by retention, and events whose personal data was erased.',
+    labels: ['what'],
+    known: PURGED.map((what) => ({ what })),
+  });
   return {
+    purged: (what, count) => purged.inc({ what }, count),
     attempt: (kind, outcome, lagMs, durationMs) => {
       attempts.inc({ kind, outcome });
       lag.observe({ kind }, Math.max(0, lagMs) / 1000);
@@ -59,9 +82,41 @@ export function operationMetrics(metrics: Metrics): OperationMetrics {
       if (outcome === 'lease_lost') leasesLost.inc({ kind });
       if (outcome === 'completed' || outcome === 'failed') finished.inc({ kind, status: outcome });
     },
-    swept: (kind, what) => {
-      swept.inc({ kind, what });
-      if (what === 'exhausted') finished.inc({ kind, status: 'failed' });
+    foundByScan: (kind) => {
+      swept.inc({ kind, what: 'woken' });
     },
+    sweptExhausted: (kind) => {
+      swept.inc({ kind, what: 'exhausted' });
+      finished.inc({ kind, status: 'failed' });
+    },
+  };
+}
+
+const CLOSERS = ['operation', 'sweep'] as const;
+export type RelayCloser = (typeof CLOSERS)[number];
+
+export interface RelayMetrics {
+  closed(by: RelayCloser, count: number): void;
+  /** Counts a failure to reach a TURN server or to close relays on it. */
+  failed(by: RelayCloser): void;
+}
+
+export function relayMetrics(metrics: Metrics): RelayMetrics {
+  const known = CLOSERS.map((by) => ({ by }));
+  const closed = metrics.counter({
+    name: 'callplane_relays_closed_total',
+    help: 'Relays of ended sessions that this worker closed.',
+    labels: ['by'],
+    known,
+  });
+  const failures = metrics.counter({
+    name: 'callplane_relay_failures_total',
+    help: 'Failed attempts to close relays on a TURN server.',
+    labels: ['by'],
+    known,
+  });
+  return {
+    closed: (by, count) => closed.inc({ by }, count),
+    failed: (by) => failures.inc({ by }),
   };
 }

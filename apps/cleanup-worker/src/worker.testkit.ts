@@ -5,7 +5,6 @@ import {
   acceptRoomEnd,
   beat,
   Database,
-  joinRoom,
   publishTracks,
   type AcceptedOperation,
   type HeldSession,
@@ -17,7 +16,9 @@ import {
   createTestDatabase,
   createTestTenant,
   inviteTestParticipant,
+  joinOne,
   type LogLine,
+  PATIENT_DEADLINES,
   startTestRedis,
   stopAtEnd,
   testClock,
@@ -26,16 +27,18 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import type { Deps } from './deps.js';
-import { operationMetrics } from './metrics.js';
+import { operationMetrics, relayMetrics } from './metrics.js';
+import { createRelays } from './relays/relays.js';
+import type { TurnServer } from './relays/turn-admin.js';
 
-/** When the clock of these tests stands; rows are written around it. */
+/** The fixed time of the clock in these tests. Rows get times relative to it. */
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 
 export interface TestParticipant {
   connectedAt?: Date;
   leftAt?: Date;
   tokenExpiresAt?: Date;
-  /** Has a session that goes on. */
+  /** Whether the participant has a running session. */
   inSession?: boolean;
 }
 
@@ -52,45 +55,56 @@ export interface TestWorker {
   databaseUrl: string;
   redis: TestServer;
   tenant: TestTenant;
-  /** Everything logged so far. */
+  /** All log lines so far. */
   lines: LogLine[];
-  /** As a scrape would show them. */
+  /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
   newRoom(status?: RoomStatus): Promise<string>;
   newParticipant(roomId: string, participant?: TestParticipant): Promise<string>;
-  /** Joins as a signaling instance does that is alive, and publishes sound. */
+  /** Joins like a live signaling instance does, and publishes an audio track. */
   enter(roomId: string, options?: { instanceId?: string; mediaNodeId?: string }): Promise<Entered>;
-  /** The types of a room's events in the order of their numbers, with the reasons of those who left. */
+  /** The event types of a room in sequence order, with the reason after each `participant.left`. */
   events(roomId: string): Promise<string[]>;
   endRoom(roomId: string): Promise<AcceptedOperation>;
   removeParticipant(roomId: string, participantId: string): Promise<AcceptedOperation>;
-  /** A room whose end has been accepted; the operation's id. */
+  /** Creates a room and accepts its end. Returns the id of the operation. */
   newOperation(): Promise<string>;
-  /** The whole row, lease included. */
+  /** The whole row, including the lease. */
   row(operationId: string): ReturnType<Database['prisma']['runtimeOperation']['findUniqueOrThrow']>;
-  /** Runs SQL that stands for time passing, such as a lease that runs out. */
+  /** Runs SQL that simulates the passing of time, for example an expired lease. */
   sql(statement: string): Promise<unknown>;
 }
 
-/** What the worker's functions are given, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
+/** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker({
   leaseMs = 60_000,
   media = new MediaNodes([]),
-}: { leaseMs?: number; media?: MediaNodes } = {}): Promise<TestWorker> {
+  turnServers = [],
+}: { leaseMs?: number; media?: MediaNodes; turnServers?: TurnServer[] } = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 25 });
+  const database = new Database({ url, poolMax: 25, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
 
   const lines: LogLine[] = [];
   const stream = new PassThrough();
-  stream.on('data', (line: Buffer) => lines.push(JSON.parse(line.toString()) as LogLine));
+  // A chunk may hold several lines.
+  stream.on('data', (chunk: Buffer) => {
+    for (const line of chunk.toString().trimEnd().split('\n')) lines.push(JSON.parse(line) as LogLine);
+  });
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'cleanup-worker', stream);
   const clock = testClock(NOON);
   const metrics = createMetrics({ app: 'cleanup-worker' });
   const deps: Deps = {
-    ...{ database, producer, media, logger, clock, leaseMs, graceMs: 15_000 },
+    database,
+    producer,
+    media,
+    logger,
+    clock,
+    leaseMs,
+    graceMs: 15_000,
+    relays: createRelays(turnServers, relayMetrics(metrics)),
     metrics: operationMetrics(metrics),
     random: Math.random,
   };
@@ -152,9 +166,9 @@ export async function startTestWorker({
       return id;
     },
     async enter(roomId, { instanceId = 'instance', mediaNodeId } = {}) {
-      const { participantId, tokenId } = await inviteTestParticipant(database.hot, tenant, roomId, NOON);
-      await beat(database.hot, instanceId);
-      const joined = await joinRoom(
+      const { participantId, tokenId } = await inviteTestParticipant(database.sql, tenant, roomId, NOON);
+      await beat(database.sql, instanceId);
+      const joined = await joinOne(
         database,
         {
           tenant,

@@ -2,7 +2,7 @@ import { SCOPES } from '@callplane/core';
 import { describe, expect, test } from '@jest/globals';
 import { parseDuration, parseMigrationName, parseName, parsePublishSeconds, parseScopes } from './arguments.js';
 
-test('a duration is minutes, hours or days', () => {
+test('parses a duration in minutes, hours or days, and rejects anything else', () => {
   expect(['1m', '30m', '12h', '90d', '3650d'].map(parseDuration)).toEqual([60, 1800, 43_200, 7_776_000, 315_360_000]);
   for (const wrong of ['', '0d', '90', 'd', '1.5h', '-1d', '1 d', '1w', '1D', '3651d', '9999999d', '1d1h']) {
     expect(() => parseDuration(wrong)).toThrow('such as 30m, 12h or 90d');
@@ -10,19 +10,19 @@ test('a duration is minutes, hours or days', () => {
 });
 
 describe('a name', () => {
-  test('is trimmed and counted in code points', () => {
+  test('is trimmed and measured in code points', () => {
     expect(parseName('\u00a0 My app\u3000')).toBe('My app');
     expect(parseName('😀'.repeat(120))).toHaveLength(240);
   });
 
-  test('that is empty, too long or not storable is refused', () => {
+  test('is rejected if it is empty, too long or cannot be stored', () => {
     expect(() => parseName(' \u2003 ')).toThrow('1 to 120 characters');
     expect(() => parseName('x'.repeat(121))).toThrow('1 to 120 characters');
     expect(() => parseName('a\ud800')).toThrow('lone surrogate');
   });
 });
 
-test('scopes are a list of known ones, each once', () => {
+test('parses a list of known scopes and removes duplicates', () => {
   expect(parseScopes(SCOPES.join(','))).toEqual([...SCOPES]);
   expect(parseScopes('tokens:create, rooms:read,tokens:create')).toEqual(['rooms:read', 'tokens:create']);
   for (const wrong of ['', 'rooms:*', 'rooms:read,', 'Rooms:read']) {
@@ -30,14 +30,14 @@ test('scopes are a list of known ones, each once', () => {
   }
 });
 
-test('publish seconds are whole and from 0 to a day', () => {
+test('accepts whole publish seconds from 0 to one day', () => {
   expect(['0', '300', '86400'].map(parsePublishSeconds)).toEqual([0, 300, 86_400]);
   for (const wrong of ['', '-1', '86401', '1e3', '1.5', '5m']) {
     expect(() => parsePublishSeconds(wrong)).toThrow('0 to 86400');
   }
 });
 
-test('the name of a migration becomes the name of a directory', () => {
+test('accepts only migration names that are safe as directory names', () => {
   expect(parseMigrationName('add_webhooks_2')).toBe('add_webhooks_2');
   for (const wrong of ['', 'Add', 'a-b', '../x', '_a', 'a__b', 'a'.repeat(81)]) {
     expect(() => parseMigrationName(wrong)).toThrow('add_webhooks');

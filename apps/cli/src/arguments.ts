@@ -1,21 +1,24 @@
-import { codePointLength, SCOPES, trimUnicode, unstorableReason, type Scope } from '@callplane/core';
+import { codePointLength, SCOPES, trimName, unstorableReason, USAGE_DAYS_MAX, type Scope } from '@callplane/core';
 import { InvalidArgumentError } from 'commander';
 
 const NAME_LENGTH_MAX = 120;
 const SECONDS_PER_UNIT = { m: 60, h: 3600, d: 86_400 } as const;
-/** Ten years: further off is a typing error. */
+/** Ten years. A longer duration is probably a typing error. */
 const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
 const PUBLISH_SECONDS_MAX = 86_400;
 const LIST_LIMIT_MAX = 1000;
 const REASON_LENGTH_MAX = 255;
 
-/** How many rows a list shows unless told. */
+/** Default number of rows in a list. */
 export const LIST_LIMIT_DEFAULT = 20;
 
-// Each throws InvalidArgumentError; commander puts the option and what was given in front of its message.
+/** Default number of days of usage. */
+export const USAGE_DAYS_DEFAULT = 30;
+
+// Each parser throws InvalidArgumentError. Commander puts the option and its value in front of the message.
 
 export function parseName(text: string): string {
-  const name = trimUnicode(text);
+  const name = trimName(text);
   const length = codePointLength(name);
   if (length < 1 || length > NAME_LENGTH_MAX) {
     throw new InvalidArgumentError(`Give a name of 1 to ${NAME_LENGTH_MAX} characters.`);
@@ -25,7 +28,15 @@ export function parseName(text: string): string {
   return name;
 }
 
-/** In seconds. */
+export function parseDays(text: string): number {
+  const days = Number(text);
+  if (!/^\d{1,3}$/.test(text) || days < 1 || days > USAGE_DAYS_MAX) {
+    throw new InvalidArgumentError(`Give a number of days from 1 to ${USAGE_DAYS_MAX}.`);
+  }
+  return days;
+}
+
+/** @returns seconds */
 export function parseDuration(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
   const seconds = Number(count) * SECONDS_PER_UNIT[(unit ?? 'm') as keyof typeof SECONDS_PER_UNIT];
@@ -39,7 +50,7 @@ export function parseScopes(text: string): Scope[] {
   const given = text.split(',').map((scope) => scope.trim());
   const known: readonly string[] = SCOPES;
   if (!given.every((scope) => known.includes(scope))) {
-    throw new InvalidArgumentError(`Give scopes with commas between them, out of ${SCOPES.join(', ')}.`);
+    throw new InvalidArgumentError(`Give comma-separated scopes out of ${SCOPES.join(', ')}.`);
   }
   return SCOPES.filter((scope) => given.includes(scope));
 }
@@ -65,9 +76,9 @@ export function parseLimit(text: string): number {
   return limit;
 }
 
-/** A sentence that the owner of a resource will read. */
+/** Parses a sentence that the owner of the resource will read. */
 export function parseReason(text: string): string {
-  const reason = trimUnicode(text);
+  const reason = trimName(text);
   const length = codePointLength(reason);
   if (length < 1 || length > REASON_LENGTH_MAX) {
     throw new InvalidArgumentError(`Give a reason of 1 to ${REASON_LENGTH_MAX} characters.`);

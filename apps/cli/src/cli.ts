@@ -1,15 +1,16 @@
-import { parseMasterKeys, type Clock, type MasterKeys, type OperationKind } from '@callplane/core';
-import { Database, type MigrationTarget, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
+import { parseMasterKeys, type Clock, type MasterKeys } from '@callplane/core';
+import { Database, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
+import type { MigrationTarget } from '@callplane/migrations';
 import type { Notice } from '@callplane/queue';
 import { parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
 import { UsageError } from './failure.js';
 
-/** What every command gets. */
+/** The dependencies of every command. */
 export interface Cli {
   readonly environment: NodeJS.ProcessEnv;
   readonly clock: Clock;
-  /** To standard output. */
+  /** Writes to standard output. */
   readonly write: (text: string) => void;
 }
 
@@ -18,12 +19,12 @@ export function configOf(cli: Cli): CliConfig {
   return parseEnvironment(CliConfig, cli.environment);
 }
 
-/** Which migrations go where. */
+/** The database to migrate, and the directory of the migrations. */
 export function targetOf({ DATABASE_URL, PRISMA_DIR }: CliConfig): MigrationTarget {
   return { databaseUrl: DATABASE_URL, ...(PRISMA_DIR === undefined ? {} : { prismaDir: PRISMA_DIR }) };
 }
 
-/** Runs `work` on a database connection that is closed afterwards. */
+/** Opens a database connection, runs `work` with it, and closes it. */
 export async function withDatabase<T>(
   cli: Cli,
   work: (database: Database, config: CliConfig) => Promise<T>,
@@ -37,39 +38,39 @@ export async function withDatabase<T>(
   }
 }
 
-/** Tells the running apps; false when nobody can be told, and they find out by themselves within seconds. */
-export async function tellApps({ REDIS_URL }: CliConfig, notice: Notice, payload: string): Promise<boolean> {
+/**
+ * Publishes a notice to the running apps. Returns false if Redis is not configured or fails; the apps then notice the
+ * change within seconds.
+ */
+export async function notifyApps({ REDIS_URL }: CliConfig, notice: Notice, payload: string): Promise<boolean> {
   if (REDIS_URL === undefined) return false;
-  // Loaded when needed: it takes longer than most commands do.
+  // Imported on demand: loading this package takes longer than most commands.
   const { publishNoticeOnce } = await import('@callplane/queue');
   return publishNoticeOnce(REDIS_URL, notice, payload);
 }
 
-/** Wakes the cleanup workers for these rows; false when they cannot be told, and a sweep finds the rows. */
+/**
+ * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a sweep then finds the
+ * rows.
+ */
 export async function wakeWorkers(
   { REDIS_URL }: CliConfig,
-  operations: readonly { kind: OperationKind; row: WakeableOperation }[],
+  operations: readonly WakeableOperation[],
 ): Promise<boolean> {
   if (REDIS_URL === undefined) return false;
-  const { QUEUE_OF_OPERATION, wakeOnce } = await import('@callplane/queue');
-  return wakeOnce(
-    REDIS_URL,
-    operations.map(({ kind, row }) => ({ queue: QUEUE_OF_OPERATION[kind], row })),
-  );
+  const { wakeOperationsOnce } = await import('@callplane/queue');
+  return wakeOperationsOnce(REDIS_URL, operations);
 }
 
-/** The same for webhook workers. */
+/** Wakes the webhook workers for these deliveries. Returns false if Redis is not configured or fails. */
 export async function wakeDeliveries(
   { REDIS_URL }: CliConfig,
   deliveries: readonly WakeableDelivery[],
 ): Promise<boolean> {
   if (deliveries.length === 0) return true;
   if (REDIS_URL === undefined) return false;
-  const { wakeOnce } = await import('@callplane/queue');
-  return wakeOnce(
-    REDIS_URL,
-    deliveries.map((row) => ({ queue: 'webhook-delivery' as const, row })),
-  );
+  const { wakeDeliveriesOnce } = await import('@callplane/queue');
+  return wakeDeliveriesOnce(REDIS_URL, deliveries);
 }
 
 /** @throws UsageError */

@@ -1,25 +1,35 @@
 import { databaseSettings, encryptionSettings, redisSettings } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
-/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+/** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
 export const CliConfig = Type.Object({
   DATABASE_URL: databaseSettings.DATABASE_URL,
   REDIS_URL: Type.Optional(
     Type.String({
       ...redisSettings.REDIS_URL,
-      description: 'Redis, to tell running apps of a change at once. Without it they notice within seconds.',
+      description:
+        'Redis, used to notify running apps of a change at once. Without it they notice the change within seconds.',
     }),
   ),
   ENCRYPTION_KEYS: Type.Optional(
     Type.Array(Type.String(), {
       ...encryptionSettings.ENCRYPTION_KEYS,
       description:
-        'Master keys for secrets at rest, as the API has them. Only `signing-keys rotate` and `encryption reseal` need them, and a check of `doctor`.',
+        'Master keys for secrets at rest, the same as for the API. Only `signing-keys rotate`, `encryption reseal` and one check of `doctor` need them.',
+    }),
+  ),
+  GATEWAY_DATABASE_URL: Type.Optional(
+    Type.String({
+      ...databaseSettings.DATABASE_URL,
+      description:
+        'The `DATABASE_URL` of the signaling gateway, with a separate role. `db migrate` creates that role and ' +
+        'grants it the rights that the gateway needs.',
     }),
   ),
   PRISMA_DIR: Type.Optional(
     Type.String({
-      description: 'Where `schema.prisma` and `migrations/` are; by default those of the repository. Images set it.',
+      description:
+        'Directory of `schema.prisma` and `migrations/`. By default, that of the repository. Container images set it.',
     }),
   ),
 });

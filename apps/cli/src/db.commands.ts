@@ -1,4 +1,11 @@
-import { applyMigrations, createMigration, diffMigrations, pendingMigrations, resolveMigration } from '@callplane/db';
+import {
+  applyMigrations,
+  createMigration,
+  diffMigrations,
+  grantGatewayRights,
+  pendingMigrations,
+  resolveMigration,
+} from '@callplane/migrations';
 import { Command } from 'commander';
 import { parseMigrationName } from './arguments.js';
 import { configOf, targetOf, type Cli } from './cli.js';
@@ -17,29 +24,29 @@ interface ResolveOptions extends OutputOptions {
 
 export function dbCommands(cli: Cli): Command {
   const db = new Command('db').description('The database schema');
-  addCommand(db, 'migrate', 'Apply the migrations that the database lacks', 'rtc db migrate').action(
-    async (options: OutputOptions) => {
-      const applied = await applyMigrations(targetOf(configOf(cli)));
-      const text = applied.length === 0 ? 'Nothing to apply.' : applied.map((name) => `Applied ${name}`).join('\n');
-      print(cli, options, { applied }, text);
-    },
-  );
-  addCommand(db, 'status', 'List the migrations that the database lacks', 'rtc db status').action(
-    async (options: OutputOptions) => {
-      const pending = await pendingMigrations(targetOf(configOf(cli)));
-      const text = pending.length === 0 ? 'Up to date.' : pending.map((name) => `Pending ${name}`).join('\n');
-      print(cli, options, { pending }, text);
-    },
-  );
+  addCommand(db, 'migrate', 'Apply pending migrations', 'rtc db migrate').action(async (options: OutputOptions) => {
+    const config = configOf(cli);
+    const { DATABASE_URL: databaseUrl, GATEWAY_DATABASE_URL: gatewayUrl } = config;
+    const applied = await applyMigrations(targetOf(config));
+    const lines = applied.length === 0 ? ['No pending migrations.'] : applied.map((name) => `Applied ${name}`);
+    const gatewayRole = gatewayUrl === undefined ? null : await grantGatewayRights({ databaseUrl, gatewayUrl });
+    if (gatewayRole !== null) lines.push(`The role ${gatewayRole} has the rights of the gateway`);
+    print(cli, options, { applied, ...(gatewayRole === null ? {} : { gatewayRole }) }, lines.join('\n'));
+  });
+  addCommand(db, 'status', 'List pending migrations', 'rtc db status').action(async (options: OutputOptions) => {
+    const pending = await pendingMigrations(targetOf(configOf(cli)));
+    const text = pending.length === 0 ? 'Up to date.' : pending.map((name) => `Pending ${name}`).join('\n');
+    print(cli, options, { pending }, text);
+  });
   const diffDescription = 'Print the SQL that leads from the migrations to schema.prisma (needs CREATEDB)';
   addCommand(db, 'diff', diffDescription, 'rtc db diff --check')
     .option('--check', 'exit with 1 when there is a difference')
     .option('--name <name>', 'write it as a new migration of this name', parseMigrationName)
     .action((options: DiffOptions) => diff(cli, options));
   const resolveExample = 'rtc db resolve 20270101000000_add_webhooks --rolled-back';
-  addCommand(db, 'resolve <migration>', 'Say what became of a migration that failed halfway', resolveExample)
-    .option('--applied', 'all of it is in the database')
-    .option('--rolled-back', 'nothing of it is in the database: "rtc db migrate" applies it again')
+  addCommand(db, 'resolve <migration>', 'Record the outcome of a migration that failed halfway', resolveExample)
+    .option('--applied', 'the migration is completely applied')
+    .option('--rolled-back', 'the migration is completely undone: "rtc db migrate" applies it again')
     .action((name: string, options: ResolveOptions) => resolve(cli, name, options));
   return db;
 }

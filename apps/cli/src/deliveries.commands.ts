@@ -1,9 +1,8 @@
 import { DELIVERY_STATUSES, formatTimestamp, type DeliveryStatus } from '@callplane/core';
 import {
-  findDelivery,
   findDeliveryById,
+  findDeliveryDetail,
   listAllDeliveries,
-  listAttempts,
   replayDelivery,
   type AttemptRow,
   type Database,
@@ -22,15 +21,16 @@ interface ListOptions extends OutputOptions {
   limit: number;
 }
 
-/** More than two runs can have. */
+/** More attempts than two runs can have. */
 const ATTEMPTS_SHOWN = 20;
 
 const WHY_NOT = {
   'no endpoint': 'its endpoint was deleted',
-  'no delivery': 'it is gone',
-  REPLAY_COUNT_MISMATCH: 'somebody else has just replayed it',
-  DELIVERY_NOT_TERMINAL: 'it is not finished: it is tried again by itself',
-  REPLAY_LIMIT_REACHED: 'it was replayed as often as it may be',
+  'no delivery': 'it no longer exists',
+  REPLAY_COUNT_MISMATCH: 'it was replayed at the same time',
+  DELIVERY_NOT_TERMINAL: 'it is not finished and is retried automatically',
+  EVENT_ERASED: 'the personal data in its event was erased',
+  REPLAY_LIMIT_REACHED: 'it has reached the maximum number of replays',
   WEBHOOK_DISABLED: 'its endpoint is disabled: "rtc webhooks enable …" first',
 } as const;
 
@@ -42,10 +42,10 @@ export function deliveriesCommands(cli: Cli): Command {
     'List deliveries, newest first',
     'rtc deliveries list --status failed --endpoint whep_01…',
   )
-    .addOption(new Option('--status <status>', 'only those').choices(DELIVERY_STATUSES))
-    .option('--endpoint <id>', 'only to this endpoint (whep_…)')
-    .option('--env <id>', 'only of this environment (env_…)')
-    .option('--limit <count>', 'how many at most, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
+    .addOption(new Option('--status <status>', 'filter by this value').choices(DELIVERY_STATUSES))
+    .option('--endpoint <id>', 'filter by endpoint (whep_…)')
+    .option('--env <id>', 'filter by environment (env_…)')
+    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
     .action((options: ListOptions) =>
       withDatabase(cli, async ({ prisma }) => {
         const filter = {
@@ -56,11 +56,11 @@ export function deliveriesCommands(cli: Cli): Command {
         printList(cli, options, await listAllDeliveries(prisma, { ...filter, limit: options.limit }), columnsOf);
       }),
     );
-  const showDescription = 'Show a delivery with its latest attempts: why did it fail?';
+  const showDescription = 'Show a delivery with its latest attempts';
   addCommand(deliveries, 'show <delivery>', showDescription, 'rtc deliveries show dlv_01…').action(
     (deliveryId: string, options: OutputOptions) => show(cli, options, deliveryId),
   );
-  const replayDescription = 'Send a finished delivery again, as a new run to the present URL';
+  const replayDescription = 'Replay a finished delivery, as a new run to the current URL';
   addCommand(deliveries, 'replay <delivery>', replayDescription, 'rtc deliveries replay dlv_01…').action(
     (deliveryId: string, options: OutputOptions) => replay(cli, options, deliveryId),
   );
@@ -70,19 +70,20 @@ export function deliveriesCommands(cli: Cli): Command {
 function show(cli: Cli, options: OutputOptions, deliveryId: string): Promise<void> {
   return withDatabase(cli, async (database) => {
     const listing = await deliveryOf(database, deliveryId);
-    const delivery = await findDelivery(database.prisma, listing, listing.endpointId, deliveryId);
-    const attempts = await listAttempts(database.prisma, deliveryId, { beforeId: null, limit: ATTEMPTS_SHOWN });
+    const detail = await findDeliveryDetail(database.sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN);
+    if (detail === null) throw noDelivery(deliveryId);
+    const { delivery, attempts } = detail;
     const facts = [
       ['delivery', deliveryId],
-      ['event', `${listing.eventType} ${listing.eventId}`],
-      ['endpoint', `${listing.endpointId} ${quoted(delivery?.url ?? '')}`],
-      ['status', listing.failureReason === null ? listing.status : `${listing.status}: ${listing.failureReason}`],
-      ['replays', String(listing.replayCount)],
-      ['attempts', `${listing.attempts} of this run`],
-      ...(listing.status === 'pending' ? [['next', formatTimestamp(listing.dueAt)]] : []),
+      ['event', `${delivery.eventType} ${delivery.eventId}`],
+      ['endpoint', `${delivery.endpointId} ${quoted(delivery.url)}`],
+      ['status', delivery.failureReason === null ? delivery.status : `${delivery.status}: ${delivery.failureReason}`],
+      ['replays', String(delivery.replayCount)],
+      ['attempts', `${delivery.attempts} of this run`],
+      ...(delivery.nextAttemptAt === null ? [] : [['next', formatTimestamp(delivery.nextAttemptAt)]]),
     ];
     const text = [align(facts), ...(attempts.length === 0 ? [] : ['', align(attempts.map(attemptColumns))])].join('\n');
-    print(cli, options, { ...listing, url: delivery?.url ?? null, recentAttempts: attempts }, text);
+    print(cli, options, { ...listing, ...delivery, recentAttempts: attempts }, text);
   });
 }
 
@@ -92,18 +93,20 @@ function replay(cli: Cli, options: OutputOptions, deliveryId: string): Promise<v
     const tenant = { projectId, environmentId };
     const result = await database.transaction((tx) => replayDelivery(tx, tenant, endpointId, deliveryId, replayCount));
     if (!result.ok) throw new CommandError(`${deliveryId} cannot be replayed: ${WHY_NOT[result.conflict]}.`);
-    const told = await wakeDeliveries(config, [result.wake]);
-    const text = `${deliveryId} is sent again (replay ${result.delivery.replayCount})${told ? '' : '; a sweep finds it within 15 seconds'}.`;
-    print(cli, options, { id: deliveryId, replayCount: result.delivery.replayCount, workersTold: told }, text);
+    const notified = await wakeDeliveries(config, [result.wake]);
+    const text = `${deliveryId} is pending again (replay ${result.delivery.replayCount})${notified ? '' : '; a sweep finds it within 15 seconds'}.`;
+    print(cli, options, { id: deliveryId, replayCount: result.delivery.replayCount, workersNotified: notified }, text);
   });
 }
 
 async function deliveryOf(database: Database, deliveryId: string) {
   const listing = await findDeliveryById(database.prisma, deliveryId);
-  if (listing === null) {
-    throw new UsageError(`There is no delivery ${quoted(deliveryId)}: "rtc deliveries list" shows those there are.`);
-  }
+  if (listing === null) throw noDelivery(deliveryId);
   return listing;
+}
+
+function noDelivery(deliveryId: string): UsageError {
+  return new UsageError(`Delivery ${quoted(deliveryId)} not found. "rtc deliveries list" lists deliveries.`);
 }
 
 function columnsOf(row: DeliveryListing): string[] {

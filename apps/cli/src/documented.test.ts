@@ -5,7 +5,7 @@ import { repositoryRoot } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import { run } from './program.js';
 
-/** docs/cli.md, compared with what `--help` says. */
+/** Compares docs/cli.md with the output of `--help`. */
 
 const GENERAL = ['--json', '--help'];
 
@@ -16,7 +16,7 @@ async function helpOf(...path: string[]): Promise<string> {
   return text;
 }
 
-/** Names of the sub-commands that a help lists. */
+/** The names of the sub-commands in a help text. */
 function subCommands(help: string): string[] {
   const [, list = ''] = /\nCommands:\n([^]*?)(\n\n|$)/.exec(help) ?? [];
   return [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name!).filter((name) => name !== 'help');
@@ -28,7 +28,7 @@ async function commandsBelow(path: string[]): Promise<string[][]> {
   return (await Promise.all(below.map((name) => commandsBelow([...path, name])))).flat();
 }
 
-test('every command stands in docs/cli.md, with its options', async () => {
+test('docs/cli.md documents every command and its options', async () => {
   const rows = readFileSync(join(repositoryRoot, 'docs', 'cli.md'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('| `'));

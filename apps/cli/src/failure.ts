@@ -1,26 +1,27 @@
-import { isDatabaseUnavailable, MigrationError } from '@callplane/db';
+import { isDatabaseUnavailable } from '@callplane/db';
+import { MigrationError } from '@callplane/migrations';
 import { ConfigurationError, redactText } from '@callplane/runtime';
 
-/** Wrong input: the message says what to do. Exit code 2. */
+/** Invalid input. The message says how to correct it. Exit code 2. */
 export class UsageError extends Error {}
 
-/** The input is right and the state of things forbids it, or a check has found something. Exit code 1. */
+/** The input is valid, but the current state forbids the command, or a check found a problem. Exit code 1. */
 export class CommandError extends Error {}
 
 export interface Failure {
   exitCode: 1 | 2;
-  /** One line, without secrets. */
+  /** One line of text without secrets. */
   line: string;
 }
 
-/** PostgreSQL: the database, or the role, is not there; the password is wrong; a table is not there. */
+/** Hints by SQLSTATE of PostgreSQL: unknown database or role, wrong password, missing table. */
 const SQL_STATE_HINTS: Readonly<Record<string, string>> = {
   '3D000': 'The database that DATABASE_URL names does not exist.',
   '28P01': 'PostgreSQL refuses the user or password in DATABASE_URL.',
   '28000': 'PostgreSQL refuses the user in DATABASE_URL.',
   '42P01': 'The database lacks tables of this version: run "rtc db migrate" first.',
 };
-/** The same, as Prisma's model API says it. */
+/** The SQLSTATE for each error code of Prisma's model API. */
 const PRISMA_HINTS: Readonly<Record<string, string>> = {
   P1003: '3D000',
   P1000: '28P01',
@@ -30,7 +31,8 @@ const PRISMA_HINTS: Readonly<Record<string, string>> = {
 };
 
 export function failureOf(error: unknown): Failure {
-  // Its problems name no secret, and redaction would take the password out of their example.
+  // Do not redact configuration errors: they contain no secrets, and redaction would remove the password from the
+  // example URL.
   if (error instanceof ConfigurationError) return { exitCode: 2, line: error.problems.join('; ') };
   const { exitCode, message } = classify(error);
   return { exitCode, line: redactText(message.trim().replaceAll(/\s*\n\s*/g, ' ')) };
@@ -40,16 +42,19 @@ function classify(error: unknown): { exitCode: 1 | 2; message: string } {
   if (error instanceof UsageError) return { exitCode: 2, message: error.message };
   if (error instanceof CommandError || error instanceof MigrationError) return { exitCode: 1, message: error.message };
   if (isDatabaseUnavailable(error)) {
-    return { exitCode: 1, message: 'PostgreSQL cannot be reached: check that it runs and that DATABASE_URL is right.' };
+    return {
+      exitCode: 1,
+      message: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.',
+    };
   }
-  // node-postgres, on a URL that Node cannot take apart; Prisma puts its own words in front.
+  // node-postgres throws this for a URL that Node cannot parse. Prisma prefixes its own text, hence `endsWith`.
   if (messageOf(error).endsWith('Invalid URL')) {
     return { exitCode: 2, message: 'DATABASE_URL is not a valid URL: escape special characters, such as %40 for @.' };
   }
   return { exitCode: 1, message: hintFor(error) ?? `Unexpected: ${messageOf(error)}` };
 }
 
-/** Looks through Prisma's wrappers down to PostgreSQL's own code. */
+/** Searches Prisma's wrapped errors for a code with a hint. */
 function hintFor(error: unknown, depth = 0): string | undefined {
   if (typeof error !== 'object' || error === null || depth > 6) return undefined;
   const { code, originalCode, cause, meta } = error as Record<string, unknown>;

@@ -14,7 +14,7 @@ import {
 import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { parseDuration, parseName, parseScopes } from './arguments.js';
-import { tellApps, withDatabase, type Cli } from './cli.js';
+import { notifyApps, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
 import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
 
@@ -23,7 +23,7 @@ interface CreateOptions extends OutputOptions {
   type: ApiKeyType;
   name?: string;
   scopes?: Scope[];
-  /** Seconds. */
+  /** In seconds. */
   expiresIn?: number;
 }
 
@@ -31,12 +31,16 @@ export function keysCommands(cli: Cli): Command {
   const keys = new Command('keys').description('API keys of an environment');
   const createExample =
     'rtc keys create --env env_01… --type secret --scopes rooms:create,tokens:create --expires-in 90d';
-  addCommand(keys, 'create', 'Create an API key; it is shown this once', createExample)
+  addCommand(keys, 'create', 'Create an API key and show it once', createExample)
     .requiredOption('--env <id>', 'id of the environment (env_…)')
-    .addOption(new Option('--type <type>', 'who holds it').choices(API_KEY_TYPES).makeOptionMandatory())
-    .option('--name <name>', 'what it is for', parseName)
-    .option('--scopes <scopes>', 'what a secret key may do, with commas (default: everything)', parseScopes)
-    .option('--expires-in <duration>', 'how long it is valid: 30m, 12h, 90d (default: for ever)', parseDuration)
+    .addOption(
+      new Option('--type <type>', 'secret for backends, publishable for clients')
+        .choices(API_KEY_TYPES)
+        .makeOptionMandatory(),
+    )
+    .option('--name <name>', 'name of the key', parseName)
+    .option('--scopes <scopes>', 'comma-separated scopes of a secret key (default: all)', parseScopes)
+    .option('--expires-in <duration>', 'validity such as 30m, 12h or 90d (default: unlimited)', parseDuration)
     .action((options: CreateOptions) => createKey(cli, options));
   addCommand(keys, 'list', 'List the API keys of an environment', 'rtc keys list --env env_01…')
     .requiredOption('--env <id>', 'id of the environment (env_…)')
@@ -47,7 +51,7 @@ export function keysCommands(cli: Cli): Command {
         printList(cli, options, rows, (row) => columnsOf(row, cli.clock.now()));
       }),
     );
-  addCommand(keys, 'revoke [key]', 'Revoke an API key, for ever', 'rtc keys revoke key_01…')
+  addCommand(keys, 'revoke [key]', 'Revoke an API key permanently', 'rtc keys revoke key_01…')
     .option('--key <id>', 'id of the key (key_…), instead of the argument')
     .action((argument: string | undefined, options: OutputOptions & { key?: string }) =>
       revokeKey(cli, options, argument),
@@ -57,7 +61,7 @@ export function keysCommands(cli: Cli): Command {
 
 function createKey(cli: Cli, options: CreateOptions): Promise<void> {
   if (options.type === 'publishable' && options.scopes !== undefined) {
-    throw new UsageError('A publishable key takes no scopes: leave --scopes out.');
+    throw new UsageError('A publishable key has no scopes. Omit --scopes.');
   }
   return withDatabase(cli, async ({ prisma }) => {
     const key = formatApiKey(options.type, randomBytes(API_KEY_RANDOM_BYTES));
@@ -75,22 +79,22 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
     const outcome = await insertApiKey(prisma, { ...row, keyHash: new Uint8Array(hashApiKey(key)) });
     if (outcome === 'environment_not_found') throw unknownEnvironment(options.env);
     const { id, ...rest } = row;
-    print(cli, options, { id, key, ...rest }, `Key ${id}, shown this once:\n${key}`);
+    print(cli, options, { id, key, ...rest }, `Key ${id}, shown only once:\n${key}`);
   });
 }
 
 function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument: string | undefined): Promise<void> {
   const keyId = argument ?? options.key;
-  if (keyId === undefined) throw new UsageError('Say which key: "rtc keys revoke key_…" ("rtc keys list" shows them).');
+  if (keyId === undefined)
+    throw new UsageError('Give the id of the key: "rtc keys revoke key_…". "rtc keys list" lists keys.');
   if (options.key !== undefined && options.key !== keyId)
     throw new UsageError('Give one key, as argument or as --key.');
   return withDatabase(cli, async ({ prisma }, config) => {
     const revoked = await revokeApiKey(prisma, keyId, cli.clock.now());
-    if (revoked === null)
-      throw new UsageError(`There is no key ${quoted(keyId)}: "rtc keys list" shows those there are.`);
-    const told = await tellApps(config, 'apiKeyRevoked', Buffer.from(revoked.keyHash).toString('hex'));
-    const text = `Key ${keyId} is revoked${told ? '' : '; running apps refuse it within 5 seconds'}.`;
-    print(cli, options, { id: keyId, revokedAt: revoked.revokedAt, noticeSent: told }, text);
+    if (revoked === null) throw new UsageError(`Key ${quoted(keyId)} not found. "rtc keys list" lists keys.`);
+    const notified = await notifyApps(config, 'apiKeyRevoked', Buffer.from(revoked.keyHash).toString('hex'));
+    const text = `Key ${keyId} is revoked${notified ? '' : '; running apps refuse it within 5 seconds'}.`;
+    print(cli, options, { id: keyId, revokedAt: revoked.revokedAt, noticeSent: notified }, text);
   });
 }
 
@@ -113,7 +117,5 @@ function stateOf(row: ApiKeyRow, now: Date): string {
 }
 
 function unknownEnvironment(id: string): UsageError {
-  return new UsageError(
-    `There is no environment ${quoted(id)}: "rtc environments list --project …" shows those there are.`,
-  );
+  return new UsageError(`Environment ${quoted(id)} not found. "rtc environments list --project …" lists environments.`);
 }

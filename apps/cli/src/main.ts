@@ -2,7 +2,7 @@
 import { systemClock } from '@callplane/runtime';
 import { run } from './program.js';
 
-// `rtc keys list | head -1` closes the pipe early.
+// `rtc keys list | head -1` closes the pipe early; that is not a failure.
 process.stdout.on('error', () => process.exit(0));
 
 const cli = {
@@ -12,5 +12,6 @@ const cli = {
 };
 const failure = await run(cli, process.argv.slice(2));
 if (failure !== null) process.stderr.write(`${failure.line}\n`);
-// Explicitly: nothing that a library left open may keep a shell waiting. Writes to pipes and files are done by now.
+// Exit explicitly: a handle that a library left open must not keep the shell waiting. Writes to pipes and files are
+// complete by now.
 process.exit(failure?.exitCode ?? 0);

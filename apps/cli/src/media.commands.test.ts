@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { newId } from '@callplane/core';
-import { Database, joinRoom, recordNodeState, acceptRoomEnd } from '@callplane/db';
+import { Database, recordNodeState, acceptRoomEnd } from '@callplane/db';
 import { RoomBus } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
@@ -8,6 +8,7 @@ import {
   createTestTenant,
   eventually,
   inviteTestParticipant,
+  joinOne,
   startTestRedis,
   stopAtEnd,
   type TestTenant,
@@ -27,7 +28,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.prisma.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
   await database.prisma.$executeRaw`DELETE FROM media_nodes`;
-  for (const id of ['m1', 'm2', 'm3']) await recordNodeState(database.hot, id, id === 'm3' ? 'down' : 'up');
+  for (const id of ['m1', 'm2', 'm3']) await recordNodeState(database.sql, id, id === 'm3' ? 'down' : 'up');
 });
 
 async function rtc(commandLine: string, env: Record<string, string> = {}) {
@@ -45,7 +46,7 @@ async function rtc(commandLine: string, env: Record<string, string> = {}) {
 const json = async (commandLine: string, env?: Record<string, string>) =>
   JSON.parse((await rtc(`${commandLine} --json`, env)).stdout);
 
-/** A room on a media server with somebody in it. */
+/** Creates a room with one participant on a media server. */
 async function roomOn(mediaNodeId: string): Promise<string> {
   const now = new Date();
   const roomId = newId('room');
@@ -61,15 +62,15 @@ async function roomOn(mediaNodeId: string): Promise<string> {
       createdAt: now,
     },
   });
-  const { participantId, tokenId } = await inviteTestParticipant(database.hot, tenant, roomId, now);
+  const { participantId, tokenId } = await inviteTestParticipant(database.sql, tenant, roomId, now);
   const resumeSecretHash = new Uint8Array(randomBytes(32));
   const input = { tenant, roomId, participantId, tokenId, resumeSecretHash, instanceId: 'i', mediaNodeId };
-  await joinRoom(database, { ...input, permissions: ['room:join'] }, now);
+  await joinOne(database, { ...input, permissions: ['room:join'] }, now);
   return roomId;
 }
 const nodeOf = async (id: string) => (await database.prisma.room.findUniqueOrThrow({ where: { id } })).mediaNodeId;
 
-test('lists media servers with what they carry', async () => {
+test('lists media servers with their rooms and sessions', async () => {
   await roomOn('m1');
   const { data } = await json('media list');
   expect(data).toEqual([
@@ -81,7 +82,7 @@ test('lists media servers with what they carry', async () => {
   expect(stdout).toMatch(/^m1 {2}up {4}in service {2}1 rooms {2}1 sessions {2}seen 20/);
 });
 
-test('a drained one takes no new rooms and keeps its own; undrained it takes them again', async () => {
+test('drain marks a media server as draining and keeps its rooms, and undrain reverses it', async () => {
   const roomId = await roomOn('m1');
   expect(await json('media drain m1')).toEqual({ id: 'm1', draining: true, moved: 0, rooms: 1, sessions: 1 });
   expect((await json('media list')).data[0]).toMatchObject({ id: 'm1', draining: true });
@@ -91,7 +92,7 @@ test('a drained one takes no new rooms and keeps its own; undrained it takes the
   expect((await json('media list')).data[0]).toMatchObject({ id: 'm1', draining: false });
 });
 
-test('--move moves its rooms to one that is up, and tells the gateways', async () => {
+test('drain --move moves rooms to a media server that is up, and notifies the gateways', async () => {
   const redis = await startTestRedis();
   const roomId = await roomOn('m1');
   const ending = await roomOn('m1');
@@ -113,15 +114,15 @@ test('--move moves its rooms to one that is up, and tells the gateways', async (
   await eventually(() => changed === 1);
 });
 
-test('--move without another that is up moves nothing and says so', async () => {
+test('drain --move fails and moves nothing if no other media server is up', async () => {
   const roomId = await roomOn('m1');
-  await recordNodeState(database.hot, 'm2', 'down');
+  await recordNodeState(database.sql, 'm2', 'down');
   const { code, stderr } = await rtc('media drain m1 --move');
   expect([code, stderr]).toEqual([1, expect.stringContaining('No other media server is up')]);
   expect(await nodeOf(roomId)).toBe('m1');
 });
 
-test('one that is unknown is wrong input', async () => {
+test('drain and undrain exit with 2 for an unknown media server', async () => {
   for (const command of ['media drain m9', 'media undrain m9']) {
     expect(await rtc(command)).toMatchObject({
       code: 2,

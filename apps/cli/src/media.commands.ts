@@ -13,10 +13,10 @@ import { CommandError, UsageError } from './failure.js';
 import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
 
 export function mediaCommands(cli: Cli): Command {
-  const media = new Command('media').description('Media servers: what they carry, and taking one out of service');
+  const media = new Command('media').description('Media servers: their load, and how to take one out of service');
   addCommand(media, 'list', 'List the media servers', 'rtc media list').action((options: OutputOptions) =>
-    withDatabase(cli, async ({ hot }) => {
-      printList(cli, options, await listMediaNodes(hot), (row) => [
+    withDatabase(cli, async ({ sql }) => {
+      printList(cli, options, await listMediaNodes(sql), (row) => [
         row.id,
         row.state ?? 'unknown',
         row.draining ? 'draining' : 'in service',
@@ -27,14 +27,14 @@ export function mediaCommands(cli: Cli): Command {
     }),
   );
   addCommand(media, 'drain <node>', 'Place no new rooms on a media server', 'rtc media drain m1 --move')
-    .option('--move', 'also move its rooms to others now; whoever is in them connects again by itself')
+    .option('--move', 'also move its rooms to other media servers now; their clients reconnect automatically')
     .action((nodeId: string, options: OutputOptions & { move?: true }) => drain(cli, nodeId, options));
   const undrainDescription = 'Place rooms on a media server again';
   addCommand(media, 'undrain <node>', undrainDescription, 'rtc media undrain m1').action(
     (nodeId: string, options: OutputOptions) =>
-      withDatabase(cli, async ({ hot }) => {
-        const { rooms, sessions } = await nodeOf(hot, nodeId);
-        await setNodeDraining(hot, nodeId, false);
+      withDatabase(cli, async ({ sql }) => {
+        const { rooms, sessions } = await nodeOf(sql, nodeId);
+        await setNodeDraining(sql, nodeId, false);
         print(cli, options, { id: nodeId, draining: false, rooms, sessions }, `${nodeId} takes rooms again.`);
       }),
   );
@@ -43,13 +43,13 @@ export function mediaCommands(cli: Cli): Command {
 
 function drain(cli: Cli, nodeId: string, options: OutputOptions & { move?: true }): Promise<void> {
   return withDatabase(cli, async (database) => {
-    const { hot } = database;
-    await nodeOf(hot, nodeId);
-    await setNodeDraining(hot, nodeId, true);
-    const movedRoomIds = options.move === true ? await moveRooms(database, nodeId) : [];
-    await tellRooms(cli, movedRoomIds);
-    const { rooms, sessions } = await nodeOf(hot, nodeId);
-    const moved = movedRoomIds.length;
+    const { sql } = database;
+    await nodeOf(sql, nodeId);
+    await setNodeDraining(sql, nodeId, true);
+    const movedRooms = options.move === true ? await moveRooms(database, nodeId) : [];
+    await notifyRooms(cli, movedRooms);
+    const { rooms, sessions } = await nodeOf(sql, nodeId);
+    const moved = movedRooms.length;
     print(
       cli,
       options,
@@ -60,15 +60,24 @@ function drain(cli: Cli, nodeId: string, options: OutputOptions & { move?: true 
   });
 }
 
-/** Those that are ending stay: their clean-up looks for them where they are. */
-async function moveRooms(database: Database, nodeId: string): Promise<string[]> {
-  // Loaded when needed: it takes longer than most commands do.
+interface MovedRoom {
+  roomId: string;
+  /** The room's version after the move. */
+  version: number;
+}
+
+/**
+ * Moves the rooms of a node to other nodes. Rooms that are ending stay, because their clean-up searches for them on
+ * this node.
+ */
+async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[]> {
+  // Imported on demand: loading this package takes longer than most commands.
   const { chooseNode } = await import('@callplane/media');
-  const nodes = await listMediaNodes(database.hot);
+  const nodes = await listMediaNodes(database.sql);
   const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
   const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
-  const moved: string[] = [];
-  for (const room of await roomsOnNode(database.hot, nodeId)) {
+  const moved: MovedRoom[] = [];
+  for (const room of await roomsOnNode(database.sql, nodeId)) {
     if (room.status === 'ending') continue;
     const target = chooseNode(healthy, loads);
     if (target === null) {
@@ -78,25 +87,25 @@ async function moveRooms(database: Database, nodeId: string): Promise<string[]> 
     }
     const placement = await placeRoom(database, room.roomId, room, target);
     if (placement.mediaNodeId === nodeId) continue;
-    moved.push(room.roomId);
+    moved.push({ roomId: room.roomId, version: placement.version });
     const load = loads.get(target);
     if (load !== undefined) load.rooms += 1;
   }
   return moved;
 }
 
-/** Without Redis the gateways see within seconds that their rooms have moved. */
-async function tellRooms(cli: Cli, roomIds: readonly string[]): Promise<void> {
+/** Notifies the gateways that rooms have moved. Without Redis they notice it within seconds. */
+async function notifyRooms(cli: Cli, rooms: readonly MovedRoom[]): Promise<void> {
   const { REDIS_URL } = configOf(cli);
-  if (REDIS_URL === undefined || roomIds.length === 0) return;
+  if (REDIS_URL === undefined || rooms.length === 0) return;
   const { publishRoomsChangedOnce } = await import('@callplane/queue');
-  await publishRoomsChangedOnce(REDIS_URL, roomIds);
+  await publishRoomsChangedOnce(REDIS_URL, rooms);
 }
 
-async function nodeOf(db: Database['hot'], nodeId: string): Promise<MediaNodeRow> {
+async function nodeOf(db: Database['sql'], nodeId: string): Promise<MediaNodeRow> {
   const node = (await listMediaNodes(db)).find(({ id }) => id === nodeId);
   if (node === undefined) {
-    throw new UsageError(`There is no media server ${quoted(nodeId)}: "rtc media list" shows those there are.`);
+    throw new UsageError(`Media server ${quoted(nodeId)} not found. "rtc media list" lists media servers.`);
   }
   return node;
 }

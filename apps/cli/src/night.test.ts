@@ -25,7 +25,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { run } from './program.js';
 
-/** What operators type at night, on rows as the API and the workers write them. */
+/** The commands that operators use during an incident, on rows as the API and the workers write them. */
 
 let target: TestDatabase;
 let redis: TestServer;
@@ -46,40 +46,40 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-describe('operations', () => {
-  test('a failed one is tried in a new run, and its worker is woken', async () => {
+describe('rtc operations', () => {
+  test('retries a failed operation in a new run, and wakes its worker', async () => {
     const { roomId, operationId } = await failedRoomEnd();
     expect((await json('operations', 'list', '--status', 'failed', '--env', tenant.environmentId)).data).toEqual([
       expect.objectContaining({ id: operationId, kind: 'room.end', roomId, run: 1, held: false, attempts: 1 }),
     ]);
     const woken = await wakeUpsOf('room-end');
-    expect(await json('operations', 'retry', operationId)).toEqual({ id: operationId, run: 2, workersTold: true });
+    expect(await json('operations', 'retry', operationId)).toEqual({ id: operationId, run: 2, workersNotified: true });
     await eventually(() => woken.includes(operationId));
     const { stdout } = await rtc('operations', 'list', '--env', tenant.environmentId);
     expect(stdout).toMatch(new RegExp(`^${operationId} +room.end +pending +1 attempts +due \\S+Z +${roomId}`));
   });
 
-  test('a pending one does not wait for its time, and one that is held or completed is left alone', async () => {
+  test('retries a pending operation at once, and refuses a leased or completed one', async () => {
     const { operationId } = await pendingRoomEnd();
     await database.prisma.runtimeOperation.update({
       where: { id: operationId },
       data: { dueAt: new Date(Date.now() + 3_600_000) },
     });
     await json('operations', 'retry', operationId);
-    const claim = await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000);
+    const claim = await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000);
     expect(claim).not.toBeNull();
-    await expectFailure(1, ['operations', 'retry', operationId], 'being worked on');
+    await expectFailure(1, ['operations', 'retry', operationId], 'is held by a worker');
     await database.prisma.runtimeOperation.update({
       where: { id: operationId },
       data: { status: 'completed', completedAt: new Date(), leaseToken: null, leaseExpiresAt: null },
     });
-    await expectFailure(1, ['operations', 'retry', operationId], 'nothing is left to do');
+    await expectFailure(1, ['operations', 'retry', operationId], 'is already completed');
     await expectFailure(2, ['operations', 'retry', 'op_x'], 'rtc operations list');
   });
 });
 
-describe('rooms', () => {
-  test('are listed, and ended as by the API', async () => {
+describe('rtc rooms', () => {
+  test('lists rooms, and ends a room as the API does', async () => {
     const roomId = await room();
     expect((await json('rooms', 'list', '--env', tenant.environmentId)).data).toEqual([
       expect.objectContaining({ id: roomId, status: 'created', participants: 0, maxParticipants: 100 }),
@@ -93,8 +93,8 @@ describe('rooms', () => {
   });
 });
 
-describe('webhooks and deliveries', () => {
-  test('a delivery is listed, shown with its attempts, and replayed', async () => {
+describe('rtc webhooks and rtc deliveries', () => {
+  test('list a delivery, show it with its attempts, and replay it', async () => {
     const { endpointId, deliveryId } = await failedDelivery();
     const listed = await json('deliveries', 'list', '--endpoint', endpointId, '--status', 'failed');
     expect(listed.data).toEqual([expect.objectContaining({ id: deliveryId, failureReason: 'rejected' })]);
@@ -111,14 +111,14 @@ describe('webhooks and deliveries', () => {
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
       replayCount: 1,
-      workersTold: true,
+      workersNotified: true,
     });
     await eventually(() => woken.includes(deliveryId));
     await expectFailure(1, ['deliveries', 'replay', deliveryId], 'it is not finished');
     await expectFailure(2, ['deliveries', 'show', 'dlv_x'], 'rtc deliveries list');
   });
 
-  test('an endpoint is disabled with a reason that its owner and the other endpoints learn, and enabled again', async () => {
+  test('disable an endpoint with a reason, send webhook.disabled to the other endpoints, and enable it again', async () => {
     const endpointId = await endpoint();
     const otherId = await endpoint();
     expect(await json('webhooks', 'disable', endpointId, '--reason', ' Floods us. ')).toMatchObject({
@@ -127,8 +127,8 @@ describe('webhooks and deliveries', () => {
       disabledReason: 'Floods us.',
     });
     await json('webhooks', 'disable', endpointId);
-    const told = await database.prisma.webhookDelivery.findMany({ where: { eventType: 'webhook.disabled' } });
-    expect(told.map((delivery) => delivery.endpointId)).toEqual([otherId]);
+    const deliveries = await database.prisma.webhookDelivery.findMany({ where: { eventType: 'webhook.disabled' } });
+    expect(deliveries.map((delivery) => delivery.endpointId)).toEqual([otherId]);
     const listed = (await json('webhooks', 'list', '--env', tenant.environmentId)).data;
     expect(listed).toEqual([
       expect.objectContaining({ id: otherId, enabled: true, open: 1, oldestDueAt: expect.any(String) }),
@@ -139,15 +139,15 @@ describe('webhooks and deliveries', () => {
     await expectFailure(2, ['webhooks', 'disable', endpointId, '--reason', ' '], '1 to 255 characters');
   });
 
-  test('a replay to a disabled endpoint says what to do first', async () => {
+  test('refuse a replay to a disabled endpoint, and say how to enable it', async () => {
     const { endpointId, deliveryId } = await failedDelivery();
     await json('webhooks', 'disable', endpointId);
     await expectFailure(1, ['deliveries', 'replay', deliveryId], '"rtc webhooks enable …" first');
   });
 });
 
-describe('queues', () => {
-  test('shows due rows and their age beside what Redis knows, and goes on without Redis', async () => {
+describe('rtc queues', () => {
+  test('shows due rows, their age and the Redis counts, and works without Redis', async () => {
     await pendingRoomEnd();
     await wakeUpsOf('room-end');
     const { data } = await json('queues');
@@ -163,7 +163,7 @@ describe('queues', () => {
     expect(without).toMatchObject({ code: 0, stdout: expect.stringMatching(/^room-end .*Redis: unknown$/m) });
   });
 
-  test('deliveries of a disabled endpoint are held back on purpose and count as no backlog', async () => {
+  test('does not count deliveries of a disabled endpoint as due', async () => {
     const before = await dueDeliveries();
     const endpointId = await endpoint();
     await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { enabled: false } });
@@ -172,8 +172,8 @@ describe('queues', () => {
   });
 });
 
-describe('encryption', () => {
-  test('reseals every secret with the first key, so that the old one can go', async () => {
+describe('rtc encryption', () => {
+  test('reseals every secret with the first key, so that the old key can be removed', async () => {
     const [old] = TEST_ENCRYPTION_KEYS.split(',');
     const next = `k2:${Buffer.alloc(32, 9).toString('base64')}`;
     await ensureSigningKey(database, parseMasterKeys([old!]), new Date());
@@ -189,7 +189,7 @@ describe('encryption', () => {
     expect(first).toEqual({ sealedWith: 'k2', webhookSecrets: 1, signingKeys: 1, answersLeft: 0 });
     const again = JSON.parse((await rtcWith(both, 'encryption', 'reseal', '--json')).stdout);
     expect(again).toMatchObject({ webhookSecrets: 0, signingKeys: 0 });
-    // Without the old key everything opens.
+    // Every secret opens without the old key.
     const alone = parseMasterKeys([next]);
     const { secretSealed } = await database.prisma.webhookSecret.findFirstOrThrow({ where: { endpointId } });
     expect(open(alone, secretSealed, context)).toBe('whsec_word');
@@ -197,8 +197,8 @@ describe('encryption', () => {
   });
 });
 
-describe('limits of lists', () => {
-  test('are whole numbers from 1 to 1000', async () => {
+describe('the --limit option', () => {
+  test('accepts whole numbers from 1 to 1000', async () => {
     for (const limit of ['0', '1001', 'x', '1.5']) {
       await expectFailure(2, ['rooms', 'list', '--limit', limit], 'from 1 to 1000');
     }
@@ -212,8 +212,13 @@ async function room(): Promise<string> {
   const id = newId('room');
   await database.prisma.room.create({
     data: {
-      ...{ id, environmentId: tenant.environmentId, name: 'Night', metadata: {}, status: 'created' },
-      ...{ maxParticipants: 100, createdAt: new Date() },
+      id,
+      environmentId: tenant.environmentId,
+      name: 'Night',
+      metadata: {},
+      status: 'created',
+      maxParticipants: 100,
+      createdAt: new Date(),
     },
   });
   return id;
@@ -227,23 +232,23 @@ async function pendingRoomEnd() {
 
 async function failedRoomEnd() {
   const { roomId, operationId } = await pendingRoomEnd();
-  const claim = await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000);
-  await settleFailed(database.prisma, claim!, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
+  const claim = await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000);
+  await settleFailed(database.sql, claim!, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
   return { roomId, operationId };
 }
 
 async function endpoint(): Promise<string> {
   const id = newId('webhookEndpoint');
   const fields = { url: 'https://example.com/hook', events: ['*' as const], description: null, enabled: true };
-  await database.transaction((tx) =>
-    insertWebhookEndpoint(tx, tenant, { id, ...fields, createdAt: new Date() }, 's1.k1.sealed'),
-  );
+  const state = { disabledReason: null, signingKeyVersion: 1, createdAt: new Date(), updatedAt: new Date() };
+  await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, { id, ...fields, ...state }, 's1.k1.sealed'));
   return id;
 }
 
 async function deliveryTo(endpointId: string): Promise<string> {
+  const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };
   const { deliveries } = await database.transaction((tx) =>
-    writeEvents(tx, tenant, null, [{ type: 'webhook.test', data: {} }], new Date(), { only: endpointId }),
+    writeEvents(tx, [{ ...event, createdAt: new Date() }], { only: endpointId }),
   );
   return deliveries[0]!.id;
 }
@@ -257,32 +262,41 @@ async function failedDelivery() {
   });
   await database.prisma.webhookAttempt.create({
     data: {
-      ...{ id: newId('attempt'), deliveryId, replayCount: 0, attempt: 1, url: 'https://example.com/hook' },
-      ...{ signingKeyVersion: 1, startedAt: new Date(), durationMs: 12, outcome: 'response', statusCode: 404 },
-      ...{ address: '192.0.2.1', responseBody: 'no such page\u0007', responseTruncated: false },
+      id: newId('attempt'),
+      deliveryId,
+      replayCount: 0,
+      attempt: 1,
+      url: 'https://example.com/hook',
+      signingKeyVersion: 1,
+      startedAt: new Date(),
+      durationMs: 12,
+      outcome: 'response',
+      statusCode: 404,
+      address: '192.0.2.1',
+      responseBody: 'no such page\u0007',
+      responseTruncated: false,
     },
   });
   return { endpointId, deliveryId };
 }
 
 async function dueDeliveries(): Promise<number> {
-  return (await readBacklogs(database.prisma)).find(({ queue }) => queue === 'webhook-delivery')!.due;
+  return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
 }
 
-/** The ids of the rows that jobs of this queue wake from now on. */
+/** Starts a worker, and returns the ids of the rows that the jobs of this queue wake from now on. */
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
   const worker = new JobWorker({
-    ...{ redisUrl: redis.url, queue, concurrency: 1, leaseSeconds: 30 },
-    process: (job) => {
-      woken.push('operationId' in job ? job.operationId : job.deliveryId);
-      return Promise.resolve({ again: false });
-    },
+    redisUrl: redis.url,
+    queue,
+    concurrency: 1,
+    lockSeconds: 30,
+    process: (job) => void woken.push('operationId' in job ? job.operationId : job.deliveryId),
     events: { onLost: () => undefined, onReady: () => undefined, onJobError: () => undefined },
   });
   closers.push(() => worker.close());
-  await worker.ping();
-  // A worker counts from when it has named its connection.
+  // A worker is counted only once it has named its Redis connection.
   await eventually(async () => {
     const queues = (await json('queues')).data as { queue: string; redis: { workers: number } | null }[];
     return queues.some((row) => row.queue === queue && row.redis?.workers === 1);
@@ -303,7 +317,9 @@ function rtc(...commandLine: string[]): Promise<Outcome> {
 async function rtcWith(env: Record<string, string>, ...commandLine: string[]): Promise<Outcome> {
   let stdout = '';
   const environment = {
-    ...{ DATABASE_URL: target.url, REDIS_URL: redis.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS },
+    DATABASE_URL: target.url,
+    REDIS_URL: redis.url,
+    ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
     ...env,
   };
   const write = (text: string) => void (stdout += text);

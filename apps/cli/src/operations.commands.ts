@@ -31,22 +31,21 @@ interface ListOptions extends OutputOptions {
 export function operationsCommands(cli: Cli): Command {
   const operations = new Command('operations').description('Clean-ups of rooms and participants');
   addCommand(operations, 'list', 'List operations, newest first', 'rtc operations list --status failed')
-    .addOption(new Option('--status <status>', 'only those').choices(OPERATION_STATUSES))
-    .addOption(new Option('--kind <kind>', 'only those').choices(OPERATION_KINDS))
-    .option('--env <id>', 'only of this environment (env_…)')
-    .option('--limit <count>', 'how many at most, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
+    .addOption(new Option('--status <status>', 'filter by this value').choices(OPERATION_STATUSES))
+    .addOption(new Option('--kind <kind>', 'filter by this value').choices(OPERATION_KINDS))
+    .option('--env <id>', 'filter by environment (env_…)')
+    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
     .action((options: ListOptions) =>
-      withDatabase(cli, async ({ prisma }) => {
+      withDatabase(cli, async ({ sql }) => {
         const filter = {
           status: options.status ?? null,
           kind: options.kind ?? null,
           environmentId: options.env ?? null,
         };
-        printList(cli, options, await listAllOperations(prisma, { ...filter, limit: options.limit }), columnsOf);
+        printList(cli, options, await listAllOperations(sql, { ...filter, limit: options.limit }), columnsOf);
       }),
     );
-  const retryDescription =
-    'Try an operation now: a failed one in a new run, a pending one without waiting for its time';
+  const retryDescription = 'Attempt an operation now: a failed one in a new run, a pending one before it is due';
   addCommand(operations, 'retry <operation>', retryDescription, 'rtc operations retry op_01…').action(
     (operationId: string, options: OutputOptions) => retry(cli, options, operationId),
   );
@@ -55,25 +54,23 @@ export function operationsCommands(cli: Cli): Command {
 
 function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const operation = await findOperationById(database.prisma, operationId);
+    const operation = await findOperationById(database.sql, operationId);
     if (operation === null) {
-      throw new UsageError(
-        `There is no operation ${quoted(operationId)}: "rtc operations list" shows those there are.`,
-      );
+      throw new UsageError(`Operation ${quoted(operationId)} not found. "rtc operations list" lists operations.`);
     }
-    if (operation.status === 'completed') throw new CommandError(`${operationId} is completed: nothing is left to do.`);
+    if (operation.status === 'completed') throw new CommandError(`${operationId} is already completed.`);
     const row =
       operation.status === 'failed'
         ? await newRun(database, operation, cli.clock.now())
-        : await hastenOperation(database.prisma, operationId);
-    if (row === null) throw new CommandError(`${operationId} is being worked on at this moment.`);
-    const told = await wakeWorkers(config, [{ kind: row.kind, row }]);
-    const text = `${operationId} is tried now (run ${row.run})${told ? '' : '; a sweep finds it within 15 seconds'}.`;
-    print(cli, options, { id: operationId, run: row.run, workersTold: told }, text);
+        : await hastenOperation(database.sql, operationId);
+    if (row === null) throw new CommandError(`${operationId} is held by a worker at the moment. Try again later.`);
+    const notified = await wakeWorkers(config, [row]);
+    const text = `${operationId} is due now (run ${row.run})${notified ? '' : '; a sweep finds it within 15 seconds'}.`;
+    print(cli, options, { id: operationId, run: row.run, workersNotified: notified }, text);
   });
 }
 
-/** What asking for the same clean-up over HTTP again does. */
+/** Starts a new run, exactly as a repeated DELETE request over HTTP does. */
 async function newRun(
   database: Database,
   operation: NonNullable<Awaited<ReturnType<typeof findOperationById>>>,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from './cli.js';
 
-/** The option that every command has. */
+/** The options that every command has. */
 export interface OutputOptions {
   json?: true;
 }
@@ -15,12 +15,12 @@ export function addCommand(parent: Command, nameAndArguments: string, descriptio
     .addHelpText('after', `\nExample:\n  $ ${example}`);
 }
 
-/** Prints the result: as one JSON object, or as text for a person. */
+/** Prints the result as one JSON object, or as text for people. */
 export function print(cli: Cli, options: OutputOptions, result: object, text: string): void {
   cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 }
 
-/** Prints a list: as `{ "data": […] }`, or as aligned columns. */
+/** Prints a list as `{ "data": […] }`, or as aligned columns. */
 export function printList<T extends object>(
   cli: Cli,
   options: OutputOptions,
@@ -30,12 +30,12 @@ export function printList<T extends object>(
   print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : align(rows.map(columns)));
 }
 
-/** A name as a person may see it: quoted, so that nothing in it reaches the terminal as a control character. */
+/** Quotes a name for output, so that control characters in it never reach the terminal. */
 export function quoted(name: string): string {
   return JSON.stringify(name);
 }
 
-/** Columns as wide as their widest cell. */
+/** Pads each column to its widest cell. */
 export function align(lines: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const line of lines) {

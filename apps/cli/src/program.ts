@@ -9,13 +9,14 @@ import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { mediaCommands } from './media.commands.js';
 import { operationsCommands } from './operations.commands.js';
+import { participantsCommands } from './participants.commands.js';
 import { projectsCommands } from './projects.commands.js';
 import { addQueuesCommand } from './queues.commands.js';
 import { roomsCommands } from './rooms.commands.js';
 import { signingKeysCommands } from './signing-keys.commands.js';
 import { webhooksCommands } from './webhooks.commands.js';
 
-/** Runs one command line; null when all went well. */
+/** Runs one command line. Returns null on success. */
 export async function run(cli: Cli, commandLine: readonly string[]): Promise<Failure | null> {
   try {
     await program(cli).parseAsync(commandLine, { from: 'user' });
@@ -29,7 +30,7 @@ class HelpShown extends Error {}
 
 function program(cli: Cli): Command {
   const rtc = new Command('rtc').description(
-    'Administers Callplane: projects, environments, keys, the database, and what runs.',
+    'Administers Callplane: projects, environments, keys, the database and running services.',
   );
   rtc.addHelpText('after', '\nExample:\n  $ rtc projects create --name "My app"');
   rtc.addCommand(projectsCommands(cli));
@@ -40,6 +41,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(mediaCommands(cli));
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));
+  rtc.addCommand(participantsCommands(cli));
   rtc.addCommand(operationsCommands(cli));
   rtc.addCommand(webhooksCommands(cli));
   rtc.addCommand(deliveriesCommands(cli));
@@ -49,12 +51,15 @@ function program(cli: Cli): Command {
   return rtc;
 }
 
-/** Commander prints what is wrong over several lines and ends the process: here it throws, and `run` says one line. */
+/**
+ * Makes commander throw instead of printing several lines and ending the process. `run` then reports the error in one
+ * line.
+ */
 function throwInsteadOfExiting(command: Command, cli: Cli, path: string): void {
   command.configureOutput({ writeOut: cli.write, writeErr: () => undefined });
   command.exitOverride((error: CommanderError) => {
     if (error.exitCode === 0) throw new HelpShown();
-    const what = error.code === 'commander.help' ? 'say what to do' : error.message.replace(/^error: /, '');
+    const what = error.code === 'commander.help' ? 'give a command' : error.message.replace(/^error: /, '');
     throw new UsageError(`${path}: ${what} (see "${path} --help")`);
   });
   for (const sub of command.commands) throwInsteadOfExiting(sub, cli, `${path} ${sub.name()}`);

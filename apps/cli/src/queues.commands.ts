@@ -3,12 +3,12 @@ import type { Command } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
 import { addCommand, printList, type OutputOptions } from './output.js';
 
-/** `rtc queues`: the rows are the truth, Redis says how many wake-ups and workers there are. */
+/** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of wake-ups and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {
-  const description = 'Show what waits: due rows and their age, and wake-ups and workers in Redis';
+  const description = 'Show due rows and their age, and the wake-ups and workers in Redis';
   addCommand(rtc, 'queues', description, 'rtc queues').action((options: OutputOptions) =>
-    withDatabase(cli, async ({ prisma }, { REDIS_URL }) => {
-      const backlogs = await readBacklogs(prisma);
+    withDatabase(cli, async ({ sql }, { REDIS_URL }) => {
+      const backlogs = await readBacklogs(sql);
       const depths = REDIS_URL === undefined ? null : await depthsOf(REDIS_URL);
       const rows = backlogs.map((backlog) => ({
         ...backlog,
@@ -17,7 +17,7 @@ export function addQueuesCommand(rtc: Command, cli: Cli): void {
       printList(cli, options, rows, ({ queue, due, scheduled, held, oldestDueMs, redis }) => [
         queue,
         `${due} due`,
-        oldestDueMs === null ? 'none waits' : `oldest waits ${seconds(oldestDueMs)}`,
+        oldestDueMs === null ? 'nothing is due' : `oldest due for ${seconds(oldestDueMs)}`,
         `${held} held`,
         `${scheduled} scheduled`,
         redis === null

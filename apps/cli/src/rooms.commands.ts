@@ -1,7 +1,16 @@
 import { formatTimestamp, ROOM_STATUSES, type RoomStatus } from '@callplane/core';
-import { acceptRoomEnd, listAllRooms, tenantOfRoom, type RoomListing } from '@callplane/db';
+import {
+  acceptRoomEnd,
+  countExpiredRooms,
+  listAllRooms,
+  PURGED_AFTER_SECONDS_MIN,
+  purgeExpiredRooms,
+  tenantOfRoom,
+  type PurgeStep,
+  type RoomListing,
+} from '@callplane/db';
 import { Command, Option } from 'commander';
-import { LIST_LIMIT_DEFAULT, parseLimit } from './arguments.js';
+import { LIST_LIMIT_DEFAULT, parseDuration, parseLimit } from './arguments.js';
 import { wakeWorkers, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
 import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
@@ -12,21 +21,44 @@ interface ListOptions extends OutputOptions {
   limit: number;
 }
 
+interface PurgeOptions extends OutputOptions {
+  /** In seconds. */
+  olderThan: number;
+  env?: string;
+  dryRun?: true;
+  yes?: true;
+}
+
+/** The default of ROOM_RETENTION_DAYS. */
+const PURGED_AFTER = '90d';
+
 export function roomsCommands(cli: Cli): Command {
   const rooms = new Command('rooms').description('Rooms of every environment');
   addCommand(rooms, 'list', 'List rooms, newest first', 'rtc rooms list --status active')
-    .addOption(new Option('--status <status>', 'only those').choices(ROOM_STATUSES))
-    .option('--env <id>', 'only of this environment (env_…)')
-    .option('--limit <count>', 'how many at most, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
+    .addOption(new Option('--status <status>', 'filter by this value').choices(ROOM_STATUSES))
+    .option('--env <id>', 'filter by environment (env_…)')
+    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
     .action((options: ListOptions) =>
-      withDatabase(cli, async ({ prisma }) => {
+      withDatabase(cli, async ({ sql }) => {
         const filter = { status: options.status ?? null, environmentId: options.env ?? null, limit: options.limit };
-        printList(cli, options, await listAllRooms(prisma, filter), columnsOf);
+        printList(cli, options, await listAllRooms(sql, filter), columnsOf);
       }),
     );
   addCommand(rooms, 'end <room>', 'End a room for everyone', 'rtc rooms end room_01…').action(
     (roomId: string, options: OutputOptions) => end(cli, options, roomId),
   );
+  const purgeDescription = 'Delete rooms that ended long ago, with their participants, sessions, tokens and operations';
+  addCommand(rooms, 'purge', purgeDescription, 'rtc rooms purge --older-than 30d --yes')
+    .option(
+      '--older-than <duration>',
+      'minimum time since the end of the room',
+      parseDuration,
+      parseDuration(PURGED_AFTER),
+    )
+    .option('--env <id>', 'filter by environment (env_…)')
+    .option('--dry-run', 'only count the rooms')
+    .option('--yes', 'delete the rooms permanently')
+    .action((options: PurgeOptions) => purge(cli, options));
   return rooms;
 }
 
@@ -35,15 +67,44 @@ function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
     const tenant = await tenantOfRoom(database.prisma, roomId);
     const accepted = tenant === null ? null : await acceptRoomEnd(database, tenant, roomId, cli.clock.now());
     if (accepted === null) {
-      throw new UsageError(`There is no room ${quoted(roomId)}: "rtc rooms list" shows those there are.`);
+      throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
     }
     const { operation, wake } = accepted;
-    const told = wake === null || (await wakeWorkers(config, [{ kind: wake.kind, row: wake }]));
+    const notified = wake === null || (await wakeWorkers(config, [wake]));
     const text =
       operation.status === 'completed'
         ? `${roomId} has ended already.`
-        : `${roomId} is ending: operation ${operation.id}${told ? '' : ', which a sweep finds within 15 seconds'}.`;
+        : `${roomId} is ending: operation ${operation.id}${notified ? '' : ', which a sweep finds within 15 seconds'}.`;
     print(cli, options, { roomId, operationId: operation.id, status: operation.status }, text);
+  });
+}
+
+function purge(cli: Cli, options: PurgeOptions): Promise<void> {
+  if (options.olderThan < PURGED_AFTER_SECONDS_MIN) {
+    throw new UsageError('Give at least 1d: until then a TURN credential of the room may be valid.');
+  }
+  return withDatabase(cli, async (database) => {
+    const which = { olderThanSeconds: options.olderThan, environmentId: options.env ?? null };
+    if (options.dryRun === true) {
+      const rooms = await countExpiredRooms(database.sql, which);
+      print(cli, options, { dryRun: true, rooms }, `${rooms} rooms would be deleted.`);
+      return;
+    }
+    if (options.yes !== true) {
+      const rooms = await countExpiredRooms(database.sql, which);
+      throw new UsageError(
+        `This deletes ${rooms} rooms permanently. Repeat the command with --yes, or with --dry-run to count only.`,
+      );
+    }
+    const deleted: PurgeStep = { rooms: 0, participants: 0, sessions: 0, tokens: 0, operations: 0 };
+    for (;;) {
+      const step = await purgeExpiredRooms(database, which);
+      for (const what of Object.keys(deleted) as (keyof PurgeStep)[]) deleted[what] += step[what];
+      if (Object.values(step).every((count: number) => count === 0)) break;
+    }
+    const { rooms, ...rest } = deleted;
+    const parts = Object.entries(rest).map(([what, count]) => `${count} ${what}`);
+    print(cli, options, { dryRun: false, ...deleted }, `Deleted ${rooms} rooms, ${parts.join(', ')}.`);
   });
 }
 

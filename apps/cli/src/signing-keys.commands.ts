@@ -2,11 +2,11 @@ import { formatTimestamp } from '@callplane/core';
 import { activateDueSigningKey, ensureSigningKey, listSigningKeys, rotateSigningKey } from '@callplane/db';
 import { Command } from 'commander';
 import { parsePublishSeconds } from './arguments.js';
-import { masterKeysOf, tellApps, withDatabase, type Cli } from './cli.js';
+import { masterKeysOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { CommandError } from './failure.js';
 import { addCommand, print, printList, type OutputOptions } from './output.js';
 
-/** Longer than verifiers cache a JWKS, as a rule. */
+/** Longer than verifiers usually cache a JWKS. */
 const PUBLISH_SECONDS_DEFAULT = 300;
 
 export function signingKeysCommands(cli: Cli): Command {
@@ -15,7 +15,7 @@ export function signingKeysCommands(cli: Cli): Command {
   addCommand(signingKeys, 'rotate', description, 'rtc signing-keys rotate --publish-seconds 600')
     .option(
       '--publish-seconds <seconds>',
-      'how long it is published before it signs, 0 to 86400',
+      'seconds from its publication until it signs, 0 to 86400',
       parsePublishSeconds,
       PUBLISH_SECONDS_DEFAULT,
     )
@@ -38,16 +38,16 @@ function rotate(cli: Cli, options: OutputOptions & { publishSeconds: number }): 
   return withDatabase(cli, async (database, config) => {
     const masterKeys = masterKeysOf(config);
     const now = cli.clock.now();
-    // What a running API would have done by now: the first key, and the change to one whose time has come.
+    // Do first the work that a running API would have done: create the first key and activate a due key.
     await ensureSigningKey(database, masterKeys, now);
     await activateDueSigningKey(database, now);
     const { outcome, kid, activatesAt } = await rotateSigningKey(database, masterKeys, now, options.publishSeconds);
     if (outcome === 'waiting') {
       const at = formatTimestamp(activatesAt);
-      throw new CommandError(`A rotation is under way: key ${kid} signs from ${at} on. Try again after that.`);
+      throw new CommandError(`A rotation is in progress: key ${kid} signs from ${at} on. Try again after that.`);
     }
     await activateDueSigningKey(database, now);
-    await tellApps(config, 'signingKeysChanged', '');
+    await notifyApps(config, 'signingKeysChanged', '');
     const text = `Key ${kid} is published and signs from ${formatTimestamp(activatesAt)} on.`;
     print(cli, options, { id: kid, activatesAt }, text);
   });

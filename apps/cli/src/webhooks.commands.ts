@@ -15,28 +15,32 @@ const DISABLED_BY_OPERATOR = 'Disabled by the operator.';
 
 export function webhooksCommands(cli: Cli): Command {
   const webhooks = new Command('webhooks').description('Webhook endpoints');
-  addCommand(webhooks, 'list', 'List endpoints, those furthest behind first', 'rtc webhooks list')
-    .option('--env <id>', 'only of this environment (env_…)')
-    .option('--limit <count>', 'how many at most, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
+  addCommand(webhooks, 'list', 'List endpoints, the one with the oldest due delivery first', 'rtc webhooks list')
+    .option('--env <id>', 'filter by environment (env_…)')
+    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
     .action((options: OutputOptions & { env?: string; limit: number }) =>
-      withDatabase(cli, async ({ prisma }) => {
+      withDatabase(cli, async ({ sql }) => {
         const filter = { environmentId: options.env ?? null, limit: options.limit };
-        printList(cli, options, await listAllWebhookEndpoints(prisma, filter), columnsOf);
+        printList(cli, options, await listAllWebhookEndpoints(sql, filter), columnsOf);
       }),
     );
   addCommand(
     webhooks,
     'disable <endpoint>',
-    'Hold the deliveries of an endpoint back',
+    'Disable an endpoint and hold back its deliveries',
     'rtc webhooks disable whep_01… --reason "Floods our network; please call us."',
   )
-    .option('--reason <text>', 'what its owner reads as disabledReason', parseReason, DISABLED_BY_OPERATOR)
+    .option('--reason <text>', 'reason that the tenant sees as disabledReason', parseReason, DISABLED_BY_OPERATOR)
     .action((endpointId: string, options: OutputOptions & { reason: string }) =>
       setEnabled(cli, options, endpointId, { enabled: false, reason: options.reason }),
     );
-  addCommand(webhooks, 'enable <endpoint>', 'Send what was held back', 'rtc webhooks enable whep_01…').action(
-    (endpointId: string, options: OutputOptions) =>
-      setEnabled(cli, options, endpointId, { enabled: true, reason: null }),
+  addCommand(
+    webhooks,
+    'enable <endpoint>',
+    'Enable an endpoint and send its held-back deliveries',
+    'rtc webhooks enable whep_01…',
+  ).action((endpointId: string, options: OutputOptions) =>
+    setEnabled(cli, options, endpointId, { enabled: true, reason: null }),
   );
   return webhooks;
 }
@@ -55,11 +59,11 @@ function setEnabled(
         ? null
         : await database.transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
     if (changed === null) {
-      throw new UsageError(`There is no endpoint ${quoted(endpointId)}: "rtc webhooks list" shows those there are.`);
+      throw new UsageError(`Endpoint ${quoted(endpointId)} not found. "rtc webhooks list" lists endpoints.`);
     }
-    const told = await wakeDeliveries(config, changed.deliveries);
+    const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
-      ? `${endpointId} is enabled${told ? '' : '; what was held back goes out within 15 seconds'}.`
+      ? `${endpointId} is enabled${notified ? '' : '; held-back deliveries are sent within 15 seconds'}.`
       : `${endpointId} is disabled: its deliveries are held back.`;
     print(cli, options, presentWebhookEndpoint(changed.endpoint), text);
   });
@@ -68,7 +72,7 @@ function setEnabled(
 function columnsOf(row: EndpointListing): string[] {
   return [
     row.id,
-    row.enabled ? (row.proven ? 'enabled' : 'enabled (suspect)') : 'disabled',
+    row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled',
     `${row.open} open`,
     row.oldestDueAt === null ? '' : `oldest due ${formatTimestamp(row.oldestDueAt)}`,
     row.failingSince === null ? '' : `failing since ${formatTimestamp(row.failingSince)}`,

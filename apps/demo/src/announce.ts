@@ -2,7 +2,7 @@ import { element } from './elements.js';
 
 const STAYS_MS = 5_000;
 
-/** Tells those who do not see the page what those who do can see. */
+/** Announces a visible change to users of screen readers. */
 export function announce(text: string): void {
   const line = document.createElement('p');
   line.textContent = text;

@@ -4,15 +4,24 @@ export interface Ticket {
   participantId: string;
 }
 
-/** What a product's own backend does: makes the room if need be, and issues a token. */
+const DEADLINE_MS = 10_000;
+
+/** Plays the part of a product's own backend: creates the room if it does not exist, and issues a token. */
 export async function askForToken(room: string, name: string): Promise<Ticket> {
-  const response = await fetch(`${import.meta.env.BASE_URL}api/join`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ room, name }),
-  });
-  const body = (await response.json()) as Ticket & { error?: string };
-  if (!response.ok) throw new Error(body.error ?? `The demo's backend answered ${response.status}.`);
+  let response: Response;
+  try {
+    response = await fetch(`${import.meta.env.BASE_URL}api/join`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ room, name }),
+      signal: AbortSignal.timeout(DEADLINE_MS),
+    });
+  } catch {
+    throw new Error('The server does not answer. Check your connection, and try again in a moment.');
+  }
+  const body = (await response.json().catch(() => ({}))) as Ticket & { error?: { message: string } };
+  if (response.status >= 502) throw new Error('The server is starting or away. Try again in a moment.');
+  if (!response.ok) throw new Error(body.error?.message ?? `The demo's backend answered ${response.status}.`);
   return body;
 }
 

@@ -1,96 +1,101 @@
-import { connect, type CloseInfo, type ConnectionState } from '@callplane/client-js';
+import { connect, type Call, type CloseInfo } from '@callplane/client-js';
 import { announce } from './announce.js';
 import { askForToken, signalingUrl } from './backend.js';
+import { Banner } from './banner.js';
 import { Chat } from './chat.js';
 import { button, element } from './elements.js';
-import { Grid } from './grid.js';
 import type { Entry } from './lobby.js';
+import { People } from './people.js';
+import { readable } from './problems.js';
+import { RosterPages } from './roster-pages.js';
+import { openSettings } from './settings.js';
 import { listenForShortcuts } from './shortcuts.js';
+import { playSound } from './sound.js';
+import { Stage } from './stage.js';
 import { showStatistics } from './statistics.js';
 import { Toolbar } from './toolbar.js';
 
-const STATES: Record<ConnectionState, string> = {
-  connecting: 'Connecting',
-  connected: 'Connected',
-  reconnecting: 'Reconnecting…',
-  closed: 'Ended',
-};
-
-/** Joins and shows the call; `onEnd` is called once it is over. */
+/** Joins and shows the call; calls `onEnd` once it is over. */
 export async function enterCall(entry: Entry, onEnd: (close: CloseInfo) => void): Promise<void> {
-  const { token, roomId } = await askForToken(entry.room, entry.name);
+  const { token } = await askForToken(entry.room, entry.name);
   const relayOnly = new URLSearchParams(location.search).get('relay') === 'only';
   const call = await connect({ url: signalingUrl(), token, ...(relayOnly ? { iceTransportPolicy: 'relay' } : {}) });
 
   const page = element('call', HTMLDivElement);
-  element('room-id', HTMLElement).textContent = roomId;
+  element('room-name', HTMLElement).textContent = call.room.name;
   page.hidden = false;
-  const grid = new Grid(call, entry.name);
+  const rosterPages = new RosterPages(call);
+  const banner = new Banner(call);
+  const stage = new Stage(call, entry.name, rosterPages);
+  const silence = playSound(call);
   const chat = new Chat(call);
-  const toolbar = new Toolbar({ call, onChange: () => grid.showOwn(), onProblem: (text) => showBanner(text) });
+  const people = new People(call, entry.name, rosterPages, () => chat.close());
+  const onProblem = (text: string) => banner.show(text);
+  const toolbar = new Toolbar({ call, onProblem });
+  const settings = openSettings(call, onProblem);
   const stopStatistics = showStatistics(call);
+  const stopControls = listenForControls(call, chat, people, onProblem);
+
+  announceOthers(call);
+  call.on('problem', (error) => banner.show(readable(error)));
+  call.on('closed', (close) => {
+    stopStatistics();
+    stopControls();
+    silence();
+    settings.close();
+    chat.close();
+    people.close();
+    stage.clear();
+    page.hidden = true;
+    onEnd(close);
+  });
+  button('toggle-audio').focus();
+  announce(`You joined. ${call.participantCount - 1} others are here.`);
+  // Not awaited: without a camera, or without permission to use it, the user can still watch and listen.
+  void toolbar.begin(await entry.devices());
+}
+
+/** Buttons and shortcuts outside the toolbar's devices. @returns a function that removes the shortcuts. */
+function listenForControls(call: Call, chat: Chat, people: People, onProblem: (text: string) => void): () => void {
   const help = element('help', HTMLDialogElement);
   const leave = () => void call.leave();
-  const stopShortcuts = listenForShortcuts({
-    m: () => button('toggle-audio').click(),
-    v: () => button('toggle-video').click(),
-    s: () => button('toggle-screen').click(),
-    c: () => chat.toggle(),
-    l: leave,
-    '?': () => help.showModal(),
-  });
+  // Both panels have the same place.
+  const toggleChat = () => {
+    people.close();
+    chat.toggle();
+  };
   button('leave').onclick = leave;
-  button('toggle-chat').onclick = () => chat.toggle();
+  button('toggle-chat').onclick = toggleChat;
   button('show-help').onclick = () => help.showModal();
   button('copy-link').onclick = () => {
     navigator.clipboard.writeText(location.href).then(
       () => announce('Link copied'),
-      () => showBanner(`Copy it from here: ${location.href}`),
+      () => onProblem(`Copy the link from here: ${location.href}`),
     );
   };
+  const stop = listenForShortcuts({
+    m: () => button('toggle-audio').click(),
+    v: () => button('toggle-video').click(),
+    s: () => button('toggle-screen').click(),
+    c: () => toggleChat(),
+    p: () => people.toggle(),
+    l: leave,
+    '?': () => help.showModal(),
+  });
+  return () => {
+    stop();
+    help.close();
+  };
+}
 
-  showState(call.state);
-  showMedia(call.mediaState);
-  call.on('state', showState);
-  call.on('mediaState', showMedia);
-  call.on('problem', ({ message }) => showBanner(message));
-  call.on('participantJoined', ({ name }) => announce(`${name} joined`));
-  call.on('participantLeft', ({ name }) => announce(`${name} left`));
+function announceOthers(call: Call): void {
+  // In a large room the list changes with what is shown, and not only with who comes and goes.
+  const announceSmall = (text: string) => {
+    if (!call.isRosterPaged) announce(text);
+  };
+  call.on('participantJoined', ({ name }) => announceSmall(`${name} joined`));
+  call.on('participantLeft', ({ name }) => announceSmall(`${name} left`));
   call.on('trackPublished', ({ source, participant }) => {
     if (source === 'screen') announce(`${participant.name} shares a screen`);
   });
-  call.on('closed', (close) => {
-    stopStatistics();
-    stopShortcuts();
-    help.close();
-    chat.close();
-    grid.clear();
-    page.hidden = true;
-    showBanner('');
-    onEnd(close);
-  });
-  button('toggle-audio').focus();
-  announce(`You joined. ${call.participants.size} others are here.`);
-  // Not waited for: without a camera, or without its permission, one can still watch and listen.
-  if (call.mediaState === 'up') void toolbar.begin(entry.audio, entry.video);
-}
-
-function showState(state: ConnectionState): void {
-  const shown = element('state', HTMLElement);
-  shown.dataset['state'] = state;
-  shown.textContent = STATES[state];
-}
-
-function showMedia(state: 'up' | 'down'): void {
-  showBanner(
-    state === 'up'
-      ? ''
-      : 'No media server can be reached (media_unavailable): there is no sound and no picture for now.',
-  );
-}
-
-function showBanner(text: string): void {
-  const banner = element('banner', HTMLParagraphElement);
-  banner.textContent = text;
-  banner.hidden = text === '';
 }

@@ -1,8 +1,9 @@
 import type { Call } from '@callplane/client-js';
 import { announce } from './announce.js';
 import { button, element, input } from './elements.js';
+import { readable } from './problems.js';
 
-/** Messages to everybody, over signaling. */
+/** Chat messages to all participants, over signaling. */
 export class Chat {
   readonly #panel = element('chat', HTMLElement);
   readonly #messages = element('messages', HTMLOListElement);
@@ -24,12 +25,12 @@ export class Chat {
           text.value = '';
           this.#show('You', message, new Date(performance.timeOrigin + performance.now()));
         },
-        (error: unknown) => this.#show('Not sent', error instanceof Error ? error.message : String(error)),
+        (error: unknown) => this.#show('Not sent', readable(error)),
       );
     };
     call.on('message', ({ participant, data, sentAt }) => {
       if (!isChat(data)) return;
-      const name = participant?.name ?? 'Somebody who has left';
+      const name = participant?.name ?? 'A participant who left';
       this.#show(name, data.text, sentAt);
       if (!this.#panel.hidden) return;
       this.#unreadCount++;
@@ -41,7 +42,7 @@ export class Chat {
     };
   }
 
-  /** Opens with the focus in the text, closes with the focus on the button. */
+  /** Moves the focus to the text field on opening and to the button on closing. */
   toggle(open = this.#panel.hidden): void {
     this.#panel.hidden = !open;
     this.#toggle.setAttribute('aria-expanded', String(open));

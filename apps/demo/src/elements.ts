@@ -1,4 +1,7 @@
-/** An element of index.html. */
+/**
+ * Finds an element of index.html.
+ * @throws Error if it is missing or of another type.
+ */
 export function element<T extends HTMLElement>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof type)) throw new Error(`index.html has no ${type.name} #${id}`);

@@ -1,15 +1,18 @@
+import type { LocalTrack } from '@callplane/client-js';
 import { button, element, input } from './elements.js';
+import { Preview } from './preview.js';
+import { readable } from './problems.js';
 
 export interface Entry {
   name: string;
   room: string;
-  audio: boolean;
-  video: boolean;
+  /** Ends the preview. Resolves to the devices to begin with. */
+  devices: () => Promise<LocalTrack[]>;
 }
 
 const NAME_KEY = 'callplane-demo-name';
 
-/** Asks for a name and a room until `enter` succeeds. */
+/** Shows the form for name, room and devices until `enter` succeeds. */
 export function showLobby(enter: (entry: Entry) => Promise<void>): void {
   const lobby = element('lobby', HTMLElement);
   const form = element('join', HTMLFormElement);
@@ -21,29 +24,26 @@ export function showLobby(enter: (entry: Entry) => Promise<void>): void {
   room.value = new URLSearchParams(location.search).get('room') ?? 'demo';
   lobby.hidden = false;
   (name.value === '' ? name : join).focus();
+  const preview = new Preview();
 
   form.onsubmit = (event) => {
     event.preventDefault();
-    const entry = {
-      name: name.value.trim(),
-      room: room.value.trim(),
-      audio: input('with-audio').checked,
-      video: input('with-video').checked,
-    };
+    const entry = { name: name.value.trim(), room: room.value.trim(), devices: () => preview.take() };
     if (entry.name === '' || entry.room === '') return;
     localStorage.setItem(NAME_KEY, entry.name);
     problem.textContent = '';
     join.disabled = true;
     join.textContent = 'Joining…';
+    // The link of the page leads here, and may be copied as soon as the call shows.
+    const query = new URLSearchParams(location.search);
+    query.set('room', entry.room);
+    history.replaceState(null, '', `?${query.toString()}`);
     enter(entry)
       .then(() => {
         lobby.hidden = true;
-        const query = new URLSearchParams(location.search);
-        query.set('room', entry.room);
-        history.replaceState(null, '', `?${query.toString()}`);
       })
       .catch((error: unknown) => {
-        problem.textContent = error instanceof Error ? error.message : String(error);
+        problem.textContent = readable(error);
       })
       .finally(() => {
         join.disabled = false;

@@ -1,14 +1,23 @@
+import { CallplaneError, isSupported } from '@callplane/client-js';
 import { enterCall } from './call-page.js';
-import { element } from './elements.js';
+import { button, element } from './elements.js';
 import { showLobby } from './lobby.js';
+import { readable } from './problems.js';
 
 const problem = element('join-problem', HTMLParagraphElement);
 
 function lobby(message = ''): void {
   problem.textContent = message;
   showLobby((entry) =>
-    enterCall(entry, ({ reason, message: why }) => lobby(reason === 'left' ? '' : `${why} (${reason})`)),
+    enterCall(entry, ({ reason, message: why }) =>
+      lobby(reason === 'left' ? '' : readable(new CallplaneError(reason, why))),
+    ),
   );
 }
 
-lobby();
+if (isSupported()) lobby();
+else {
+  element('lobby', HTMLElement).hidden = false;
+  button('join-button').disabled = true;
+  problem.textContent = 'This browser cannot take part in calls. Use a current Chrome, Edge, Firefox or Safari.';
+}

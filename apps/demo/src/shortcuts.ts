@@ -1,6 +1,6 @@
 import { element, input } from './elements.js';
 
-/** Single keys for the buttons; not while somebody writes, and not for those who have switched them off. */
+/** Single-key shortcuts for the buttons. Inactive while the user types, and if the user has switched them off. */
 export function listenForShortcuts(actions: Record<string, () => void>): () => void {
   const help = element('help', HTMLDialogElement);
   const onKey = (event: KeyboardEvent) => {

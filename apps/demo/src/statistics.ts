@@ -11,7 +11,7 @@ interface Sums {
   resolution: string;
 }
 
-/** What this page reads of WebRTC's statistics; browsers leave out what they do not know. */
+/** The fields of WebRTC's statistics that this page reads; browsers omit those that they do not support. */
 interface Entry {
   type: string;
   kind?: string;
@@ -28,7 +28,7 @@ interface Entry {
   currentRoundTripTime?: number;
 }
 
-/** One line, once a second: bitrates, resolution, loss, round trip. Returns what stops it. */
+/** Updates one line every second: bitrates, resolution, loss, round trip. Returns a function that stops it. */
 export function showStatistics(call: Call): () => void {
   const line = element('statistics', HTMLParagraphElement);
   let before = { sent: 0, received: 0, at: performance.now() };

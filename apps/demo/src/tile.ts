@@ -1,44 +1,48 @@
+import type { LocalTrack, QualityLevel, RemoteTrack } from '@callplane/client-js';
 import { icon } from './elements.js';
+import type { Rect } from './layout.js';
 
-/** One rectangle of the grid: a participant with its camera, or a shared screen. */
+const QUALITIES: Record<QualityLevel, string> = {
+  good: 'good connection',
+  fair: 'fair connection',
+  poor: 'poor connection',
+  lost: 'no media arrives',
+};
+
+/** One rectangle of the stage: a participant's camera, or a shared screen. */
 export class Tile {
   readonly element = document.createElement('li');
+  readonly isScreen: boolean;
   readonly #video = document.createElement('video');
   readonly #muted = icon('microphone-off');
+  readonly #quality = document.createElement('span');
   readonly #name = document.createElement('span');
   readonly #note = document.createElement('span');
+  readonly #pin = document.createElement('button');
   readonly #label: string;
-  #shown: MediaStreamTrack | null = null;
+  #track: RemoteTrack | LocalTrack | null = null;
 
-  constructor(name: string, { own = false, screen = false } = {}) {
-    this.#label = screen ? `${name}’s screen` : own ? `${name} (you)` : name;
+  constructor(
+    name: string,
+    { own = false, screen = false, onPin }: { own?: boolean; screen?: boolean; onPin: () => void },
+  ) {
+    this.isScreen = screen;
+    this.#label = screen ? (own ? 'Your screen' : `${name}’s screen`) : own ? `${name} (you)` : name;
     this.element.className = ['tile', 'dark', own ? 'own' : '', screen ? 'screen' : ''].join(' ');
-    this.#video.autoplay = true;
-    this.#video.playsInline = true;
-    // Sound has elements of its own: it goes on while there is no picture.
-    this.#video.muted = true;
     this.#video.setAttribute('aria-hidden', 'true');
     this.#video.onloadeddata = () => this.element.classList.remove('dark');
-    const initial = document.createElement('span');
-    initial.className = 'initial';
-    initial.setAttribute('aria-hidden', 'true');
-    initial.textContent = (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
-    const label = document.createElement('p');
-    label.className = 'label';
-    this.#name.className = 'name';
-    this.#name.textContent = this.#label;
-    this.#note.className = 'visually-hidden';
+    this.#video.onemptied = () => this.element.classList.add('dark');
+    this.element.append(this.#video, this.#initial(name), this.#caption(), this.#pinButton(onPin));
     this.setMuted(false);
-    label.append(this.#muted, this.#name, this.#note);
-    this.element.append(this.#video, initial, label);
   }
 
-  /** Shows a picture, from its first frame on; null shows none. */
-  show(track: MediaStreamTrack | null): void {
-    if (track === this.#shown) return;
-    this.#shown = track;
+  /** Shows the track's picture from its first frame on; null shows none. */
+  show(track: RemoteTrack | LocalTrack | null): void {
+    if (track === this.#track) return;
+    this.#track?.detach(this.#video);
+    this.#track = track;
     this.element.classList.add('dark');
-    this.#video.srcObject = track === null ? null : new MediaStream([track]);
+    track?.attach(this.#video);
   }
 
   setMuted(muted: boolean): void {
@@ -46,9 +50,70 @@ export class Tile {
     this.#note.textContent = muted ? ', muted' : '';
   }
 
-  /** Its connection is lost, and may come back. */
+  /** Marks the participant's connection as lost; it may reconnect. */
   setAway(away: boolean): void {
     this.element.classList.toggle('away', away);
     this.#name.textContent = away ? `${this.#label} · reconnecting` : this.#label;
+  }
+
+  setQuality(level: QualityLevel | undefined): void {
+    this.#quality.dataset['level'] = level ?? '';
+    this.#quality.title = level === undefined ? '' : QUALITIES[level];
+    this.#quality.setAttribute('aria-label', level === undefined || level === 'good' ? '' : QUALITIES[level]);
+  }
+
+  setSpeaking(isSpeaking: boolean): void {
+    this.element.classList.toggle('speaking', isSpeaking);
+  }
+
+  /** @param rect null: the tile is on another page. Its video stays attached, and the SDK sees that it is hidden. */
+  place(rect: Rect | null, isOnStage: boolean): void {
+    this.element.hidden = rect === null;
+    this.element.classList.toggle('staged', isOnStage);
+    this.#pin.setAttribute('aria-pressed', String(isOnStage));
+    this.#pin.title = isOnStage ? 'Take off the stage' : 'Show large';
+    this.#pin.setAttribute('aria-label', `${this.#pin.title}: ${this.#label}`);
+    if (rect === null) return;
+    const { style } = this.element;
+    style.left = `${rect.left}px`;
+    style.top = `${rect.top}px`;
+    style.width = `${rect.width}px`;
+    style.height = `${rect.height}px`;
+  }
+
+  remove(): void {
+    this.show(null);
+    this.element.remove();
+  }
+
+  #initial(name: string): HTMLElement {
+    const initial = document.createElement('span');
+    initial.className = 'initial';
+    initial.setAttribute('aria-hidden', 'true');
+    if (this.isScreen) initial.append(icon('screen'));
+    else initial.textContent = (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
+    return initial;
+  }
+
+  #caption(): HTMLElement {
+    const label = document.createElement('p');
+    label.className = 'label';
+    this.#name.className = 'name';
+    this.#name.textContent = this.#label;
+    this.#note.className = 'visually-hidden';
+    this.#quality.className = 'quality';
+    this.#quality.setAttribute('role', 'img');
+    this.#quality.append(...Array.from({ length: 3 }, () => document.createElement('i')));
+    this.setQuality(undefined);
+    label.append(this.#muted, this.#quality, this.#name, this.#note);
+    return label;
+  }
+
+  #pinButton(onPin: () => void): HTMLElement {
+    this.#pin.type = 'button';
+    this.#pin.className = 'pin';
+    this.#pin.append(icon('enlarge'));
+    this.#pin.onclick = onPin;
+    return this.#pin;
   }
 }

@@ -1,18 +1,18 @@
-import { CallplaneError, type Call, type DeviceOptions, type TrackSource } from '@callplane/client-js';
+import { isSupported, type Call, type LocalTrack, type TrackSource } from '@callplane/client-js';
 import { announce } from './announce.js';
 import { button, setIcon } from './elements.js';
+import { VIDEO } from './preview.js';
+import { isCancelled, readable } from './problems.js';
 
 interface Context {
   call: Call;
-  /** After a change of what is sent. */
-  onChange: () => void;
   onProblem: (text: string) => void;
 }
 
-/** Microphone, camera and screen: one button each, which says what pressing it does. */
+/** One button each for microphone, camera and screen; its label says what a press does. */
 export class Toolbar {
   readonly #context: Context;
-  /** One thing at a time for each source: a second press must not overtake the first. */
+  /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
 
   constructor(context: Context) {
@@ -24,11 +24,15 @@ export class Toolbar {
     button('toggle-audio').disabled = !call.permissions.includes('audio:publish');
     button('toggle-video').disabled = !call.permissions.includes('video:publish');
     button('toggle-screen').disabled = !call.permissions.includes('screen:publish');
-    for (const event of ['localTrackPublished', 'localTrackUnpublished'] as const) call.on(event, () => this.show());
+    // Browsers of phones share no screens.
+    button('toggle-screen').hidden = !isSupported('screenShare');
+    for (const event of ['localTrackPublished', 'localTrackUpdated', 'localTrackUnpublished'] as const) {
+      call.on(event, () => this.show());
+    }
     this.show();
   }
 
-  /** Publishes at first; then mutes and unmutes. */
+  /** Publishes on the first press; later presses mute and unmute. */
   toggleDevice(source: 'microphone' | 'camera'): Promise<void> {
     return this.#once(source, async () => {
       const { call } = this.#context;
@@ -43,19 +47,23 @@ export class Toolbar {
   toggleScreen(): Promise<void> {
     return this.#once('screen', async () => {
       const { call } = this.#context;
-      const shared = [this.#track('screen'), this.#track('screen_audio')];
-      if (shared[0] === undefined) await call.shareScreen();
-      else for (const track of shared) if (track !== undefined) await call.unpublish(track.trackId);
+      if (this.#track('screen') === undefined) await call.shareScreen();
+      else await call.stopScreenShare();
       announce(this.#track('screen') === undefined ? 'You stopped sharing' : 'You share your screen');
     });
   }
 
-  /** Both devices at once, at the beginning. */
-  begin(audio: boolean, video: boolean): Promise<void> {
-    if (!audio && !video) return Promise.resolve();
-    const devices: DeviceOptions = { audio, video: video && VIDEO };
-    return this.#once(audio ? 'microphone' : 'camera', async () => {
-      await this.#context.call.publish(devices);
+  /** Publishes the tracks of the preview when the call begins. */
+  begin(tracks: LocalTrack[]): Promise<void> {
+    const [first] = tracks;
+    if (first === undefined) return Promise.resolve();
+    const close = () => tracks.forEach((track) => track.stop());
+    if (this.#context.call.mediaState === 'down') {
+      close();
+      return Promise.resolve();
+    }
+    return this.#once(first.source, async () => {
+      await this.#context.call.publish(tracks);
     });
   }
 
@@ -67,7 +75,6 @@ export class Toolbar {
     face('toggle-video', camera ? 'Stop camera' : 'Start camera', camera ? 'camera' : 'camera-off', !camera);
     face('toggle-screen', screen ? 'Stop sharing' : 'Share screen', 'screen', false);
     button('toggle-screen').setAttribute('aria-pressed', String(screen));
-    this.#context.onChange();
   }
 
   #track(source: TrackSource) {
@@ -80,15 +87,14 @@ export class Toolbar {
     try {
       await task();
     } catch (error) {
-      this.#context.onProblem(error instanceof CallplaneError ? error.message : String(error));
+      if (source === 'screen' && isCancelled(error)) return;
+      this.#context.onProblem(readable(error, source));
     } finally {
       this.#busy.delete(source);
       this.show();
     }
   }
 }
-
-const VIDEO: MediaTrackConstraints = { width: { ideal: 640 }, height: { ideal: 360 }, frameRate: { ideal: 24 } };
 
 function face(id: string, text: string, iconName: string, off: boolean): void {
   const it = button(id);

@@ -1,53 +1,68 @@
 import {
   SERVER_MESSAGES,
-  SUBPROTOCOL,
-  type ClientMessage,
+  SERVER_MESSAGES_V2,
+  SUBPROTOCOLS,
+  type AnyServerMessage,
+  type ClientMessageV2,
   type CloseReason,
-  type ServerMessage,
-  type ServerMessages,
+  type ProtocolVersion,
+  type ServerMessages as ServerMessagesV1,
+  type ServerMessagesV2,
 } from '@callplane/protocol';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
-const validators = new Map(Object.entries(SERVER_MESSAGES).map(([type, schema]) => [type, ajv.compile(schema)]));
+const compileAll = (messages: Record<string, object>) =>
+  new Map(Object.entries(messages).map(([type, schema]) => [type, ajv.compile(schema)]));
+const VALIDATORS = { 1: compileAll(SERVER_MESSAGES), 2: compileAll(SERVER_MESSAGES_V2) };
 
-type Type = ServerMessage['type'];
+/** The messages of both versions. */
+export type ServerMessages = ServerMessagesV1 &
+  Omit<ServerMessagesV2, keyof ServerMessagesV1> & { welcome: Pick<ServerMessagesV2['welcome'], 'roster'> };
+export type ServerMessage = AnyServerMessage;
+type ClientMessage = ClientMessageV2;
+type Type = keyof ServerMessages;
 
-/** A client of the gateway that keeps all it is told; whatever it is told must match the protocol's schemas. */
+/** Far beyond what any answer takes, because a green run does not wait for it. */
+const WITHIN_MS = 60_000;
+
+/** A client of the gateway that keeps every message. The test fails if one does not match the protocol's schemas. */
 export interface TestClient {
   readonly socket: WebSocket;
   readonly messages: ServerMessage[];
-  /** Close code and reason text, once it is closed. */
+  /** Close code and reason text; null while the connection is open. */
   readonly closed: { code: number; reason: string } | null;
   send(message: ClientMessage | object): void;
   raw(data: string | Buffer): void;
-  /** Sends with an id and resolves to the answer. */
+  /** Sends the message with an id and resolves to the answer. */
   request(message: ClientMessage | object): Promise<ServerMessage>;
-  /** Like {@link request}, and throws unless the answer is of that type. */
+  /** Like {@link request}, but throws unless the answer has this type. */
   ask<T extends Type>(message: ClientMessage | object, type: T): Promise<ServerMessages[T]>;
   of<T extends Type>(type: T): ServerMessages[T][];
-  /** The first message of this type that fits, also one that came before. */
+  /** Resolves to the first message of this type that fits, including earlier messages. */
   until<T extends Type>(
     type: T,
     fits?: (message: ServerMessages[T]) => boolean,
     timeoutMs?: number,
   ): Promise<ServerMessages[T]>;
-  /** Resolves when it is closed; throws unless the gateway told this reason, and closed with its code. */
+  /**
+   * Resolves when the connection is closed. Throws unless both the `closing` message and the close frame give `reason`.
+   */
   untilClosed(reason?: CloseReason, timeoutMs?: number): Promise<ServerMessages['closing'] | undefined>;
   on(listener: (message: ServerMessage) => void): void;
-  /** What has come so far, too. */
+  /** Like `on`, but starts with the messages received so far. */
   all(listener: (message: ServerMessage) => void): void;
-  /** Without a close frame, as a network that is gone. */
+  /** Ends the connection without a close frame, like a broken network. */
   terminate(): void;
 }
 
 export async function connectClient(
   url: string,
-  { protocol = SUBPROTOCOL, headers = {} }: { protocol?: string; headers?: Record<string, string> } = {},
+  { protocol = 1, headers = {} }: { protocol?: ProtocolVersion; headers?: Record<string, string> } = {},
 ): Promise<TestClient> {
-  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/signaling`, protocol === '' ? [] : [protocol], {
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/signaling`, SUBPROTOCOLS[protocol], {
     headers,
     perMessageDeflate: false,
   });
@@ -58,7 +73,7 @@ export async function connectClient(
   let requests = 0;
   socket.on('message', (data: Buffer) => {
     const message = JSON.parse(data.toString()) as ServerMessage;
-    const validate = validators.get(message.type);
+    const validate = VALIDATORS[protocol].get(message.type);
     if (validate === undefined || !validate(message)) {
       invalid.push(`${message.type}: ${JSON.stringify(validate?.errors)}`);
     }
@@ -78,15 +93,16 @@ export async function connectClient(
     return invalid.length === 0 ? Promise.resolve() : Promise.reject(new Error(invalid.join('\n')));
   });
 
-  /** Gives up at once when the connection is closed: what has not come will not come. */
+  /** Gives up as soon as the connection is closed, because no further message can arrive. */
   const untilFound = async <T>(what: string, timeoutMs: number, find: () => T | undefined): Promise<T> => {
     const until = performance.now() + timeoutMs;
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
       const last = JSON.stringify(messages.at(-1) ?? 'nothing').slice(0, 300);
-      if (closed !== null) throw new Error(`closed before ${what}: ${JSON.stringify(closed)}; last came ${last}`);
-      if (performance.now() > until) throw new Error(`not within ${timeoutMs} ms: ${what}; last came ${last}`);
+      if (closed !== null) throw new Error(`closed before ${what}: ${JSON.stringify(closed)}; last message: ${last}`);
+      if (performance.now() > until)
+        throw new Error(`not received within ${timeoutMs} ms: ${what}; last message: ${last}`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   };
@@ -103,23 +119,23 @@ export async function connectClient(
       requests += 1;
       const id = `r${requests}`;
       client.send({ ...message, id });
-      return untilFound(`an answer to ${JSON.stringify(message).slice(0, 100)}`, 10_000, () =>
+      return untilFound(`an answer to ${JSON.stringify(message).slice(0, 100)}`, WITHIN_MS, () =>
         messages.find((one) => 'replyTo' in one && one.replyTo === id),
       );
     },
     async ask(message, type) {
       const answer = await client.request(message);
-      if (answer.type !== type) throw new Error(`answered ${JSON.stringify(answer)} and not ${type}`);
+      if (answer.type !== type) throw new Error(`answered ${JSON.stringify(answer)} instead of ${type}`);
       return answer as ServerMessages[typeof type];
     },
     of: (type) => messages.filter((message) => message.type === type) as ServerMessages[typeof type][],
-    until: (type, fits = () => true, timeoutMs = 10_000) =>
+    until: (type, fits = () => true, timeoutMs = WITHIN_MS) =>
       untilFound(`a ${type}`, timeoutMs, () => client.of(type).find(fits)),
-    async untilClosed(reason, timeoutMs = 10_000) {
+    async untilClosed(reason, timeoutMs = WITHIN_MS) {
       await eventually(() => closed !== null, { timeoutMs, intervalMs: 2 });
       const closing = client.of('closing').at(-1);
       if (reason !== undefined && (closing?.reason !== reason || closed?.reason !== reason)) {
-        throw new Error(`closed with ${JSON.stringify({ closed, closing })} and not ${reason}`);
+        throw new Error(`closed with ${JSON.stringify({ closed, closing })} instead of ${reason}`);
       }
       return closing;
     },

@@ -13,45 +13,74 @@ import {
 import { Type, type Static } from 'typebox';
 
 const rate = (what: string, perSecond: number) =>
-  Type.Integer({ default: perSecond, minimum: 0, maximum: 100_000, description: `${what} a second; 0 = no limit.` });
+  Type.Integer({ default: perSecond, minimum: 0, maximum: 100_000, description: `${what} per second; 0 = no limit.` });
 const burst = (what: string, count: number) =>
-  Type.Integer({ default: count, minimum: 1, maximum: 1_000_000, description: `${what} at once; at least the rate.` });
+  Type.Integer({
+    default: count,
+    minimum: 1,
+    maximum: 1_000_000,
+    description: `${what} at once; a value below the rate counts as the rate.`,
+  });
 
-/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+const pace = (what: string, perMinute: number) =>
+  Type.Integer({ default: perMinute, minimum: 0, maximum: 60_000, description: `${what} per minute; 0 = no limit.` });
+const atOnce = (what: string, count: number) =>
+  Type.Integer({ default: count, minimum: 1, maximum: 100_000, description: `${what} at once.` });
+
+/** Environment variables of the gateway, parsed once at start. docs/configuration.md is generated from this schema. */
 export const SignalingConfig = Type.Object({
   HOST: Type.String({ default: '0.0.0.0', description: 'Address that the gateway listens on.' }),
   PORT: Type.Integer({
     default: 8082,
     minimum: 0,
     maximum: 65535,
-    description: 'Port of WebSockets, `/livez` and `/readyz`; 0 takes a free one and logs it.',
+    description: 'Port for WebSockets, `/livez` and `/readyz`; 0 picks a free port and logs it.',
   }),
   ...proxySettings,
   ALLOWED_ORIGINS: Type.Array(Type.String({ pattern: '^(\\*|https?://[^/]+)$' }), {
     default: ['*'],
     expected: 'a list of origins like https://app.example.com, or *',
     description:
-      'Web pages that may connect, by origin; `*` lets every page. Clients that are no browsers send none and may connect.',
+      'Origins of web pages that may connect; `*` allows all. Clients other than browsers send no origin and may connect.',
   }),
   MAX_CONNECTIONS: Type.Integer({
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'WebSockets that this instance holds; more are answered with 503.',
+    description: 'WebSocket connections that this instance accepts; it answers further ones with 503.',
   }),
   PING_INTERVAL_SECONDS: Type.Integer({
     default: 10,
     minimum: 1,
     maximum: 60,
     description:
-      'How often a connection is pinged, in seconds. One that is silent for two and a half of them is closed.',
+      'How often the gateway pings a connection, in seconds. It closes a connection that is silent for 2.5 intervals.',
   }),
-  RATE_LIMIT_SIGNALING_PER_SECOND: rate('Messages that a connection may send', 50),
-  RATE_LIMIT_SIGNALING_BURST: burst('Messages that a connection may send', 200),
-  RATE_LIMIT_MESSAGES_PER_SECOND: rate('Application messages (`message`) of a connection', 10),
-  RATE_LIMIT_MESSAGES_BURST: burst('Application messages of a connection', 30),
-  RATE_LIMIT_METADATA_PER_SECOND: rate('Changes of its metadata (`metadata`) of a connection', 1),
-  RATE_LIMIT_METADATA_BURST: burst('Changes of its metadata of a connection', 10),
+  RATE_LIMIT_SIGNALING_PER_SECOND: rate('Messages from one connection', 50),
+  RATE_LIMIT_SIGNALING_BURST: burst('Messages from one connection', 200),
+  RATE_LIMIT_MESSAGES_PER_SECOND: rate('Application messages (`message`) from one connection', 10),
+  RATE_LIMIT_MESSAGES_BURST: burst('Application messages from one connection', 30),
+  RATE_LIMIT_METADATA_PER_SECOND: rate('Metadata changes (`metadata`) from one connection', 1),
+  RATE_LIMIT_METADATA_BURST: burst('Metadata changes from one connection', 10),
+  RATE_LIMIT_JOINS_PER_MINUTE: pace('Joins of one participant across all instances', 20),
+  RATE_LIMIT_JOINS_BURST: atOnce('Joins of one participant', 10),
+  RATE_LIMIT_RESUMPTIONS_PER_MINUTE: pace('Resumptions of one session across all instances', 60),
+  RATE_LIMIT_RESUMPTIONS_BURST: atOnce('Resumptions of one session', 20),
+  RATE_LIMIT_FAILED_ARRIVALS_PER_MINUTE: pace(
+    'Joins and resumptions with a bad token or secret, from one client address (IPv6: its /64) at one instance',
+    60,
+  ),
+  RATE_LIMIT_FAILED_ARRIVALS_BURST: atOnce(
+    'Joins and resumptions with a bad token or secret, from one client address',
+    30,
+  ),
+  ROSTER_FULL_MAX: Type.Integer({
+    default: 100,
+    minimum: 2,
+    maximum: 1000,
+    description:
+      'Participants up to which a client gets the whole roster of its room and every change. A larger room is paged. Must be equal on all instances.',
+  }),
   ...tokenSettings,
   ...sessionSettings,
   ...turnSettings,
@@ -60,23 +89,32 @@ export const SignalingConfig = Type.Object({
     default: 5,
     minimum: 1,
     maximum: 3600,
-    description: 'How long a media server may be away before its rooms move to another one, in seconds.',
+    description: 'How long a media server may be unreachable before its rooms move to another one, in seconds.',
   }),
   ...databaseSettings,
   ...redisSettings,
-  NODE_ENV: Type.Optional(Type.String({ description: 'The demo page is served with `development` alone.' })),
+  NODE_ENV: Type.Optional(
+    Type.String({ description: 'The gateway serves the demo page only if this is `development`.' }),
+  ),
   DEMO_DIR: Type.Optional(
-    Type.String({ description: 'For development: folder of the built demo page, served under `/demo`.' }),
+    Type.String({ description: 'Development only: folder of the built demo page, served under `/demo`.' }),
   ),
   DEMO_API_URL: Type.Optional(
     Type.String({
       pattern: '^https?://.+',
-      description: 'For development: where the demo page’s backend finds the API.',
+      description: 'Development only: URL of the API for the backend of the demo page.',
     }),
   ),
   DEMO_API_KEY: Type.Optional(
-    Type.String({ secret: true, description: 'For development: secret key that the demo page’s backend uses.' }),
+    Type.String({ secret: true, description: 'Development only: secret API key for the backend of the demo page.' }),
   ),
+  DEMO_HOSTS: Type.Array(Type.String({ pattern: '^[A-Za-z0-9.-]{1,253}$' }), {
+    default: [],
+    expected: 'a list of host names like demo.example.test',
+    description:
+      'Development only: host names, besides those of loopback, under which browsers may open the demo page, for ' +
+      'example behind a TLS proxy.',
+  }),
   ...metricsSettings,
   ...logSettings,
   ...shutdownSettings,

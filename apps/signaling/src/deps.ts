@@ -1,27 +1,32 @@
-import type { Clock, TurnSettings } from '@callplane/core';
 import type { Database } from '@callplane/db';
-import type { JobProducer, RoomBus } from '@callplane/queue';
-import type { Logger } from '@callplane/runtime';
-import type { MediaPlaces } from './media/media-places.js';
+import type { RoomBus } from '@callplane/queue';
+import type { ArrivalDeps } from './requests/arrival.js';
+import type { DispatchDeps } from './requests/dispatch.js';
+import type { SessionsDeps } from './sessions/sessions.js';
 import type { SignalingMetrics } from './metrics.js';
-import type { VerificationKeys } from './sessions/verification-keys.js';
 
-/** What the gateway is given; each part names what it needs. */
-export interface Deps {
-  /** This process, as the database and other instances know it. */
+/** What the gateway builds itself, from the other dependencies. */
+type Built =
+  | 'admissions'
+  | 'arrivals'
+  | 'joins'
+  | 'mediaWrites'
+  | 'metadataWrites'
+  | 'qualities'
+  | 'resumptions'
+  | 'rooms'
+  | 'sessions'
+  | 'welcomes';
+
+/** Dependencies of the gateway. Each folder names the ones that it needs. */
+export interface Deps extends Omit<DispatchDeps & ArrivalDeps, Built>, Omit<SessionsDeps, Built> {
+  /** Identifies this process in the database and to other instances. */
   instanceId: string;
   database: Database;
-  /** How many connections it may open. */
+  /** Maximum size of the connection pool of `database`. */
   databasePoolMax: number;
-  producer: JobProducer;
   bus: RoomBus;
-  places: MediaPlaces;
-  keys: VerificationKeys;
-  tokens: { issuer: string; audience: string };
-  turn: TurnSettings;
-  reconnectGraceSeconds: number;
-  pingIntervalSeconds: number;
+  /** A room with more live sessions is paged. Equal on all instances. */
+  rosterFullMax: number;
   metrics: SignalingMetrics;
-  logger: Logger;
-  clock: Clock;
 }

@@ -2,52 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Database, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
-import { JobProducer, NoticeListener, RoomBus } from '@callplane/queue';
-import {
-  addDatabaseMetrics,
-  createHealth,
-  createLogger,
-  createMetrics,
-  Lifecycle,
-  loadConfig,
-  orExit,
-  redisEvents,
-  serveMetrics,
-  systemClock,
-} from '@callplane/runtime';
+import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus } from '@callplane/queue';
+import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
+import { ArrivalLimits } from './admission/arrival-limits.js';
 import { SignalingConfig } from './config.js';
 import { createCallerAddress } from './connections/caller-address.js';
 import { acceptUpgrades } from './connections/upgrade.js';
 import { demoPages } from './demo/demo-pages.js';
 import type { Deps } from './deps.js';
 import { Gateway } from './gateway.js';
-import { MediaPlaces } from './media/media-places.js';
+import { MediaPlaces } from './media/placement/media-places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
-import { VerificationKeys } from './sessions/verification-keys.js';
+import { VerificationKeys } from './admission/verification-keys.js';
 
-const config = loadConfig(SignalingConfig);
+const instanceId = `${hostname().slice(0, 40)}-${randomUUID()}`;
+const app = AppProcess.start('signaling', SignalingConfig, { instanceId });
+const { config, logger, metrics, lifecycle } = app;
 const nodeAddresses = orExit('MEDIA_NODES', () => parseMediaNodes(config.MEDIA_NODES.join(',')));
 const mediaSecrets = orExit('MEDIA_API_SECRET and MEDIA_ADMIN_KEY', () => secretsFor(nodeAddresses.length));
 const callerAddress = orExit('TRUST_PROXY', () => createCallerAddress(config.TRUST_PROXY));
-const instanceId = `${hostname().slice(0, 40)}-${randomUUID()}`;
-const logger = createLogger(config, 'signaling').child({ instanceId });
-const metrics = createMetrics({ app: 'signaling' });
-const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
-lifecycle.handleSignals();
 
-const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
-const database = new Database({ url: config.DATABASE_URL, poolMax: config.DATABASE_POOL_MAX, onConnectionError });
-lifecycle.onClose('database', () => database.close());
-addDatabaseMetrics(metrics, () => database.connections());
-const heartbeats = new Database({ url: config.DATABASE_URL, poolMax: 1, onConnectionError });
-lifecycle.onClose('heartbeats', () => heartbeats.close());
-
-const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
-lifecycle.onClose('producer', () => producer.close());
-
-const notices = new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices'));
-lifecycle.onClose('notices', () => notices.close());
+const database = app.ownDatabase(new Database(app.databaseSettings));
+const heartbeats = app.own('heartbeats', new Database({ ...app.databaseSettings, poolMax: 1 }));
+const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const notices = app.own('notices', new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices')));
 
 const roomEvents = redisEvents(logger, 'rooms');
 const bus = new RoomBus({
@@ -62,10 +41,12 @@ const bus = new RoomBus({
     },
   },
 });
-lifecycle.onClose('room bus', () => bus.close());
+app.own('room bus', bus);
 
-const nodes = MediaNodes.open({ addresses: nodeAddresses, ...mediaSecrets, random: Math.random });
-lifecycle.onClose('media nodes', () => nodes.close());
+const nodes = app.own(
+  'media nodes',
+  MediaNodes.open({ addresses: nodeAddresses, ...mediaSecrets, random: Math.random }),
+);
 for (const node of nodes.all()) {
   node.on('up', () => logger.info('media server up', { node: node.id }));
   node.on('down', (error) => logger.warn('media server down', { node: node.id, error }));
@@ -75,30 +56,37 @@ if (nodeAddresses.length === 0) logger.warn('no media server configured', { sett
 const keys = new VerificationKeys(() => loadVerificationKeys(database.prisma, systemClock.now()));
 notices.on('signingKeysChanged', () => keys.expire());
 
+const measured = signalingMetrics(metrics);
 const deps: Deps = {
   instanceId,
   database,
   databasePoolMax: config.DATABASE_POOL_MAX,
   producer,
   bus,
-  places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),
+  places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
   keys,
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
-  turn: {
-    stunUrls: config.STUN_URLS,
-    turnUrls: config.TURN_URLS,
-    secret: config.TURN_SECRET ?? null,
-    ttlSeconds: config.TURN_TTL_SECONDS,
-  },
+  turn: readTurnSettings(config, logger),
+  rosterFullMax: config.ROSTER_FULL_MAX,
   reconnectGraceSeconds: config.RECONNECT_GRACE_SECONDS,
   pingIntervalSeconds: config.PING_INTERVAL_SECONDS,
-  metrics: signalingMetrics(metrics),
+  arrivalLimits: new ArrivalLimits(
+    {
+      joins: { perMinute: config.RATE_LIMIT_JOINS_PER_MINUTE, burst: config.RATE_LIMIT_JOINS_BURST },
+      resumptions: { perMinute: config.RATE_LIMIT_RESUMPTIONS_PER_MINUTE, burst: config.RATE_LIMIT_RESUMPTIONS_BURST },
+      failures: {
+        perMinute: config.RATE_LIMIT_FAILED_ARRIVALS_PER_MINUTE,
+        burst: config.RATE_LIMIT_FAILED_ARRIVALS_BURST,
+      },
+    },
+    { metrics: measured, logger },
+  ),
+  metrics: measured,
   logger,
   clock: systemClock,
 };
-if (deps.turn.secret === null) logger.warn('no TURN relay configured', { setting: 'TURN_SECRET' });
 
-const gateway = Gateway.open(deps, heartbeats, {
+const gateway = new Gateway(deps, heartbeats, {
   connections: {
     general: { perSecond: config.RATE_LIMIT_SIGNALING_PER_SECOND, burst: config.RATE_LIMIT_SIGNALING_BURST },
     messages: { perSecond: config.RATE_LIMIT_MESSAGES_PER_SECOND, burst: config.RATE_LIMIT_MESSAGES_BURST },
@@ -106,22 +94,15 @@ const gateway = Gateway.open(deps, heartbeats, {
   },
   mediaNodeDeadSeconds: config.MEDIA_NODE_DEAD_SECONDS,
 });
-lifecycle.onClose('gateway', () => gateway.close());
+app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,
   sessions: () => gateway.sessions.count,
+  welcomeBytes: () => gateway.welcomes.bytesInFlight,
   mediaNodes: () => nodes.all(),
 });
 
-const health = createHealth(
-  logger,
-  {
-    postgres: { ping: () => database.ping() },
-    redis: { ping: () => producer.redis.ping(), optional: true },
-    ...(nodeAddresses.length === 0 ? {} : { media: { ping: pingMedia, optional: true } }),
-  },
-  () => lifecycle.isClosing,
-);
+const health = app.health(nodeAddresses.length === 0 ? {} : { media: { ping: pingMedia, optional: true } });
 const pages = config.NODE_ENV === 'development' ? demoPages(config, logger) : () => false;
 const listening = await listen(health, pages, { host: config.HOST, port: config.PORT });
 acceptUpgrades(listening.server, gateway.connections, {
@@ -130,19 +111,17 @@ acceptUpgrades(listening.server, gateway.connections, {
   isDraining: () => lifecycle.isClosing,
   callerAddress,
 });
-// Closed first: no new connections while the others are sent away.
-lifecycle.onClose('server', () => listening.close());
-const metricsPort = await serveMetrics(metrics, config, lifecycle);
-logger.info('listening', {
+// Registered after the gateway so that it closes first: no new connections arrive while the gateway drains.
+app.own('server', listening);
+await app.started('listening', {
   host: config.HOST,
   port: listening.port,
   mediaNodes: nodeAddresses.map(({ id }) => id),
-  metricsPort,
 });
 
 function secretsFor(nodeCount: number): { apiSecret: string; adminKey: string } {
   const { MEDIA_API_SECRET: apiSecret = '', MEDIA_ADMIN_KEY: adminKey = '' } = config;
-  if (nodeCount > 0 && (apiSecret === '' || adminKey === '')) throw new Error('are required together with MEDIA_NODES');
+  if (nodeCount > 0 && (apiSecret === '' || adminKey === '')) throw new Error('are required if MEDIA_NODES is set');
   return { apiSecret, adminKey };
 }
 

@@ -11,11 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => kit.close());
 
-test('joins by outcome, connections by reason, messages by type, and what is held', async () => {
-  const valueOf = async (sample: string): Promise<number> => {
-    const line = (await instance.metrics()).split('\n').find((each) => each.startsWith(sample));
-    return line === undefined ? 0 : Number(line.split(' ').at(-1));
-  };
+async function valueOf(sample: string): Promise<number> {
+  const line = (await instance.metrics()).split('\n').find((each) => each.startsWith(sample));
+  return line === undefined ? 0 : Number(line.split(' ').at(-1));
+}
+
+test('counts joins by outcome, closes by reason, messages by type, and open connections and sessions', async () => {
   const roomId = await kit.newRoom();
   const { client, welcome } = await kit.enter(instance.url, roomId);
   expect(await valueOf('callplane_signaling_connections{')).toBe(1);
@@ -37,4 +38,27 @@ test('joins by outcome, connections by reason, messages by type, and what is hel
   expect(await valueOf('callplane_signaling_messages_total{type="leave"')).toBe(1);
   await eventually(async () => (await valueOf('callplane_signaling_connections{')) === 0);
   expect(await valueOf('callplane_signaling_sessions{')).toBe(0);
+});
+
+test('counts reads of rooms by their reason, and frames by whether several clients get the same text', async () => {
+  const values = () =>
+    Promise.all(
+      ['room_reads_total{why="changed"', 'frames_total{shared="true"', 'frames_total{shared="false"'].map((sample) =>
+        valueOf(`callplane_signaling_${sample}`),
+      ),
+    );
+  const [reads, shared, own] = await values();
+  const roomId = await kit.newRoom();
+  const [ada, bob] = [await kit.enter(instance.url, roomId), await kit.enter(instance.url, roomId)];
+  await ada.client.until('participantJoined');
+  await ada.client.ask({ type: 'ping' }, 'pong');
+  const removed = bob.client.untilClosed('removed');
+  await kit.remove(roomId, bob.participantId);
+  await removed;
+  await ada.client.until('participantLeft');
+  // Frames of their own: two welcomes, a pong and a close reason. Shared: participantJoined and participantLeft.
+  const after = await values();
+  expect(after.map((value, at) => value - [reads, shared, own][at]!)).toEqual([2, 2, 4]);
+  expect(await valueOf('callplane_signaling_room_reads_total{why="gap"')).toBe(1);
+  expect(await valueOf('callplane_signaling_room_reads_total{why="complete"')).toBe(0);
 });

@@ -1,35 +1,46 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Health } from '@callplane/runtime';
+import {
+  createHttpServer,
+  hostRefusal,
+  refuse,
+  requestIdOf,
+  type Health,
+  type HttpDeadlines,
+} from '@callplane/runtime';
 
-/** How long a request's headers, and all of it, may take to arrive, in milliseconds. */
-const HEADERS_DEADLINE_MS = 10_000;
-const REQUEST_DEADLINE_MS = 30_000;
-
-/** What answers requests beside WebSockets and health; false when it does not know the path. */
+/** Answers requests other than WebSocket upgrades and health checks. Returns false for an unknown path. */
 export type Pages = (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
 
 export interface ListeningServer {
   server: Server;
   port: number;
-  /** Accepts no more; WebSockets stay. Resolves at once. */
+  /** Stops accepting connections. Open WebSockets stay open. Resolves at once. */
   close(): Promise<void>;
 }
 
-/** The HTTP server: `/livez`, `/readyz`, and the upgrades that whoever listens for them takes. */
+/**
+ * Starts the HTTP server. It answers `/livez`, `/readyz` and `pages`; WebSocket upgrades go to listeners of the
+ * server's `upgrade` event.
+ * @param deadlines override HTTP_DEADLINES
+ */
 export async function listen(
   health: Health,
   pages: Pages,
   address: { host: string; port: number },
+  deadlines: Partial<HttpDeadlines> = {},
 ): Promise<ListeningServer> {
-  const server = createServer(
-    { headersTimeout: HEADERS_DEADLINE_MS, requestTimeout: REQUEST_DEADLINE_MS },
+  const server = createHttpServer(
     (request, response) => {
+      const requestId = requestIdOf(request);
+      const badHost = hostRefusal(request);
       const path = request.url?.split('?')[0] ?? '/';
-      if (path === '/livez') answer(response, health.livez());
-      else if (path === '/readyz') void health.readyz().then((report) => answer(response, report));
-      else if (!pages(request, response, path)) answer(response, { status: 404, body: { status: 'not found' } });
+      if (badHost !== null) refuse(response, { ...badHost, requestId });
+      else if (path === '/livez') answer(response, requestId, health.livez());
+      else if (path === '/readyz') void health.readyz().then((report) => answer(response, requestId, report));
+      else if (!pages(request, response, path)) refuse(response, { status: 404, code: 'ROUTE_NOT_FOUND', requestId });
     },
+    { deadlines },
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -46,7 +57,11 @@ export async function listen(
   };
 }
 
-function answer(response: ServerResponse, report: { status: number; body: object }): void {
-  response.writeHead(report.status, { 'content-type': 'application/json', connection: 'close' });
+function answer(response: ServerResponse, requestId: string, report: { status: number; body: object }): void {
+  response.writeHead(report.status, {
+    'content-type': 'application/json',
+    'x-request-id': requestId,
+    connection: 'close',
+  });
   response.end(JSON.stringify(report.body));
 }

@@ -12,29 +12,32 @@ import {
   nodeLoads,
 } from '@callplane/db';
 import { MediaNodes } from '@callplane/media';
-import type { ServerMessages } from '@callplane/protocol';
+import type { ProtocolVersion } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
 import { createHealth, createLogger, createMetrics, redisEvents, systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
+  gatewayUrlOf,
   startTestRedis,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
   type TestServer,
   type TestTenant,
+  PATIENT_DEADLINES,
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
-import { connectClient, type TestClient } from './client.testkit.js';
+import { connectClient, type ServerMessages, type TestClient } from './client.testkit.js';
+import { ArrivalLimits, type ArrivalPaces } from './admission/arrival-limits.js';
 import { createCallerAddress } from './connections/caller-address.js';
 import type { ConnectionSettings } from './connections/connection.js';
 import { acceptUpgrades } from './connections/upgrade.js';
 import type { Deps } from './deps.js';
 import { Gateway } from './gateway.js';
-import { MediaPlaces } from './media/media-places.js';
+import { MediaPlaces } from './media/placement/media-places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
-import { VerificationKeys } from './sessions/verification-keys.js';
+import { VerificationKeys } from './admission/verification-keys.js';
 
 export interface TestNode {
   id: string;
@@ -45,26 +48,30 @@ export interface TestNode {
 
 export interface InstanceOptions {
   limits?: Partial<Omit<ConnectionSettings, 'pingIntervalMs'>>;
+  arrivals?: Partial<ArrivalPaces>;
   reconnectGraceSeconds?: number;
+  rosterFullMax?: number;
   pingIntervalSeconds?: number;
   nodes?: TestNode[];
   mediaNodeDeadSeconds?: number;
+  resyncEveryMs?: number;
   allowedOrigins?: string[];
   connectionsMax?: number;
+  trustProxy?: string[];
   turn?: Partial<Deps['turn']>;
 }
 
-/** A gateway in this process. */
+/** A gateway instance in this process. */
 export interface TestInstance {
   url: string;
   deps: Deps;
   gateway: Gateway;
   nodes: MediaNodes;
-  /** Everything logged. */
+  /** All log lines so far. */
   log(): string;
-  /** As a scrape would show them. */
+  /** The metrics in the text that a scrape returns. */
   metrics(): Promise<string>;
-  /** As SIGTERM does. Idempotent. */
+  /** Drains and closes the instance as SIGTERM does. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -85,7 +92,7 @@ export interface StoredEvent {
   data: any;
 }
 
-/** PostgreSQL, Redis and a tenant of one test file, and gateways in front of them. */
+/** PostgreSQL, Redis and a tenant for one test file, and the gateways in front of them. */
 export interface TestSignaling {
   databaseUrl: string;
   database: Database;
@@ -94,21 +101,27 @@ export interface TestSignaling {
   start(options?: InstanceOptions): Promise<TestInstance>;
   newRoom(options?: { maxParticipants?: number }): Promise<string>;
   invite(roomId: string, options?: InviteOptions): Promise<Invited>;
-  /** Invites, connects and joins. */
-  enter(url: string, roomId: string, options?: InviteOptions & { autoSubscribe?: boolean }): Promise<Joined>;
-  join(url: string, invited: Invited, more?: object): Promise<Joined>;
+  /** Invites a participant, connects and joins. */
+  enter(
+    url: string,
+    roomId: string,
+    options?: InviteOptions & { autoSubscribe?: boolean; protocol?: ProtocolVersion },
+  ): Promise<Joined>;
+  join(url: string, invited: Invited, more?: object, protocol?: ProtocolVersion): Promise<Joined>;
   resume(
     url: string,
     welcome: ServerMessages['welcome'],
     more?: object,
+    protocol?: ProtocolVersion,
   ): Promise<Joined['welcome'] & { client: TestClient }>;
-  /** What the API does when a participant is removed, or a room ended: the accepting transaction and the notice. */
+  /** Does what the API does when it removes a participant: the accepting transaction and the notice. */
   remove(roomId: string, participantId: string, notice?: boolean): Promise<void>;
+  /** Does what the API does when it ends a room: the accepting transaction and the notice. */
   end(roomId: string, notice?: boolean): Promise<void>;
   events(roomId: string): Promise<StoredEvent[]>;
-  /** `joined`, `left removed`, … of one participant. */
+  /** The events of one participant in short form: `joined`, `left removed`, … */
   story(roomId: string, participantId: string): Promise<string[]>;
-  /** Stops the instances while everything can still be loaded: for `afterAll`. */
+  /** Stops the instances. Call it in `afterAll`, while Jest can still load modules. */
   close(): Promise<void>;
 }
 
@@ -116,18 +129,19 @@ export interface InviteOptions {
   permissions?: Permission[];
   name?: string;
   metadata?: Record<string, unknown>;
-  /** Changes claims of the token. */
+  /** Overrides claims of the token. */
   claims?: object;
 }
 
 const UNLIMITED = { perSecond: 0, burst: 1 };
+const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
 
 export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string } = {}): Promise<TestSignaling> {
   const [url, redis] = await Promise.all([
     databaseUrl ?? createTestDatabase().then((database) => database.url),
     startTestRedis(),
   ]);
-  const database = new Database({ url, poolMax: 10, onConnectionError: () => undefined });
+  const database = new Database({ url, poolMax: 10, deadlines: PATIENT_DEADLINES, onConnectionError: () => undefined });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
   const tenant = await createTestTenant(database);
@@ -142,7 +156,7 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
     redis,
     tenant,
     async start(options = {}) {
-      const instance = await startInstance({ databaseUrl: url, redisUrl: redis.url }, options);
+      const instance = await startInstance({ databaseUrl: gatewayUrlOf(url), redisUrl: redis.url }, options);
       instances.push(instance);
       return instance;
     },
@@ -168,7 +182,7 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
       const [participantId, tokenId] = [newId('participant'), newId('token')];
       const now = new Date();
       const issuedSeconds = Math.floor(now.getTime() / 1000);
-      const status = await insertParticipantIfOpen(database.hot, tenant, {
+      const status = await insertParticipantIfOpen(database.sql, tenant, {
         id: participantId,
         roomId,
         externalId: null,
@@ -178,7 +192,7 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
         createdAt: now,
         token: { id: tokenId, permissions, expiresAt: new Date((issuedSeconds + 600) * 1000) },
       });
-      if (status === null) throw new Error(`no room ${roomId}`);
+      if (status === null) throw new Error(`room ${roomId} not found`);
       const token = jwt.sign(
         {
           iss: 'callplane',
@@ -200,30 +214,31 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
       );
       return { participantId, tokenId, token };
     },
-    async enter(instanceUrl, roomId, { autoSubscribe, ...options } = {}) {
+    async enter(instanceUrl, roomId, { autoSubscribe, protocol, ...options } = {}) {
       return kit.join(
         instanceUrl,
         await kit.invite(roomId, options),
         autoSubscribe === undefined ? {} : { autoSubscribe },
+        protocol,
       );
     },
-    async join(instanceUrl, invited, more = {}) {
-      const client = await connectClient(instanceUrl);
+    async join(instanceUrl, invited, more = {}, protocol = 1) {
+      const client = await connectClient(instanceUrl, { protocol });
       client.send({ type: 'join', token: invited.token, ...more });
       return { ...invited, client, welcome: await client.until('welcome') };
     },
-    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}) {
-      const client = await connectClient(instanceUrl);
+    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}, protocol = 1) {
+      const client = await connectClient(instanceUrl, { protocol });
       client.send({ type: 'resume', sessionId, resumeSecret, ...more });
       return { ...(await client.until('welcome')), client };
     },
     async remove(roomId, participantId, notice = true) {
-      await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
-      if (notice) await publishRoomChanged(producer.redis, roomId);
+      const accepted = await acceptParticipantRemoval(database, tenant, roomId, participantId, new Date());
+      if (notice) await publishRoomChanged(producer.redis, roomId, accepted?.roomVersion ?? null);
     },
     async end(roomId, notice = true) {
-      await acceptRoomEnd(database, tenant, roomId, new Date());
-      if (notice) await publishRoomChanged(producer.redis, roomId);
+      const accepted = await acceptRoomEnd(database, tenant, roomId, new Date());
+      if (notice) await publishRoomChanged(producer.redis, roomId, accepted?.roomVersion ?? null);
     },
     async events(roomId) {
       const rows = await database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
@@ -248,7 +263,11 @@ async function startInstance(
   stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'signaling', stream);
   const instanceId = `test-${randomUUID()}`;
-  const databaseSettings = { url: servers.databaseUrl, onConnectionError: () => undefined };
+  const databaseSettings = {
+    url: servers.databaseUrl,
+    deadlines: PATIENT_DEADLINES,
+    onConnectionError: () => undefined,
+  };
   const database = new Database({ ...databaseSettings, poolMax: 10 });
   const heartbeats = new Database({ ...databaseSettings, poolMax: 1 });
   const producer = new JobProducer(servers.redisUrl, redisEvents(logger, 'producer'));
@@ -272,23 +291,29 @@ async function startInstance(
     random: Math.random,
   });
   const metrics = createMetrics({ app: 'signaling' });
+  const measured = signalingMetrics(metrics);
   const deps: Deps = {
     instanceId,
     database,
     databasePoolMax: 10,
     producer,
     bus,
-    places: new MediaPlaces(nodes, () => nodeLoads(database.hot)),
+    places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
     keys: new VerificationKeys(() => loadVerificationKeys(database.prisma, new Date())),
     tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
+    rosterFullMax: options.rosterFullMax ?? 100,
     reconnectGraceSeconds: options.reconnectGraceSeconds ?? 15,
     pingIntervalSeconds: options.pingIntervalSeconds ?? 10,
-    metrics: signalingMetrics(metrics),
+    arrivalLimits: new ArrivalLimits(
+      { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE, ...options.arrivals },
+      { metrics: measured, logger },
+    ),
+    metrics: measured,
     logger,
     clock: systemClock,
   };
-  const gateway = Gateway.open(deps, heartbeats, {
+  const gateway = new Gateway(deps, heartbeats, {
     connections: {
       general: UNLIMITED,
       messages: UNLIMITED,
@@ -296,10 +321,12 @@ async function startInstance(
       ...options.limits,
     },
     mediaNodeDeadSeconds: options.mediaNodeDeadSeconds ?? 5,
+    ...(options.resyncEveryMs === undefined ? {} : { resyncEveryMs: options.resyncEveryMs }),
   });
   addSignalingGauges(metrics, {
     connections: () => gateway.connections.count,
     sessions: () => gateway.sessions.count,
+    welcomeBytes: () => gateway.welcomes.bytesInFlight,
     mediaNodes: () => nodes.all(),
   });
   let closing: Promise<void> | undefined;
@@ -309,9 +336,9 @@ async function startInstance(
     allowedOrigins: options.allowedOrigins ?? ['*'],
     connectionsMax: options.connectionsMax ?? 10_000,
     isDraining: () => closing !== undefined,
-    callerAddress: createCallerAddress([]),
+    callerAddress: createCallerAddress(options.trustProxy ?? []),
   });
-  await Promise.all(nodes.all().map((node) => node.untilUp(10_000)));
+  await Promise.all(nodes.all().map((node) => node.untilUp(60_000)));
   const close = async () => {
     await listening.close();
     await gateway.close();

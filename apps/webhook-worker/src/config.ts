@@ -11,7 +11,7 @@ import {
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
-/** This app's environment, parsed once; docs/configuration.md is generated from it. */
+/** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const WebhookWorkerConfig = Type.Object({
   ...databaseSettings,
   ...redisSettings,
@@ -21,34 +21,33 @@ export const WebhookWorkerConfig = Type.Object({
     default: 0,
     minimum: 0,
     maximum: 365,
-    description: 'An endpoint that has only failed for so many days is disabled; 0 never disables one.',
+    description: 'Days after which an endpoint is disabled if all its attempts in that time have failed; 0 = never.',
   }),
   LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,
     minimum: 100,
     maximum: 3_600_000,
     description:
-      "How long a delivery is held before it is due again, in milliseconds. The contract's value is the default; tests shorten it.",
+      "Lease of a claimed delivery, in milliseconds. If its worker dies, the delivery is due again when the lease expires. The default is the contract's value; tests shorten it.",
   }),
   DELIVERY_DEADLINE_MS: Type.Integer({
     default: DELIVERY_DEADLINE_SECONDS * 1000,
     minimum: 50,
     maximum: 60_000,
-    description:
-      "How long one attempt may take in all, in milliseconds. The contract's value is the default; tests shorten it.",
+    description: "Deadline of a whole attempt, in milliseconds. The default is the contract's value; tests shorten it.",
   }),
   DNS_DEADLINE_MS: Type.Integer({
     default: DNS_DEADLINE_SECONDS * 1000,
     minimum: 50,
     maximum: 60_000,
     description:
-      "How long a name may take to resolve, in milliseconds. The contract's value is the default; tests shorten it.",
+      "Deadline of resolving a host name, in milliseconds. The default is the contract's value; tests shorten it.",
   }),
   SWEEP_INTERVAL_MS: Type.Integer({
     default: 5000,
     minimum: 50,
     maximum: 10_000,
-    description: 'How often rows are looked for that are due and that no job woke, in milliseconds.',
+    description: 'Interval between scans for due deliveries that no doorbell announced, in milliseconds.',
   }),
   ...healthSettings,
   ...metricsSettings,
@@ -58,7 +57,8 @@ export const WebhookWorkerConfig = Type.Object({
     default: 15_000,
     minimum: 100,
     maximum: 600_000,
-    description: 'How long SIGTERM waits for attempts that are under way, in milliseconds; one may take 10 s.',
+    description:
+      'How long the process waits for running attempts after SIGTERM, in milliseconds. One attempt may take 10 s.',
   }),
 });
 

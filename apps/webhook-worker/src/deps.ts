@@ -2,9 +2,7 @@ import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { Claiming } from './deliveries/claiming.js';
 import type { OpenedSecrets } from './deliveries/opened-secrets.js';
-import type { Senders } from './deliveries/senders.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
 import type { WebhookMetrics } from './metrics.js';
@@ -12,12 +10,9 @@ import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
   database: Database;
-  /** Its commits do not wait for the disk: claims go here. */
-  claims: Database;
-  claiming: Claiming;
+  /** Its commits do not wait for the disk. For claims, and for the reads of the scheduler. */
+  claimsDatabase: Database;
   settling: Settling;
-  /** Requests under way: the contract's concurrency. */
-  senders: Senders;
   producer: JobProducer;
   logger: Logger;
   metrics: WebhookMetrics;
@@ -27,10 +22,11 @@ export interface Deps {
   resolver: Resolver;
   agents: PinnedAgents;
   isAllowedAddress: (address: string) => boolean;
+  isAllowedPort: (port: number) => boolean;
   allowHttp: boolean;
   leaseMs: number;
   deliveryDeadlineMs: number;
   dnsDeadlineMs: number;
-  /** Certificates to trust instead of the system's; for tests. */
+  /** Certificates to trust instead of those of the system; for tests. */
   certificateAuthority?: string;
 }

@@ -1,27 +1,13 @@
-import { CONCURRENCY_PER_WORKER, createAddressJudge, parseMasterKeys } from '@callplane/core';
-import { Database, glanceAtDeliveries, isDatabaseUnavailable } from '@callplane/db';
-import { JobProducer, JobWorker } from '@callplane/queue';
-import {
-  addDatabaseMetrics,
-  createHealth,
-  createLogger,
-  createMetrics,
-  Lifecycle,
-  loadConfig,
-  orExit,
-  redisEvents,
-  Repeating,
-  serveMetrics,
-  startHealthServer,
-  systemClock,
-} from '@callplane/runtime';
+import { CONCURRENCY_PER_WORKER, createAddressFilter, createPortFilter, parseMasterKeys } from '@callplane/core';
+import { Database, isDatabaseUnavailable } from '@callplane/db';
+import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
+import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
-import { Claiming } from './deliveries/claiming.js';
-import { Dispatcher, LOOKERS } from './deliveries/dispatcher.js';
+import { Doorbells } from './deliveries/doorbells.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
-import { Senders } from './deliveries/senders.js';
+import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
+import { Scheduler } from './deliveries/scheduler.js';
 import { Settling } from './deliveries/settling.js';
-import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -31,58 +17,52 @@ import { sweepRecoveries } from './sweep/recoveries.js';
 import { sweepRetention } from './sweep/retention.js';
 import { sweepDeliveries } from './sweep/sweep.js';
 
+// deliveries/README.md: the way of a delivery through this worker, and the file of each step.
+
 const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
-/** Suspects share so many of a worker's slots; see docs/webhooks.md. */
-const SUSPECTS_MAX = 2;
-
 /**
- * So many deliveries of proven endpoints are claimed while all slots are taken: claims then come several at once, and a
- * slot that comes free finds the next one claimed. A worker that dies costs these, too, one lease and one attempt.
+ * Deliveries that are claimed ahead while all slots are taken. Claims then come in batches, and a free slot finds its
+ * next delivery already claimed. If a worker dies, each of these deliveries waits until its lease has
+ * expired and has used an attempt, like those in the slots.
  */
 const CLAIMS_AHEAD = 4;
+/**
+ * BullMQ's lock of a doorbell. A doorbell ends at once. If a dead worker or a frozen Redis has left one behind, BullMQ
+ * ignores all later ones of its endpoint until it returns the stalled job to the queue, after at most twice this time.
+ */
+const DOORBELL_LOCK_SECONDS = 5;
+/** Concurrent doorbell jobs. Each job takes only a moment, however many deliveries are due. */
+const DOORBELLS_AT_ONCE = 16;
 
-const config = loadConfig(WebhookWorkerConfig);
+const app = AppProcess.start('webhook-worker', WebhookWorkerConfig);
+const { config, logger, metrics } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
-const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressJudge(config.WEBHOOK_ALLOWED_CIDRS));
-const logger = createLogger(config, 'webhook-worker');
-const metrics = createMetrics({ app: 'webhook-worker' });
-const lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
-lifecycle.handleSignals();
+const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressFilter(config.WEBHOOK_ALLOWED_CIDRS));
+const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
-const onConnectionError = (error: Error): void => logger.warn('database connection lost', { error });
-const database = new Database({
-  url: config.DATABASE_URL,
-  poolMax: config.DATABASE_POOL_MAX,
-  indexesOnly: true,
-  onConnectionError,
-});
-lifecycle.onClose('database', () => database.close());
-addDatabaseMetrics(metrics, () => database.connections());
-const claims = new Database({
-  url: config.DATABASE_URL,
-  poolMax: CONCURRENCY_PER_WORKER + 1,
-  asynchronousCommit: true,
-  indexesOnly: true,
-  onConnectionError,
-});
-lifecycle.onClose('claims', () => claims.close());
-
-const producer = new JobProducer(config.REDIS_URL, redisEvents(logger, 'producer'));
-lifecycle.onClose('producer', () => producer.close());
+const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
+const database = app.ownDatabase(new Database(databaseSettings));
+// At most three statements run at once: a claim, a read for doorbells, and the scan. The pool opens connections as
+// needed.
+const claimsDatabase = app.own(
+  'claims',
+  new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),
+);
+const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
 const agents = new PinnedAgents();
-lifecycle.onClose('connections', () => {
-  agents.close();
-  return Promise.resolve();
+app.own('connections', {
+  close: () => {
+    agents.close();
+    return Promise.resolve();
+  },
 });
 
 const deps: Deps = {
   database,
-  claims,
-  claiming: new Claiming(claims.hot, config.LEASE_MS),
-  settling: new Settling(database.hot, logger),
-  senders: new Senders(CONCURRENCY_PER_WORKER),
+  claimsDatabase,
+  settling: new Settling(database.sql, logger),
   producer,
   logger,
   metrics: webhookMetrics(metrics),
@@ -92,64 +72,49 @@ const deps: Deps = {
   resolver: systemResolver(),
   agents,
   isAllowedAddress,
+  isAllowedPort,
   allowHttp: config.WEBHOOK_ALLOW_HTTP,
   leaseMs: config.LEASE_MS,
   deliveryDeadlineMs: config.DELIVERY_DEADLINE_MS,
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const dispatcher = new Dispatcher({
-  total: CONCURRENCY_PER_WORKER + CLAIMS_AHEAD,
-  suspectsMax: SUSPECTS_MAX,
-  random: Math.random,
-  glance: (ids) => glanceAtDeliveries(claims.hot, ids),
-  work: (deliveryId) => attemptDelivery(deps, deliveryId),
-});
+const scheduler = new Scheduler(deps, { slots: CONCURRENCY_PER_WORKER, ahead: CLAIMS_AHEAD });
+app.own('scheduler', { close: () => scheduler.drain() });
 metrics.gauge(
-  { name: 'callplane_webhook_in_flight', help: `Slots of this worker that are taken, of ${CONCURRENCY_PER_WORKER}.` },
-  () => deps.senders.inUse,
+  { name: 'callplane_webhook_in_flight', help: `Occupied slots of this worker, out of ${CONCURRENCY_PER_WORKER}.` },
+  () => scheduler.inUse,
 );
-const worker = new JobWorker({
-  redisUrl: config.REDIS_URL,
-  queue: 'webhook-delivery',
-  concurrency: LOOKERS,
-  leaseSeconds: Math.ceil(config.LEASE_MS / 1000),
-  process: ({ deliveryId }) => dispatcher.process(deliveryId),
-  events: {
-    ...redisEvents(logger, 'webhook-delivery'),
-    onJobError: (error) => logger.error('job failed', { queue: 'webhook-delivery', error }),
-  },
-});
-lifecycle.onClose('queue', () => {
-  dispatcher.drain();
-  deps.senders.drain();
-  return worker.close();
-});
+const doorbells = app.own('doorbells', new Doorbells(deps, scheduler));
+app.own(
+  'queue',
+  new JobWorker({
+    redisUrl: config.REDIS_URL,
+    queue: 'webhook-delivery',
+    concurrency: DOORBELLS_AT_ONCE,
+    lockSeconds: DOORBELL_LOCK_SECONDS,
+    // Empty, because the scheduler looks for deliveries only once Redis has removed the job: the job id is the
+    // endpoint, so BullMQ ignores the doorbell of any newer delivery while this job exists.
+    process: () => undefined,
+    onCompleted: ({ deliveryId }, jobId) => doorbells.received(jobId, deliveryId),
+    events: {
+      ...redisEvents(logger, 'webhook-delivery'),
+      onJobError: (error) => logger.error('job failed', { queue: 'webhook-delivery', error }),
+    },
+  }),
+);
 
+const scan = new Scan(deps, scheduler, config.SWEEP_INTERVAL_MS);
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 for (const [name, intervalMs, work] of [
-  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, dispatcher.known)],
+  ['scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick()],
+  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
   ['failing endpoints', RETENTION_INTERVAL_MS, () => failing.sweep()],
   ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal)],
 ] as const satisfies readonly (readonly [string, number, (signal: AbortSignal) => Promise<void>])[]) {
-  const sweep = new Repeating(intervalMs, work, (error) => {
-    logger.error(isDatabaseUnavailable(error) ? 'sweep waits for PostgreSQL' : 'sweep failed', { sweep: name, error });
-  });
-  lifecycle.onClose(`sweep ${name}`, () => sweep.close());
+  app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
 
-const health = createHealth(
-  logger,
-  { postgres: { ping: () => database.ping() }, redis: { ping: () => worker.ping() } },
-  () => lifecycle.isClosing,
-);
-const server = await startHealthServer(health, { host: config.HEALTH_HOST, port: config.HEALTH_PORT });
-lifecycle.onClose('health', () => server.close());
-const metricsPort = await serveMetrics(metrics, config, lifecycle);
-logger.info('working', {
-  queues: ['webhook-delivery'],
-  concurrency: CONCURRENCY_PER_WORKER,
-  healthPort: server.port,
-  metricsPort,
-});
+const healthPort = await app.serveHealth(config);
+await app.started('working', { queues: ['webhook-delivery'], concurrency: CONCURRENCY_PER_WORKER, healthPort });

@@ -1,21 +1,19 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, spawnApp } from '@callplane/testing';
-import { claimDelivery } from '@callplane/db';
 import { randomUUID } from 'node:crypto';
-import { workOnDelivery } from './deliveries/work-on-delivery.js';
 import { startReceiver } from './receivers.testkit.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
 import { sweepDeliveries } from './sweep/sweep.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
 
-const NOWHERE = 'http://127.0.0.1:1/';
+const NOWHERE = 'http://127.0.0.1:65535/';
 
 let worker: TestWorker;
 beforeAll(async () => {
   worker = await startTestWorker();
 });
 
-/** The value of the line that begins so; 0 when nothing was counted yet. */
+/** The value of a series, or 0 if the series does not exist yet. */
 function valueIn(text: string, series: string): number {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? 0 : Number(line.split(' ').at(-1));
@@ -24,20 +22,20 @@ let before = '';
 beforeEach(async () => {
   before = await worker.metrics();
 });
-/** By how much each has grown during the test. */
+/** How much each series has grown during the test. */
 async function grown(...series: string[]): Promise<number[]> {
   const now = await worker.metrics();
   return series.map((each) => valueIn(now, each) - valueIn(before, each));
 }
 const app = 'app="webhook-worker"';
 
-describe('metrics', () => {
-  test('count attempts by outcome, and runs that ended by status and reason', async () => {
+describe('the metrics of the webhook worker', () => {
+  test('count attempts by outcome, and finished runs by status and reason', async () => {
     const receiver = await startReceiver();
     const refusing = await startReceiver((_request, response) => response.writeHead(410).end());
-    await workOnDelivery(worker.deps, await worker.newDelivery(receiver.url));
-    await workOnDelivery(worker.deps, await worker.newDelivery(refusing.url));
-    await workOnDelivery(worker.deps, await worker.newDelivery(NOWHERE));
+    await worker.attempt(await worker.newDelivery(receiver.url));
+    await worker.attempt(await worker.newDelivery(refusing.url));
+    await worker.attempt(await worker.newDelivery(NOWHERE));
     expect(
       await grown(
         `callplane_webhook_attempts_total{outcome="success",${app}}`,
@@ -52,20 +50,20 @@ describe('metrics', () => {
     expect(await worker.metrics()).not.toMatch(/(dlv|whep|env|evt)_/);
   });
 
-  test('count leases that were lost, and what sweeps took', async () => {
+  test('count lost leases and swept deliveries', async () => {
     const id = await worker.newDelivery(NOWHERE);
     const thief = await startReceiver((_request, response) => {
       void worker
         .sql(`UPDATE webhook_deliveries SET lease_token = '${randomUUID()}' WHERE status = 'delivering'`)
         .then(() => response.end());
     });
-    await workOnDelivery(worker.deps, await worker.newDelivery(thief.url));
+    await worker.attempt(await worker.newDelivery(thief.url));
     await worker.sql(
       `UPDATE webhook_deliveries SET lease_expires_at = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
     );
     await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 7 WHERE id = '${id}'`);
-    await claimDelivery(worker.deps.claims.prisma, id, randomUUID(), 0);
-    await sweepDeliveries(worker.deps, []);
+    await worker.claim((await worker.row(id)).endpointId, 1, 0);
+    await sweepDeliveries(worker.deps);
     expect(
       await grown(
         `callplane_webhook_leases_lost_total{${app}}`,
@@ -75,7 +73,7 @@ describe('metrics', () => {
     ).toEqual([1, 2, 1]);
   });
 
-  test('tell of endpoints that only fail: how many now, each warning, and each that was disabled', async () => {
+  test('count failing endpoints, warnings about them and endpoints that were disabled', async () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000);
     await worker.sql('UPDATE webhook_endpoints SET enabled = false');
     await worker.newEndpoint(NOWHERE, { failingSince: daysAgo(3), lastFailedAt: daysAgo(0) });
@@ -92,7 +90,7 @@ describe('metrics', () => {
     ).toEqual([1, 1, 1]);
   });
 
-  test('are served by the process, with its own', async () => {
+  test('are served by the process together with process metrics', async () => {
     await worker.sql(`TRUNCATE webhook_deliveries, webhook_attempts`);
     const process = await spawnApp({
       name: 'webhook-worker',

@@ -6,32 +6,40 @@ import {
 } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-/** Why a sweep took rows. */
-const SWEPT = ['woken', 'lease_expired', 'run_expired', 'endpoint_deleted'] as const;
+/** Reasons why a sweep ended deliveries or leases. */
+const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted'] as const;
 type Swept = (typeof SWEPT)[number];
+/** The kinds of rows that retention deletes. */
+const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;
+type Purged = (typeof PURGED)[number];
 
 export interface WebhookMetrics {
   attempt(outcome: AttemptOutcome, lagMs: number, durationMs: number): void;
   finished(status: 'succeeded' | 'failed', reason?: DeliveryFailureReason, count?: number): void;
   leaseLost(): void;
+  /** Counts endpoints with due deliveries that a scan found, because no doorbell announced them. */
+  foundByScan(count: number): void;
+  /** Counts deliveries that a sweep handled. */
   swept(what: Swept, count: number): void;
+  /** Counts rows that retention has deleted. */
+  purged(what: Purged, count: number): void;
   disableWarning(): void;
   endpointDisabled(): void;
-  /** How many endpoints fail for so long that they are warned of. */
+  /** Sets the number of endpoints that have failed for long enough to cause a warning. */
   setEndpointsFailing(count: number): void;
 }
 
-/** What this worker counts; docs/operations.md says what to make of it. */
+/** Metrics of deliveries, endpoints and retention; docs/operations/monitoring.md explains them. */
 export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   const attempts = metrics.counter({
     name: 'callplane_webhook_attempts_total',
-    help: 'Attempts at deliveries, by the stage that they ended in.',
+    help: 'Delivery attempts, by the stage in which they ended.',
     labels: ['outcome'],
     known: ATTEMPT_OUTCOMES.map((outcome) => ({ outcome })),
   });
   const finished = metrics.counter({
     name: 'callplane_webhook_deliveries_finished_total',
-    help: 'Runs of deliveries that this worker ended.',
+    help: 'Finished delivery runs, by status and reason.',
     labels: ['status', 'reason'],
     known: [
       { status: 'succeeded', reason: 'none' },
@@ -40,37 +48,43 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   });
   const lag = metrics.histogram({
     name: 'callplane_webhook_delivery_start_lag_seconds',
-    help: 'From when a delivery was due to the start of its attempt.',
+    help: 'Time from the due time of a delivery to the start of its attempt, in seconds.',
     buckets: [...SECONDS_BUCKETS, 30, 60, 300],
   });
   const duration = metrics.histogram({
     name: 'callplane_webhook_attempt_duration_seconds',
-    help: 'From the start of an attempt to the end of the answer.',
+    help: 'Time from the start of an attempt to the end of the response, in seconds.',
     buckets: SECONDS_BUCKETS,
   });
   const leasesLost = metrics.counter({
     name: 'callplane_webhook_leases_lost_total',
-    help: 'Attempts whose outcome could not be written, because the lease was lost or PostgreSQL stayed away.',
+    help: 'Attempts whose outcome could not be written, because the lease was lost or PostgreSQL was unavailable.',
   });
   const swept = metrics.counter({
     name: 'callplane_webhook_swept_total',
-    help: 'Deliveries that a sweep of this worker took, and why.',
+    help: 'Endpoints found by a scan (woken), and deliveries handled by a sweep of this worker, by reason.',
     labels: ['what'],
-    known: SWEPT.map((what) => ({ what })),
+    known: ['woken', ...SWEPT].map((what) => ({ what })),
+  });
+  const purged = metrics.counter({
+    name: 'callplane_retention_rows_total',
+    help: 'Rows deleted by retention.',
+    labels: ['what'],
+    known: PURGED.map((what) => ({ what })),
   });
   const warnings = metrics.counter({
     name: 'callplane_webhook_disable_warnings_total',
-    help: 'Warnings that an endpoint has only failed and will be disabled (WEBHOOK_DISABLE_AFTER_DAYS).',
+    help: 'Warnings about endpoints that keep failing and will be disabled (WEBHOOK_DISABLE_AFTER_DAYS).',
   });
   const disabled = metrics.counter({
     name: 'callplane_webhook_endpoints_disabled_total',
-    help: 'Endpoints that this worker disabled because they had only failed (WEBHOOK_DISABLE_AFTER_DAYS).',
+    help: 'Endpoints that this worker disabled because all their attempts failed (WEBHOOK_DISABLE_AFTER_DAYS).',
   });
   let failing = 0;
   metrics.gauge(
     {
       name: 'callplane_webhook_endpoints_failing',
-      help: 'Endpoints that are warned of at present; every worker reports the same, so take the maximum.',
+      help: 'Endpoints under such a warning. Every worker reports the same value, so take the maximum.',
     },
     () => failing,
   );
@@ -82,7 +96,9 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     },
     finished: (status, reason, count = 1) => finished.inc({ status, reason: reason ?? 'none' }, count),
     leaseLost: () => leasesLost.inc(),
+    foundByScan: (count) => swept.inc({ what: 'woken' }, count),
     swept: (what, count) => swept.inc({ what }, count),
+    purged: (what, count) => purged.inc({ what }, count),
     disableWarning: () => warnings.inc(),
     endpointDisabled: () => disabled.inc(),
     setEndpointsFailing: (count) => {

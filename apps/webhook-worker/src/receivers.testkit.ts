@@ -14,20 +14,21 @@ export interface ReceivedRequest {
   at: number;
 }
 
-/** A real receiver on a port of its own; closed when the test file ends. */
+/** A real receiver on its own port. It is closed when the test file ends. */
 export interface Receiver {
   url: string;
   port: number;
   requests: ReceivedRequest[];
-  /** Connections accepted so far, and those that are open. */
+  /** Number of connections accepted so far. */
   connections: number;
+  /** Connections that are open now. */
   open: Set<Socket>;
   close(): Promise<void>;
 }
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, received: ReceivedRequest) => void;
 
-/** Answers every request; default 200 with an empty body. */
+/** Starts a receiver that answers every request with `handle`, by default with 200 and an empty body. */
 export async function startReceiver(
   handle: Handler = (_request, response) => response.end(),
   tls?: { key: string; cert: string },
@@ -52,7 +53,7 @@ export async function startReceiver(
   return listen(receiver, server, tls === undefined ? 'http' : 'https');
 }
 
-/** Speaks bytes: what it gets and answers is up to `handle`, called when a request's first bytes have come. */
+/** Starts a raw TCP receiver. It calls `handle` when the first bytes of a request have arrived. */
 export function startTcpReceiver(handle: (socket: Socket) => void): Promise<Receiver> {
   const receiver = blank();
   const server = createTcpServer((socket) => {
@@ -65,7 +66,7 @@ export function startTcpReceiver(handle: (socket: Socket) => void): Promise<Rece
   return listen(receiver, server, 'http');
 }
 
-/** Accepts connections and never says a word. */
+/** Starts a receiver that accepts connections and never answers. */
 export const startTarPit = (): Promise<Receiver> => startTcpReceiver(() => undefined);
 
 function blank(): Receiver {
@@ -101,7 +102,7 @@ export interface Certificates {
   selfSigned: { key: string; cert: string };
 }
 
-/** Made by the `openssl` command, which the tests need. */
+/** Creates certificates with the `openssl` command, which the tests require. */
 export function makeCertificates(): Certificates {
   const directory = temporaryDirectory('certificates');
   const file = (name: string): string => join(directory, name);

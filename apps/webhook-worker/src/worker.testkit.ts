@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
-import { createAddressJudge, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
-import { Database, glanceAtDeliveries, writeEvents, type WakeableDelivery } from '@callplane/db';
+import { createAddressFilter, createPortFilter, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
+import { claimDueDeliveries, Database, writeEvents, type ClaimedDelivery, type WakeableDelivery } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -14,13 +14,12 @@ import {
   type TestClock,
   type TestServer,
   type TestTenant,
+  PATIENT_DEADLINES,
 } from '@callplane/testing';
-import { Claiming } from './deliveries/claiming.js';
-import { Dispatcher } from './deliveries/dispatcher.js';
+import { attemptDelivery } from './deliveries/attempt.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
-import { Senders } from './deliveries/senders.js';
+import { Scheduler } from './deliveries/scheduler.js';
 import { Settling } from './deliveries/settling.js';
-import { attemptDelivery } from './deliveries/work-on-delivery.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -36,34 +35,44 @@ export interface TestWorker {
   redis: TestServer;
   tenant: TestTenant;
   lines: LogLine[];
-  /** As a scrape would show them. */
+  /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
   newEndpoint(
     url: string,
     more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
   ): Promise<string>;
-  /** Events for this endpoint alone. */
+  /** Writes events for this endpoint only. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
-  /** An endpoint for the URL and one delivery to it. */
+  /** Creates an endpoint for the URL and one delivery to it. Returns the id of the delivery. */
   newDelivery(url: string): Promise<string>;
   row(deliveryId: string): ReturnType<Database['prisma']['webhookDelivery']['findUniqueOrThrow']>;
   endpoint(endpointId: string): ReturnType<Database['prisma']['webhookEndpoint']['findUniqueOrThrow']>;
   attempts(deliveryId: string): ReturnType<Database['prisma']['webhookAttempt']['findMany']>;
-  newDispatcher(): Dispatcher;
+  /** Claims due deliveries of the endpoint, first attempts before retries. */
+  claim(endpointId: string, count?: number, leaseMs?: number): Promise<ClaimedDelivery[]>;
+  /** Makes one attempt at a due delivery of the same endpoint, like a slot does. False if nothing was attempted. */
+  attempt(deliveryId: string, deps?: Deps): Promise<boolean>;
+  newScheduler(deps?: Deps): Scheduler;
   sql(statement: string): Promise<unknown>;
 }
 
-/** What the worker's functions are given, with real PostgreSQL and Redis behind it. Closed when the test file ends. */
+/** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 15, indexesOnly: true });
-  const claims = new Database({ url, poolMax: 5, asynchronousCommit: true, indexesOnly: true });
+  const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
+  const claimsDatabase = new Database({
+    url,
+    poolMax: 5,
+    asynchronousCommit: true,
+    indexesOnly: true,
+    deadlines: PATIENT_DEADLINES,
+  });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   const agents = new PinnedAgents();
   stopAtEnd(async () => {
     agents.close();
-    await Promise.all([producer.close(), database.close(), claims.close()]);
+    await Promise.all([producer.close(), database.close(), claimsDatabase.close()]);
   });
 
   const lines: LogLine[] = [];
@@ -77,10 +86,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
     database,
-    claims,
-    claiming: new Claiming(claims.hot, 60_000),
-    settling: new Settling(database.hot, logger),
-    senders: new Senders(4),
+    claimsDatabase,
+    settling: new Settling(database.sql, logger),
     producer,
     logger,
     metrics: webhookMetrics(metrics),
@@ -89,7 +96,9 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     secrets: new OpenedSecrets(masterKeys),
     resolver: systemResolver(),
     agents,
-    isAllowedAddress: createAddressJudge(['127.0.0.0/8', '::1/128']),
+    isAllowedAddress: createAddressFilter(['127.0.0.0/8', '::1/128']),
+    // Allows port 1, on which no process listens.
+    isAllowedPort: createPortFilter(['1-65535']),
     allowHttp: true,
     leaseMs: 60_000,
     deliveryDeadlineMs: 10_000,
@@ -134,10 +143,10 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       return id;
     },
     async emit(endpointId, count = 1, type = 'webhook.test') {
-      const events = Array.from({ length: count }, () => ({ type, data: { greeting: 'Grüße' } }));
-      const written = await database.transaction((tx) =>
-        writeEvents(tx, tenant, null, events, clock.now(), { only: endpointId }),
-      );
+      const data = { greeting: 'Grüße' };
+      const event = { type, tenant, roomId: null, participantId: null, createdAt: clock.now(), data };
+      const events = Array.from({ length: count }, () => event);
+      const written = await database.transaction((tx) => writeEvents(tx, events, { only: endpointId }));
       return written.deliveries;
     },
     async newDelivery(endpointUrl) {
@@ -147,14 +156,22 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     row: (id) => prisma.webhookDelivery.findUniqueOrThrow({ where: { id } }),
     endpoint: (id) => prisma.webhookEndpoint.findUniqueOrThrow({ where: { id } }),
     attempts: (deliveryId) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
-    newDispatcher: () =>
-      new Dispatcher({
-        total: 8,
-        suspectsMax: 2,
-        random: Math.random,
-        glance: (ids) => glanceAtDeliveries(claims.hot, ids),
-        work: (id) => attemptDelivery(deps, id),
-      }),
+    async claim(endpointId, count = 1, leaseMs = deps.leaseMs) {
+      const rows: ClaimedDelivery[] = [];
+      for (const isRetry of [false, true]) {
+        const ask = { endpointId, isRetry, count: count - rows.length, since: null };
+        if (ask.count > 0) rows.push(...(await claimDueDeliveries(claimsDatabase.sql, [ask], leaseMs))[0]!.claimed);
+      }
+      return rows;
+    },
+    async attempt(deliveryId, own = deps) {
+      const [claim] = await worker.claim((await worker.row(deliveryId)).endpointId);
+      if (claim === undefined) return false;
+      const attempted = await attemptDelivery(own, claim);
+      await attempted?.settle(attempted.attempt.durationMs);
+      return attempted !== null;
+    },
+    newScheduler: (own = deps) => new Scheduler(own, { slots: 4, ahead: 4 }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };
   return worker;

@@ -1,293 +1,219 @@
 import { Emitter } from './emitter.js';
-import { CallplaneError } from './errors.js';
+import { Engine } from './engine.js';
 import type { CallEvents } from './events.js';
-import { IceServers } from './ice-servers.js';
-import { LocalMedia, type DeviceOptions, type TrackOptions } from './local/local-media.js';
+import { abortable } from './errors.js';
+import { assertMessage, assertMetadata, assertPage, assertShown, assertTracks } from './limits.js';
+import type { DeviceOptions } from './local/create-tracks.js';
+import type { DeviceKind } from './local/devices.js';
+import type { TrackOptions } from './local/local-media.js';
 import type { LocalTrack } from './local/local-track.js';
+import type { ScreenOptions } from './local/screen.js';
+import type { ParticipantMetadata, Room } from './metadata.js';
 import type { Settings } from './options.js';
-import { Publisher } from './peers/publisher.js';
-import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
-import type {
-  PeerTarget,
-  RemoteParticipant,
-  ServerMessage,
-  TrackReference,
-  WelcomeMessage,
-} from './protocol.generated.js';
+import type { PeerTarget, QualityLevel, RemoteParticipant, TrackReference } from './protocol.generated.js';
 import type { Participant } from './remote/participant.js';
-import { Roster } from './remote/roster.js';
-import { Session, type CloseInfo, type ConnectionState } from './signaling/session.js';
-import { Subscriptions, type Subscription } from './subscriptions.js';
+import type { RosterPage } from './remote/presence.js';
+import type { CloseInfo, ConnectionState } from './signaling/session.js';
+import type { Subscription } from './subscriptions.js';
 
-/** A call that was joined; made by `connect()`. */
+/** A joined call, created by `connect()`. */
 export class Call extends Emitter<CallEvents> {
-  readonly #platform: Platform;
-  readonly #settings: Settings;
-  readonly #session: Session;
-  readonly #roster: Roster;
-  readonly #publisher: Publisher;
-  readonly #localMedia: LocalMedia;
-  readonly #subscriber: Subscriber;
-  readonly #subscriptions: Subscriptions;
-  readonly #iceServers: IceServers;
-  #welcome: WelcomeMessage | undefined;
-  #mediaState: 'up' | 'down' = 'down';
-  /** Until `start()`, what came in: nobody can listen yet. */
-  #inbox: (() => void)[] | undefined = [];
+  readonly #engine: Engine;
 
   /** Use `connect()`. */
   constructor(platform: Platform, settings: Settings) {
     super();
-    this.#platform = platform;
-    this.#settings = settings;
-    const session = (this.#session = new Session(platform, settings, {
-      onState: (state) => this.#deliver(() => this.emit('state', state)),
-      onWelcome: (welcome) => this.#welcomed(welcome),
-      onMessage: (message) => this.#deliver(() => this.#receive(message)),
-      onClosed: (close) => this.#deliver(() => this.#closed(close)),
-    }));
-    this.#roster = new Roster((name, event) => this.emit(name, event as never));
-    const createConnection = () => this.#createConnection();
-    this.#publisher = new Publisher({
-      ...{ session, createConnection, random: platform.random },
-      onLost: (tracks, error) => {
-        for (const track of tracks) this.#localMedia.forget(track);
-        this.emit('problem', error);
-      },
-    });
-    this.#localMedia = new LocalMedia({
-      ...{ platform, publisher: this.#publisher, permissions: () => this.permissions },
-      onPublished: (track) => this.emit('localTrackPublished', track),
-      onUnpublished: (track) => this.emit('localTrackUnpublished', track),
-    });
-    this.#subscriber = new Subscriber({
-      ...{ session, createConnection },
-      onTracks: (tracks) => this.#roster.receive(tracks),
-      onError: (error) => this.emit('problem', error),
-    });
-    this.#subscriptions = new Subscriptions(session);
-    this.#iceServers = new IceServers(session, platform.now, (iceServers) => {
-      for (const peer of [this.#publisher, this.#subscriber]) peer.configure({ ...this.#configuration(), iceServers });
-    });
+    this.#engine = new Engine(platform, settings, (name, event) => this.emit(name, event));
   }
 
   get state(): ConnectionState {
-    return this.#session.state;
+    return this.#engine.session.state;
   }
 
-  /** Why the call is over; undefined before. */
+  /** Why the call is over; undefined while it lasts. */
   get closeInfo(): CloseInfo | undefined {
-    return this.#session.closeInfo;
+    return this.#engine.session.closeInfo;
   }
 
   get sessionId(): string {
-    return this.#known.sessionId;
+    return this.#engine.welcome.sessionId;
   }
 
-  /** The room, as the REST API returns it. */
-  get room(): Record<string, unknown> {
-    return this.#known.room;
+  /** The room as of the latest connection, as the REST API returns it. */
+  get room(): Room {
+    return this.#engine.welcome.room as unknown as Room;
   }
 
-  /** The own participant, as it was at the latest welcome. */
+  /** Your own participant. */
   get participant(): RemoteParticipant {
-    return this.#known.participant;
+    return this.#engine.presence.own ?? this.#engine.welcome.participant;
   }
 
-  /** What the token permits, such as `audio:publish`. */
+  /** Your permissions, such as `audio:publish`. */
   get permissions(): readonly string[] {
-    return this.#known.permissions;
+    return this.#engine.permissions;
   }
 
-  /** `down`: no media server at present; everything else works, and media comes back by itself. */
+  /** `down` while no media server is available. Everything else works, and media comes back by itself. */
   get mediaState(): 'up' | 'down' {
-    return this.#mediaState;
+    return this.#engine.mediaState;
   }
 
-  /** The others, by participant id. */
+  /** How well you send and receive; undefined until media has flowed. */
+  get connectionQuality(): QualityLevel | undefined {
+    return this.#engine.ownQuality?.level;
+  }
+
+  /** The other participants, by participant id; in a paged room those that are shown. */
   get participants(): ReadonlyMap<string, Participant> {
-    return this.#roster.participants;
+    return this.#engine.roster.participants;
   }
 
-  /** What is published, by track id. */
+  /** Those who speak at this moment, the loudest first. */
+  get activeSpeakers(): readonly Participant[] {
+    return this.#engine.roster.activeSpeakers;
+  }
+
+  /** Everyone in the room, you included. */
+  get participantCount(): number {
+    return this.#engine.presence.counts.participantCount;
+  }
+
+  /** Those who neither publish nor have metadata. */
+  get viewerCount(): number {
+    return this.#engine.presence.counts.viewerCount;
+  }
+
+  /** Whether the room is so large that viewers are only counted, and the others are listed in pages. */
+  get isRosterPaged(): boolean {
+    return this.#engine.presence.isPaged;
+  }
+
+  /** Your published tracks, by track id. */
   get tracks(): ReadonlyMap<string, LocalTrack> {
-    return this.#publisher.tracks;
+    return this.#engine.publisher.tracks;
   }
 
-  /** Opens microphone and camera and publishes them. */
+  /** Whether the browser blocks sound until `startAudio()` is called in a click handler. */
+  get isAudioBlocked(): boolean {
+    return this.#engine.playback.isAudioBlocked;
+  }
+
+  /** Opens and publishes the microphone and the camera. */
   publish(devices: DeviceOptions): Promise<LocalTrack[]>;
-  /** Publishes a track of your own. */
+  /** Publishes tracks of `createLocalTracks()`. */
+  publish(tracks: readonly LocalTrack[], options?: { signal?: AbortSignal }): Promise<LocalTrack[]>;
+  /** Publishes a track that you made. */
   publish(track: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]>;
-  publish(what: DeviceOptions | MediaStreamTrack, options?: TrackOptions): Promise<LocalTrack[]> {
-    if (options === undefined) return this.#localMedia.publishDevices(what as DeviceOptions);
-    return this.#localMedia.publishTrack(what as MediaStreamTrack, options);
+  async publish(
+    what: DeviceOptions | readonly LocalTrack[] | MediaStreamTrack,
+    options?: Partial<TrackOptions>,
+  ): Promise<LocalTrack[]> {
+    const localMedia = await this.#engine.localMedia();
+    if (Array.isArray(what)) return localMedia.publishTracks(what as LocalTrack[], options ?? {});
+    if (options?.source === undefined) return localMedia.publishDevices(what as DeviceOptions);
+    return localMedia.publishTrack(what as MediaStreamTrack, options as TrackOptions);
   }
 
-  /** Lets the person choose a screen, window or tab, and publishes it, with its sound if the browser gives it. */
-  shareScreen(options: DisplayMediaStreamOptions = { video: true, audio: true }): Promise<LocalTrack[]> {
-    return this.#localMedia.publishScreen(options);
+  /** Asks the user for a screen, window or tab and publishes it, with its sound if the browser provides it. */
+  async shareScreen(options: ScreenOptions = {}): Promise<LocalTrack[]> {
+    return (await this.#engine.localMedia()).publishScreen(options);
   }
 
-  /** Ends the publishing of one track, or of all. Devices that the SDK opened are closed. */
-  unpublish(trackId?: string): Promise<void> {
-    return this.#localMedia.unpublish(trackId);
+  /** Ends the share of a screen, with its sound. */
+  async stopScreenShare(): Promise<void> {
+    return (await this.#engine.localMedia()).unpublishScreen();
   }
 
-  /** Sends silence or black, and tells the others. */
-  mute(trackId: string): Promise<void> {
-    return this.#localMedia.setMuted(trackId, true);
+  /** Unpublishes one track, or all. Closes the devices that the SDK opened. */
+  async unpublish(trackId?: string): Promise<void> {
+    return (await this.#engine.localMedia()).unpublish(trackId);
   }
 
-  unmute(trackId: string): Promise<void> {
-    return this.#localMedia.setMuted(trackId, false);
+  /**
+   * Uses another microphone, camera or loudspeaker, also for what is published or played later. Published tracks go on
+   * under their ids, and the others notice nothing but the new picture or sound.
+   */
+  async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
+    if (kind === 'audiooutput') return this.#engine.playback.setOutput(deviceId);
+    return (await this.#engine.localMedia()).switchDevice(kind, deviceId);
+  }
+
+  /** Sends other media on a published track. The SDK closes the device that it opened for it; yours stay open. */
+  async replaceTrack(trackId: string, track: MediaStreamTrack): Promise<void> {
+    return (await this.#engine.localMedia()).replaceTrack(trackId, track);
+  }
+
+  /** Sends silence or black, and notifies the others. Closes a camera, unless it was published without `releaseOnMute`. */
+  async mute(trackId: string): Promise<void> {
+    return (await this.#engine.localMedia()).setMuted(trackId, true);
+  }
+
+  async unmute(trackId: string): Promise<void> {
+    return (await this.#engine.localMedia()).setMuted(trackId, false);
+  }
+
+  /** Plays what the browser has blocked. Call it in a click handler, after `audioPlaybackBlocked`. */
+  startAudio(): Promise<void> {
+    return this.#engine.playback.startAudio();
   }
 
   /** Receives tracks, or other layers of them; for calls without `autoSubscribe`. */
-  subscribe(...tracks: Subscription[]): Promise<void> {
-    return this.#subscriptions.subscribe(tracks);
+  async subscribe(...tracks: Subscription[]): Promise<void> {
+    assertTracks(tracks.length);
+    return this.#engine.subscriptions.subscribe(tracks);
   }
 
-  unsubscribe(...tracks: TrackReference[]): Promise<void> {
-    return this.#subscriptions.unsubscribe(tracks);
+  async unsubscribe(...tracks: TrackReference[]): Promise<void> {
+    assertTracks(tracks.length);
+    return this.#engine.subscriptions.unsubscribe(tracks);
   }
 
-  /** Sends JSON to everybody else, or to some. Needs `messages:send`. */
-  async send(data: unknown, { to }: { to?: string[] } = {}): Promise<void> {
-    await this.#session.request({ type: 'message', data, ...(to === undefined ? {} : { to }) });
+  /** Sends JSON to all other participants, or to those in `to`. Needs `messages:send`. */
+  async send(data: unknown, { to, signal }: { to?: string[]; signal?: AbortSignal } = {}): Promise<void> {
+    assertMessage(data, to);
+    const { session } = this.#engine;
+    await abortable(session.request({ type: 'message', data, ...(to === undefined ? {} : { to }) }), signal);
   }
 
-  /** Replaces the own metadata. Needs `metadata:update`. */
-  async updateMetadata(metadata: Record<string, unknown>): Promise<void> {
-    await this.#session.request({ type: 'metadata', metadata });
+  /** Replaces your own metadata. Needs `metadata:update`. */
+  async updateMetadata(metadata: ParticipantMetadata): Promise<void> {
+    assertMetadata(metadata);
+    await this.#engine.session.request({ type: 'metadata', metadata });
+    this.#engine.presence.ownMetadata(metadata);
   }
 
-  /** WebRTC's own figures of the connection that sends and of that which receives. */
+  /** Reads a page of the participants who are not viewers. `limit` is at most 100. */
+  async listParticipants(page: { cursor?: string; limit?: number; signal?: AbortSignal } = {}): Promise<RosterPage> {
+    assertPage(page);
+    return abortable(this.#engine.presence.list(page), page.signal);
+  }
+
+  /**
+   * In a paged room: chooses whose changes are reported, in place of the previous choice: at most 200 participants, and
+   * the first 100 who publish unless `publishers` is false. `participants` then has those.
+   */
+  async show(participantIds: readonly string[], { publishers = true }: { publishers?: boolean } = {}): Promise<void> {
+    assertShown(new Set(participantIds).size);
+    return this.#engine.presence.show(participantIds, publishers);
+  }
+
+  /** WebRTC statistics of the sending and the receiving connection. */
   async getStats(): Promise<Record<PeerTarget, RTCStatsReport | undefined>> {
     return {
-      publisher: await this.#publisher.connection?.getStats(),
-      subscriber: await this.#subscriber.connection?.getStats(),
+      publisher: await this.#engine.publisher.connection?.getStats(),
+      subscriber: await this.#engine.subscriber.connection?.getStats(),
     };
   }
 
-  /** Leaves; the others are told at once. */
+  /** Leaves the call; the others are notified at once. */
   leave(): Promise<void> {
-    return this.#session.leave();
+    return this.#engine.session.leave();
   }
 
   /** For `connect()`. */
-  async join(): Promise<void> {
-    await this.#session.join();
-    if (this.#settings.leaveOnPageHide) this.#platform.page?.addEventListener('pagehide', this.#onPageHide);
-    // After whoever awaited this has had the chance to listen.
-    setTimeout(() => {
-      const inbox = this.#inbox ?? [];
-      this.#inbox = undefined;
-      for (const deliver of inbox) deliver();
-    });
-  }
-
-  get #known(): WelcomeMessage {
-    if (this.#welcome === undefined) throw new CallplaneError('unreachable', 'Not connected yet.');
-    return this.#welcome;
-  }
-
-  #deliver(event: () => void): void {
-    if (this.#inbox === undefined) event();
-    else this.#inbox.push(event);
-  }
-
-  #welcomed(welcome: WelcomeMessage): void {
-    const isFirst = this.#welcome === undefined;
-    this.#welcome = welcome;
-    this.#iceServers.set(welcome);
-    if (isFirst) {
-      this.#mediaState = welcome.media.state;
-      this.#roster.replace(welcome.participants);
-      return;
-    }
-    this.#deliver(() => {
-      this.#setMediaState(welcome.media.state);
-      this.#roster.replace(welcome.participants);
-      if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
-      this.#publisher.mend();
-      this.#subscriber.mend();
-    });
-  }
-
-  #receive(message: ServerMessage): void {
-    switch (message.type) {
-      case 'offer':
-        if (this.#platform.RTCPeerConnection !== undefined) this.#subscriber.offer(message);
-        break;
-      case 'candidate':
-        (message.target === 'publisher' ? this.#publisher : this.#subscriber).addCandidate(message.candidate);
-        break;
-      case 'mediaReset':
-        this.#reset(message.targets);
-        break;
-      case 'mediaState':
-        this.#setMediaState(message.state);
-        break;
-      case 'participantJoined':
-      case 'participantUpdated':
-        this.#roster.upsert(message.participant);
-        break;
-      case 'participantLeft':
-        this.#roster.left(message.participantId, message.sessionId);
-        break;
-      case 'trackPublished':
-      case 'trackUpdated':
-        this.#roster.published(message.participantId, message.track);
-        break;
-      case 'trackUnpublished':
-        this.#subscriptions.forget(message);
-        this.#roster.unpublished(message.participantId, message.trackId);
-        break;
-      case 'message': {
-        const { from, data, sentAt } = message;
-        this.emit('message', { from, participant: this.participants.get(from), data, sentAt: new Date(sentAt) });
-        break;
-      }
-      default:
-      // Answers were taken already; anything else is of a later version.
-    }
-  }
-
-  #reset(targets: PeerTarget[]): void {
-    if (targets.includes('publisher')) this.#publisher.reset();
-    if (targets.includes('subscriber')) {
-      this.#subscriber.reset();
-      void this.#subscriptions.renew();
-    }
-  }
-
-  #setMediaState(state: 'up' | 'down'): void {
-    if (this.#mediaState === state) return;
-    this.#mediaState = state;
-    this.emit('mediaState', state);
-  }
-
-  #configuration(): RTCConfiguration {
-    const { iceTransportPolicy } = this.#settings;
-    return { iceTransportPolicy, bundlePolicy: 'max-bundle' };
-  }
-
-  #createConnection(): RTCPeerConnection {
-    const { RTCPeerConnection: Connection } = this.#platform;
-    if (Connection === undefined) throw new CallplaneError('device_unavailable', 'There is no WebRTC here.');
-    return new Connection({ ...this.#configuration(), iceServers: this.#iceServers.servers });
-  }
-
-  readonly #onPageHide = (): void => {
-    this.#session.post({ type: 'leave' });
-  };
-
-  #closed(close: CloseInfo): void {
-    this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
-    this.#iceServers.close();
-    this.#localMedia.close();
-    this.#subscriber.close();
-    this.emit('closed', close);
+  join(): Promise<void> {
+    return this.#engine.join();
   }
 }

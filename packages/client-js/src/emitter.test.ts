@@ -8,51 +8,51 @@ class Bell extends Emitter<{ ring: number; silence: undefined }> {
 }
 
 describe('emitter', () => {
-  test('calls listeners in the order in which they came, until they go', () => {
+  test('calls listeners in the order in which they were added, until they are removed', () => {
     const bell = new Bell();
-    const heard: string[] = [];
-    const stop = bell.on('ring', (times) => heard.push(`a${times}`));
-    bell.on('ring', (times) => heard.push(`b${times}`));
+    const calls: string[] = [];
+    const stop = bell.on('ring', (times) => calls.push(`a${times}`));
+    bell.on('ring', (times) => calls.push(`b${times}`));
     bell.ring(1);
     stop();
     bell.ring(2);
-    expect(heard).toEqual(['a1', 'b1', 'b2']);
+    expect(calls).toEqual(['a1', 'b1', 'b2']);
   });
 
-  test('`once` hears one event, also when that event causes another', () => {
+  test('`once` receives one event, even if that event triggers another', () => {
     const bell = new Bell();
-    const heard: number[] = [];
+    const calls: number[] = [];
     bell.once('ring', (times) => {
-      heard.push(times);
+      calls.push(times);
       bell.ring(times + 1);
     });
     bell.ring(1);
-    expect(heard).toEqual([1]);
+    expect(calls).toEqual([1]);
   });
 
-  test('a listener that goes while others are called is called this time, one that comes is not', () => {
+  test('an event in progress still reaches a listener that is removed, but not one that is added', () => {
     const bell = new Bell();
-    const heard: string[] = [];
+    const calls: string[] = [];
     bell.on('ring', () => {
       stop();
-      bell.on('ring', () => heard.push('late'));
+      bell.on('ring', () => calls.push('late'));
     });
-    const stop = bell.on('ring', () => heard.push('going'));
+    const stop = bell.on('ring', () => calls.push('going'));
     bell.ring(1);
-    expect(heard).toEqual(['going']);
+    expect(calls).toEqual(['going']);
   });
 
-  test('a listener that throws keeps nobody else from hearing, and its error is not swallowed', () => {
+  test('a listener that throws does not stop the others, and its error is reported', () => {
     const bell = new Bell();
-    const heard: number[] = [];
+    const calls: number[] = [];
     bell.on('ring', () => {
       throw new Error('mine');
     });
-    bell.on('ring', (times) => heard.push(times));
+    bell.on('ring', (times) => calls.push(times));
     const reported: unknown[] = [];
     globalThis.reportError = (error) => reported.push(error);
     bell.ring(3);
-    expect(heard).toEqual([3]);
+    expect(calls).toEqual([3]);
     expect(reported).toMatchObject([{ message: 'mine' }]);
   });
 });

@@ -1,10 +1,10 @@
 type Listener<T> = (event: T) => void;
 
-/** Typed events. A listener that throws is reported and harms nobody else. */
+/** Typed events. The error of a listener is reported and does not keep the others from being called. */
 export class Emitter<Events extends object> {
   readonly #listeners = new Map<keyof Events, Set<Listener<never>>>();
 
-  /** Listens until the returned function is called, or `off`. */
+  /** Listens until `off` or the returned function is called. */
   on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
     let listeners = this.#listeners.get(name);
     if (listeners === undefined) this.#listeners.set(name, (listeners = new Set()));
@@ -12,7 +12,7 @@ export class Emitter<Events extends object> {
     return () => this.off(name, listener);
   }
 
-  /** Listens for the next one alone. */
+  /** Listens for the next event only. */
   once<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
     const stop = this.on(name, (event) => {
       stop();
@@ -26,7 +26,7 @@ export class Emitter<Events extends object> {
   }
 
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    // A copy: listeners may come and go meanwhile.
+    // Iterates over a copy, because listeners may come and go during the loop.
     for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<Events[Name]>[]) {
       try {
         listener(event);
@@ -37,7 +37,7 @@ export class Emitter<Events extends object> {
   }
 }
 
-/** As a browser does with errors of its own events' listeners: seen in the console and by `window.onerror`. */
+/** Reports an error as a browser does for listeners of its own events: in the console and to `window.onerror`. */
 function report(error: unknown): void {
   const here = globalThis as Partial<typeof globalThis>;
   if (here.reportError !== undefined) here.reportError(error);

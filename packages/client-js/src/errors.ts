@@ -1,36 +1,64 @@
 import type { CloseReason, ErrorCode } from './protocol.generated.js';
 
-/** What the SDK itself can say, beside what the gateway says. */
+/** The SDK's own error codes, in addition to the gateway's. */
 export type ClientErrorCode =
-  /** An option or argument makes no sense; trying again does not help. */
+  /** An option or argument is invalid; a retry does not help. `details` names it. */
   | 'invalid_argument'
+  /** The track is already published. Replace its media, switch its device, or unpublish it first. */
+  | 'already_published'
+  /** No further track fits into the session. Unpublish one first. */
+  | 'too_many_tracks'
   /** No gateway was reached within `connectTimeoutMs`. */
   | 'unreachable'
-  /** The connection was lost, and with it the answer; whether it was done is not known. */
+  /** The connection was lost before the answer came; the request may or may not have been carried out. */
   | 'connection_lost'
   /** No answer in time. */
   | 'no_answer'
+  /** The `signal` was aborted; `cause` is its reason. */
+  | 'aborted'
   /** The call is over. */
   | 'closed'
-  /** The browser gave no microphone, camera or screen; `cause` says why. */
-  | 'device_unavailable';
+  /** The user, the browser or the system does not allow the device or the screen. */
+  | 'device_permission_denied'
+  /** There is no such device. */
+  | 'device_not_found'
+  /** The device exists and cannot be opened; usually another program uses it. */
+  | 'device_in_use'
+  /** The browser gave no device for another reason; `cause` says why. */
+  | 'device_unavailable'
+  /** The browser plays no sound before a gesture of the user. Call `startAudio()` in a click handler. */
+  | 'audio_blocked'
+  /** This browser lacks what is needed, or the page is not served over HTTPS. */
+  | 'unsupported'
+  /** Something unexpected failed in the SDK or the browser; `cause` says what. */
+  | 'internal';
 
 export type CallplaneErrorCode = ErrorCode | CloseReason | ClientErrorCode;
+
+/** One failure in an argument or request. */
+export interface ErrorDetail {
+  /** Where: the name of an option, or a path in the request such as `/tracks/0/trackId`. */
+  path: string;
+  message: string;
+}
 
 /** Every error that this SDK throws. */
 export class CallplaneError extends Error {
   override readonly name = 'CallplaneError';
+  /** What exactly is wrong, if the gateway or the SDK knows more than the message says. */
+  readonly details: readonly ErrorDetail[];
 
   constructor(
     readonly code: CallplaneErrorCode,
     message: string,
-    options?: ErrorOptions,
+    { details = [], ...options }: ErrorOptions & { details?: readonly ErrorDetail[] } = {},
   ) {
     super(message, options);
+    this.details = details;
   }
 }
 
-/** Whether the same may well succeed a little later. */
+/** Whether a retry a little later may succeed. */
 export function isPassing(error: unknown): boolean {
   return (
     error instanceof CallplaneError &&
@@ -38,7 +66,37 @@ export function isPassing(error: unknown): boolean {
   );
 }
 
-export function asCallplaneError(error: unknown): CallplaneError {
+/** An error of any kind as a `CallplaneError`. An error without a code of its own is unexpected: `internal`. */
+export function asCallplaneError(
+  error: unknown,
+  code: Extract<CallplaneErrorCode, 'internal' | 'invalid_sdp'> = 'internal',
+): CallplaneError {
   if (error instanceof CallplaneError) return error;
-  return new CallplaneError('invalid_sdp', error instanceof Error ? error.message : String(error), { cause: error });
+  return new CallplaneError(code, error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+export function invalidArgument(path: string, message: string): CallplaneError {
+  return new CallplaneError('invalid_argument', `\`${path}\` ${message}`, { details: [{ path, message }] });
+}
+
+export function abortedError(signal: AbortSignal): CallplaneError {
+  return new CallplaneError('aborted', 'The signal was aborted.', { cause: signal.reason });
+}
+
+export function assertNotAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw abortedError(signal);
+}
+
+/** Rejects as soon as the signal is aborted. What the promise does afterwards is dropped. */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  if (signal.aborted) {
+    promise.catch(() => undefined);
+    throw abortedError(signal);
+  }
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(abortedError(signal));
+    signal.addEventListener('abort', onAbort);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }

@@ -1,29 +1,46 @@
 import type { CallplaneError } from './errors.js';
 import type { LocalTrack } from './local/local-track.js';
+import type { PlaybackEvents } from './playback/playback.js';
+import type { TrackReference } from './protocol.generated.js';
+import type { QualityChange } from './quality/reported-quality.js';
 import type { Participant } from './remote/participant.js';
+import type { PresenceEvents } from './remote/presence.js';
 import type { RosterEvents } from './remote/roster.js';
 import type { CloseInfo, ConnectionState } from './signaling/session.js';
 
 export interface ReceivedMessage {
   /** Participant id of the sender. */
   from: string;
-  /** Undefined when the sender has left meanwhile. */
+  /** Undefined if the sender has left, or is not shown. */
   participant: Participant | undefined;
-  /** The JSON value that was sent. */
+  /** The JSON value of the message. */
   data: unknown;
   sentAt: Date;
 }
 
-export interface CallEvents extends RosterEvents {
-  /** `reconnecting` and back; `closed` at the end. */
+export interface TrackSubscriptionFailure extends TrackReference {
+  /** `too_many_tracks`, `track_refused` (by the browser) or `not_found` (on the media server). */
+  error: CallplaneError;
+}
+
+export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents {
+  /** `reconnecting`, `connected` again, and finally `closed`. */
   state: ConnectionState;
-  /** The call is over, and why. */
+  /** The call is over; `reason` says why. */
   closed: CloseInfo;
   message: ReceivedMessage;
+  /** A track should be received, but is not. If that becomes possible later, `trackSubscribed` follows. */
+  trackSubscriptionFailed: TrackSubscriptionFailure;
   mediaState: 'up' | 'down';
   localTrackPublished: LocalTrack;
-  /** Unpublished, or ended by device, browser or gateway. */
+  /** Muted or unmuted, by you or by the server. */
+  localTrackUpdated: LocalTrack;
+  /** Unpublished, or ended by the device, the browser or the gateway. */
   localTrackUnpublished: LocalTrack;
-  /** Something in the background failed that no call of yours can report. The call goes on. */
+  /** The server has changed your permissions. Tracks that you may no longer publish are unpublished. */
+  permissionsChanged: readonly string[];
+  /** How well you, or another participant, send and receive: `good`, `fair`, `poor` or `lost`. */
+  connectionQuality: QualityChange;
+  /** A background failure that no call to the SDK can report. The call goes on. */
   problem: CallplaneError;
 }

@@ -1,14 +1,14 @@
 import type { IceServer } from './protocol.generated.js';
 import type { Session } from './signaling/session.js';
 
-/** At this share of their life TURN credentials are replaced. */
+/** Renews TURN credentials at this fraction of their lifetime. */
 const RENEW_AT = 0.8;
 const RENEW_AFTER_AT_LEAST_MS = 1_000;
-/** setTimeout() takes no longer pauses. */
+/** The longest pause that setTimeout() supports. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const TRY_AGAIN_AFTER_MS = 30_000;
 
-/** Keeps the ICE servers fresh: a call may last longer than its TURN credentials. */
+/** Keeps the ICE servers current: a call may outlast its TURN credentials. */
 export class IceServers {
   readonly #session: Session;
   readonly #now: () => number;

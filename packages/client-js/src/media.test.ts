@@ -10,6 +10,7 @@ import {
   nodePlatform,
   participant,
   startScriptedGateway,
+  testToken,
   welcome,
   type ScriptedConnection,
 } from './scripted-gateway.testkit.js';
@@ -26,7 +27,7 @@ afterAll(async () => {
 
 async function join(url: string): Promise<Call> {
   const RTCPeerConnection = library.RTCPeerConnection as unknown as Platform['RTCPeerConnection'];
-  const call = await connect({ url, token: 'jwt', platform: { ...nodePlatform, RTCPeerConnection } });
+  const call = await connect({ url, token: testToken, platform: { ...nodePlatform, RTCPeerConnection } });
   closers.push(() => call.leave());
   return call;
 }
@@ -42,11 +43,14 @@ function newTrack(kind: 'audio' | 'video'): MediaStreamTrack {
   closers.push(() => track.stop());
   return track;
 }
-/** The session id of the description: another peer connection has another. */
+/** The session id in an SDP, which differs for every peer connection. */
 const originOf = (sdp: string) => /^o=\S+ \d+/m.exec(sdp)![0];
 const publishesOf = ({ received }: ScriptedConnection) => received.filter((message) => message.type === 'publish');
 
-/** A gateway that publishes for real; `refuse` names the code with which it answers the next ones instead. */
+/**
+ * A gateway that answers publishes with a real peer connection; `refuse` holds error codes that it sends instead for
+ * the next ones.
+ */
 async function startPublishingGateway() {
   const refuse: string[] = [];
   const peers: RTCPeerConnection[] = [];
@@ -67,7 +71,7 @@ async function startPublishingGateway() {
       void (async () => {
         await answering.setRemoteDescription({ type: 'offer', sdp });
         await answering.setLocalDescription(await answering.createAnswer());
-        // Candidates overtake the answer.
+        // Sends the candidates before the answer.
         await new Promise((resolve) => setTimeout(resolve, 50));
         connection.send({ type: 'published', replyTo: id!, sdp: answering.localDescription!.sdp });
       })();
@@ -82,7 +86,7 @@ async function startPublishingGateway() {
 }
 
 describe('publishing', () => {
-  test('several tracks at once share one offer, connect, and a further one is added to it', async () => {
+  test('several tracks at once share one offer, connect, and accept a further track', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     const connection = await gateway.connection(0);
@@ -100,7 +104,7 @@ describe('publishing', () => {
     await eventually(() => gateway.peers[0]!.connectionState === 'connected');
   });
 
-  test('a second track from the same source gets a name of its own', async () => {
+  test('a second track from the same source gets its own name', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     await call.publish(newTrack('video'), { source: 'screen' });
@@ -108,7 +112,7 @@ describe('publishing', () => {
     expect(second!.trackId).toBe('screen-2');
   });
 
-  test('what the gateway refuses is not published, and what was goes on', async () => {
+  test('a refused track is not published, and the published ones continue', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     await call.publish(newTrack('audio'), { source: 'microphone' });
@@ -125,7 +129,7 @@ describe('publishing', () => {
     ).toEqual(['microphone', 'camera']);
   });
 
-  test('after the media server has lost it, the same tracks are published over a new connection', async () => {
+  test('publishes the same tracks over a new connection after the media server has lost the first', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     const connection = await gateway.connection(0);
@@ -142,7 +146,7 @@ describe('publishing', () => {
     ]);
   });
 
-  test('what may not be published again is lost, and said', async () => {
+  test('reports tracks that the gateway refuses to publish again as lost', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     await call.publish(newTrack('audio'), { source: 'microphone' });
@@ -158,7 +162,7 @@ describe('publishing', () => {
     expect(call.tracks.size).toBe(0);
   });
 
-  test('a connection that is lost while publishing makes it publish over the next one', async () => {
+  test('a publish whose connection is lost continues over the next one', async () => {
     let cuts = 1;
     const gateway = await startScriptedGateway({
       publish: (message, connection) => {
@@ -180,7 +184,7 @@ describe('publishing', () => {
     expect((await gateway.connection(1)).received.map(({ type }) => type)).toContain('publish');
   });
 
-  test('the last track takes the connection with it', async () => {
+  test('unpublishing the last track closes the connection', async () => {
     const gateway = await startPublishingGateway();
     const call = await join(gateway.url);
     await call.publish(newTrack('audio'), { source: 'microphone' });
@@ -197,7 +201,27 @@ describe('publishing', () => {
     expect(call.tracks.size).toBe(0);
   });
 
-  test('without the permission nothing is sent', async () => {
+  test('an unexpected error of the browser rejects as internal, with its cause', async () => {
+    const gateway = await startPublishingGateway();
+    const defect = new TypeError('no such transceiver');
+    class DefectivePeerConnection extends library.RTCPeerConnection {
+      override addTransceiver(): never {
+        throw defect;
+      }
+    }
+    const RTCPeerConnection = DefectivePeerConnection as unknown as Platform['RTCPeerConnection'];
+    const call = await connect({
+      url: gateway.url,
+      token: testToken,
+      platform: { ...nodePlatform, RTCPeerConnection },
+    });
+    closers.push(() => call.leave());
+    const refused = call.publish(newTrack('audio'), { source: 'microphone' });
+    await expect(refused).rejects.toMatchObject({ code: 'internal', message: 'no such transceiver', cause: defect });
+    expect(call.tracks.size).toBe(0);
+  });
+
+  test('sends nothing without the permission', async () => {
     const gateway = await startScriptedGateway({ join: () => welcome({ permissions: ['room:join'] }) });
     const call = await join(gateway.url);
     const refused = call.publish(newTrack('audio'), { source: 'microphone' });
@@ -207,23 +231,20 @@ describe('publishing', () => {
 });
 
 describe('receiving', () => {
+  const carried = [{ participantId: 'ada', trackId: 'camera', mid: '0' }];
   async function offer(connection: ScriptedConnection, peer: RTCPeerConnection, offerId: number): Promise<void> {
     await peer.setLocalDescription(await peer.createOffer());
-    connection.send({
-      type: 'offer',
-      offerId,
-      sdp: peer.localDescription!.sdp,
-      tracks: [{ participantId: 'ada', trackId: 'camera', mid: '0' }],
-    });
+    connection.send({ type: 'offer', offerId, sdp: peer.localDescription!.sdp, tracks: carried });
   }
   const ada = participant('ada', { tracks: [{ trackId: 'camera', kind: 'video', source: 'camera', muted: false }] });
 
-  test('an offer is answered, its track handed over; after a reset the next offer makes a new connection', async () => {
+  test('answers an offer and delivers its track; after a reset the next offer makes a new connection', async () => {
     let peer = remotePeer();
     const gateway = await startScriptedGateway({
       join: () => welcome({ participants: [ada] }),
-      answer: ({ sdp }) => {
+      answer: ({ sdp }, connection) => {
         void peer.setRemoteDescription({ type: 'answer', sdp });
+        connection.send({ type: 'subscribed', tracks: carried });
         return { type: 'ok' };
       },
       candidate: ({ target, candidate }) => {
@@ -233,14 +254,17 @@ describe('receiving', () => {
     });
     const call = await join(gateway.url);
     const connection = await gateway.connection(0);
-    const heard: string[] = [];
-    call.on('trackSubscribed', ({ trackId, mediaStreamTrack }) => heard.push(`+${trackId} ${mediaStreamTrack!.kind}`));
-    call.on('trackUnsubscribed', ({ trackId }) => heard.push(`-${trackId}`));
+    const emitted: string[] = [];
+    call.on('trackSubscribed', ({ trackId, mediaStreamTrack }) =>
+      emitted.push(`+${trackId} ${mediaStreamTrack!.kind}`),
+    );
+    call.on('trackUnsubscribed', ({ trackId }) => emitted.push(`-${trackId}`));
     peer.onicecandidate = ({ candidate }) =>
       connection.send({ type: 'candidate', target: 'subscriber', candidate: candidate?.toJSON() as never });
     peer.addTransceiver('video', { direction: 'sendonly' });
     await offer(connection, peer, 7);
-    await eventually(() => heard.length === 1);
+    // The track may arrive before the answer has crossed the socket.
+    await eventually(() => emitted.length === 1 && connection.received.some(({ type }) => type === 'answer'));
     expect(connection.received.find(({ type }) => type === 'answer')).toMatchObject({ offerId: 7 });
     await eventually(() => peer.connectionState === 'connected');
 
@@ -248,11 +272,46 @@ describe('receiving', () => {
     peer = remotePeer();
     peer.addTransceiver('video', { direction: 'sendonly' });
     await offer(connection, peer, 8);
-    await eventually(() => heard.length === 3);
-    expect(heard).toEqual(['+camera video', '-camera', '+camera video']);
+    await eventually(() => emitted.length === 3);
+    expect(emitted).toEqual(['+camera video', '-camera', '+camera video']);
+    // With it, another gateway can go on with the receiving connection.
+    connection.cut();
+    const resumed = await gateway.connection(1);
+    await eventually(() => resumed.received.length > 0);
+    expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8 });
   });
 
-  test('an offer that cannot be used is a problem and not the end', async () => {
+  test('a section that carries another track moves its media there, without an offer', async () => {
+    const peer = remotePeer();
+    const eve = participant('eve', { tracks: ada.tracks });
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ participants: [ada, eve] }),
+      answer: ({ sdp }) => {
+        void peer.setRemoteDescription({ type: 'answer', sdp });
+        return { type: 'ok' };
+      },
+    });
+    const call = await join(gateway.url);
+    const connection = await gateway.connection(0);
+    const emitted: string[] = [];
+    call.on('trackSubscribed', ({ participant: { participantId } }) => emitted.push(`+${participantId}`));
+    call.on('trackUnsubscribed', ({ participant: { participantId } }) => emitted.push(`-${participantId}`));
+    call.on('trackSubscriptionFailed', ({ participantId, error }) => emitted.push(`${participantId} ${error.code}`));
+    peer.addTransceiver('video', { direction: 'sendonly' });
+    await offer(connection, peer, 1);
+    await eventually(() => connection.received.some(({ type }) => type === 'answer'));
+    // Nothing is received before the gateway says so.
+    expect(emitted).toEqual([]);
+    connection.send({ type: 'subscribed', tracks: carried });
+    connection.send({ type: 'subscribed', tracks: [{ ...carried[0]!, participantId: 'eve' }] });
+    const failure = { participantId: 'ada', trackId: 'camera', code: 'too_many_tracks', message: 'No.' } as const;
+    connection.send({ type: 'subscriptionFailed', tracks: [failure] });
+    await eventually(() => emitted.length === 4);
+    expect(emitted).toEqual(['+ada', '-ada', '+eve', 'ada too_many_tracks']);
+    expect(call.participants.get('eve')!.tracks.get('camera')!.mediaStreamTrack).toBeDefined();
+  });
+
+  test('an unusable offer emits a problem and does not end the call', async () => {
     const gateway = await startScriptedGateway();
     const call = await join(gateway.url);
     const problem = new Promise((resolve) => call.once('problem', resolve));

@@ -1,33 +1,37 @@
-import { CallplaneError } from './errors.js';
+import { invalidArgument } from './errors.js';
 import type { Platform } from './platform.js';
+import { assertToken } from './token.js';
 
 export interface ConnectOptions {
   /** The gateway: `wss://calls.example.com/v1/signaling`. */
   url: string;
   /** Participant token, issued by your backend over the REST API. */
   token: string;
-  /** Whether to receive every track without asking; default true. */
+  /** Receive every track without subscribing; default true. */
   autoSubscribe?: boolean;
-  /** Whether to be refused (`media_unavailable`) rather than join while no media server can be reached; default false. */
+  /** Reject the join with `media_unavailable` if no media server is available; default false. */
   requireMedia?: boolean;
   /** `relay` sends all media through TURN; default `all`. */
   iceTransportPolicy?: RTCIceTransportPolicy;
-  /** How long to go on trying to reach a gateway at first; default 15000. */
+  /** How long the first connection may take, retries included, in milliseconds; default 15000. */
   connectTimeoutMs?: number;
-  /** How long to wait for the answer to a request; default 15000. */
+  /** How long to wait for the answer to a request, in milliseconds; default 15000. */
   requestTimeoutMs?: number;
-  /** Whether to leave when the page goes away; default true. */
+  /** Leave the call when the page is closed; default true. */
   leaveOnPageHide?: boolean;
-  /** Stand-ins for what the browser has, for tests and for Node. */
+  /** Gives up the join. A call that has begun goes on: use `leave()`. */
+  signal?: AbortSignal;
+  /** Replacements for browser APIs, for tests and for Node. */
   platform?: Partial<Platform>;
 }
 
-export type Settings = Required<Omit<ConnectOptions, 'platform'>>;
+export type Settings = Required<Omit<ConnectOptions, 'platform' | 'signal'>>;
 
-export function settingsOf({ platform: _, ...options }: ConnectOptions): Settings {
-  if (!/^wss?:\/\//.test(options.url))
-    throw new CallplaneError('invalid_argument', '`url` must begin with wss:// or ws://');
-  if (options.token === '') throw new CallplaneError('invalid_argument', '`token` is empty');
+/** @throws CallplaneError `invalid_argument`, `invalid_token` or `token_expired`, before anything is sent. */
+export function settingsOf({ platform: _, signal: _signal, ...options }: ConnectOptions, nowMs: number): Settings {
+  if (!/^wss?:\/\//.test(options.url)) throw invalidArgument('url', 'must begin with wss:// or ws://');
+  if (typeof options.token !== 'string' || options.token === '') throw invalidArgument('token', 'must not be empty');
+  assertToken(options.token, nowMs);
   return {
     autoSubscribe: true,
     requireMedia: false,

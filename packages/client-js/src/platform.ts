@@ -1,5 +1,7 @@
-/** What the SDK needs of a WebSocket: the browser's has it, and that of the `ws` package. */
+/** The part of a WebSocket that the SDK uses; both the browser's and the one of the `ws` package have it. */
 export interface WebSocketLike {
+  /** The sub-protocol that the gateway chose. */
+  readonly protocol: string;
   readonly readyState: number;
   send(data: string): void;
   close(code?: number, reason?: string): void;
@@ -9,13 +11,13 @@ export interface WebSocketLike {
   onerror: ((event: never) => void) | null;
 }
 
-/** What the SDK takes from its surroundings; in Node the constructors of `ws` and `@roamhq/wrtc` can stand in. */
+/** The SDK's environment. In Node, pass the constructors of `ws` and `@roamhq/wrtc`. */
 export interface Platform {
-  WebSocket: new (url: string, protocols: string) => WebSocketLike;
+  WebSocket: new (url: string, protocols: string[]) => WebSocketLike;
   /** Without it the call has everything but media. */
   RTCPeerConnection: (new (configuration?: RTCConfiguration) => RTCPeerConnection) | undefined;
-  mediaDevices: Pick<MediaDevices, 'getUserMedia' | 'getDisplayMedia'> | undefined;
-  /** Tells `online`, `offline` and `pagehide`. */
+  mediaDevices: (Pick<MediaDevices, 'getUserMedia'> & Partial<MediaDevices>) | undefined;
+  /** Emits `online`, `offline` and `pagehide`. */
   page: Pick<EventTarget, 'addEventListener' | 'removeEventListener'> | undefined;
   /** From 0 to 1. */
   random: () => number;

@@ -1,7 +1,7 @@
-// Written by scripts/generate.mjs from packages/protocol. Do not edit; run "npm run generate".
+// Written by packages/dev/src/generate from packages/protocol. Do not edit; run "npm run generate".
 
 /**
- * What the track shows.
+ * What the track captures, as the publisher declares it.
  *
  */
 export type TrackSource = 'microphone' | 'camera' | 'screen' | 'screen_audio';
@@ -16,6 +16,33 @@ export type Candidate = {
 } | null;
 
 export type PeerTarget = 'publisher' | 'subscriber';
+
+export type QualityLevel = 'good' | 'fair' | 'poor' | 'lost';
+
+export type Change =
+  | {
+      kind: 'participant';
+      participant: RemoteParticipant;
+    }
+  | {
+      kind: 'tracks';
+      participantId: string;
+      sessionId: string;
+      /**
+       * All tracks of the participant from now on.
+       */
+      tracks: Track[];
+    }
+  | {
+      kind: 'left';
+      participantId: string;
+      sessionId: string;
+    }
+  | {
+      kind: 'hidden';
+      participantId: string;
+      sessionId: string;
+    };
 
 export type ClientMessage =
   | JoinRequest
@@ -32,7 +59,10 @@ export type ClientMessage =
   | MetadataRequest
   | IceServersRequest
   | PingRequest
-  | LeaveRequest;
+  | LeaveRequest
+  | RosterRequest
+  | ShowRequest
+  | QualityRequest;
 
 export type ServerMessage =
   | WelcomeMessage
@@ -43,26 +73,50 @@ export type ServerMessage =
   | CandidateMessage
   | MediaResetMessage
   | MediaStateMessage
-  | ParticipantJoinedMessage
-  | ParticipantUpdatedMessage
-  | ParticipantLeftMessage
-  | TrackPublishedMessage
-  | TrackUnpublishedMessage
-  | TrackUpdatedMessage
   | MessageMessage
   | IceServersMessage
   | PongMessage
-  | ClosingMessage;
+  | ClosingMessage
+  | RosterMessage
+  | ShownMessage
+  | ChangesMessage
+  | ViewerCountMessage
+  | RosterPagedMessage
+  | PermissionsMessage
+  | QualityMessage
+  | SubscribedMessage
+  | SubscriptionFailedMessage
+  | SpeakersMessage;
+
+export type ServerMessageV1 =
+  | OkMessage
+  | ErrorMessage
+  | PublishedMessage
+  | OfferMessage
+  | CandidateMessage
+  | MediaResetMessage
+  | MediaStateMessage
+  | MessageMessage
+  | IceServersMessage
+  | PongMessage
+  | ClosingMessage
+  | WelcomeMessageV1
+  | ParticipantJoinedMessageV1
+  | ParticipantUpdatedMessageV1
+  | ParticipantLeftMessageV1
+  | TrackPublishedMessageV1
+  | TrackUnpublishedMessageV1
+  | TrackUpdatedMessageV1;
 
 export interface Track {
   /**
-   * Unique within its session.
+   * Unique within the session.
    */
   trackId: string;
   kind: TrackKind;
   source: TrackSource;
   /**
-   * Whether the publisher sends nothing on it at present.
+   * Whether the publisher or the server has muted the track. The media server does not relay its media then.
    */
   muted: boolean;
 }
@@ -78,7 +132,7 @@ export interface RemoteParticipant {
    */
   joinedAt: string;
   /**
-   * False within the grace period after its connection was lost.
+   * False during the grace period after the connection was lost.
    */
   connected: boolean;
   tracks: Track[];
@@ -87,7 +141,7 @@ export interface RemoteParticipant {
 export interface TrackReference {
   participantId: string;
   /**
-   * Unique within its session.
+   * Unique within the session.
    */
   trackId: string;
 }
@@ -107,7 +161,7 @@ export interface IceServer {
 export interface JoinRequest {
   type: 'join';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
@@ -115,11 +169,11 @@ export interface JoinRequest {
    */
   token: string;
   /**
-   * Whether to receive every track without asking; default true.
+   * Whether to subscribe to every track automatically; default true.
    */
   autoSubscribe?: boolean;
   /**
-   * Whether to be refused (`media_unavailable`) rather than join without media.
+   * Whether to refuse the join with `media_unavailable` if no media server is up; default false.
    */
   requireMedia?: boolean;
 }
@@ -127,7 +181,7 @@ export interface JoinRequest {
 export interface ResumeRequest {
   type: 'resume';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   sessionId: string;
@@ -137,15 +191,19 @@ export interface ResumeRequest {
    */
   autoSubscribe?: boolean;
   /**
-   * False when the client has no peer connections any more, as after a reload; default true.
+   * False if the client has lost its peer connections, for example by a page reload; default true.
    */
   continueMedia?: boolean;
+  /**
+   * `offerId` of the last `offer` that the client has answered over its present receiving connection. A gateway may ignore it.
+   */
+  offerId?: number;
 }
 
 export interface PublishRequest {
   type: 'publish';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   sdp: string;
@@ -154,11 +212,11 @@ export interface PublishRequest {
    */
   tracks: {
     /**
-     * Unique within its session.
+     * Unique within the session.
      */
     trackId: string;
     /**
-     * Its media section in the offer.
+     * `mid` of the media section for the track in the offer.
      */
     mid: string;
     source: TrackSource;
@@ -169,7 +227,7 @@ export interface PublishRequest {
 export interface UnpublishRequest {
   type: 'unpublish';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
 }
@@ -177,11 +235,11 @@ export interface UnpublishRequest {
 export interface MuteRequest {
   type: 'mute';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
-   * Unique within its session.
+   * Unique within the session.
    */
   trackId: string;
   muted: boolean;
@@ -190,7 +248,7 @@ export interface MuteRequest {
 export interface SubscribeRequest {
   type: 'subscribe';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
@@ -200,17 +258,21 @@ export interface SubscribeRequest {
   tracks: {
     participantId: string;
     /**
-     * Unique within its session.
+     * Unique within the session.
      */
     trackId: string;
     layer?: Layer;
+    /**
+     * Whether nothing is sent for now, for example because the track is not visible; default false. A paused track loses its place to one that is not paused.
+     */
+    paused?: boolean;
   }[];
 }
 
 export interface UnsubscribeRequest {
   type: 'unsubscribe';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
@@ -223,7 +285,7 @@ export interface UnsubscribeRequest {
 export interface AnswerRequest {
   type: 'answer';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   offerId: number;
@@ -233,7 +295,7 @@ export interface AnswerRequest {
 export interface CandidateRequest {
   type: 'candidate';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   target: PeerTarget;
@@ -243,7 +305,7 @@ export interface CandidateRequest {
 export interface ResetMediaRequest {
   type: 'resetMedia';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
@@ -256,7 +318,7 @@ export interface ResetMediaRequest {
 export interface MessageRequest {
   type: 'message';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   /**
@@ -273,7 +335,7 @@ export interface MessageRequest {
 export interface MetadataRequest {
   type: 'metadata';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
   metadata: Record<string, unknown>;
@@ -282,7 +344,7 @@ export interface MetadataRequest {
 export interface IceServersRequest {
   type: 'iceServers';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
 }
@@ -290,7 +352,7 @@ export interface IceServersRequest {
 export interface PingRequest {
   type: 'ping';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
 }
@@ -298,31 +360,76 @@ export interface PingRequest {
 export interface LeaveRequest {
   type: 'leave';
   /**
-   * Repeated as `replyTo` in the answer.
+   * The answer repeats it as `replyTo`.
    */
   id?: string;
+}
+
+export interface RosterRequest {
+  type: 'roster';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  cursor?: string;
+  /**
+   * Participants on the page at most; default 50.
+   */
+  limit?: number;
+}
+
+export interface ShowRequest {
+  type: 'show';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @maxItems 200
+   */
+  participantIds: string[];
+  /**
+   * Whether to show the first 100 publishers, too; default true.
+   */
+  publishers?: boolean;
+}
+
+export interface QualityRequest {
+  type: 'quality';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  level: QualityLevel;
+  lossPercent?: number;
+  roundTripMs?: number;
+  jitterMs?: number;
+  /**
+   * Whether media goes through a TURN server; default false.
+   */
+  relay?: boolean;
 }
 
 export interface WelcomeMessage {
   type: 'welcome';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
   resumed: boolean;
   sessionId: string;
   /**
-   * Lets this session go on over another connection; keep it secret.
+   * Secret that resumes this session over another connection.
    */
   resumeSecret: string;
   /**
-   * How long the session outlives a lost connection.
+   * Time in which a lost connection can be resumed, in seconds.
    */
   reconnectGraceSeconds: number;
   room: Record<string, unknown>;
   participant: RemoteParticipant;
   /**
-   * The others.
+   * The other participants in the room.
    */
   participants: RemoteParticipant[];
   permissions: string[];
@@ -331,20 +438,38 @@ export interface WelcomeMessage {
   media: {
     state: 'up' | 'down';
     /**
-     * After a resume: the peer connections are still good. False: make new ones and publish again.
+     * Whether a resumed session keeps its peer connections. If false, create new ones and publish again.
      */
     continued: boolean;
   };
   /**
-   * Send `ping` or anything else at least this often.
+   * Send `ping` or any other message at least this often.
    */
   pingIntervalSeconds: number;
+  roster: {
+    /**
+     * Whether viewers are only counted, and the roster is read in pages, because the room is large.
+     */
+    paged: boolean;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next: string | null;
+    /**
+     * Everyone in the room, viewers and the client included.
+     */
+    participantCount: number;
+    /**
+     * Those among them without tracks and without metadata.
+     */
+    viewerCount: number;
+  };
 }
 
 export interface OkMessage {
   type: 'ok';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
 }
@@ -352,7 +477,7 @@ export interface OkMessage {
 export interface ErrorMessage {
   type: 'error';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
   code:
@@ -361,6 +486,8 @@ export interface ErrorMessage {
     | 'permission_denied'
     | 'media_unavailable'
     | 'not_found'
+    | 'too_many_tracks'
+    | 'track_refused'
     | 'conflict'
     | 'payload_too_large'
     | 'rate_limited'
@@ -375,7 +502,7 @@ export interface ErrorMessage {
 export interface PublishedMessage {
   type: 'published';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
   sdp: string;
@@ -386,12 +513,12 @@ export interface OfferMessage {
   offerId: number;
   sdp: string;
   /**
-   * Which media section carries which track.
+   * The offered tracks, each with the `mid` of its media section.
    */
   tracks: {
     participantId: string;
     /**
-     * Unique within its session.
+     * Unique within the session.
      */
     trackId: string;
     mid: string;
@@ -417,43 +544,6 @@ export interface MediaStateMessage {
   state: 'up' | 'down';
 }
 
-export interface ParticipantJoinedMessage {
-  type: 'participantJoined';
-  participant: RemoteParticipant;
-}
-
-export interface ParticipantUpdatedMessage {
-  type: 'participantUpdated';
-  participant: RemoteParticipant;
-}
-
-export interface ParticipantLeftMessage {
-  type: 'participantLeft';
-  participantId: string;
-  sessionId: string;
-}
-
-export interface TrackPublishedMessage {
-  type: 'trackPublished';
-  participantId: string;
-  track: Track;
-}
-
-export interface TrackUnpublishedMessage {
-  type: 'trackUnpublished';
-  participantId: string;
-  /**
-   * Unique within its session.
-   */
-  trackId: string;
-}
-
-export interface TrackUpdatedMessage {
-  type: 'trackUpdated';
-  participantId: string;
-  track: Track;
-}
-
 export interface MessageMessage {
   type: 'message';
   from: string;
@@ -464,7 +554,7 @@ export interface MessageMessage {
 export interface IceServersMessage {
   type: 'iceServers';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
   iceServers: IceServer[];
@@ -474,7 +564,7 @@ export interface IceServersMessage {
 export interface PongMessage {
   type: 'pong';
   /**
-   * The `id` of the request that this answers.
+   * The `id` of the request that this message answers; absent if the request had none.
    */
   replyTo?: string;
 }
@@ -497,46 +587,290 @@ export interface ClosingMessage {
     | 'message_too_large'
     | 'rate_limited'
     | 'slow_consumer'
-    | 'timeout';
+    | 'timeout'
+    | 'too_many_attempts'
+    | 'room_too_large';
   message: string;
   reconnect: 'no' | 'resume' | 'join';
+  /**
+   * Only with `too_many_attempts`: seconds to wait before connecting again.
+   */
+  retryAfterSeconds?: number;
 }
 
-export const SUBPROTOCOL = 'callplane.v1';
+export interface RosterMessage {
+  type: 'roster';
+  /**
+   * The `id` of the request that this message answers; absent if the request had none.
+   */
+  replyTo?: string;
+  participants: RemoteParticipant[];
+  /**
+   * `cursor` of the next page; null on the last one.
+   */
+  next: string | null;
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface ShownMessage {
+  type: 'shown';
+  /**
+   * The `id` of the request that this message answers; absent if the request had none.
+   */
+  replyTo?: string;
+  participants: RemoteParticipant[];
+}
+
+export interface ChangesMessage {
+  type: 'changes';
+  /**
+   * @minItems 1
+   */
+  changes: Change[];
+}
+
+export interface ViewerCountMessage {
+  type: 'viewerCount';
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface RosterPagedMessage {
+  type: 'rosterPaged';
+  participants: RemoteParticipant[];
+  /**
+   * `cursor` of the next page; null on the last one.
+   */
+  next: string | null;
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface PermissionsMessage {
+  type: 'permissions';
+  permissions: string[];
+}
+
+export interface QualityMessage {
+  type: 'quality';
+  /**
+   * @minItems 1
+   */
+  participants: {
+    participantId: string;
+    level: QualityLevel;
+  }[];
+}
+
+export interface SubscribedMessage {
+  type: 'subscribed';
+  /**
+   * @maxItems 33
+   */
+  tracks: {
+    participantId: string;
+    /**
+     * Unique within the session.
+     */
+    trackId: string;
+    mid: string;
+  }[];
+}
+
+export interface SubscriptionFailedMessage {
+  type: 'subscriptionFailed';
+  /**
+   * @minItems 1
+   */
+  tracks: {
+    participantId: string;
+    /**
+     * Unique within the session.
+     */
+    trackId: string;
+    code:
+      | 'invalid_message'
+      | 'invalid_sdp'
+      | 'permission_denied'
+      | 'media_unavailable'
+      | 'not_found'
+      | 'too_many_tracks'
+      | 'track_refused'
+      | 'conflict'
+      | 'payload_too_large'
+      | 'rate_limited'
+      | 'unavailable';
+    message: string;
+  }[];
+}
+
+export interface SpeakersMessage {
+  type: 'speakers';
+  /**
+   * @maxItems 20
+   */
+  speakers: {
+    participantId: string;
+    /**
+     * Amplitude when the participant began to speak.
+     */
+    level: number;
+  }[];
+}
+
+export interface WelcomeMessageV1 {
+  type: 'welcome';
+  /**
+   * The `id` of the request that this message answers; absent if the request had none.
+   */
+  replyTo?: string;
+  resumed: boolean;
+  sessionId: string;
+  /**
+   * Secret that resumes this session over another connection.
+   */
+  resumeSecret: string;
+  /**
+   * Time in which a lost connection can be resumed, in seconds.
+   */
+  reconnectGraceSeconds: number;
+  room: Record<string, unknown>;
+  participant: RemoteParticipant;
+  /**
+   * The other participants in the room.
+   */
+  participants: RemoteParticipant[];
+  permissions: string[];
+  iceServers: IceServer[];
+  iceServersExpireAt: string;
+  media: {
+    state: 'up' | 'down';
+    /**
+     * Whether a resumed session keeps its peer connections. If false, create new ones and publish again.
+     */
+    continued: boolean;
+  };
+  /**
+   * Send `ping` or any other message at least this often.
+   */
+  pingIntervalSeconds: number;
+}
+
+export interface ParticipantJoinedMessageV1 {
+  type: 'participantJoined';
+  participant: RemoteParticipant;
+}
+
+export interface ParticipantUpdatedMessageV1 {
+  type: 'participantUpdated';
+  participant: RemoteParticipant;
+}
+
+export interface ParticipantLeftMessageV1 {
+  type: 'participantLeft';
+  participantId: string;
+  sessionId: string;
+}
+
+export interface TrackPublishedMessageV1 {
+  type: 'trackPublished';
+  participantId: string;
+  track: Track;
+}
+
+export interface TrackUnpublishedMessageV1 {
+  type: 'trackUnpublished';
+  participantId: string;
+  /**
+   * Unique within the session.
+   */
+  trackId: string;
+}
+
+export interface TrackUpdatedMessageV1 {
+  type: 'trackUpdated';
+  participantId: string;
+  track: Track;
+}
+
+/** By the version of the protocol. */
+export const SUBPROTOCOLS = { '1': 'callplane.v1', '2': 'callplane.v2' } as const;
 /** Every way in which the gateway ends a connection. */
 export const CLOSE_REASONS = {
-  left: { code: 4000, reconnect: 'no', message: 'You left.' },
-  removed: { code: 4001, reconnect: 'no', message: 'You were removed from the room.' },
-  room_ended: { code: 4002, reconnect: 'no', message: 'The room has ended.' },
-  superseded: { code: 4003, reconnect: 'no', message: 'The participant has connected from elsewhere.' },
-  token_expired: { code: 4004, reconnect: 'no', message: 'The token has expired; ask your backend for a new one.' },
-  invalid_token: { code: 4005, reconnect: 'no', message: 'The token is not valid here.' },
-  invalid_session: {
-    code: 4006,
-    reconnect: 'join',
-    message: 'The session cannot be resumed: it has ended or is unknown.',
-  },
-  capacity: { code: 4007, reconnect: 'join', message: 'The room is full.' },
-  media_unavailable: { code: 4008, reconnect: 'join', message: 'No media server can be reached.' },
-  drain: { code: 4009, reconnect: 'resume', message: 'This instance stops; connect to another one.' },
-  unavailable: { code: 4010, reconnect: 'resume', message: 'A dependency does not answer.' },
-  protocol_error: { code: 4011, reconnect: 'no', message: 'The connection does not keep to the protocol.' },
-  message_too_large: { code: 4012, reconnect: 'no', message: 'A frame is larger than the limit.' },
+  left: { code: 4000, reconnect: 'no', message: 'Left the room.' },
+  removed: { code: 4001, reconnect: 'no', message: 'Removed from the room.' },
+  room_ended: { code: 4002, reconnect: 'no', message: 'Room ended.' },
+  superseded: { code: 4003, reconnect: 'no', message: 'Another connection of this participant joined.' },
+  token_expired: { code: 4004, reconnect: 'no', message: 'Token expired. Request a new one from your backend.' },
+  invalid_token: { code: 4005, reconnect: 'no', message: 'Invalid token.' },
+  invalid_session: { code: 4006, reconnect: 'join', message: 'Session unknown or ended.' },
+  capacity: { code: 4007, reconnect: 'join', message: 'Room full.' },
+  media_unavailable: { code: 4008, reconnect: 'join', message: 'No media server available.' },
+  drain: { code: 4009, reconnect: 'resume', message: 'Gateway shutting down. Reconnect to another instance.' },
+  unavailable: { code: 4010, reconnect: 'resume', message: 'Service temporarily unavailable.' },
+  protocol_error: { code: 4011, reconnect: 'no', message: 'Protocol violation.' },
+  message_too_large: { code: 4012, reconnect: 'no', message: 'Message too large.' },
   rate_limited: { code: 4013, reconnect: 'resume', message: 'Too many messages.' },
-  slow_consumer: { code: 4014, reconnect: 'resume', message: 'The connection does not keep up with what it is sent.' },
-  timeout: { code: 4015, reconnect: 'resume', message: 'Nothing was heard for too long.' },
+  slow_consumer: { code: 4014, reconnect: 'resume', message: 'Client reads too slowly.' },
+  timeout: { code: 4015, reconnect: 'resume', message: 'Connection timed out.' },
+  too_many_attempts: { code: 4016, reconnect: 'resume', message: 'Too many joins or resumptions.' },
+  room_too_large: {
+    code: 4017,
+    reconnect: 'no',
+    message: 'The room has more participants than protocol version 1 supports; update the client to callplane.v2.',
+  },
 } as const;
 export type CloseReason = keyof typeof CLOSE_REASONS;
 /** Why the gateway refused a request. */
 export const ERROR_CODES = {
-  invalid_message: 'The message does not match its schema; `details` says where.',
-  invalid_sdp: 'The session description cannot be used.',
-  permission_denied: 'The token does not permit this.',
-  media_unavailable: 'No media server can be reached at present; everything else works.',
-  not_found: 'There is no such track or participant.',
-  conflict: 'Out of order: what this refers to has been replaced or is under way.',
-  payload_too_large: 'Data or metadata is too large.',
-  rate_limited: 'Too many of these; slow down.',
-  unavailable: 'A dependency does not answer; try again.',
+  invalid_message: 'The message does not match its schema. `details` lists the failures.',
+  invalid_sdp: 'The session description is invalid.',
+  permission_denied: 'The participant lacks the required permission.',
+  media_unavailable: 'No media server is available. Requests without media still work.',
+  not_found: 'Track or participant not found.',
+  too_many_tracks: 'More tracks than allowed.',
+  track_refused: 'The client cannot receive the track.',
+  conflict: 'The request conflicts with the state of the session.',
+  payload_too_large: 'The data or metadata is too large.',
+  rate_limited: 'Too many requests. Slow down.',
+  unavailable: 'A dependency is unavailable. Try again.',
 } as const;
 export type ErrorCode = keyof typeof ERROR_CODES;
+/** The gateway refuses input beyond these. */
+export const PROTOCOL_LIMITS = {
+  frameBytesMax: 131072,
+  firstFrameBytesMax: 10240,
+  sdpCharsMax: 100000,
+  messageBytesMax: 16384,
+  metadataBytesMax: 16384,
+  tracksMax: 4,
+  recipientsMax: 100,
+  subscriptionsMax: 500,
+  videoSectionsMax: 25,
+  audioSectionsMax: 8,
+  sectionsMax: 40,
+  speakersMax: 20,
+  shownMax: 200,
+  publishersShownMax: 100,
+  rosterPageMax: 100,
+  rosterPageBytesMax: 262144,
+} as const;

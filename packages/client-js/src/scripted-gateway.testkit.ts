@@ -5,41 +5,44 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import type { Platform } from './platform.js';
 import {
   CLOSE_REASONS,
+  SUBPROTOCOLS,
   type ClientMessage,
   type CloseReason,
   type RemoteParticipant,
   type ServerMessage,
+  type ServerMessageV1,
   type WelcomeMessage,
+  type WelcomeMessageV1,
 } from './protocol.generated.js';
 
 type Script = Partial<{
   [T in ClientMessage['type']]: (
     message: Extract<ClientMessage, { type: T }>,
     connection: ScriptedConnection,
-  ) => ServerMessage | undefined;
+  ) => ServerMessage | ServerMessageV1 | undefined;
 }>;
 
-/** What a client has connected to, from the gateway's side. */
+/** A client's connection, from the gateway's side. */
 export interface ScriptedConnection {
   readonly received: ClientMessage[];
   readonly protocol: string;
-  send(...messages: ServerMessage[]): void;
-  /** As the gateway ends a connection: says why, then closes. */
-  end(reason: CloseReason): void;
-  /** The close frame alone. */
+  send(...messages: (ServerMessage | ServerMessageV1)[]): void;
+  /** Ends the connection as a gateway does: sends the reason, then closes. */
+  end(reason: CloseReason, more?: { retryAfterSeconds?: number }): void;
+  /** Sends the close frame alone. */
   endWithoutMessage(reason: CloseReason): void;
-  /** As a network ends it: without a word. */
+  /** Ends the connection as a network does: without any message. */
   cut(): void;
-  /** Neither reads nor answers any more, and says nothing. */
+  /** Stops reading and answering, without closing. */
   freeze(): void;
 }
 
 export interface ScriptedGateway {
   readonly url: string;
   readonly connections: ScriptedConnection[];
-  /** The n-th connection (from 0), once it is there. */
+  /** Resolves to the n-th connection (from 0) once it exists. */
   connection(index: number): Promise<ScriptedConnection>;
-  /** Stops listening, as one that was killed. */
+  /** Stops listening, as a killed gateway does. */
   die(): Promise<void>;
 }
 
@@ -72,13 +75,21 @@ export function welcome(more: Partial<WelcomeMessage> = {}): WelcomeMessage {
     iceServersExpireAt: new Date(Date.now() + 3_600_000).toISOString(),
     media: { state: 'up', continued: false },
     pingIntervalSeconds: 20,
+    roster: { paged: false, next: null, participantCount: 1 + (more.participants?.length ?? 0), viewerCount: 0 },
     ...more,
   };
 }
 
-/** A WebSocket server that answers as told; what it is not told it answers as a good gateway does. */
-export async function startScriptedGateway(script: Script = {}): Promise<ScriptedGateway> {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+/** The welcome of a gateway that speaks version 1. */
+export function welcomeV1(more: Partial<WelcomeMessage> = {}): WelcomeMessageV1 {
+  const { roster: _, ...rest } = welcome(more);
+  return rest;
+}
+
+/** A WebSocket server that answers as scripted, and as a healthy gateway for everything else. */
+export async function startScriptedGateway(script: Script = {}, version: 1 | 2 = 2): Promise<ScriptedGateway> {
+  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOLS[version]) && SUBPROTOCOLS[version];
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols });
   await once(server, 'listening');
   stopAtEnd(() => die());
   const connections: ScriptedConnection[] = [];
@@ -94,15 +105,16 @@ export async function startScriptedGateway(script: Script = {}): Promise<Scripte
   };
   server.on('connection', (socket) => {
     let isFrozen = false;
-    const send = (...messages: ServerMessage[]) => messages.forEach((message) => socket.send(JSON.stringify(message)));
+    const send = (...messages: (ServerMessage | ServerMessageV1)[]) =>
+      messages.forEach((message) => socket.send(JSON.stringify(message)));
     const endWithoutMessage = (reason: CloseReason) => socket.close(CLOSE_REASONS[reason].code, reason);
     const connection: ScriptedConnection = {
       received: [],
       protocol: socket.protocol,
       send,
-      end: (reason) => {
+      end: (reason, more = {}) => {
         const { message, reconnect } = CLOSE_REASONS[reason];
-        send({ type: 'closing', reason, message, reconnect });
+        send({ type: 'closing', reason, message, reconnect, ...more });
         endWithoutMessage(reason);
       },
       endWithoutMessage,
@@ -116,10 +128,10 @@ export async function startScriptedGateway(script: Script = {}): Promise<Scripte
       if (isFrozen) return;
       const message = JSON.parse(data.toString()) as ClientMessage;
       connection.received.push(message);
-      const answer = (script[message.type] ?? usual[message.type] ?? (() => ({ type: 'ok' })))(
+      const answer = (script[message.type] ?? usual[message.type] ?? (() => ({ type: 'ok' as const })))(
         message as never,
         connection,
-      ) as ServerMessage | undefined;
+      );
       if (answer !== undefined) send(message.id === undefined ? answer : ({ ...answer, replyTo: message.id } as never));
     });
   });
@@ -135,10 +147,15 @@ export async function startScriptedGateway(script: Script = {}): Promise<Scripte
   };
 }
 
-/** A page whose network comes and goes as the test says. */
+/** A token that looks like one: the scripted gateway checks none. */
+export const testToken = ['{}', JSON.stringify({ exp: 4_000_000_000 }), 'signature']
+  .map((part) => Buffer.from(part).toString('base64url'))
+  .join('.');
+
+/** A page whose `online`, `offline` and `pagehide` events the test fires. */
 export function testPage() {
   const page = new EventTarget();
-  return { page, tell: (event: 'online' | 'offline' | 'pagehide') => page.dispatchEvent(new Event(event)) };
+  return { page, dispatch: (event: 'online' | 'offline' | 'pagehide') => page.dispatchEvent(new Event(event)) };
 }
 
 export const nodePlatform = { WebSocket: WebSocket as unknown as Platform['WebSocket'], random: () => 0 };

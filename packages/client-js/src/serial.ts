@@ -1,4 +1,4 @@
-/** Does one thing after another, in the order in which they were asked for. */
+/** Runs tasks one after another, in call order. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -1,4 +1,4 @@
-/** The time, passed in wherever it matters, so that a test can set it. */
+/** The source of the current time, injected so that tests can set it. */
 export interface Clock {
   now(): Date;
 }

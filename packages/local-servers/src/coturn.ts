@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reclaim, type StopStep } from './reclaim.js';
 import { startServer, type LocalServer, type ServerOptions } from './server.js';
@@ -17,21 +18,31 @@ export interface CoturnOptions extends ServerOptions {
   /** Range of UDP ports for relays, both ends included. */
   minPort: number;
   maxPort: number;
-  realm?: string;
+  /** TCP port of the administration interface, on loopback. */
+  adminPort: number;
+  adminPassword: string;
+  /** Private addresses that relays may reach: those of the media servers. Default: `host` alone. */
+  mediaAddresses?: readonly string[];
+  /** Maximum number of allocations per credential. Default: the value in the policy file. */
+  userQuota?: number;
+  /** More addresses to relay on. */
+  moreRelayAddresses?: readonly string[];
 }
+
+/** The policy that containers use too. The lines appended below override those in it. */
+const POLICY_FILE = join(import.meta.dirname, '../../../infra/coturn/turnserver.conf');
 
 const STOP_STEPS: StopStep[] = [
   { signal: 'SIGTERM', graceMs: 3_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 60_000;
 
 /**
- * Runs coturn's `turnserver` with time-limited credentials and nothing else: no TLS, no command-line interface, no
- * multicast. Stops the server of an earlier run on the same directory first, if one is still there.
- * `url` is its `turn:` URL over UDP.
+ * Runs coturn's `turnserver` with the policy of infra/coturn/turnserver.conf. If the server of an earlier run on the
+ * same directory is still running, stops it first. `url` is the `turn:` URL over UDP.
  *
- * Its log is `<dir>/coturn.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
+ * `logFile` defaults to `<dir>/coturn.log`. Throws a LocalServerError if the program is missing or does not start.
  */
 export async function startCoturn(options: CoturnOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);
@@ -42,23 +53,20 @@ export async function startCoturn(options: CoturnOptions): Promise<LocalServer> 
 
   serverDirectory(dir);
   const config = [
+    readFileSync(POLICY_FILE, 'utf8'),
+    ...[options.host, ...(options.moreRelayAddresses ?? [])].map((address) => `relay-ip=${address}`),
     `listening-ip=${options.host}`,
-    `relay-ip=${options.host}`,
     `listening-port=${options.listeningPort}`,
     `min-port=${options.minPort}`,
     `max-port=${options.maxPort}`,
-    `realm=${options.realm ?? 'callplane.local'}`,
-    'fingerprint',
-    'use-auth-secret',
+    `total-quota=${options.maxPort - options.minPort + 1}`,
+    ...(options.userQuota === undefined ? [] : [`user-quota=${options.userQuota}`]),
     `static-auth-secret=${options.secret}`,
-    'no-cli',
-    'no-tls',
-    'no-dtls',
-    'no-multicast-peers',
-    // A machine without a network has no other peers than its own loopback.
+    `cli-port=${options.adminPort}`,
+    `cli-password=${options.adminPassword}`,
+    ...(options.mediaAddresses ?? [options.host]).map((address) => `allowed-peer-ip=${address}`),
+    // On a machine without a network, its own loopback holds the only peers.
     ...(options.host.startsWith('127.') ? ['allow-loopback-peers'] : []),
-    'log-file=stdout',
-    'simple-log',
     `pidfile=${pidFile}`,
     `userdb=${join(dir, 'turndb')}`,
   ];
@@ -90,7 +98,7 @@ function answersBinding(host: string, port: number): Promise<boolean> {
     const timer = setTimeout(() => finish(false), 200);
     socket.once('error', () => finish(false));
     socket.once('message', (answer) => finish(answer.readUInt16BE(0) === 0x0101));
-    // Connected, so that a port on which nothing listens yet is reported at once.
+    // A connected socket reports a closed port at once.
     socket.connect(port, host, () => socket.send(request));
   });
 }

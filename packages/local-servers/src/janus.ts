@@ -6,24 +6,26 @@ import { LocalServerError, startServer, type LocalServer, type ServerOptions } f
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface JanusOptions extends ServerOptions {
-  /** Holds the configuration (mode 0600), the pid file and links to the plug-ins that are wanted. */
+  /** Holds the configuration (mode 0600), the pid file and links to the loaded modules. */
   dir: string;
-  /** The address that media goes to; see hostIPv4(). Janus never uses loopback for media. */
+  /** The address for media; see hostIPv4(). Janus never uses loopback for media. */
   host: string;
   /** TCP port of its WebSocket interface, on 127.0.0.1. */
   wsPort: number;
-  /** TCP port of its administration interface (sub-protocol `janus-admin-protocol`), on 127.0.0.1. None unless given. */
+  /**
+   * TCP port of its administration interface (sub-protocol `janus-admin-protocol`), on 127.0.0.1. Disabled if omitted.
+   */
   adminPort?: number;
   /** Range of UDP ports for media, both ends included. */
   rtpPortMin: number;
   rtpPortMax: number;
-  /** Asked in every request. */
+  /** Required in every request. */
   apiSecret: string;
-  /** Asked of whoever creates rooms, or lists private ones. */
+  /** Required to create rooms and to list private ones. */
   adminKey: string;
-  /** Asked in every request to the administration interface. */
+  /** Required in every request to the administration interface. */
   adminSecret: string;
-  /** How much it logs: 0 nothing, 3 warnings (the default), 4 what it does, 7 everything. */
+  /** Log level: 0 nothing, 3 warnings (the default), 4 actions, 7 everything. */
   debugLevel?: number;
 }
 
@@ -31,18 +33,18 @@ const STOP_STEPS: StopStep[] = [
   { signal: 'SIGTERM', graceMs: 3_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 60_000;
 const ANSWERS_WITHIN_MS = 500;
 
-/** Which of the installed modules are linked; Janus loads whatever stands in its folders. */
+/** The installed modules to link. Janus loads every module in its folders. */
 const MODULES = { plugins: ['libjanus_videoroom'], transports: ['libjanus_websockets'], events: [], loggers: [] };
 
 /**
- * Runs `janus` with its VideoRoom and WebSocket modules and nothing else: no HTTP, no sample rooms, no known secrets.
- * Stops the server of an earlier run on the same directory first, if one is still there.
- * `url` is its WebSocket interface; secrets stand in requests and not in the URL.
+ * Runs `janus` with only its VideoRoom and WebSocket modules: no HTTP, no sample rooms, no well-known secrets. If the
+ * server of an earlier run on the same directory is still running, stops it first.
+ * `url` is its WebSocket interface. It holds no secrets; requests carry them.
  *
- * Its log is `<dir>/janus.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
+ * `logFile` defaults to `<dir>/janus.log`. Throws a LocalServerError if the program is missing or does not start.
  */
 export async function startJanus(options: JanusOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);
@@ -59,7 +61,7 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
   rmSync(pidFile, { force: true });
   for (const [kind, modules] of Object.entries(MODULES)) {
     const folder = join(dir, kind);
-    // Made anew: links of an earlier run may point to where Janus is no more.
+    // Recreated, because links of an earlier run may point to a Janus that has moved.
     rmSync(folder, { recursive: true, force: true });
     serverDirectory(folder);
     for (const name of modules) symlinkSync(join(library, kind, `${name}.so`), join(folder, `${name}.so`));
@@ -82,8 +84,8 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
 }
 
 /**
- * Where the modules of an installed Janus are: Debian and its children keep them in the folder of the processor's
- * architecture, installations from source below their prefix. Undefined when there is none.
+ * The folder of an installed Janus' modules. Debian and its derivatives use the folder of the processor's architecture,
+ * installations from source a folder below their prefix. Undefined if there is none.
  */
 function janusLibrary(): string | undefined {
   const multiarch = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter((name) => name.includes('-linux-')) : [];
@@ -116,7 +118,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
         api_secret: options.apiSecret,
         admin_secret: options.adminSecret,
         session_timeout: 30,
-        reclaim_session_timeout: 0,
+        reclaim_session_timeout: 30,
         hide_dependencies: true,
       },
       media: {
@@ -130,7 +132,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
     'janus.transport.websockets': {
       general: {
         json: 'compact',
-        // Janus notices a client that is gone without a word after at most eight seconds.
+        // Janus detects a client that vanished without closing after at most eight seconds.
         pingpong_trigger: 5,
         pingpong_timeout: 3,
         ws: true,
@@ -146,7 +148,7 @@ function configuration(options: JanusOptions, dir: string, pidFile: string): Rec
   };
 }
 
-/** libconfig's syntax, whose strings are escaped as JSON's are. */
+/** Writes libconfig's syntax, which escapes strings as JSON does. */
 function jcfg(sections: Sections): string {
   return Object.entries(sections)
     .map(([section, settings]) => {
@@ -156,7 +158,7 @@ function jcfg(sections: Sections): string {
     .join('');
 }
 
-/** Whether it answers a request, which it does without a secret; a bare connection is accepted before that. */
+/** Whether Janus answers a ping, which needs no secret. A connection alone proves nothing: Janus accepts it earlier. */
 function answersPing(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'janus-protocol', { handshakeTimeout: ANSWERS_WITHIN_MS });

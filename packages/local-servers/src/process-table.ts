@@ -3,23 +3,23 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 const hasProc = existsSync('/proc/self/stat');
 
-/** Whether a process with this id exists (a zombie, which only waits for its parent, does not count). */
+/** Whether a process with this id exists. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   return exists(pid) && statusFields(pid)?.state !== 'Z';
 }
 
-/** Whether there is a process with this id, one that has ended and that its parent has not noticed yet included. */
+/** Whether a process with this id exists, including a zombie. */
 export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it exists and belongs to someone else.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
-/** The command line of a live process with its arguments separated by spaces, or '' when it is gone. */
+/** The command line of a live process with its arguments separated by spaces, or '' if the process is gone. */
 export function commandLineOf(pid: number): string {
   if (!hasProc)
     return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
@@ -42,13 +42,69 @@ export function childrenOf(pid: number): number[] {
     .filter((candidate) => statusFields(candidate)?.parent === pid);
 }
 
-function statusFields(pid: number): { state: string; parent: number } | undefined {
+/** The id of a process' parent, or undefined if the process is gone or the system does not tell. */
+export function parentOf(pid: number): number | undefined {
+  return statusFields(pid)?.parent;
+}
+
+/** A process as it is recorded: `stamp` tells it apart from a later one with the same id. */
+export interface RecordedProcess {
+  pid: number;
+  stamp: string;
+}
+
+/**
+ * The start time of a process with the id of the boot. An empty string if the system does not provide them, and for a
+ * process that is gone.
+ */
+export function processStamp(pid: number): string {
+  const status = statusFields(pid);
+  if (status === undefined || status.state === 'Z') return '';
+  return `${status.startedAtTicks}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
+}
+
+/** Whether the recorded process still exists, and its id has not been reused. */
+export function isSameProcess({ pid, stamp }: RecordedProcess): boolean {
+  return exists(pid) && processStamp(pid) === stamp;
+}
+
+/** Processor time that a process has used, user and system together. */
+export interface ProcessorTime {
+  ownMs: number;
+  /** Of its children that have ended, with their own ended children. */
+  childrenMs: number;
+}
+
+/** Undefined if the process is gone or the system does not provide it. */
+export function processorTimeOf(pid: number): ProcessorTime | undefined {
+  const status = statusFields(pid);
+  return status && { ownMs: status.ownTicks * TICK_MS, childrenMs: status.childrenTicks * TICK_MS };
+}
+
+interface StatusFields {
+  state: string;
+  parent: number;
+  ownTicks: number;
+  childrenTicks: number;
+  startedAtTicks: string;
+}
+
+/** Linux shows times to user space in ticks of 10 ms on every architecture that Node supports. */
+const TICK_MS = 10;
+
+function statusFields(pid: number): StatusFields | undefined {
   if (!hasProc) return undefined;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
+    // The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state: fields[0] ?? '', parent: Number(fields[1]) };
+    return {
+      state: fields[0] ?? '',
+      parent: Number(fields[1]),
+      ownTicks: Number(fields[11]) + Number(fields[12]),
+      childrenTicks: Number(fields[13]) + Number(fields[14]),
+      startedAtTicks: fields[19] ?? '',
+    };
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { startServer, type LocalServer, type ServerOptions } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface PrometheusOptions extends ServerOptions {
-  /** Holds the configuration and what was scraped. */
+  /** Holds the configuration and the scraped data. */
   dir: string;
   port: number;
   /** The text of its `prometheus.yml`. */
@@ -17,14 +17,14 @@ const STOP_STEPS: StopStep[] = [
   { signal: 'SIGTERM', graceMs: 5_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
-const READY_WITHIN_MS = 20_000;
+const READY_WITHIN_MS = 60_000;
 const ANSWERS_WITHIN_MS = 500;
 
 /**
- * Runs `prometheus` on 127.0.0.1. `url` is that of its HTTP API.
+ * Runs `prometheus` on 127.0.0.1. `url` is its HTTP API.
  *
- * Its log is `<dir>/prometheus.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started,
- * which it also cannot with a configuration or with rules that it does not understand.
+ * `logFile` defaults to `<dir>/prometheus.log`. Throws a LocalServerError if the program is missing or does not start,
+ * for example because the configuration or a rule is invalid.
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);

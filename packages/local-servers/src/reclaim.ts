@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { commandLineOf, exists, isAlive } from './process-table.js';
 
-/** One step of stopping a process: send the signal, then wait that long for it to be gone. */
+/** One step of stopping a process: send the signal, then wait up to `graceMs` until the process is gone. */
 export interface StopStep {
   signal: NodeJS.Signals;
   graceMs: number;
@@ -12,9 +12,10 @@ const LOOK_EVERY_MS = 20;
 const BURIED_WITHIN_MS = 5_000;
 
 /**
- * Stops a process that an earlier run left behind, when its pid file names a live process whose command line holds
- * `marker` (ids are reused: the file alone proves nothing). Returns the pid that was stopped, or undefined.
- * Throws when the process survives every step.
+ * Stops a process that an earlier run left behind: one that the pid file names, that is alive, and whose command line
+ * holds `marker`. The file alone proves nothing, because process ids are reused.
+ * @returns the pid of the stopped process, or undefined.
+ * @throws Error if the process survives every step.
  */
 export async function reclaim(pidFile: string, marker: string, steps: StopStep[]): Promise<number | undefined> {
   const pid = pidIn(pidFile);
@@ -26,8 +27,8 @@ export async function reclaim(pidFile: string, marker: string, steps: StopStep[]
 }
 
 /**
- * A process that was just killed still has its id, and no command line any more, until its parent has taken note of
- * its end. PostgreSQL takes such a one for a live predecessor and refuses to start.
+ * Waits until a killed process is reaped. Until its parent does that, the process keeps its id, but has no command
+ * line. PostgreSQL mistakes such a process for a live predecessor and refuses to start.
  */
 async function untilBuried(pid: number): Promise<void> {
   const until = performance.now() + BURIED_WITHIN_MS;
@@ -44,7 +45,7 @@ export function pidIn(pidFile: string): number | undefined {
   }
 }
 
-/** Sends each signal in turn until the process is gone; a frozen process is thawed so that it can obey. */
+/** Sends each signal in turn until the process is gone. SIGCONT thaws a frozen process, so that it can react. */
 export async function stopProcess(pid: number, steps: StopStep[]): Promise<void> {
   for (const { signal, graceMs } of steps) {
     try {
@@ -58,5 +59,5 @@ export async function stopProcess(pid: number, steps: StopStep[]): Promise<void>
     while (isAlive(pid) && performance.now() < until) await delay(LOOK_EVERY_MS);
     if (!isAlive(pid)) return;
   }
-  throw new Error(`process ${pid} does not stop`);
+  throw new Error(`process ${pid} did not stop`);
 }

@@ -8,7 +8,7 @@ export interface RedisOptions extends ServerOptions {
   /** Holds the append-only file, the configuration (mode 0600) and the pid file. */
   dir: string;
   port: number;
-  /** Asked of every client when given. URL-safe characters only. */
+  /** Required of every client, if set. URL-safe characters only. */
   password?: string;
 }
 
@@ -16,13 +16,13 @@ const STOP_STEPS: StopStep[] = [
   { signal: 'SIGTERM', graceMs: 5_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
-const READY_WITHIN_MS = 30_000;
+const READY_WITHIN_MS = 60_000;
 
 /**
  * Runs `redis-server` on 127.0.0.1 with an append-only file synced every second and without eviction (BullMQ needs
- * both). Stops the server of an earlier run on the same directory first, if one is still there.
+ * both). If the server of an earlier run on the same directory is still running, stops it first.
  *
- * Its log is `<dir>/redis.log` unless told otherwise. Throws a LocalServerError when it cannot be found or started.
+ * `logFile` defaults to `<dir>/redis.log`. Throws a LocalServerError if the program is missing or does not start.
  */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   const dir = resolve(options.dir);
@@ -43,7 +43,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     'appendfsync everysec',
     'save ""',
     'maxmemory-policy noeviction',
-    // The configuration's path must stay visible in the process table: it is how a stale server is recognised.
+    // The configuration's path must stay visible in the process table: reclaim() recognises a stale server by it.
     'set-proc-title no',
   ];
   serverFile(configFile, `${config.join('\n')}\n`);

@@ -8,46 +8,48 @@ import type { Command } from './unprivileged.js';
 export interface ServerExit {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** True when `stop()` was called, false when the server died by itself or was killed by somebody else. */
+  /** True after `stop()`, false if the server died by itself or another process killed it. */
   expected: boolean;
 }
 
-/** A server that runs as a child process, in a session of its own (Ctrl-C in the terminal does not reach it). */
+/** A server that runs as a child process, in a session of its own, so that Ctrl-C in the terminal does not reach it. */
 export interface LocalServer {
   readonly name: string;
   readonly port: number;
   readonly pid: number;
-  /** Where clients connect, credentials included. */
+  /** The URL for clients, including credentials. */
   readonly url: string;
-  /** Stops the server and waits until it is gone. Idempotent; also after it died by itself. */
+  /** Stops the server and waits until it has exited. Idempotent, also after the server died by itself. */
   stop(): Promise<void>;
-  /** Calls back once the process is gone, at once when it is gone already. */
+  /** Calls `listener` once the process has exited, or right away if it already has. */
   onExit(listener: (exit: ServerExit) => void): void;
 }
 
-/** A server that could not be started. The message ends with the last lines of its log. */
+/** Thrown if a server fails to start. The message ends with the last lines of its log. */
 export class LocalServerError extends Error {
   constructor(
     readonly server: string,
     reason: string,
     readonly log: string,
+    /** How the server ended, if it ended by itself. */
+    readonly exit?: { code: number | null; signal: NodeJS.Signals | null },
   ) {
     super(log === '' ? `${server} ${reason}` : `${server} ${reason}; the end of its log:\n${log}`);
     this.name = 'LocalServerError';
   }
 }
 
-/** What every server's options have in common. */
+/** Options of every server. */
 export interface ServerOptions {
-  /** Where the server's output goes; each has a default of its own. */
+  /** The file for the server's output; each server has its own default. */
   logFile?: string;
-  /** Told what was done beyond starting, such as stopping a server that an earlier run left behind. */
+  /** Called for an action other than starting, such as stopping a server that an earlier run left behind. */
   onNotice?: (message: string) => void;
-  /** Told the process id as soon as there is one, which is before the server is ready. */
+  /** Called with the process id as soon as it exists, which is before the server is ready. */
   onSpawn?: (pid: number) => void;
 }
 
-interface ServerPlan {
+export interface ServerPlan {
   name: string;
   port: number;
   url: string;
@@ -60,11 +62,18 @@ interface ServerPlan {
   readyWithinMs: number;
   stopSteps: StopStep[];
   onSpawn: ((pid: number) => void) | undefined;
+  /** Ends the wait for the server and stops it. */
+  stopSignal?: AbortSignal;
+  /** Lines of the log that an error shows. */
+  shownLines?: number;
 }
 
 const LOOK_EVERY_MS = 20;
 
-/** Spawns a server and waits until it answers. Throws a LocalServerError when it exits or stays silent instead. */
+/**
+ * Spawns a server and waits until it answers.
+ * @throws LocalServerError if the server exits or does not answer in time; the reason of `stopSignal` if that aborts.
+ */
 export async function startServer(plan: ServerPlan): Promise<LocalServer> {
   const logStart = sizeOf(plan.logFile);
   const log = openLog(plan.logFile);
@@ -78,8 +87,10 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
   closeSync(log);
   let stopping = false;
   const exited = exitOf(child, () => stopping);
-  const failed = (reason: string) =>
-    new LocalServerError(plan.name, reason, tailOf(plan.logFile, Math.min(logStart, sizeOf(plan.logFile))));
+  const failed = (reason: string, exit?: ServerExit) => {
+    const log = tailOf(plan.logFile, Math.min(logStart, sizeOf(plan.logFile)), plan.shownLines);
+    return new LocalServerError(plan.name, reason, log, exit);
+  };
 
   const pid = child.pid;
   if (pid === undefined) throw failed(`cannot be run (${(await exited).error?.message ?? plan.command.file})`);
@@ -87,10 +98,13 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
 
   const until = performance.now() + plan.readyWithinMs;
   while (!(await plan.isReady(pid))) {
-    const gone = await Promise.race([exited, delay(LOOK_EVERY_MS)]);
-    if (gone !== undefined) throw failed(`exited at start (${gone.signal ?? `code ${gone.code ?? '?'}`})`);
-    if (performance.now() < until) continue;
-    await stopProcess(pid, [{ signal: 'SIGKILL', graceMs: 5_000 }]);
+    const exit = await Promise.race([exited, delay(LOOK_EVERY_MS)]);
+    if (exit !== undefined) {
+      throw failed(`ended before it was ready (${exit.signal ?? `exit code ${exit.code ?? '?'}`})`, exit);
+    }
+    if (performance.now() < until && plan.stopSignal?.aborted !== true) continue;
+    await stopProcess(pid, plan.stopSteps);
+    plan.stopSignal?.throwIfAborted();
     throw failed(`was not ready within ${plan.readyWithinMs / 1000} s`);
   }
 
@@ -113,7 +127,7 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
 function exitOf(child: ChildProcess, expected: () => boolean): Promise<ServerExit & { error?: Error }> {
   return new Promise((resolve) => {
     child.once('error', (error) => {
-      // 'error' also comes for a signal that could not be sent, and then the process still runs.
+      // 'error' is also emitted if a signal cannot be sent; the process still runs then.
       if (child.pid === undefined) resolve({ code: null, signal: null, expected: false, error });
     });
     child.once('exit', (code, signal) => resolve({ code, signal, expected: expected() }));

@@ -25,15 +25,15 @@ const isRoot = process.getuid?.() === 0;
 let nobodyIds: { uid: number; gid: number } | undefined;
 
 /**
- * How to run servers without root's rights: as they are for an ordinary user, as `nobody` for root (PostgreSQL
- * refuses to run as root at all).
+ * Wraps servers to run without root's rights: unchanged for an ordinary user, as `nobody` for root (PostgreSQL refuses
+ * to run as root at all).
  *
- * `reads` are files that the server must be able to read and `enters` directories that it must be able to reach. When
- * `nobody` cannot (a clone under /root, mode 0700, or made with umask 077), the server gets one capability that lets it
- * look and read past directory permissions. Two things are not obvious (capabilities(7), access(2)):
+ * The server must be able to read the files `reads` and to reach the directories `enters`. If `nobody` cannot (a clone
+ * under /root, mode 0700, or made with umask 077), the server gets one capability that lets it look and read past
+ * directory permissions. Two points are not obvious (capabilities(7), access(2)):
  * - the capability has to be ambient, or the first exec of an unprivileged user drops it;
- * - `access()`, with which PostgreSQL checks its own binaries, ignores capabilities of anyone but root, unless the
- *   securebit `no_setuid_fixup` is set.
+ * - `access()`, with which PostgreSQL checks its own binaries, ignores capabilities of users other than root, unless
+ *   the securebit `no_setuid_fixup` is set.
  * CAP_DAC_READ_SEARCH is enough; containers often lack it and have CAP_DAC_OVERRIDE instead.
  */
 export function withoutRoot(reads: string[], enters: string[]): Wrap {
@@ -60,8 +60,8 @@ export function withoutRoot(reads: string[], enters: string[]): Wrap {
 }
 
 /**
- * Makes a directory (mode 0700) that belongs to the user whom servers run as. One that belongs to somebody else, as
- * after a copy, is handed over when root asks; anyone else gets an error that says so.
+ * Creates a directory (mode 0700) that belongs to the user that servers run as. For a directory of another user, as
+ * after a copy, root changes the owner; other users get an error that names the cause.
  */
 export function serverDirectory(directory: string): void {
   mkdirSync(dirname(directory), { recursive: true });
@@ -71,13 +71,13 @@ export function serverDirectory(directory: string): void {
     if (owner !== nobody().uid) handOver(directory, nobody());
   } else if (owner !== process.getuid?.()) {
     throw new Error(
-      `${directory} belongs to another user (uid ${owner}): it was made by a start as root. ` +
+      `${directory} belongs to another user (uid ${owner}): it was created by a start as root. ` +
         'Start as that user again, or choose another DATA_DIR.',
     );
   }
 }
 
-/** Writes a file (mode 0600) that only the user whom servers run as can read. */
+/** Writes a file (mode 0600) that only the user that servers run as can read. */
 export function serverFile(file: string, content: string): void {
   writeFileSync(file, content, { mode: 0o600 });
   if (isRoot) chownSync(file, nobody().uid, nobody().gid);
@@ -102,14 +102,14 @@ function nobody(): { uid: number; gid: number } {
   return nobodyIds;
 }
 
-/** Asks the system itself, as that user: no walk over mode bits knows about access lists and mounts. */
+/** Runs the checks as that user: a walk over mode bits would miss access lists and mounts. */
 function reachable(ids: { uid: number; gid: number }, reads: string[], enters: string[]): boolean {
   const tests = [
     ...reads.map((_, i) => `test -r "$${i + 1}"`),
     ...enters.map((_, i) => `test -x "$${reads.length + i + 1}"`),
   ];
-  const asked = spawnSync('/bin/sh', ['-c', tests.join(' && '), 'sh', ...reads, ...enters], { ...ids, cwd: '/' });
-  return asked.status === 0;
+  const check = spawnSync('/bin/sh', ['-c', tests.join(' && '), 'sh', ...reads, ...enters], { ...ids, cwd: '/' });
+  return check.status === 0;
 }
 
 function readCapability(): 'dac_read_search' | 'dac_override' | undefined {

@@ -1,17 +1,18 @@
 import { spawn } from 'node:child_process';
 
-/** Kills what it watches when the process that started it is gone, however that happened. */
+/** Kills the watched processes when the process that started it has exited, for any reason. */
 export interface Watchdog {
   readonly pid: number;
-  /** Watches a process; `signal` is the polite way to stop it. SIGKILL follows ten seconds later. */
+  /** Watches a process. `signal` asks it to stop; SIGKILL follows ten seconds later. */
   watch(pid: number, signal: 'TERM' | 'INT'): void;
   unwatch(pid: number): void;
-  /** Lets go of everything and ends the watchdog. */
+  /** Stops watching all processes and ends the watchdog. */
   release(): void;
 }
 
-// Reads the newest list until end of file, which the kernel delivers even when the writer was killed. The list is one
-// line: "TERM pids… , INT pids…". The files in "$@" describe a run that is then over, so they go first.
+// Reads the newest list until end of file, which the kernel delivers even if the writer was killed. The list is one
+// line: "TERM pids… , INT pids…". The files in "$@" describe the run, which is over by then, so the script removes them
+// first.
 const SCRIPT = `
 while read -r line; do list=$line; done
 [ -n "$list" ] || exit 0
@@ -29,8 +30,8 @@ kill -KILL $left 2>/dev/null
 `;
 
 /**
- * Starts the watchdog: a small shell in a session of its own that holds nothing but the reading end of a pipe.
- * `removeFiles` are deleted when it has to act. It does not keep the calling process alive.
+ * Starts the watchdog: a small shell in its own session that holds only the reading end of a pipe. It deletes
+ * `removeFiles` when it has to act. It does not keep the calling process alive.
  */
 export function startWatchdog(removeFiles: string[] = []): Watchdog {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'callplane-watchdog', ...removeFiles], {
@@ -42,23 +43,23 @@ export function startWatchdog(removeFiles: string[] = []): Watchdog {
   if (pid === undefined) throw new Error('cannot run /bin/sh');
   child.unref();
   (stdin as typeof stdin & { unref?: () => void }).unref?.();
-  // Somebody killed the watchdog: what it watches goes on without it.
+  // If the watchdog was killed, the watched processes go on without it.
   stdin.on('error', () => undefined);
   const watched = new Map<number, 'TERM' | 'INT'>();
   const list = (signal: string) =>
     [...watched]
-      .filter(([, wanted]) => wanted === signal)
+      .filter(([, expected]) => expected === signal)
       .map(([watchedPid]) => watchedPid)
       .join(' ');
-  const tell = () => stdin.write(watched.size === 0 ? '\n' : `${list('TERM')},${list('INT')}\n`);
+  const report = () => stdin.write(watched.size === 0 ? '\n' : `${list('TERM')},${list('INT')}\n`);
   return {
     pid,
     watch: (watchedPid, signal) => {
       watched.set(watchedPid, signal);
-      tell();
+      report();
     },
     unwatch: (watchedPid) => {
-      if (watched.delete(watchedPid)) tell();
+      if (watched.delete(watchedPid)) report();
     },
     release: () => {
       watched.clear();

@@ -1,16 +1,17 @@
-/** What a node carries, as the database counts it. */
+/** The load of one media node, as the database counts it. */
 export interface NodeLoad {
   rooms: number;
   /** Live sessions in those rooms. */
   sessions: number;
-  /** It gets no new rooms. */
+  /** A draining node gets no new rooms. */
   draining: boolean;
 }
 
 /**
- * The node for a new room: the least loaded of those that are healthy and not being drained, or null when there is
- * none. A room weighs as much as a participant, so that many rooms that were made at once are spread before anybody is
- * in them. Among equals the first by name, so that processes which choose at the same time choose the same.
+ * Chooses the node for a new room: the least loaded healthy node that is not draining, or null if there is none.
+ * A room weighs as much as a participant. Otherwise many rooms created at once would all land on one node before anyone
+ * joins them.
+ * Ties go to the lowest id, so that processes which choose at the same time agree.
  */
 export function chooseNode(healthyIds: readonly string[], loads: ReadonlyMap<string, NodeLoad>): string | null {
   const weight = (id: string) => {

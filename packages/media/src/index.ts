@@ -1,4 +1,4 @@
-/** The media-server port and its implementation for Janus; how media servers are listed and chosen. */
+/** The media-server port, its Janus implementation, and the parsing and choice of media nodes. */
 export * from './media-node.js';
 export { chooseNode, type NodeLoad } from './choose-node.js';
 export { JanusNode, type JanusNodeOptions } from './janus/janus-node.js';

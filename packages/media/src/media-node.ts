@@ -1,48 +1,53 @@
 import type { EventEmitter } from 'node:events';
 
 /**
- * The media-server port: what Callplane asks of one media server (a node), in its own words. Every call has a deadline
- * and rejects with a {@link MediaError}; nothing waits for a server that does not answer.
+ * The media-server port: the operations that Callplane needs from one media server (a node). Every call has a deadline
+ * and rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
  */
 export interface MediaNode extends EventEmitter<MediaNodeEvents> {
   /** Its name in MEDIA_NODES. */
   readonly id: string;
-  /** `up` while its connection stands and its pings are answered. Starts as `down`. */
+  /** `up` while the connection is open and the server answers pings. Starts as `down`. */
   readonly state: 'up' | 'down';
-  /** Resolves once it is up; rejects after the deadline. It goes on trying to connect either way. */
+  /** Resolves once the node is up; rejects after the deadline. The node keeps trying to connect in either case. */
   untilUp(deadlineMs: number): Promise<void>;
-  /** Makes the room unless it is there. Safe to repeat. */
+  /** Creates the room if it does not exist. Idempotent. */
   ensureRoom(roomId: string): Promise<void>;
-  /** Ends the room and whoever is in it, and makes sure that it is gone. */
+  /** Destroys the room, removes everyone in it, and verifies that the room is gone. */
   destroyRoom(roomId: string): Promise<'destroyed' | 'absent'>;
-  hasRoom(roomId: string): Promise<boolean>;
-  /** Every room on this node, those of others included. */
+  /** Every room on this node, including rooms of other clients of the server. */
   listRooms(): Promise<MediaRoom[]>;
-  /** The feeds in a room, also of those who publish nothing at the moment; empty when there is no such room. */
+  /** The feeds in a room, including those that publish nothing at the moment. Empty if the room does not exist. */
   listFeeds(roomId: string): Promise<string[]>;
-  /** Throws a feed out, whichever process owns it. `absent` when it is not there. */
+  /** Removes a feed, whichever process owns it. `absent` if there is no such feed. */
   removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'>;
-  /** Stops forwarding one stream of a feed, whatever its publisher sends; or forwards it again. */
+  /** Stops (`muted`) or resumes the forwarding of one stream, whatever its publisher sends. */
   moderate(roomId: string, feedId: string, mid: string, muted: boolean): Promise<void>;
-  /** Joins a room as one who may publish; nothing is published yet. */
-  attachPublisher(roomId: string, feedId: string): Promise<MediaPublisher>;
-  /** Prepares to receive; the peer connection comes with the first streams. */
-  attachSubscriber(roomId: string, label: string): Promise<MediaSubscriber>;
-  /** Asks for an answer, within the deadline: finds a server that is frozen. */
+  /** Opens a session, which holds the peers of one participant. */
+  openSession(): Promise<MediaSession>;
+  /**
+   * Takes over a session that any process has opened, with its peers and their running media. The process that held it
+   * gets no notice.
+   * @throws MediaError `unavailable` if the session does not exist (any more)
+   */
+  claimSession(sessionId: number): Promise<MediaSession>;
+  /** Ends a session with its peers, whichever process holds it. */
+  destroySession(sessionId: number): Promise<'destroyed' | 'absent'>;
+  /** Requests an answer within the deadline, which detects a frozen server. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface MediaNodeEvents {
-  /** Answers again. It may have been restarted: rooms and handles of before are gone. */
+  /** The node answers again. It may have restarted: earlier rooms and handles are gone. */
   up: [];
-  /** Its connection was lost or a ping went unanswered: every handle on it is dead. Not told of `close()`. */
+  /** The connection was lost or a ping timed out: every handle on the node is dead. Not emitted for `close()`. */
   down: [error: Error];
 }
 
 export interface MediaRoom {
   roomId: string;
-  /** How many are in it, as the media server counts them. */
+  /** The number of participants in the room, as the media server counts them. */
   feeds: number;
 }
 
@@ -52,78 +57,152 @@ export interface IceCandidate {
   sdpMLineIndex?: number | null | undefined;
 }
 
+/**
+ * A set of peers that processes can hand over. The node keeps it alive until `destroy` or `abandon`. Without a process
+ * that keeps it alive, the media server ends it after half a minute.
+ */
+export interface MediaSession {
+  readonly id: number;
+  /** Whether this process can use it: it was neither destroyed nor abandoned, and the media server still has it. */
+  readonly isOpen: boolean;
+  /** Joins a room as a publisher, without publishing anything yet. */
+  attachPublisher(roomId: string, feedId: string): Promise<MediaPublisher>;
+  /** Prepares to receive; the first streams create the peer connection. */
+  attachSubscriber(roomId: string, label: string): Promise<MediaSubscriber>;
+  /** Takes over a publisher of a claimed session. Sends no request. */
+  adoptPublisher(handleId: number, feedId: string): MediaPublisher;
+  /** Takes over a subscriber of a claimed session. Sends no request. */
+  adoptSubscriber(adopted: AdoptedSubscriber): MediaSubscriber;
+  /** Frees a peer of a claimed session that is not taken over. Never rejects. */
+  detach(handleId: number): Promise<void>;
+  /** Ends the session with its peers. They emit no events. Idempotent, never rejects. */
+  destroy(): Promise<void>;
+  /** Forgets the session without a request: another process may have claimed it. Idempotent. */
+  abandon(): void;
+}
+
+/** A subscriber whose last offer is answered, as its previous process knew it. */
+export interface AdoptedSubscriber {
+  roomId: string;
+  label: string;
+  handleId: number;
+  streams: readonly CarriedStream[];
+}
+
 interface MediaPeer {
-  /** A remote candidate; null ends them. */
+  /** Its id within its session. */
+  readonly handleId: number;
+  /** Adds a remote candidate; null marks the end of candidates. */
   addCandidate(candidate: IceCandidate | null): Promise<void>;
-  /** Gives the handle back; its peer connection is closed. Idempotent, never rejects. */
+  /** Frees the handle and closes its peer connection. Idempotent, never rejects. */
   detach(): Promise<void>;
 }
 
 export interface MediaPeerEvents {
-  /** A local candidate; null ends them. */
+  /** A local candidate; null marks the end of candidates. */
   candidate: [candidate: IceCandidate | null];
   /** Media can flow: ICE and DTLS are up. */
   connected: [];
   /**
-   * The peer connection has ended on the server's side (ICE failure, the browser closed it, kicked, room destroyed, no
-   * answer to a change). The handle is dead, and given back already. A subscriber is not told of its room's end.
+   * The server side of the peer connection has ended (ICE failure, the browser closed it, kicked, room destroyed, no
+   * answer to a change). The handle is dead and already freed. A subscriber gets no notice of its room's end.
    */
   closed: [reason: string];
-  /** Media of that section stopped or started to arrive at the server. */
+  /** Media of that section started or stopped arriving at the server. */
   receiving: [mid: string, receiving: boolean];
+  /**
+   * Only for publishers: that section carries speech from now on, with this average level (dBov without its sign: 0 is
+   * the loudest, 127 silence); null when it no longer does.
+   */
+  talking: [mid: string, level: number | null];
+}
+
+export interface PublishOptions {
+  /** Number of audio packets (20 ms each) whose average level decides whether a track carries speech. The node has a default. */
+  audioActivePackets?: number | undefined;
 }
 
 export interface MediaPublisher extends MediaPeer, EventEmitter<MediaPeerEvents> {
   readonly feedId: string;
-  /** Offers what is to be published from now on; also to change it. Returns the answer. */
-  publish(sdp: string): Promise<string>;
-  /** Publishes nothing any more; the peer connection is closed, the handle stays good for another. */
+  /** Offers all streams to publish from now on; also changes an earlier offer. Resolves to the SDP answer. */
+  publish(sdp: string, options?: PublishOptions): Promise<string>;
+  /** Stops publishing: closes the peer connection, and keeps the handle for a later `publish`. */
   unpublish(): Promise<void>;
 }
 
-/** A stream to receive. */
+/** Names a stream to receive. */
 export interface StreamReference {
   feedId: string;
   mid: string;
 }
 
+/** A stream and the media section that carries it. */
+export type CarriedStream = StreamReference & { subscriberMid: string };
+
 export interface SubscriberOffer {
   sdp: string;
-  /** Which media section carries which stream; sections without one are idle. */
-  streams: (StreamReference & { subscriberMid: string })[];
+  /** Maps streams to media sections; sections without a stream are idle. */
+  streams: CarriedStream[];
+  /** The number of media sections, idle ones included. It never shrinks. */
+  sectionCount: number;
+}
+
+export interface SwitchOutcome {
+  /** What the sections carry now. A section keeps its stream if the new one is absent or has another kind or codec. */
+  streams: CarriedStream[];
+  /** The requested streams that do not exist. */
+  absent: StreamReference[];
+  /** Not null if a section has lost its earlier stream meanwhile: it must be answered, as after `update`. */
+  offer: SubscriberOffer | null;
+}
+
+/** How a received stream is sent. A field that is absent stays as it is. */
+export interface StreamSettings {
+  /** Simulcast layer: 0 is the lowest. */
+  spatial?: number | undefined;
+  /** Frame-rate layer: 0 is the lowest. */
+  temporal?: number | undefined;
+  /** Whether nothing is sent for now. The section keeps its stream. */
+  paused?: boolean | undefined;
 }
 
 export interface MediaSubscriber extends MediaPeer, EventEmitter<MediaPeerEvents> {
   /**
-   * Receives these beside what it receives, and no more those. Resolves to an offer that must be answered before the
-   * next change, or to null when nothing has to be negotiated. Streams that do not exist (any more) are skipped, and so
-   * are those that it receives: one that ended and began again under the same reference goes into `remove` and `add`.
-   * While an offer is unanswered the next change waits; beyond the deadline for answers it rejects with `timeout`.
+   * Starts receiving the streams in `add` and stops receiving those in `remove`. Resolves to an offer that must be
+   * answered before the next change, or to null if no negotiation is needed.
+   * Skips streams that do not exist and streams that it already receives. A stream that ended and began again under the
+   * same reference goes into both `remove` and `add`.
+   * While an offer is unanswered the next change waits; after the deadline for answers it rejects with `timeout`.
    */
-  update(change: { add: StreamReference[]; remove: StreamReference[] }): Promise<SubscriberOffer | null>;
-  /** The answer to the latest offer: media starts to flow. One that is refused (`invalid_sdp`) may be given again. */
+  update(change: {
+    add: (StreamReference & StreamSettings)[];
+    remove: StreamReference[];
+  }): Promise<SubscriberOffer | null>;
+  /** Gives media sections other streams, without an offer. The new streams are sent in full, not paused. */
+  switch(changes: CarriedStream[]): Promise<SwitchOutcome>;
+  /**
+   * Answers the latest offer, after which media flows. If the server rejects the answer (`invalid_sdp`), the caller may
+   * send another.
+   */
   answer(sdp: string): Promise<void>;
-  /** Which simulcast layer to receive of a stream. */
-  selectLayer(
-    subscriberMid: string,
-    layer: { spatial?: number | undefined; temporal?: number | undefined },
-  ): Promise<void>;
+  /** Changes how received streams are sent, without an offer. */
+  configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void>;
 }
 
 export type MediaErrorCode =
-  /** The node is down, or went down meanwhile. */
+  /** The node is down, or went down during the call. */
   | 'unavailable'
   /** No answer within the deadline. */
   | 'timeout'
   | 'no_such_room'
   | 'no_such_feed'
-  /** A feed with that id is in the room already. */
+  /** A feed with that id is already in the room. */
   | 'feed_exists'
   /** The handle's peer connection has ended. */
   | 'closed'
-  /** The media server refused the session description. */
+  /** The media server rejected the session description. */
   | 'invalid_sdp'
-  /** Anything else that it answered. */
+  /** Any other error of the media server. */
   | 'refused';
 
 export class MediaError extends Error {

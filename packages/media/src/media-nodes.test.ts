@@ -1,10 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
-import { startTestJanus } from '@callplane/testing';
+import { eventually, startTestJanus } from '@callplane/testing';
 import fc from 'fast-check';
 import { chooseNode, MediaNodes, parseMediaNodes, type NodeLoad } from './index.js';
 
 describe('MEDIA_NODES', () => {
-  test('is a list of names and addresses, and may be empty', () => {
+  test('parses to a list of names and addresses, which may be empty', () => {
     expect(parseMediaNodes('')).toEqual([]);
     expect(parseMediaNodes(' a=ws://10.0.0.1:8188 , eu-west-2=wss://media.internal/janus,')).toEqual([
       { id: 'a', url: 'ws://10.0.0.1:8188/' },
@@ -15,17 +17,38 @@ describe('MEDIA_NODES', () => {
   test.each([
     ['ws://10.0.0.1:8188', /entry 1 must be name=ws:\/\/host:port/],
     ['a=ws://10.0.0.1,B=ws://10.0.0.2', /entry 2 must be/],
-    ['a=ws://10.0.0.1,a=ws://10.0.0.2', /the name a is there twice/],
+    ['a=ws://10.0.0.1,a=ws://10.0.0.2', /the name a is used more than once/],
     ['a=http://10.0.0.1', /a must have a ws:\/\/ or wss:\/\/ URL/],
     ['a=', /a must have a/],
-    ['a=ws://me:hush@10.0.0.1', /the URL of a must not hold credentials/],
-  ])('%s is refused', (text, reason) => {
+    ['a=ws://me:hush@10.0.0.1', /the URL of a must not contain credentials/],
+  ])('rejects %s', (text, reason) => {
     expect(() => parseMediaNodes(text)).toThrow(reason);
     expect(() => parseMediaNodes(text)).not.toThrow(/hush/);
   });
 });
 
-test('the nodes of a process are up each for itself, and closed together', async () => {
+test('waiting for an unreachable node ends at its deadline, also when garbage is collected meanwhile', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const addresses = [{ id: 'gone', url: 'ws://127.0.0.1:9' }];
+  const nodes = MediaNodes.open({ addresses, apiSecret: 'secret', adminKey: 'key', random: () => 0.5 });
+  let outcome: string | null = null;
+  nodes
+    .get('gone')!
+    .untilUp(300)
+    .catch((error: unknown) => (outcome = String(error)));
+  try {
+    await eventually(() => {
+      collectGarbage();
+      return outcome;
+    });
+  } finally {
+    await nodes.close();
+  }
+  expect(outcome).toMatch('gone is away');
+});
+
+test('each node of a process comes up on its own, and all close together', async () => {
   const janus = await startTestJanus();
   const addresses = [
     { id: 'here', url: janus.url },
@@ -37,7 +60,7 @@ test('the nodes of a process are up each for itself, and closed together', async
     adminKey: janus.adminKey,
     random: () => 0.5,
   });
-  await nodes.get('here')!.untilUp(10_000);
+  await nodes.get('here')!.untilUp(60_000);
   expect(nodes.up().map(({ id }) => id)).toEqual(['here']);
   expect(nodes.all().map(({ id }) => id)).toEqual(['here', 'gone']);
   expect(nodes.get('unknown')).toBeUndefined();
@@ -50,7 +73,7 @@ describe('the node for a new room', () => {
   const id = fc.stringMatching(/^[a-z]{1,3}$/);
   const weight = (entry: NodeLoad | undefined) => (entry === undefined ? 0 : entry.rooms + entry.sessions);
 
-  test('is healthy, not being drained, and none of those carries less', () => {
+  test('is healthy, not draining, and the least loaded of those', () => {
     fc.assert(
       fc.property(fc.uniqueArray(id), fc.dictionary(id, load), (healthy, entries) => {
         const loads = new Map(Object.entries(entries));
@@ -66,7 +89,7 @@ describe('the node for a new room', () => {
     );
   });
 
-  test('is the same in whatever order the nodes are named', () => {
+  test('does not depend on the order in which the nodes are named', () => {
     fc.assert(
       fc.property(
         fc

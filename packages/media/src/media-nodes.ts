@@ -1,3 +1,4 @@
+import { parseUrl } from '@callplane/core';
 import { JanusNode } from './janus/janus-node.js';
 import type { MediaNode } from './media-node.js';
 
@@ -9,8 +10,8 @@ export interface MediaNodeAddress {
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/;
 
 /**
- * Parses MEDIA_NODES, a list of `name=ws://host:port` with commas between. Throws an Error that says what is wrong;
- * it holds no part of a URL but its host.
+ * Parses MEDIA_NODES, a comma-separated list of `name=ws://host:port`.
+ * @throws Error that says what is wrong. The message holds no part of a URL, so that it cannot leak credentials.
  */
 export function parseMediaNodes(text: string): MediaNodeAddress[] {
   const entries = text
@@ -26,27 +27,27 @@ export function parseMediaNodes(text: string): MediaNodeAddress[] {
         `entry ${index + 1} must be name=ws://host:port, with a name of letters a to z, digits and hyphens`,
       );
     }
-    if (seen.has(id)) throw new Error(`the name ${id} is there twice`);
+    if (seen.has(id)) throw new Error(`the name ${id} is used more than once`);
     seen.add(id);
     const address = entry.slice(sign + 1).trim();
-    const url = URL.canParse(address) ? new URL(address) : undefined;
-    if (url === undefined || !['ws:', 'wss:'].includes(url.protocol) || url.hostname === '') {
+    const url = parseUrl(address);
+    if (url === null || !['ws:', 'wss:'].includes(url.protocol) || url.hostname === '') {
       throw new Error(`${id} must have a ws:// or wss:// URL`);
     }
-    if (url.username !== '' || url.password !== '') throw new Error(`the URL of ${id} must not hold credentials`);
+    if (url.username !== '' || url.password !== '') throw new Error(`the URL of ${id} must not contain credentials`);
     return { id, url: url.href };
   });
 }
 
 export interface MediaNodesOptions {
   addresses: readonly MediaNodeAddress[];
-  /** The same on every node. */
+  /** The same secret on every node. */
   apiSecret: string;
   adminKey: string;
   random: () => number;
 }
 
-/** Every media node that this process knows, each with a connection of its own. */
+/** Every media node that this process knows, each with its own connection. */
 export class MediaNodes {
   readonly #nodes: ReadonlyMap<string, MediaNode>;
 
@@ -54,12 +55,14 @@ export class MediaNodes {
     this.#nodes = new Map(nodes.map((node) => [node.id, node]));
   }
 
-  /** Connects to all of them; does not wait. Without addresses there is no media server, and nothing is ever up. */
+  /**
+   * Starts to connect to all nodes without waiting. Without addresses there is no media server, and no node is ever up.
+   */
   static open({ addresses, ...shared }: MediaNodesOptions): MediaNodes {
     return new MediaNodes(addresses.map((address) => new JanusNode({ ...address, ...shared })));
   }
 
-  /** Undefined for a node that is not (any more) in MEDIA_NODES. */
+  /** Undefined if the node is not, or no longer, in MEDIA_NODES. */
   get(id: string): MediaNode | undefined {
     return this.#nodes.get(id);
   }
@@ -68,7 +71,7 @@ export class MediaNodes {
     return [...this.#nodes.values()];
   }
 
-  /** Those that answer at this moment. */
+  /** The nodes that are up at this moment. */
   up(): MediaNode[] {
     return this.all().filter((node) => node.state === 'up');
   }

@@ -12,28 +12,30 @@ import {
   TrackSource,
 } from './shapes.js';
 
-/** What every request may carry: the answer repeats it as `replyTo`. */
-const request = {
-  id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Repeated as `replyTo` in the answer.' })),
+/** Fields that every request may have. */
+export const request = {
+  id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The answer repeats it as `replyTo`.' })),
 };
 
-/** First message of a new session. The token never stands in the URL, where proxies log it. */
+/** First message of a new session. It carries the token, because proxies log URLs. */
 export const Join = Type.Object(
   {
     type: Type.Literal('join'),
     ...request,
     token: Type.String({ minLength: 1, maxLength: 8192, description: 'Participant token (JWT).' }),
     autoSubscribe: Type.Optional(
-      Type.Boolean({ description: 'Whether to receive every track without asking; default true.' }),
+      Type.Boolean({ description: 'Whether to subscribe to every track automatically; default true.' }),
     ),
     requireMedia: Type.Optional(
-      Type.Boolean({ description: 'Whether to be refused (`media_unavailable`) rather than join without media.' }),
+      Type.Boolean({
+        description: 'Whether to refuse the join with `media_unavailable` if no media server is up; default false.',
+      }),
     ),
   },
   strict,
 );
 
-/** First message of a connection that goes on with a session whose connection was lost. */
+/** First message of a connection that resumes a session whose previous connection was lost. */
 export const Resume = Type.Object(
   {
     type: Type.Literal('resume'),
@@ -43,14 +45,14 @@ export const Resume = Type.Object(
     autoSubscribe: Type.Optional(Type.Boolean({ description: 'As in `join`; default true.' })),
     continueMedia: Type.Optional(
       Type.Boolean({
-        description: 'False when the client has no peer connections any more, as after a reload; default true.',
+        description: 'False if the client has lost its peer connections, for example by a page reload; default true.',
       }),
     ),
   },
   strict,
 );
 
-/** Offers everything that is to be published from now on; a track that is missing here is unpublished. */
+/** Offers every track that the session publishes from now on. The gateway unpublishes tracks that are missing here. */
 export const Publish = Type.Object(
   {
     type: Type.Literal('publish'),
@@ -60,7 +62,11 @@ export const Publish = Type.Object(
       Type.Object(
         {
           trackId: TrackId,
-          mid: Type.String({ minLength: 1, maxLength: 64, description: 'Its media section in the offer.' }),
+          mid: Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description: '`mid` of the media section for the track in the offer.',
+          }),
           source: TrackSource,
           muted: Type.Optional(Type.Boolean()),
         },
@@ -72,7 +78,7 @@ export const Publish = Type.Object(
   strict,
 );
 
-/** Ends the publishing of everything, and the publisher's peer connection. */
+/** Unpublishes all tracks and closes the publisher's peer connection. */
 export const Unpublish = Type.Object({ type: Type.Literal('unpublish'), ...request }, strict);
 
 export const Mute = Type.Object(
@@ -101,7 +107,7 @@ export const Unsubscribe = Type.Object(
   strict,
 );
 
-/** The answer to the gateway's latest `offer`. */
+/** Answers the gateway's latest `offer`. */
 export const Answer = Type.Object(
   { type: Type.Literal('answer'), ...request, offerId: Type.Integer(), sdp: Sdp },
   strict,
@@ -113,15 +119,15 @@ export const ClientCandidate = Type.Object(
 );
 
 /**
- * The client has thrown these peer connections away, because they failed at its end: the gateway does the same. A new
- * `offer` follows for the subscriber; the publisher publishes again.
+ * Says that the client closed these peer connections because they failed on its side. The gateway closes them, too. For
+ * the subscriber, a new `offer` follows; for the publisher, the client sends `publish` again.
  */
 export const ResetMedia = Type.Object(
   { type: Type.Literal('resetMedia'), ...request, targets: Type.Array(PeerTarget, { minItems: 1, maxItems: 2 }) },
   strict,
 );
 
-/** To the others in the room, or to some of them. Needs `messages:send`. */
+/** Sends data to all other participants in the room, or to those in `to`. Needs the permission `messages:send`. */
 export const SendMessage = Type.Object(
   {
     type: Type.Literal('message'),
@@ -134,21 +140,21 @@ export const SendMessage = Type.Object(
   strict,
 );
 
-/** Replaces the own participant's metadata. Needs `metadata:update`. */
+/** Replaces the metadata of the client's own participant. Needs the permission `metadata:update`. */
 export const UpdateMetadata = Type.Object(
   { type: Type.Literal('metadata'), ...request, metadata: Type.Record(Type.String(), Type.Unknown()) },
   strict,
 );
 
-/** Asks for fresh ICE servers: TURN credentials expire before a long call does. */
+/** Requests fresh ICE servers, because TURN credentials expire during a long call. */
 export const RequestIceServers = Type.Object({ type: Type.Literal('iceServers'), ...request }, strict);
 
 export const Ping = Type.Object({ type: Type.Literal('ping'), ...request }, strict);
 
-/** Ends the session at once; the gateway closes the connection with the reason `left`. */
+/** Ends the session at once. The gateway closes the connection with the reason `left`. */
 export const Leave = Type.Object({ type: Type.Literal('leave'), ...request }, strict);
 
-/** By `type`. */
+/** The schema of each client message of version 1, by its `type`. */
 export const CLIENT_MESSAGES = {
   join: Join,
   resume: Resume,

@@ -1,10 +1,13 @@
 /**
- * The signaling protocol, version 1: every message that a client and the gateway exchange over the WebSocket, one JSON
- * object a text frame. docs/signaling.md explains it, docs/signaling.schema.json is generated from it.
+ * The signaling protocol, versions 1 and 2: every message that a client and the gateway exchange over the WebSocket. Each text
+ * frame holds one JSON object. docs/signaling.md explains the protocol. docs/signaling.schema.json is generated from
+ * these schemas.
  */
+export * from './client-messages-v2.js';
 export * from './client-messages.js';
 export * from './close-reasons.js';
 export * from './error-codes.js';
 export * from './limits.js';
+export * from './server-messages-v2.js';
 export * from './server-messages.js';
 export * from './shapes.js';

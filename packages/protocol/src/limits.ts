@@ -1,20 +1,44 @@
-/** WebSocket sub-protocol that a client must ask for, so that a later version can be told apart. */
-export const SUBPROTOCOL = 'callplane.v1';
+/** WebSocket sub-protocols, by the version of the protocol that they stand for. A client offers those that it speaks. */
+export const SUBPROTOCOLS = { 1: 'callplane.v1', 2: 'callplane.v2' } as const;
+export type ProtocolVersion = keyof typeof SUBPROTOCOLS;
+export type Subprotocol = (typeof SUBPROTOCOLS)[ProtocolVersion];
 
-/** Bounds of the protocol; what goes beyond one is refused, never cut. */
+/** WebSocket sub-protocol of version 1. */
+export const SUBPROTOCOL = SUBPROTOCOLS[1];
+
+/** Limits of the protocol. The gateway refuses input beyond a limit and never truncates it. */
 export const PROTOCOL_LIMITS = {
-  /** One frame from a client, in bytes. */
+  /** Size of one frame from a client, in bytes. */
   frameBytesMax: 128 * 1024,
-  /** One session description, in characters. */
+  /** Size of the first frame of a connection, in bytes. It is small because the sender is not authenticated yet. */
+  firstFrameBytesMax: 10 * 1024,
+  /** Length of one session description, in characters. */
   sdpCharsMax: 100_000,
-  /** `message.data` once serialised, in bytes. */
+  /** Size of the serialised `message.data`, in bytes. */
   messageBytesMax: 16 * 1024,
-  /** `metadata` once serialised, in bytes; the same as over HTTP. */
+  /**
+   * Size of `metadata` in bytes as PostgreSQL returns it, with numbers written in full. Equal to the HTTP API's limit.
+   */
   metadataBytesMax: 16 * 1024,
-  /** Tracks that one session may publish at once: microphone, camera, and a shared screen with its sound. */
+  /** Tracks that one session may publish at once: microphone, camera, shared screen and the screen's sound. */
   tracksMax: 4,
-  /** Participants that one message may be addressed to. */
+  /** Participants in the `to` of one message. */
   recipientsMax: 100,
-  /** Tracks in one subscribe or unsubscribe. */
+  /** Tracks in one `subscribe` or `unsubscribe`. */
   subscriptionsMax: 500,
+  /** Video tracks, and audio tracks, that a client receives at a time. */
+  videoSectionsMax: 25,
+  audioSectionsMax: 8,
+  /** Media sections of a client's receiving connection, idle ones included. */
+  sectionsMax: 40,
+  /** Participants in one `speakers`. */
+  speakersMax: 20,
+  /** Participants in one `show`. */
+  shownMax: 200,
+  /** Publishers that a client shows without a `show` of their own: the first ones by session id. */
+  publishersShownMax: 100,
+  /** Participants on one page of the roster. */
+  rosterPageMax: 100,
+  /** Size of one page of the roster, in bytes. A page has at least one participant. */
+  rosterPageBytesMax: 256 * 1024,
 } as const;

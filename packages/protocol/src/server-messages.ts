@@ -14,25 +14,31 @@ import {
   TrackReference,
 } from './shapes.js';
 
-/** The `id` of the request that this answers; absent when it had none. */
-const replyTo = { replyTo: Type.Optional(Type.String({ description: 'The `id` of the request that this answers.' })) };
+export const replyTo = {
+  replyTo: Type.Optional(
+    Type.String({ description: 'The `id` of the request that this message answers; absent if the request had none.' }),
+  ),
+};
 
-/** `down`: the room has no media server at present; it comes back by itself, with a `mediaReset`. */
+/**
+ * `down`: the room has no reachable media server at present. The gateway finds one by itself and then announces `up`,
+ * followed by `mediaReset` if peer connections were lost.
+ */
 export const MediaState = choice(['up', 'down']);
 
-/** The answer to `join` and `resume`. */
+/** Answers `join` and `resume`. */
 export const Welcome = Type.Object(
   {
     type: Type.Literal('welcome'),
     ...replyTo,
     resumed: Type.Boolean(),
     sessionId: ResourceId,
-    resumeSecret: Type.String({ description: 'Lets this session go on over another connection; keep it secret.' }),
-    reconnectGraceSeconds: Type.Integer({ description: 'How long the session outlives a lost connection.' }),
-    /** The room as the API returns it. */
+    resumeSecret: Type.String({ description: 'Secret that resumes this session over another connection.' }),
+    reconnectGraceSeconds: Type.Integer({ description: 'Time in which a lost connection can be resumed, in seconds.' }),
+    /** The room in the shape that the HTTP API returns. */
     room: Type.Record(Type.String(), Type.Unknown()),
     participant: RemoteParticipant,
-    participants: Type.Array(RemoteParticipant, { description: 'The others.' }),
+    participants: Type.Array(RemoteParticipant, { description: 'The other participants in the room.' }),
     permissions: Type.Array(Type.String()),
     iceServers: Type.Array(IceServer),
     iceServersExpireAt: Type.String(),
@@ -40,20 +46,21 @@ export const Welcome = Type.Object(
       {
         state: MediaState,
         continued: Type.Boolean({
-          description: 'After a resume: the peer connections are still good. False: make new ones and publish again.',
+          description:
+            'Whether a resumed session keeps its peer connections. If false, create new ones and publish again.',
         }),
       },
       strict,
     ),
-    pingIntervalSeconds: Type.Integer({ description: 'Send `ping` or anything else at least this often.' }),
+    pingIntervalSeconds: Type.Integer({ description: 'Send `ping` or any other message at least this often.' }),
   },
   strict,
 );
 
-/** A request was carried out and has nothing to return. */
+/** Acknowledges a request that returns no data. */
 export const Ok = Type.Object({ type: Type.Literal('ok'), ...replyTo }, strict);
 
-/** A request was refused. */
+/** Refuses a request. The connection stays open. */
 export const RequestError = Type.Object(
   {
     type: Type.Literal('error'),
@@ -65,17 +72,20 @@ export const RequestError = Type.Object(
   strict,
 );
 
-/** The answer to `publish`. The tracks are announced to the others once media flows. */
+/** Answers `publish`. The other participants get `trackPublished` once the peer connection is up. */
 export const Published = Type.Object({ type: Type.Literal('published'), ...replyTo, sdp: Type.String() }, strict);
 
-/** What the subscriber connection is to receive from now on: answer it with `answer`. One is outstanding at a time. */
+/**
+ * Offers the tracks that the subscriber receives from now on. The client replies with `answer` before the next offer. In
+ * version 2, `subscribed` follows the answer, and says what is received.
+ */
 export const Offer = Type.Object(
   {
     type: Type.Literal('offer'),
     offerId: Type.Integer(),
     sdp: Type.String(),
     tracks: Type.Array(Type.Object({ ...TrackReference.properties, mid: Type.String() }, strict), {
-      description: 'Which media section carries which track.',
+      description: 'The offered tracks, each with the `mid` of its media section.',
     }),
   },
   strict,
@@ -86,7 +96,7 @@ export const ServerCandidate = Type.Object(
   strict,
 );
 
-/** The media server lost these peer connections: close them, make new ones; publish again what was published. */
+/** The media server lost these peer connections. The client closes them, creates new ones and publishes again. */
 export const MediaReset = Type.Object(
   { type: Type.Literal('mediaReset'), targets: Type.Array(PeerTarget, { minItems: 1 }) },
   strict,
@@ -98,7 +108,7 @@ export const ParticipantJoined = Type.Object(
   { type: Type.Literal('participantJoined'), participant: RemoteParticipant },
   strict,
 );
-/** Its metadata, or whether it is connected, has changed. */
+/** The participant's name, external id, metadata or connection state has changed. */
 export const ParticipantUpdated = Type.Object(
   { type: Type.Literal('participantUpdated'), participant: RemoteParticipant },
   strict,
@@ -115,7 +125,7 @@ export const TrackUnpublished = Type.Object(
   { type: Type.Literal('trackUnpublished'), participantId: ResourceId, trackId: TrackId },
   strict,
 );
-/** Muted or unmuted. */
+/** The publisher muted or unmuted the track. */
 export const TrackUpdated = Type.Object(
   { type: Type.Literal('trackUpdated'), participantId: ResourceId, track: Track },
   strict,
@@ -126,7 +136,7 @@ export const ReceivedMessage = Type.Object(
   strict,
 );
 
-/** The answer to `iceServers`. */
+/** Answers `iceServers`. */
 export const IceServers = Type.Object(
   {
     type: Type.Literal('iceServers'),
@@ -146,11 +156,17 @@ export const Closing = Type.Object(
     reason: choice(Object.keys(CLOSE_REASONS) as CloseReason[]),
     message: Type.String(),
     reconnect: choice(['no', 'resume', 'join']),
+    retryAfterSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'Only with `too_many_attempts`: seconds to wait before connecting again.',
+      }),
+    ),
   },
   strict,
 );
 
-/** By `type`. */
+/** The schema of each server message of version 1, by its `type`. */
 export const SERVER_MESSAGES = {
   welcome: Welcome,
   ok: Ok,

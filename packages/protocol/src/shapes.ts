@@ -2,36 +2,41 @@ import { Type, type Static } from 'typebox';
 import { PROTOCOL_LIMITS } from './limits.js';
 
 const strict = { additionalProperties: false } as const;
-/** One of these words. A plain `enum`: a union of literals, made of a list, has no static type. */
+/** A string `enum` with a static type. TypeBox derives none from a union of literals that is built from a list. */
 const choice = <const T extends string>(values: readonly T[], options: { description?: string } = {}) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 const Id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' });
 
-/** What a track shows. A browser's SDP does not tell a camera from a screen: this is the publisher's word. */
+/** What a track captures. The publisher declares it, because a browser's SDP does not tell a camera from a screen. */
 export const TRACK_SOURCES = ['microphone', 'camera', 'screen', 'screen_audio'] as const;
-export const TrackSource = choice(TRACK_SOURCES, { description: 'What the track shows.' });
+export const TrackSource = choice(TRACK_SOURCES, {
+  description: 'What the track captures, as the publisher declares it.',
+});
 export type TrackSource = (typeof TRACK_SOURCES)[number];
 
 export const TRACK_KINDS = ['audio', 'video'] as const;
 export const TrackKind = choice(TRACK_KINDS);
 export type TrackKind = (typeof TRACK_KINDS)[number];
 
-/** Chosen by the publisher, unique within its session; it stays the same when the track is published again. */
-export const TrackId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Unique within its session.' });
+/** The publisher chooses the id. A track that is published again keeps it. */
+export const TrackId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'Unique within the session.' });
 
-/** A published track, as others see it. */
+/** A published track, as the other participants see it. */
 export const Track = Type.Object(
   {
     trackId: TrackId,
     kind: TrackKind,
     source: TrackSource,
-    muted: Type.Boolean({ description: 'Whether the publisher sends nothing on it at present.' }),
+    muted: Type.Boolean({
+      description:
+        'Whether the publisher or the server has muted the track. The media server does not relay its media then.',
+    }),
   },
   strict,
 );
 export type Track = Static<typeof Track>;
 
-/** Somebody in the room. */
+/** A participant in the room. */
 export const RemoteParticipant = Type.Object(
   {
     participantId: Id,
@@ -40,18 +45,18 @@ export const RemoteParticipant = Type.Object(
     externalId: Type.Union([Type.String(), Type.Null()]),
     metadata: Type.Record(Type.String(), Type.Unknown()),
     joinedAt: Type.String({ description: 'Start of the session, ISO 8601, UTC.' }),
-    connected: Type.Boolean({ description: 'False within the grace period after its connection was lost.' }),
+    connected: Type.Boolean({ description: 'False during the grace period after the connection was lost.' }),
     tracks: Type.Array(Track),
   },
   strict,
 );
 export type RemoteParticipant = Static<typeof RemoteParticipant>;
 
-/** Names a track of another participant. */
+/** Refers to a track of another participant. */
 export const TrackReference = Type.Object({ participantId: Id, trackId: TrackId }, strict);
 export type TrackReference = Static<typeof TrackReference>;
 
-/** Simulcast (spatial) and frame-rate (temporal) layer; 0 is the lowest. */
+/** Simulcast layer (spatial) and frame-rate layer (temporal); 0 is the lowest. */
 export const Layer = Type.Object(
   {
     spatial: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 })),
@@ -61,7 +66,7 @@ export const Layer = Type.Object(
 );
 export type Layer = Static<typeof Layer>;
 
-/** `RTCIceCandidateInit`; null ends the candidates of that connection. */
+/** `RTCIceCandidateInit`; null signals the end of candidates for that peer connection. */
 export const Candidate = Type.Union([
   Type.Object({
     candidate: Type.String({ maxLength: 2048 }),
@@ -73,9 +78,16 @@ export const Candidate = Type.Union([
 ]);
 export type Candidate = Static<typeof Candidate>;
 
-/** Each participant has two peer connections: one that sends (it offers), one that receives (the gateway offers). */
+/**
+ * Each session has two peer connections. The client sends and offers on `publisher`; it receives on `subscriber`, where
+ * the gateway offers.
+ */
 export const PeerTarget = choice(['publisher', 'subscriber']);
 export type PeerTarget = Static<typeof PeerTarget>;
+
+/** How well the media of a session works, from best to worst. */
+export const QualityLevel = choice(['good', 'fair', 'poor', 'lost']);
+export type QualityLevel = Static<typeof QualityLevel>;
 
 export const Sdp = Type.String({ minLength: 1, maxLength: PROTOCOL_LIMITS.sdpCharsMax });
 

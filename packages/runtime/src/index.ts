@@ -1,9 +1,14 @@
 export * from './config/common-settings.js';
 export * from './config/environment.js';
 export * from './health/health.js';
+export * from './http/host-header.js';
+export * from './http/http-server.js';
+export * from './http/refusal.js';
 export * from './lifecycle/lifecycle.js';
 export * from './logging/logger.js';
 export * from './metrics/metrics.js';
+export * from './process/app-process.js';
 export * from './repeating/repeating.js';
+export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
 export { systemClock } from './clock.js';

@@ -1,12 +1,29 @@
 import { TestEnvironment } from 'jest-environment-node';
+// Jest does not transform an ES module here, so this imports the built package: `npm test` builds first.
+import { measureFile } from '../dist/file-usage.js';
 
 const STOP_WITHIN_MS = 30_000;
 
+// @roamhq/wrtc crashes when Node tears down its environment at the end of the event loop: its finalizers release
+// references to objects that Node has freed before. process.exit() runs no finalizers, and keeps Jest's exit code.
+process.once('beforeExit', () => process.exit());
+
 /**
- * Stops what a test file started (see resources.ts), newest first, after all of the file's own hooks have run and
- * whether or not its tests passed.
+ * Stops everything that a test file started (see resources.ts), newest first. Runs after all of the file's own hooks,
+ * whether or not its tests passed. Then reports the processor time of the file.
  */
 export default class CallplaneEnvironment extends TestEnvironment {
+  #usage;
+
+  constructor(config, context) {
+    super(config, context);
+    this.#usage = measureFile(context.testPath);
+  }
+
+  handleTestEvent(event) {
+    if (event.name === 'run_start') this.#usage.testsBegin();
+  }
+
   async teardown() {
     const stops = this.global[Symbol.for('callplane.resources')] ?? [];
     for (const stop of stops.splice(0).reverse()) {
@@ -17,6 +34,7 @@ export default class CallplaneEnvironment extends TestEnvironment {
       await Promise.race([stop(), tooLong]).catch((error) => console.error('A test server did not stop:', error));
       clearTimeout(timer);
     }
+    this.#usage.end();
     await super.teardown();
   }
 }

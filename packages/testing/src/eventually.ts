@@ -1,22 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Patience {
-  /** Default 10000. */
+  /** Default 60000, so that only a defect exceeds it and not a slow machine. */
   timeoutMs?: number;
-  /** Pause between two tries, default 25. */
+  /** Pause between two tries. By default it grows from 25 to 100 ms, because a long wait needs no fine steps. */
   intervalMs?: number;
 }
 
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 100;
+const PAUSE_GROWTH = 1.1;
+
 /**
- * Calls `attempt` until it neither throws nor resolves to false, null or undefined, and returns what it resolved to.
- * After `timeoutMs` it throws the last error, or says that the condition did not come true.
- * An attempt made of `expect()` lines must end with `return true`.
+ * Calls `attempt` until it neither throws nor resolves to false, null or undefined, and returns its result. After
+ * `timeoutMs` it throws the last error, or an error that the condition did not come true. An attempt made of `expect()`
+ * lines must end with `return true`.
  */
 export async function eventually<T>(
   attempt: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 25 }: Patience = {},
+  { timeoutMs = 60_000, intervalMs }: Patience = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
   const until = performance.now() + timeoutMs;
+  let pauseMs = intervalMs ?? FIRST_PAUSE_MS;
   for (;;) {
     let failure: unknown = new Error('the condition did not come true');
     try {
@@ -27,7 +32,8 @@ export async function eventually<T>(
     }
     if (performance.now() >= until)
       throw new Error(`not within ${timeoutMs} ms: ${messageOf(failure)}`, { cause: failure });
-    await delay(intervalMs);
+    await delay(pauseMs);
+    if (intervalMs === undefined) pauseMs = Math.min(pauseMs * PAUSE_GROWTH, LONGEST_PAUSE_MS);
   }
 }
 

@@ -1,17 +1,20 @@
 /**
- * Real servers and apps for tests. Everything that is started here belongs to the test file and is stopped with it,
- * also when its tests fail or Jest is killed.
+ * Real servers and apps for tests. Each belongs to the test file that starts it and stops with the file, even if its
+ * tests fail or Jest is killed.
  */
+export { appMain } from './app-bundles.js';
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
 export {
   createRtcPeer,
+  type RtcAudioTrack,
   type RtcCandidate,
   type RtcPeer,
   type RtcPeerOptions,
   type RtcReceived,
   type RtcTrack,
 } from './rtc-peer.js';
+export { breakRedis, REDIS_FAULTS, sendToRedis, type RedisFault } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
 export {
   spawnApp,
@@ -22,9 +25,13 @@ export {
   type TestAppOptions,
 } from './test-app.js';
 export { testClock, type TestClock } from './test-clock.js';
+export { hasMediaRoom } from './media-rooms.js';
+export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf } from './one-session.js';
 export { inviteTestParticipant, type TestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
-export { createTestDatabase, type TestDatabase } from './test-database.js';
+export { rawExchange } from './raw-exchange.js';
+export { gatewayUrlOf } from './migrate.js';
+export { createTestDatabase, PATIENT_DEADLINES, type TestDatabase } from './test-database.js';
 export {
   startTestCoturn,
   startTestJanus,
@@ -32,7 +39,10 @@ export {
   startTestPrometheus,
   startTestRedis,
   temporaryDirectory,
+  type TestCoturn,
   type TestJanus,
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';
+export { openTurnClient, type TurnClient, type TurnClientOptions } from './turn-client.js';
+export { relaysByUser, turnCredential } from './turn-facts.js';

@@ -1,8 +1,17 @@
+/** The gateway's role on every PostgreSQL of the tests. */
+const GATEWAY = { username: 'callplane_gateway', password: 'test-gateway-password' };
+
 /**
- * Applies the project's migrations. The schema engine is loaded only where it is used: most test files copy the
- * template and never need it.
+ * Applies the project's migrations and creates the gateway's role. Imports the schema engine only here: most test files
+ * copy the template and never need it.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const { applyMigrations } = await import('@callplane/db');
+  const { applyMigrations, grantGatewayRights } = await import('@callplane/migrations');
   await applyMigrations({ databaseUrl });
+  await grantGatewayRights({ databaseUrl, gatewayUrl: gatewayUrlOf(databaseUrl) });
+}
+
+/** The same database with the gateway's production rights: no access to keys and secrets. */
+export function gatewayUrlOf(databaseUrl: string): string {
+  return Object.assign(new URL(databaseUrl), GATEWAY).href;
 }

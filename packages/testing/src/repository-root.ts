@@ -1,4 +1,4 @@
 import { resolve } from 'node:path';
 
-/** The repository's top; this file is two levels below its package, in src/ as in dist/. */
+/** The root of the repository, three levels above this file's folder, which is src/ or dist/. */
 export const repositoryRoot = resolve(import.meta.dirname, '..', '..', '..');

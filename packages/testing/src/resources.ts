@@ -1,20 +1,20 @@
 import { startWatchdog, type Watchdog } from '@callplane/local-servers';
 
 /**
- * What a test file has started. The Jest environment (jest/environment.mjs) stops it, newest first, after the file's
- * last hook; a watchdog stops it when Jest itself is killed.
+ * The stop functions of a test file's resources. The Jest environment (jest/environment.mjs) calls them, newest first,
+ * after the file's last hook. If Jest itself is killed, a watchdog stops the processes.
  */
 const scope = globalThis as { [key: symbol]: unknown };
 const KEY = Symbol.for('callplane.resources');
 const stops = (scope[KEY] ??= []) as (() => Promise<unknown>)[];
 let watchdog: Watchdog | undefined;
 
-/** Has `stop` called when the test file is over, whether it passed or not. It must be idempotent. */
+/** Registers `stop`, which must be idempotent, to run at the end of the test file, whether it passed or not. */
 export function stopAtEnd(stop: () => Promise<unknown>): void {
   stops.push(stop);
 }
 
-/** Registers a process that the test file has started: nothing that is left behind survives the run. */
+/** Registers a process of the test file, so that it never outlives the run. */
 export function superviseProcess(
   pid: number,
   stop: () => Promise<unknown>,
@@ -23,7 +23,7 @@ export function superviseProcess(
   if (watchdog === undefined) {
     const started = startWatchdog();
     watchdog = started;
-    // Registered before everything it watches, so it goes last.
+    // Registered before everything it watches, so it is released last.
     stops.unshift(() => {
       started.release();
       return Promise.resolve();
@@ -33,7 +33,7 @@ export function superviseProcess(
   stopAtEnd(stop);
 }
 
-/** To be called when a supervised process is gone, so that a later one with its id is left alone. */
+/** Call this once a supervised process is gone. Otherwise the watchdog could kill a later process with the same id. */
 export function forgetProcess(pid: number): void {
   watchdog?.unwatch(pid);
 }

@@ -1,45 +1,68 @@
 import { stopAtEnd } from './resources.js';
 
 /**
- * A WebRTC peer without a browser: real encoders and decoders, usable against any signaling. Two of them in one process
- * take about 15 % of a core each; for more than a dozen, use something that sends packets instead of frames.
+ * A WebRTC peer without a browser: real encoders and decoders, independent of any signaling. Two peers in one process
+ * take about 15 % of a core each. For more than a dozen, use a tool that sends packets instead of frames.
  */
 export interface RtcPeer {
   /** `new`, `connecting`, `connected`, `disconnected`, `failed` or `closed`. */
   connectionState(): string;
-  /** Sends a tone from now on. Offer afterwards. Returns what ends it. */
-  addAudio(): RtcTrack;
-  /** Sends a moving picture of that size, 15 times a second. Offer afterwards. */
-  addVideo(size?: { width: number; height: number }): RtcTrack;
-  /** Makes an offer and takes it for the local description. */
+  /** Starts sending a tone; make an offer afterwards. `stop()` of the returned track ends it. */
+  addAudio(options?: RtcAudioOptions): RtcAudioTrack;
+  /** Starts sending a moving picture; make an offer afterwards. */
+  addVideo(options?: RtcVideoOptions): RtcTrack;
+  /** Makes an offer and sets it as the local description. */
   offer(): Promise<string>;
-  /** The answer to offer(). */
+  /** Accepts the answer to offer(). */
   acceptAnswer(sdp: string): Promise<void>;
-  /** Takes an offer and returns the answer, which receives everything and sends nothing of its own. */
+  /** Accepts an offer and returns the answer, which receives every track and sends none. */
   answer(offerSdp: string): Promise<string>;
-  /** A remote candidate; null and those that come before the remote description are fine. */
+  /** Adds a remote candidate. Accepts null and candidates that arrive before the remote description. */
   addCandidate(candidate: RtcCandidate | null): Promise<void>;
-  /** Calls back with each local candidate, null for the end; also with those that were there before. */
+  /** Calls back with each local candidate, including earlier ones; null marks the end. */
   onCandidate(listener: (candidate: RtcCandidate | null) => void): void;
-  /** What arrived so far, by media section. */
+  /** The media received so far, by media section. */
   received(): ReadonlyMap<string, RtcReceived>;
   /** Frames of all sections together. */
   framesReceived(kind: 'audio' | 'video'): number;
-  /** Idempotent; called when the test file ends. */
+  /** Idempotent; called at the end of the test file. */
   close(): void;
 }
 
 export interface RtcTrack {
-  /** The media section that carries it, once an offer was made. */
+  /** The media section of the track, once an offer was made. */
   mid(): string | null;
-  /** The section is offered as inactive from the next offer on. */
+  /** Stops sending. The next offer marks the section as inactive. */
   stop(): void;
+}
+
+export interface RtcAudioTrack extends RtcTrack {
+  /** Goes on with a tone of this amplitude, from 0 to 1. */
+  speak(amplitude?: number): void;
+  /** Goes on with silence. */
+  silence(): void;
+}
+
+export interface RtcAudioOptions {
+  /** False sends nothing at all until `speak()`: such a track costs no processor time. Default true. */
+  sends?: boolean;
+}
+
+export interface RtcVideoOptions {
+  width?: number;
+  height?: number;
+  /** The pause between two pictures in milliseconds; default 66. */
+  everyMs?: number;
+  /** Brightness of all pictures, from 0 to 255. By default each picture has another one. */
+  shade?: number;
 }
 
 export interface RtcReceived {
   kind: 'audio' | 'video';
   /** Pictures, or blocks of 10 ms. */
   frames: number;
+  /** Brightness in the middle of the last picture, from 0 to 255; null before the first one. */
+  shade: number | null;
 }
 
 export interface RtcCandidate {
@@ -57,8 +80,10 @@ export interface RtcPeerOptions {
 const VIDEO_EVERY_MS = 66;
 const AUDIO_EVERY_MS = 10;
 const SAMPLE_RATE = 48_000;
+/** Of the tone that microphones send. */
+const DEFAULT_AMPLITUDE = 0.25;
 
-/** Loads the WebRTC library, which most test files never need, and makes a peer. */
+/** Creates a peer. Loads the WebRTC library only here, because most test files never need it. */
 export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPeer> {
   const { RTCPeerConnection, nonstandard } = await loadLibrary();
   const { RTCAudioSink, RTCAudioSource, RTCVideoSink, RTCVideoSource } = nonstandard;
@@ -80,9 +105,11 @@ export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPe
     for (const listener of candidateListeners) listener(plain);
   };
   connection.ontrack = ({ track, transceiver }) => {
-    const count: RtcReceived = { kind: track.kind, frames: 0 };
-    const counted = () => {
+    const count: RtcReceived = { kind: track.kind, frames: 0, shade: null };
+    const counted = (data?: { frame?: { data: Uint8ClampedArray; width: number; height: number } }) => {
       count.frames += 1;
+      const frame = data?.frame;
+      if (frame !== undefined) count.shade = frame.data[(frame.width * (frame.height + 1)) >> 1] ?? null;
       if (transceiver.mid !== null) received.set(transceiver.mid, count);
     };
     const sink =
@@ -92,15 +119,18 @@ export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPe
     stops.push(() => sink.stop());
   };
 
-  const send = (track: Track, produce: () => void, everyMs: number): RtcTrack => {
+  const send = (track: Track, produce: () => void, everyMs: number): RtcTrack & { start(): void } => {
     const transceiver = connection.addTransceiver(track, { direction: 'sendonly' });
-    const timer = setInterval(produce, everyMs);
+    let timer: NodeJS.Timeout | undefined;
     const stop = () => {
       clearInterval(timer);
       track.stop();
     };
     stops.push(stop);
     return {
+      start: () => {
+        timer ??= setInterval(produce, everyMs);
+      },
       mid: () => transceiver.mid,
       stop: () => {
         stop();
@@ -114,28 +144,37 @@ export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPe
     for (const candidate of waiting) await add(candidate);
   };
   const add = async (candidate: RtcCandidate) => {
-    // One that cannot be used is not the end of the connection; a browser goes on too.
+    // An unusable candidate does not end the connection; browsers ignore it too.
     await connection.addIceCandidate(candidate).catch(() => undefined);
   };
 
   const peer: RtcPeer = {
     connectionState: () => connection.connectionState,
-    addAudio: () => {
+    addAudio: ({ sends = true } = {}) => {
       const source = new RTCAudioSource();
-      const numberOfFrames = (SAMPLE_RATE * AUDIO_EVERY_MS) / 1_000;
-      const samples = Int16Array.from({ length: numberOfFrames }, (_, i) => 8_000 * Math.sin((i * 2 * Math.PI) / 109));
-      const block = { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };
-      return send(source.createTrack(), () => source.onData(block), AUDIO_EVERY_MS);
+      let block = toneOf(DEFAULT_AMPLITUDE);
+      const track = send(source.createTrack(), () => source.onData(block), AUDIO_EVERY_MS);
+      const goOn = (amplitude: number) => {
+        block = toneOf(amplitude);
+        track.start();
+      };
+      if (sends) track.start();
+      return Object.assign(track, {
+        speak: (amplitude = DEFAULT_AMPLITUDE) => goOn(amplitude),
+        silence: () => goOn(0),
+      });
     },
-    addVideo: ({ width, height } = { width: 160, height: 120 }) => {
+    addVideo: ({ width = 160, height = 120, everyMs = VIDEO_EVERY_MS, shade: fixed } = {}) => {
       const source = new RTCVideoSource();
       const data = new Uint8ClampedArray((width * height * 3) / 2);
       let shade = 0;
       const produce = () => {
-        shade = (shade + 16) % 256;
+        shade = fixed ?? (shade + 16) % 256;
         source.onFrame({ width, height, data: data.fill(shade) });
       };
-      return send(source.createTrack(), produce, VIDEO_EVERY_MS);
+      const track = send(source.createTrack(), produce, everyMs);
+      track.start();
+      return track;
     },
     offer: async () => {
       await connection.setLocalDescription(await connection.createOffer());
@@ -176,13 +215,21 @@ export async function createRtcPeer(options: RtcPeerOptions = {}): Promise<RtcPe
   return peer;
 }
 
+/** A block of 10 ms. */
+function toneOf(amplitude: number): object {
+  const numberOfFrames = (SAMPLE_RATE * AUDIO_EVERY_MS) / 1_000;
+  const peak = amplitude * 32_767;
+  const samples = Int16Array.from({ length: numberOfFrames }, (_, i) => peak * Math.sin((i * 2 * Math.PI) / 109));
+  return { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };
+}
+
 function sdpOf(connection: Connection): string {
   const { localDescription } = connection;
   if (localDescription === null) throw new Error('there is no local description');
   return localDescription.sdp;
 }
 
-/** What is used of the library; its own types want those of browsers. */
+/** The part of the library that this file uses; the library's own types require browser types. */
 interface Library {
   RTCPeerConnection: new (configuration: object) => Connection;
   nonstandard: {

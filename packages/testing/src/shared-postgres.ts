@@ -4,12 +4,12 @@ import { freePort, startPostgres, startWatchdog } from '@callplane/local-servers
 import { createTemplate } from './test-database.js';
 import { temporaryDirectory } from './test-servers.js';
 
-/** Connections of all test files together: a few pools of ten in each of two workers, and the apps that they spawn. */
+/** Connections of all test files together: a few pools of ten in each of two workers, and those of spawned apps. */
 const MAX_CONNECTIONS = 300;
 
 /**
- * Starts the run's PostgreSQL and its migrated template; test files find it in TEST_POSTGRES_URL.
- * Returns what stops it. Called by Jest's global setup, outside of any test file.
+ * Starts the run's PostgreSQL with its migrated template, and sets TEST_POSTGRES_URL for the test files. Returns the
+ * function that stops it. Jest's global setup calls this, outside of any test file.
  */
 export async function startSharedPostgres(): Promise<() => Promise<void>> {
   const dir = temporaryDirectory('shared-postgres');

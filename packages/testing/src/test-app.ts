@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { freePort } from '@callplane/local-servers';
+import { appMain } from './app-bundles.js';
 import { eventually } from './eventually.js';
 import { repositoryRoot } from './repository-root.js';
 import { forgetProcess, superviseProcess } from './resources.js';
@@ -9,13 +9,13 @@ import { forgetProcess, superviseProcess } from './resources.js';
 export interface TestAppOptions {
   /** A folder of apps/, such as `api`. */
   name: string;
-  /** Its compiled entry point; by default that of the repository. */
+  /** Its compiled entry point; by default appMain(). */
   main?: string;
-  /** Added to the defaults below. DATABASE_URL and REDIS_URL belong here. */
+  /** Added to the defaults below. Pass DATABASE_URL and REDIS_URL here. */
   env: Record<string, string>;
-  /** Wait for /readyz (default true). Without it the app may be one that refuses to start. */
+  /** Wait for /readyz (default true). Set false for an app that refuses to start. */
   untilReady?: boolean;
-  /** Default 20000. */
+  /** Default 60000. */
   readyWithinMs?: number;
 }
 
@@ -27,7 +27,7 @@ export interface AppExit {
   signal: NodeJS.Signals | null;
 }
 
-/** An app of ours as the process that production runs. */
+/** One of the apps, run as a process as in production. */
 export interface TestApp {
   readonly name: string;
   readonly pid: number;
@@ -39,17 +39,17 @@ export interface TestApp {
   readonly metricsUrl: string;
   /** Every JSON line written so far. */
   readonly logs: readonly LogLine[];
-  /** Everything written so far, standard output and standard error. */
+  /** Everything written so far to standard output and standard error. */
   output(): string;
-  /** Resolves once a log line matches (also one written earlier), throws after `timeoutMs` (default 10000). */
+  /** Resolves once a log line matches, including earlier lines; throws after `timeoutMs` (default 60000). */
   waitForLog(matches: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>;
   kill(signal: NodeJS.Signals): void;
   /** SIGSTOP: its connections stay open and it does nothing. */
   freeze(): void;
   thaw(): void;
-  /** SIGTERM (after thawing), SIGKILL after 15 s. Idempotent; called when the test file ends. */
+  /** SIGTERM (after thawing), SIGKILL after 15 s. Idempotent; called at the end of the test file. */
   stop(): Promise<AppExit>;
-  /** Resolves once the process is gone, whoever ended it. */
+  /** Resolves once the process is gone, for whatever reason. */
   readonly exited: Promise<AppExit>;
 }
 
@@ -59,15 +59,15 @@ export const TEST_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')
 const STOP_WITHIN_MS = 15_000;
 
 /**
- * Runs `node apps/<name>/dist/main.js` on free ports and waits until it is ready.
- * Throws with the app's output when it exits or stays unready instead.
+ * Runs an app on free ports and waits until it is ready.
+ * @throws Error with the app's output if the app exits or does not become ready in time.
  */
 export async function spawnApp({
   name,
-  main = join(repositoryRoot, 'apps', name, 'dist', 'main.js'),
+  main = appMain(name),
   env,
   untilReady = true,
-  readyWithinMs = 20_000,
+  readyWithinMs = 60_000,
 }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
@@ -81,7 +81,7 @@ export async function spawnApp({
       HOST: '127.0.0.1',
       HEALTH_HOST: '127.0.0.1',
       LOG_FORMAT: 'json',
-      // No load balancer in front keeps connections: nobody has to be waited for.
+      // No load balancer holds idle connections open, so a short wait is enough.
       DRAIN_IDLE_MS: '500',
       ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
       PORT: String(ports.PORT),
@@ -169,7 +169,7 @@ async function ready(app: TestApp, readyWithinMs: number, exitOf: () => AppExit 
   }
 }
 
-/** The status of a GET, or 0 when nobody answers within 2 s. */
+/** The status of a GET, or 0 if no answer comes within 2 s. */
 async function statusOf(url: string): Promise<number> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000), headers: { connection: 'close' } });

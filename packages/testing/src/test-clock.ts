@@ -1,6 +1,6 @@
 import type { Clock } from '@callplane/core';
 
-/** A clock that stands still until a test moves it. */
+/** A clock that moves only when a test moves it. */
 export interface TestClock extends Clock {
   advance(milliseconds: number): void;
   set(time: Date | string): void;

@@ -4,17 +4,23 @@ import { migrate } from './migrate.js';
 
 /** An empty, migrated database. */
 export interface TestDatabase {
-  /** As the superuser, so that tests may also cut connections. */
+  /** The superuser's URL, so that tests can also terminate connections. */
   readonly url: string;
-  /** Disconnects everybody and removes it. Optional: the server goes with the run, and its data with it. */
+  /** Disconnects all clients and drops the database. Optional: the run's server and its data are removed at the end. */
   drop(): Promise<void>;
 }
+
+/**
+ * Deadlines for the database of a test that is not about deadlines. On a busy machine a statement may wait longer than
+ * in production, for a connection or for the processor.
+ */
+export const PATIENT_DEADLINES = { connectMs: 60_000, statementMs: 60_000, transactionMs: 60_000 };
 
 const TEMPLATE = 'callplane_template';
 
 /**
- * A new database on the run's shared PostgreSQL, copied from a migrated template in about 50 ms.
- * Throws when Jest was not started with the project's configuration: there is no other database to fall back on.
+ * Creates a database on the run's shared PostgreSQL, copied from a migrated template in about 50 ms.
+ * @throws Error if Jest runs without the project's configuration, because then there is no server to use.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = process.env['TEST_POSTGRES_URL'];
@@ -22,18 +28,18 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return newDatabase(adminUrl, `TEMPLATE ${TEMPLATE}`);
 }
 
-/** A new database on a server that has no template. */
+/** Creates a migrated database on a server without a template. */
 export async function createDatabase(adminUrl: string): Promise<TestDatabase> {
   const database = await newDatabase(adminUrl, '');
   await migrate(database.url);
   return database;
 }
 
-/** Migrates the template that createTestDatabase() copies; Jest's global setup calls it once a run. */
+/** Migrates the template that createTestDatabase() copies; Jest's global setup calls it once per run. */
 export async function createTemplate(adminUrl: string): Promise<void> {
   await asAdmin(adminUrl, `CREATE DATABASE ${TEMPLATE}`);
   await migrate(databaseUrl(adminUrl, TEMPLATE));
-  // A copy fails while anybody is connected to its source: from here on nobody can be.
+  // PostgreSQL cannot copy a database that has connections, so the template refuses them from here on.
   await asAdmin(adminUrl, `ALTER DATABASE ${TEMPLATE} WITH IS_TEMPLATE true ALLOW_CONNECTIONS false`);
 }
 

@@ -4,11 +4,11 @@ import { insertParticipantIfOpen, type TypedSql } from '@callplane/db';
 export interface TestParticipant {
   participantId: string;
   tokenId: string;
-  /** Of the room; nothing was written unless it is open. Null when there is no such room. */
+  /** The room's status, or null if there is no such room. Unless the room is open, no participant was created. */
   roomStatus: RoomStatus | null;
 }
 
-/** A participant whose token was issued at this moment for ten minutes, written as the API writes it. */
+/** Creates a participant as the API does, with a token issued now for ten minutes. */
 export async function inviteTestParticipant(
   db: TypedSql,
   tenant: Tenant,

@@ -16,8 +16,14 @@ import {
   testClock,
 } from './index.js';
 
-const query = async (url: string, text: string) => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
+/** Long enough for a busy machine. */
+const PATIENT_MS = 60_000;
+/** For servers that never answer. */
+const HASTY_MS = 300;
+
+const query = async (url: string, text: string, timeoutMs = PATIENT_MS) => {
+  const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
+  const client = new pg.Client({ connectionString: url, ...timeouts });
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -28,7 +34,7 @@ const query = async (url: string, text: string) => {
 };
 
 describe('the shared PostgreSQL', () => {
-  test('gives every caller a migrated database of its own', async () => {
+  test('gives every caller its own migrated database', async () => {
     const [one, two] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     expect(one.url).not.toBe(two.url);
     await query(one.url, 'CREATE TABLE mine (id int)');
@@ -40,7 +46,7 @@ describe('the shared PostgreSQL', () => {
     await expect(query(two.url, 'SELECT 1')).rejects.toThrow(/does not exist/);
   });
 
-  test('asks for the password', async () => {
+  test('requires the password', async () => {
     const url = new URL((await createTestDatabase()).url);
     url.password = 'wrong';
     await expect(query(url.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
@@ -48,7 +54,7 @@ describe('the shared PostgreSQL', () => {
 });
 
 describe('a PostgreSQL of one test file', () => {
-  test('restarts on the same address and data, also after it was killed', async () => {
+  test('restarts on the same address and data, even after a kill', async () => {
     const server = await startTestPostgres();
     const { url } = await server.createDatabase();
     await query(url, 'CREATE TABLE kept (id int); INSERT INTO kept VALUES (7)');
@@ -67,14 +73,14 @@ describe('a PostgreSQL of one test file', () => {
     expect(await query(url, 'SELECT id FROM kept')).toEqual([{ id: 7 }]);
   });
 
-  test('does not answer while it is frozen, and stops even then', async () => {
+  test('does not answer while frozen, and stops even then', async () => {
     const server = await startTestPostgres();
-    const client = new pg.Client({ connectionString: server.url, query_timeout: 300 });
+    const client = new pg.Client({ connectionString: server.url, query_timeout: HASTY_MS });
     client.on('error', () => undefined);
     await client.connect();
     server.freeze();
     await expect(client.query('SELECT 1')).rejects.toThrow(/timeout/);
-    await expect(query(server.url, 'SELECT 1')).rejects.toThrow(/timeout/);
+    await expect(query(server.url, 'SELECT 1', HASTY_MS)).rejects.toThrow(/timeout/);
     server.thaw();
     expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     server.freeze();
@@ -86,10 +92,13 @@ describe('a PostgreSQL of one test file', () => {
 
 test('a Redis of one test file restarts with its data, and freezes', async () => {
   const server = await startTestRedis();
-  const redis = new Redis(server.url, { commandTimeout: 300, maxRetriesPerRequest: null });
+  const redis = new Redis(server.url, { commandTimeout: HASTY_MS, maxRetriesPerRequest: null });
   redis.on('error', () => undefined);
   try {
-    await redis.set('kept', '7');
+    await eventually(async () => {
+      await redis.set('kept', '7');
+      return true;
+    });
     await server.restart();
     await eventually(async () => (await redis.get('kept')) === '7');
     server.freeze();
@@ -101,7 +110,7 @@ test('a Redis of one test file restarts with its data, and freezes', async () =>
   }
 });
 
-test('a coturn of one test file grants a relay to whoever knows its secret, and to nobody else', async () => {
+test('a coturn of one test file grants a relay only to clients that know its secret', async () => {
   const turn = await startTestCoturn();
   const username = `${Math.floor(Date.now() / 1000) + 60}:test`;
   const allocate = (secret: string) => {
@@ -127,7 +136,7 @@ test('a coturn of one test file grants a relay to whoever knows its secret, and 
   expect(allocate('wrong')).not.toBe(0);
 });
 
-test('a Janus of one test file restarts on the same port, also after it was killed, and stops while it is frozen', async () => {
+test('a Janus of one test file restarts on the same port, even after a kill, and stops while frozen', async () => {
   const server = await startTestJanus();
   const { url, pid } = server;
   const accepts = () =>
@@ -148,18 +157,18 @@ test('a Janus of one test file restarts on the same port, also after it was kill
   expect(await accepts()).toBe(false);
 });
 
-test('a Prometheus of one test file runs the configuration that it is given, and does not start with one that is wrong', async () => {
+test('a Prometheus of one test file runs the given configuration and does not start with an invalid one', async () => {
   const server = await startTestPrometheus('scrape_configs: [{ job_name: mine }]');
   const config = (await (await fetch(`${server.url}/api/v1/status/config`)).json()) as { data: { yaml: string } };
   expect(config.data.yaml).toContain('job_name: mine');
   await server.stop();
   await expect(fetch(server.url)).rejects.toThrow();
   await expect(startTestPrometheus('scrape_config: []')).rejects.toThrow(
-    /prometheus exited at start[^]*scrape_config /,
+    /prometheus ended before it was ready[^]*scrape_config /,
   );
 });
 
-test('two peers without a browser send each other sound and pictures', async () => {
+test('two peers without a browser exchange sound and pictures', async () => {
   const [ada, bob] = [await createRtcPeer(), await createRtcPeer()];
   ada.onCandidate((candidate) => void bob.addCandidate(candidate));
   bob.onCandidate((candidate) => void ada.addCandidate(candidate));
@@ -177,7 +186,7 @@ test('two peers without a browser send each other sound and pictures', async () 
 });
 
 describe('eventually', () => {
-  test('returns what the condition resolved to, and throws its last error when time is up', async () => {
+  test('returns the condition’s result, and throws its last error after the timeout', async () => {
     let calls = 0;
     const third = () => ((calls += 1) === 3 ? 'third' : false);
     expect(await eventually(third, { intervalMs: 1 })).toBe('third');
@@ -186,7 +195,7 @@ describe('eventually', () => {
   });
 });
 
-test('a test clock moves only when it is told to', () => {
+test('a test clock moves only when the test moves it', () => {
   const clock = testClock('2030-01-01T00:00:00.000Z');
   clock.advance(1_500);
   expect(clock.now().toISOString()).toBe('2030-01-01T00:00:01.500Z');

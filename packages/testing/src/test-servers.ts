@@ -10,40 +10,39 @@ import {
   startPostgres,
   startPrometheus,
   startRedis,
+  type CoturnOptions,
   type LocalServer,
 } from '@callplane/local-servers';
 import { createDatabase, type TestDatabase } from './test-database.js';
 import { forgetProcess, superviseProcess } from './resources.js';
 
-/** A real server that belongs to one test file and that a test may mistreat. */
+/** A real server that belongs to one test file, which may kill or freeze it. */
 export interface TestServer {
   readonly url: string;
   readonly port: number;
-  /** Of the present process; another one after restart(). */
+  /** The id of the current process; changes with restart(). */
   readonly pid: number;
-  /** Sends a signal to the server's first process. */
+  /** Sends a signal to the server's main process. */
   kill(signal: NodeJS.Signals): void;
-  /** Stops the server politely and starts it again on the same port and data. */
+  /** Stops the server gracefully and starts it again on the same port and data. */
   restart(): Promise<void>;
-  /** Starts it again after it was killed or stopped. */
+  /** Starts the server again after a kill or stop. */
   start(): Promise<void>;
   /** SIGSTOP to the server and all of its children: connections stay open and nothing answers. */
   freeze(): void;
   thaw(): void;
-  /** Idempotent; called when the test file ends. */
+  /** Idempotent; called at the end of the test file. */
   stop(): Promise<void>;
 }
 
 export type TestPostgres = TestServer & {
   /** Its data directory. */
   readonly dataDir: string;
-  /** A new, migrated database on this server. */
+  /** Creates a migrated database on this server. */
   createDatabase(): Promise<TestDatabase>;
 };
 
-/**
- * A Redis of this test file's own, with an append-only file and a password.
- */
+/** Starts a Redis for this test file alone, with an append-only file and a password. */
 export async function startTestRedis(): Promise<TestServer> {
   const dir = temporaryDirectory('redis');
   const port = await freePort();
@@ -51,9 +50,9 @@ export async function startTestRedis(): Promise<TestServer> {
 }
 
 /**
- * A durable PostgreSQL of this test file's own, for tests that kill, freeze or restart it; all others share one server
- * through createTestDatabase(). `url` is the superuser's.
- * @param backup a data directory that was copied from another one: the server begins with a copy of it.
+ * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
+ * server through createTestDatabase(). `url` is the superuser's.
+ * @param backup a data directory copied from another server; the server starts with a copy of it.
  */
 export async function startTestPostgres(backup?: string): Promise<TestPostgres> {
   const dir = temporaryDirectory('postgres');
@@ -68,19 +67,29 @@ export async function startTestPostgres(backup?: string): Promise<TestPostgres> 
   return Object.assign(server, { dataDir, createDatabase: () => createDatabase(server.url) });
 }
 
-/** A coturn on the host's address; `secret` is what the API signs with. */
-export async function startTestCoturn(): Promise<TestServer & { host: string; secret: string }> {
+export type TestCoturn = TestServer & {
+  host: string;
+  /** The secret that the API signs TURN credentials with. */
+  secret: string;
+  /** Its administration interface, as TURN_ADMIN_URLS names it. */
+  adminUrl: string;
+  adminPassword: string;
+};
+
+/** Starts a coturn on the host's address, with the shipped policy. */
+export async function startTestCoturn(
+  options: Pick<CoturnOptions, 'mediaAddresses' | 'userQuota' | 'moreRelayAddresses'> = {},
+): Promise<TestCoturn> {
   const dir = temporaryDirectory('coturn');
-  const host = hostIPv4();
-  const secret = 'test-turn-secret';
-  const listeningPort = await freePort(host);
-  const start = () =>
-    startCoturn({ dir: join(dir, 'coturn'), host, listeningPort, secret, minPort: 31_000, maxPort: 31_999 });
-  return Object.assign(await testServer(dir, start), { host, secret });
+  const facts = { host: hostIPv4(), secret: 'test-turn-secret', adminPassword: 'test-turn-admin-password' };
+  const [listeningPort, adminPort] = [await freePort(facts.host), await freePort()];
+  const ports = { listeningPort, adminPort, minPort: 31_000, maxPort: 31_999 };
+  const start = () => startCoturn({ dir: join(dir, 'coturn'), ...facts, ...ports, ...options });
+  return Object.assign(await testServer(dir, start), facts, { adminUrl: `telnet://127.0.0.1:${adminPort}` });
 }
 
 export type TestJanus = TestServer & {
-  /** The address of media. */
+  /** The address for media. */
   host: string;
   apiSecret: string;
   adminKey: string;
@@ -89,7 +98,7 @@ export type TestJanus = TestServer & {
   adminUrl: string;
 };
 
-/** A Janus on the host's address; `url` is its WebSocket interface. */
+/** Starts a Janus on the host's address; `url` is its WebSocket interface. */
 export async function startTestJanus(): Promise<TestJanus> {
   const dir = temporaryDirectory('janus');
   const facts = {
@@ -106,8 +115,8 @@ export async function startTestJanus(): Promise<TestJanus> {
 }
 
 /**
- * A Prometheus with this configuration; `url` is its HTTP API.
- * @param ruleFiles what the configuration names as such, with absolute paths.
+ * Starts a Prometheus with `config`; `url` is its HTTP API.
+ * @param ruleFiles the rule files of `config`, with absolute paths.
  */
 export async function startTestPrometheus(config: string, ruleFiles: string[] = []): Promise<TestServer> {
   const dir = temporaryDirectory('prometheus');
@@ -115,7 +124,7 @@ export async function startTestPrometheus(config: string, ruleFiles: string[] = 
   return testServer(dir, () => startPrometheus({ dir: join(dir, 'prometheus'), port, config, ruleFiles }));
 }
 
-/** A directory under the system's temporary one that an unprivileged server can reach. */
+/** Creates a directory under the system's temporary one that an unprivileged server can reach. */
 export function temporaryDirectory(purpose: string): string {
   const dir = mkdtempSync(join(tmpdir(), `callplane-test-${purpose}-`));
   chmodSync(dir, 0o755);
@@ -169,7 +178,7 @@ async function testServer(
       await start();
     },
     freeze: () => {
-      // The parent first: frozen, it makes no more children.
+      // Freezes the parent first, so that it creates no more children.
       process.kill(server.pid, 'SIGSTOP');
       frozen = [server.pid, ...childrenOf(server.pid)];
       for (const pid of frozen) signalIfAlive(pid, 'SIGSTOP');

@@ -8,7 +8,7 @@ export interface TestTenant extends Tenant {
   readonly keyId: string;
 }
 
-/** A project with one environment and one key, written as the admin command line writes them. */
+/** Creates a project with one environment and one key, as the admin command line does. */
 export async function createTestTenant(database: Database): Promise<TestTenant> {
   const createdAt = new Date();
   const [projectId, environmentId, keyId] = [newId('project'), newId('environment'), newId('apiKey')];

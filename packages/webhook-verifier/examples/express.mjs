@@ -5,13 +5,13 @@ import { verifyWebhook } from '@callplane/webhook-verifier';
 const secrets = JSON.parse(process.env.WEBHOOK_SECRETS);
 const app = express();
 
-// express.raw leaves the bytes alone. Any express.json() must come after this route.
+// express.raw leaves the bytes unchanged. Any express.json() must come after this route.
 app.post('/webhooks', express.raw({ type: () => true, limit: '1mb' }), async (request, response) => {
-  // A request without a body leaves it undefined.
+  // Without a request body, `request.body` is undefined.
   const result = verifyWebhook({ headers: request.headers, rawBody: request.body ?? '', secrets });
   if (!result.ok) {
     console.warn(result.reason, result.message);
-    // A secret that is not deployed here yet: 503 is retried, 400 is final.
+    // The version's secret is not deployed here yet: 503 is retried, 400 is final.
     return response.sendStatus(result.reason === 'unknown_signing_key_version' ? 503 : 400);
   }
   await processOnce(result.event);

@@ -11,11 +11,11 @@ const server = createServer(async (request, response) => {
     if (request.method !== 'POST' || request.url !== '/webhooks') return answer(404);
     const rawBody = await readBody(request);
     if (rawBody === null) return answer(413);
-    // headersDistinct keeps a header that was sent twice apart.
+    // headersDistinct keeps repeated headers apart.
     const result = verifyWebhook({ headers: request.headersDistinct, rawBody, secrets });
     if (!result.ok) {
       console.warn(result.reason, result.message);
-      // A secret that is not deployed here yet: 503 is retried, 400 is final.
+      // The version's secret is not deployed here yet: 503 is retried, 400 is final.
       return answer(result.reason === 'unknown_signing_key_version' ? 503 : 400);
     }
     await processOnce(result.event);

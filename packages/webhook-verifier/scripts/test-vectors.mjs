@@ -1,5 +1,5 @@
 /**
- * Prints test-vectors.json. It shares no code with the service and the verifier: the signature is computed here with
+ * Prints test-vectors.json. The script shares no code with the service and the verifier: it computes signatures with
  * node:crypto alone. `pnpm --filter @callplane/webhook-verifier vectors` writes the file.
  */
 import { createHmac } from 'node:crypto';
@@ -29,7 +29,7 @@ const hmacHex = (secret, timestamp, deliveryId, replayCount, body) =>
     .update(Buffer.concat([Buffer.from(`${timestamp}.${deliveryId}.${replayCount}.`, 'ascii'), body]))
     .digest('hex');
 
-/** A delivery as the service sends it; `change` then spoils its headers or its body. */
+/** A delivery as the service sends it; `change` then corrupts its headers or body. */
 function vector(name, expected, options = {}) {
   const { secret = SECRET_1, version = '1', timestamp = NOW, deliveryId = 'dlv_01kdxw0000000000000000002' } = options;
   const { replayCount = '0', now = NOW, secrets = { 1: SECRET_1 }, change = (parts) => parts } = options;
@@ -77,14 +77,14 @@ const vectors = [
   vector('a replay', valid, { replayCount: '3' }),
   vector('the hundredth replay', valid, { replayCount: '100' }),
   vector('a body beyond ASCII', valid, { body: event({ room: { name: 'Zoë’s 会議 😀' } }) }),
-  vector('a body with white space, which is signed too', valid, { body: `${event()}\r\n ` }),
+  vector('a body with signed leading and trailing white space', valid, { body: `${event()}\r\n ` }),
   vector('header names in upper case', valid, {
     change: ({ headers }) => ({ headers: headers.map(([name, value]) => [name.toUpperCase(), value]) }),
   }),
   vector('a secret with + and /', valid, { secret: SECRET_2, version: '2', secrets: { 2: SECRET_2 } }),
-  vector('two secrets, the older one signed', valid, { secrets: both }),
-  vector('two secrets, the newer one signed', valid, { secret: SECRET_2, version: '2', secrets: both }),
-  vector('a list of secrets, of which the second signed', valid, { secrets: [SECRET_2, SECRET_1] }),
+  vector('two secrets, signed with the older one', valid, { secrets: both }),
+  vector('two secrets, signed with the newer one', valid, { secret: SECRET_2, version: '2', secrets: both }),
+  vector('a list of secrets, signed with the second', valid, { secrets: [SECRET_2, SECRET_1] }),
   vector('a single secret', valid, { secrets: SECRET_1 }),
   vector('300 seconds old', valid, { now: NOW + 300 }),
   vector('300 seconds ahead', valid, { now: NOW - 300 }),
@@ -113,12 +113,12 @@ const vectors = [
     set(SIGNATURE, (hex) => `t=${NOW},v0=${hex}`),
   ),
   vector(
-    'the parts the other way round',
+    'the parts in reverse order',
     'malformed_header',
     set(SIGNATURE, (hex) => `v1=${hex},t=${NOW}`),
   ),
   vector(
-    'white space within',
+    'white space inside the signature header',
     'malformed_header',
     set(SIGNATURE, (hex) => `t=${NOW}, v1=${hex}`),
   ),
@@ -133,7 +133,7 @@ const vectors = [
     set(SIGNATURE, (_, value) => value.slice(0, -2)),
   ),
   vector(
-    'two v1, one of them right',
+    'two v1 signatures, one of them valid',
     'malformed_header',
     set(SIGNATURE, (hex, value) => `${value},v1=${hex}`),
   ),
@@ -148,7 +148,7 @@ const vectors = [
   vector('a negative replay count', 'malformed_header', { replayCount: '-1' }),
   vector('a replay count in hexadecimal', 'malformed_header', { replayCount: '0x1' }),
   vector('a version that is no number', 'malformed_header', { version: 'one' }),
-  vector('a version that nobody has', 'unknown_signing_key_version', { secrets: { 2: SECRET_2 } }),
+  vector('an unknown version', 'unknown_signing_key_version', { secrets: { 2: SECRET_2 } }),
   vector('another delivery id', 'signature_mismatch', set(DELIVERY_ID, 'dlv_other')),
   vector('another replay count', 'signature_mismatch', set(REPLAY_COUNT, '1')),
   vector(

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateSigningSecret, signDelivery } from '@callplane/core';
 
-// They run as a customer would run them, on what is in dist.
+// The examples run as a customer would run them, on the build in dist.
 describe.each(['express.mjs', 'node-http.mjs'])('the example %s', (name) => {
   const secret = generateSigningSecret(Buffer.alloc(32, 1));
   const lines: string[] = [];
@@ -51,14 +51,14 @@ describe.each(['express.mjs', 'node-http.mjs'])('the example %s', (name) => {
     return answer.status;
   };
 
-  test('takes a delivery, and processes it once however often it comes', async () => {
+  test('accepts a delivery and processes it once, however often it comes', async () => {
     expect(await deliver('evt_1')).toBe(204);
     expect(await deliver('evt_1')).toBe(204);
     expect(await deliver('evt_2', { body: '{ "id": "evt_2", "type": "room.ended", "data": "Zoë 😀" }' })).toBe(204);
     expect(lines.slice(1)).toEqual(['processing room.created evt_1', 'processing room.ended evt_2']);
   });
 
-  test('refuses what is not signed, and asks for a retry when it lacks the secret', async () => {
+  test('rejects an unsigned request, and asks for a retry when it lacks the secret', async () => {
     expect(await deliver('evt_3', { sent: '{"id":"evt_3","type":"room.ended"}' })).toBe(400);
     expect(await deliver('evt_3', { version: '2' })).toBe(503);
     expect((await fetch(url, { method: 'POST' })).status).toBe(400);

@@ -1,10 +1,11 @@
-/** What Node, Express, Fetch and most frameworks call headers. */
+/** The header objects of Node, Express, Fetch and most frameworks. */
 export type WebhookHeaders =
   { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * All values of a header, so that the caller can refuse several. Node and Fetch join those with a comma, which no
- * header of a delivery may hold elsewhere than in the one place that its format says.
+ * Returns all values of a header, so that the caller can reject repeated ones.
+ * Node and Fetch join repeated headers with a comma. A comma is legal in no header of a delivery except for the one in
+ * the signature format.
  * @param name in lower case.
  */
 export function headerValues(headers: WebhookHeaders, name: string): string[] {

@@ -1,18 +1,20 @@
 import { types } from 'node:util';
 
-/** By version is best: the header of the version then chooses, and a rotation needs no guessing. */
+/**
+ * Prefer secrets by version: the version header then selects the secret, so that a rotation needs no trial and error.
+ */
 export type SigningSecrets =
   string | readonly string[] | Readonly<Record<string, string>> | ReadonlyMap<string | number, string>;
 
-/** One or several to try, or those by version. */
+/** Validated secrets: a list to try, or a map by version. */
 export type CheckedSecrets = readonly string[] | ReadonlyMap<string, string>;
 
-/** @throws TypeError for a secret that is none. An empty one would let anybody sign. */
+/** @throws TypeError for a value that is not a signing secret. With an empty secret anyone could sign. */
 export function checkedSecrets(secrets: unknown): CheckedSecrets {
   if (typeof secrets === 'string') return [checkedSecret(secrets)];
   if (Array.isArray(secrets) && secrets.length > 0) return secrets.map(checkedSecret);
   if (typeof secrets !== 'object' || secrets === null || Array.isArray(secrets))
-    throw new TypeError('`secrets` holds no signing secret.');
+    throw new TypeError('`secrets` contains no signing secret.');
   const byVersion = types.isMap(secrets) ? [...secrets] : Object.entries(secrets);
   return new Map(byVersion.map(([version, secret]) => [String(version), checkedSecret(secret)]));
 }
@@ -25,7 +27,7 @@ export function secretsOfVersion(secrets: CheckedSecrets, version: number): read
 
 function checkedSecret(secret: unknown): string {
   if (typeof secret !== 'string' || !/^whsec_./.test(secret)) {
-    throw new TypeError('A signing secret is a text that begins with whsec_, which belongs to it.');
+    throw new TypeError('A signing secret must be a string that begins with whsec_. The prefix is part of the secret.');
   }
   return secret;
 }

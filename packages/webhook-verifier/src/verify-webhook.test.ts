@@ -19,7 +19,7 @@ interface Vector {
 }
 const vectors: Vector[] = JSON.parse(file).vectors;
 
-/** The same headers as each kind of server hands them over. */
+/** The same headers in the shape that each kind of server provides. */
 function everyShape(pairs: [string, string][]): Record<string, WebhookHeaders> {
   const joined: Record<string, string> = {};
   const distinct: Record<string, string[]> = {};
@@ -36,7 +36,7 @@ function everyShape(pairs: [string, string][]): Record<string, WebhookHeaders> {
 }
 
 describe('test-vectors.json', () => {
-  test('is what the independent script prints', () => {
+  test('equals the output of the independent script', () => {
     const printed = execFileSync(process.execPath, [join(folder, 'scripts', 'test-vectors.mjs')], { encoding: 'utf8' });
     expect(file).toBe(printed);
     expect(vectors.length).toBeGreaterThan(50);
@@ -58,7 +58,7 @@ describe('test-vectors.json', () => {
     }
   });
 
-  test('has every reason', () => {
+  test('covers every reason', () => {
     const reasons = vectors.flatMap(({ expected }) => (expected.ok ? [] : [expected.reason]));
     expect([...new Set(reasons)].sort()).toEqual([
       ...['malformed_header', 'malformed_json', 'malformed_timestamp', 'missing_header', 'signature_mismatch'],
@@ -86,7 +86,7 @@ function headersOf(signature: string, { deliveryId, replayCount }: { deliveryId:
   };
 }
 
-/** By the book (RFC 2104), from the hash alone. */
+/** HMAC as RFC 2104 defines it, built from the hash alone. */
 function hmacSha256Hex(key: Buffer, message: Buffer): string {
   const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
   const block = Buffer.alloc(64);
@@ -111,7 +111,7 @@ describe('sender and verifier', () => {
     );
   });
 
-  test('no change of a byte, a header or the secret goes unnoticed', () => {
+  test('detect every change of a byte, a header or the secret', () => {
     fc.assert(
       fc.property(deliveries, fc.nat(), fc.integer({ min: 1, max: 255 }), (delivery, place, mask) => {
         const { secret, timestampUnixSeconds, replayCount, body } = delivery;
@@ -142,7 +142,7 @@ describe('sender and verifier', () => {
     );
   });
 
-  test('whatever stands in the headers, the answer is a reason and never an exception', () => {
+  test('report a reason for any header values and never throw an exception', () => {
     const value = fc.oneof(fc.string(), fc.array(fc.string()), fc.constant(undefined));
     const keys = [
       SIGNATURE_CONTRACT.signatureHeader,
@@ -180,19 +180,19 @@ describe('the caller', () => {
       ...changes,
     });
 
-  test('may keep secrets in a Map, with versions as numbers or texts', () => {
+  test('may pass secrets in a Map, with versions as numbers or strings', () => {
     expect(call({ secrets: new Map([[7, 'whsec_a']]) }).ok).toBe(true);
     expect(call({ secrets: new Map([['7', 'whsec_a']]) }).ok).toBe(true);
     expect(call({ secrets: new Map([[8, 'whsec_a']]) })).toMatchObject({ reason: 'unknown_signing_key_version' });
     expect(call({ secrets: {} })).toMatchObject({ reason: 'unknown_signing_key_version' });
   });
 
-  test('may choose another tolerance; it counts to the millisecond', () => {
+  test('may choose another tolerance, which is exact to the millisecond', () => {
     const at = (seconds: number) => new Date((delivery.timestampUnixSeconds + seconds) * 1000);
     expect(call({ now: at(5), toleranceSeconds: 5 }).ok).toBe(true);
     expect(call({ now: at(5.001), toleranceSeconds: 5 })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
     expect(call({ now: at(300.001) })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
-    // Without a clock it is now, and that delivery is old.
+    // Without `now` the current time counts, and that delivery is old.
     expect(call({ now: undefined })).toMatchObject({ reason: 'timestamp_out_of_tolerance' });
   });
 
@@ -208,7 +208,7 @@ describe('the caller', () => {
     ['an invalid clock', { now: new Date(NaN) }],
     ['a tolerance that is no number', { toleranceSeconds: NaN }],
     ['a negative tolerance', { toleranceSeconds: -1 }],
-  ])('learns of a mistake at once: %s', (_name, changes) => {
+  ])('gets a TypeError at once for %s', (_name, changes) => {
     expect(() => call(changes)).toThrow(TypeError);
   });
 });

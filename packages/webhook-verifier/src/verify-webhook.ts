@@ -7,19 +7,19 @@ export type { WebhookHeaders } from './headers.js';
 export type { SigningSecrets } from './secrets.js';
 
 export interface VerifyWebhookInput {
-  /** `request.headers` of Node or Express, Fetch `Headers`, or a plain object; upper and lower case are the same. */
+  /** `request.headers` of Node or Express, Fetch `Headers`, or a plain object; case does not matter. */
   headers: WebhookHeaders;
-  /** The body exactly as it arrived. Bytes are best: whoever made a string of it must have read it as UTF-8. */
+  /** The body exactly as it arrived. Bytes are best: a string is correct only if the body was decoded as UTF-8. */
   rawBody: Uint8Array | string;
-  /** One signing secret, several, or several by version; each whole, with its `whsec_`. */
+  /** One signing secret, several, or several by version; each complete, with its `whsec_` prefix. */
   secrets: SigningSecrets;
-  /** The receiver's clock; the current time unless given. */
+  /** The receiver's clock; defaults to the current time. */
   now?: Date;
-  /** How far the timestamp may lie from that clock, before or after; 300 unless given. */
+  /** How far the timestamp may lie from that clock, before or after; defaults to 300. */
   toleranceSeconds?: number;
 }
 
-/** The body of a delivery. `data` names its resources as the API returns them. */
+/** The body of a delivery. `data` holds its resources as the API returns them. */
 export interface WebhookEvent {
   /** The same in every retry and replay: store it with the result of the processing. */
   id: string;
@@ -28,7 +28,7 @@ export interface WebhookEvent {
   createdAt: string;
   projectId: string;
   environmentId: string;
-  /** Strictly increasing per room; null for events of no room. */
+  /** Strictly increasing per room; null for events without a room. */
   sequence: number | null;
   data: Record<string, unknown>;
 }
@@ -46,25 +46,25 @@ export type VerifyWebhookResult =
   | { ok: true; event: WebhookEvent; deliveryId: string; replayCount: number; signingKeyVersion: number }
   | { ok: false; reason: WebhookFailureReason; message: string };
 
-/** All are sent exactly once. `v1` is the only scheme, so that a signature has exactly two parts. */
+/** The sender sends each header exactly once. `v1` is the only scheme, so that a signature has exactly two parts. */
 const SIGNATURE_FORMAT = /^t=([^,]*),v1=([0-9a-f]{64})$/;
 const TIMESTAMP_FORMAT = /^(0|[1-9]\d{0,11})$/;
-/** Without a dot, which separates the parts of what is signed. */
+/** Without a dot, because dots separate the parts of the signed text. */
 const DELIVERY_ID_FORMAT = /^[A-Za-z0-9_-]{1,128}$/;
 const REPLAY_COUNT_FORMAT = /^(0|[1-9]\d{0,8})$/;
 const VERSION_FORMAT = /^[1-9]\d{0,8}$/;
 
 /**
- * Verifies one delivery. What a sender got wrong comes back as a `reason`.
- * @throws TypeError when the caller got something wrong: no secret, a body that was parsed already, an invalid clock.
+ * Verifies one delivery. A sender's mistake is returned as a `reason`.
+ * @throws TypeError for the caller's mistake: no secret, an already parsed body, an invalid clock.
  */
 export function verifyWebhook(input: VerifyWebhookInput): VerifyWebhookResult {
   const { headers, rawBody, now = new Date(), toleranceSeconds = 300 } = input;
   const secrets = checkedSecrets(input.secrets);
   const nowMs = now.getTime();
-  // Compared with NaN, no timestamp would ever be out of tolerance.
+  // Comparisons with NaN are false, so every timestamp would count as within the tolerance.
   if (Number.isNaN(nowMs)) throw new TypeError('`now` is not a valid date.');
-  if (!(toleranceSeconds >= 0)) throw new TypeError('`toleranceSeconds` is not a number from 0.');
+  if (!(toleranceSeconds >= 0)) throw new TypeError('`toleranceSeconds` must be a number of at least 0.');
   const body = bytesOf(rawBody);
 
   const found = {} as Record<keyof typeof HEADERS, string>;
@@ -93,7 +93,7 @@ export function verifyWebhook(input: VerifyWebhookInput): VerifyWebhookResult {
   }
   const signedHead = `${timestamp}.${found.deliveryId}.${found.replayCount}.`;
   if (!candidates.some((secret) => isSignedWith(secret, signedHead, body, signature))) {
-    return failure('signature_mismatch', 'The signature is not that of this body, delivery id and replay count.');
+    return failure('signature_mismatch', 'The signature does not match the body, delivery id and replay count.');
   }
 
   const event = parseEvent(body);
@@ -120,7 +120,7 @@ function failure(reason: WebhookFailureReason, message: string): VerifyWebhookRe
 function bytesOf(rawBody: unknown): Uint8Array {
   if (types.isUint8Array(rawBody)) return rawBody;
   if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
-  throw new TypeError('`rawBody` is neither bytes nor a string. Read the body before anything parses it.');
+  throw new TypeError('`rawBody` must be bytes or a string. Read the body before a parser does.');
 }
 
 function isSignedWith(secret: string, signedHead: string, body: Uint8Array, signature: string): boolean {

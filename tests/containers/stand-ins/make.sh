@@ -1,13 +1,13 @@
 #!/bin/bash
-# Makes a machine without access to Docker Hub ready for `npm run test:containers`, out of Debian's packages and the npm
-# registry alone: a Docker engine with Compose, and stand-ins for the base images, under the names that our files give
-# them. They hold the same programs in about the same versions, run as the same users and keep data in the same places;
-# what is proven with them is proven of our files, not of the real images. There is none for Grafana.
-# Run it as root on Debian 12; it takes about four minutes. The images that it makes shadow the real ones: remove them
-# with `docker rmi` before you use Docker Hub again.
+# Prepares a machine without access to Docker Hub for `npm run test:containers`, only from Debian's packages and the npm
+# registry: a Docker engine with Compose, and stand-ins for the base images under the names that docker-compose.yml
+# uses. The stand-ins contain the same programs in about the same versions, run as the same users and keep data in the
+# same places. A test with them therefore proves our files correct, not the real images. Grafana has no stand-in.
+# Run the script as root on Debian 12; it takes about four minutes. Its images shadow the real ones: remove them with
+# `docker rmi` before you use Docker Hub again.
 set -euo pipefail
 
-# Has the versions that the images have, where Debian 12 is behind: nginx from 1.27.3, PostgreSQL 18, Prometheus 3,
+# This suite has the versions of the images, where Debian 12 is too old: nginx from 1.27.3, PostgreSQL 18, Prometheus 3,
 # Compose 2.24 or later.
 SUITE=forky
 MIRROR=http://deb.debian.org/debian
@@ -36,7 +36,7 @@ if ! docker compose version >/dev/null 2>&1; then
   cp "$work"/plugins/usr/libexec/docker/cli-plugins/* ~/.docker/cli-plugins/
 fi
 
-# The certificates of this machine, in case that it trusts one more.
+# The certificates of this machine, in case it trusts an additional authority.
 certificates=/etc/ssl/certs/ca-certificates.crt
 base() { # SUITE SCRIPT IMAGE
   docker image inspect "$3" >/dev/null 2>&1 && return
@@ -44,14 +44,14 @@ base() { # SUITE SCRIPT IMAGE
   debootstrap --variant=minbase "$1" "$work/$1" "$MIRROR" "/usr/share/debootstrap/scripts/$2" >"$work/$1.log"
   rm -rf "$work/$1"/var/cache/apt/archives/*.deb
   mkdir -p "$work/$1/etc/ssl/certs" && cp "$certificates" "$work/$1/etc/ssl/certs/"
-  # A mirror that is not brought up to date any more will do.
+  # Accepts a mirror that is no longer updated.
   echo 'Acquire::Check-Valid-Until "false";' >"$work/$1/etc/apt/apt.conf.d/99stand-in"
   tar -C "$work/$1" -c . | docker import --change 'CMD ["bash"]' --change "ENV NODE_EXTRA_CA_CERTS=$certificates" - "$3"
 }
 base bookworm bookworm debian:12.12-slim
 base "$SUITE" sid debian:forky-slim
 
-# Node as its makers build it, out of the npm registry, with the npm of this machine.
+# The official Node binary from the npm registry, with the npm of this machine.
 context=$work/context
 rm -rf "$context" && mkdir -p "$context/node/usr/local/bin" "$context/node/usr/local/lib/node_modules"
 cp "$here"/* "$context/"
@@ -69,7 +69,7 @@ while read -r target image; do
 done <<'IMAGES'
 node node:24-bookworm-slim
 postgres postgres:18.4-bookworm
-redis redis:7.2.7-bookworm
+redis redis:8.8.3-trixie
 nginx nginx:1.28.0-bookworm
 coturn coturn/coturn:4.6.2
 prometheus prom/prometheus:v3.5.0

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stand-in of the entry point of postgres: the settings that docker-compose.yml uses.
+# Stand-in for the entry point of postgres: supports the settings that docker-compose.yml uses.
 set -eu
 export PGDATA=${PGDATA:-/var/lib/postgresql/18/docker}
 if [ "$(id -u)" = 0 ]; then

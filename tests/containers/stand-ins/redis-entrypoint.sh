@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stand-in of the entry point of redis: gives up root for the server.
+# Stand-in for the entry point of redis: drops root privileges before it starts the server.
 set -e
 if [ "${1#-}" != "$1" ]; then set -- redis-server "$@"; fi
 if [ "$1" = redis-server ] && [ "$(id -u)" = 0 ]; then

@@ -22,11 +22,14 @@ export function contextRoutes(): Route[] {
       path: '/v1/',
       operationId: 'readContext',
       summary: 'Read the context of the API key',
-      description: 'Takes a secret or a publishable key, and needs no scope.',
+      description: 'Accepts a secret or a publishable key. Needs no scope.',
       tag: 'Context',
       scope: null,
       rateLimited: false,
-      responses: { 200: { description: 'What the key belongs to and may do.', schema: ContextSchema } },
+      ignoresBody: true,
+      responses: {
+        200: { description: 'The project, environment, type and scopes of the key.', schema: ContextSchema },
+      },
       handle: ({ caller }) =>
         Promise.resolve({
           status: 200,

@@ -3,14 +3,28 @@ import { PublicError } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import { contextOf } from '../http/request-context.js';
 import { respond } from '../http/respond.js';
+import { JwksSchema } from '../signing-keys/jwks.schemas.js';
 import type { SigningKeyRing } from '../signing-keys/signing-key-ring.js';
 
-/** How long a verifier may keep the public keys, in seconds: shorter than a new key is published before it signs. */
+/**
+ * How long a verifier may cache the public keys, in seconds. It is shorter than the time between publication and first
+ * use of a new key.
+ */
 const JWKS_MAX_AGE_SECONDS = 60;
 
-/** What stands outside `/v1` and needs no key: health, public keys. */
+/** Describes the route for the OpenAPI document. */
+export const JWKS_ROUTE = {
+  path: '/.well-known/jwks.json',
+  operationId: 'readJwks',
+  summary: 'Read the public keys that verify participant tokens',
+  description: `Needs no API key. Verifiers may cache the response for ${JWKS_MAX_AGE_SECONDS} seconds. Read it again for an unknown \`kid\`.`,
+  tag: 'Keys',
+  answer: { description: 'The public keys.', schema: JwksSchema },
+} as const;
+
+/** Serves the routes outside `/v1` that need no API key: health and public keys. */
 export function publicRouter(deps: { health: Health; signingKeys: SigningKeyRing }): Router {
-  const router = Router({ caseSensitive: true });
+  const router = Router({ caseSensitive: true, strict: true });
   const get = (path: string, answer: (response: Response) => Promise<void> | void): void => {
     const layer = router.route(path);
     layer.get(async (_request: Request, response: Response) => {
@@ -24,7 +38,7 @@ export function publicRouter(deps: { health: Health; signingKeys: SigningKeyRing
   const report = (response: Response, { status, body }: HealthReport): void => respond(response, { status, body });
   get('/livez', (response) => report(response, deps.health.livez()));
   get('/readyz', async (response) => report(response, await deps.health.readyz()));
-  get('/.well-known/jwks.json', async (response) =>
+  get(JWKS_ROUTE.path, async (response) =>
     respond(response, {
       status: 200,
       body: await deps.signingKeys.jwks(),

@@ -1,15 +1,16 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { EventType, NewEvent } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
-import { webhook } from '../webhooks/webhooks.testkit.js';
+import { newEventExample } from '../openapi/answer-examples.js';
 
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
 });
 
-/** Reads to the end as a poller does; other tests' transactions may hold the end back for a moment. */
+/** Reads all pages as a poller does. Retries, because open transactions of other tests may delay the last events. */
 async function poll(tenant: TestTenant, count: number, query = ''): Promise<string[]> {
   return eventually(async () => {
     const seen: string[] = [];
@@ -24,19 +25,24 @@ async function poll(tenant: TestTenant, count: number, query = ''): Promise<stri
     return seen.length >= count ? seen : null;
   });
 }
+/** An event with the example data of the OpenAPI document: `call` checks every answer against that document. */
+const newEvent = (type: EventType, tenant: TestTenant, roomId: string | null = null): NewEvent => ({
+  ...newEventExample(type),
+  tenant,
+  roomId,
+  createdAt: new Date(),
+});
+
 const write = (tenant: TestTenant, roomId: string | null, count = 1) =>
   api.database.transaction((tx) =>
     writeEvents(
       tx,
-      tenant,
-      roomId,
-      Array.from({ length: count }, () => ({ type: roomId === null ? 'webhook.test' : 'room.started', data: {} })),
-      new Date(),
+      Array.from({ length: count }, () => newEvent(roomId === null ? 'webhook.test' : 'room.started', tenant, roomId)),
     ),
   );
 
 describe('GET /v1/events', () => {
-  test('lists the bodies as they are sent, and goes on from the last one', async () => {
+  test('lists event bodies as webhooks send them, and continues after the last event', async () => {
     const tenant = await api.newTenant();
     expect((await api.call('GET', '/v1/events', { key: tenant.key })).body).toEqual({ data: [], nextCursor: null });
     const written: string[] = [];
@@ -56,14 +62,14 @@ describe('GET /v1/events', () => {
     expect(afterId.data.map(({ id }: { id: string }) => id)).toEqual([written[4], later]);
   });
 
-  test('an event that is committed late is never skipped', async () => {
+  test('never skips an event that commits late', async () => {
     const tenant = await api.newTenant();
     const { database } = api;
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     let lateId = '';
     const late = database.transaction(async (tx) => {
-      [lateId = ''] = (await writeEvents(tx, tenant, null, [{ type: 'webhook.test', data: {} }], new Date())).eventIds;
+      [lateId = ''] = (await writeEvents(tx, [newEvent('webhook.test', tenant)])).eventIds;
       await held;
     });
     await eventually(() => lateId !== '');
@@ -71,19 +77,19 @@ describe('GET /v1/events', () => {
     const during = (await api.call('GET', '/v1/events', { key: tenant.key })).body;
     release();
     await late;
-    // Had the early one been shown, a cursor after it would have passed the late one.
+    // If the early event were listed already, its cursor would skip the late event.
     expect(during).toEqual({ data: [], nextCursor: null });
     expect(await poll(tenant, 2)).toEqual([lateId, early]);
   });
 
-  test('of a room by sequence, without gaps, while another transaction is open', async () => {
+  test('lists the events of a room by sequence and without gaps while another transaction is open', async () => {
     const tenant = await api.newTenant();
     const { body: room } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
     const other = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
     await Promise.all([write(tenant, room.id, 3), write(tenant, room.id, 2), write(tenant, other.body.id)]);
     let release = () => {};
     const open = api.database.transaction(async (tx) => {
-      await writeEvents(tx, tenant, null, [{ type: 'webhook.test', data: {} }], new Date());
+      await writeEvents(tx, [newEvent('webhook.test', tenant)]);
       await new Promise<void>((resolve) => (release = resolve));
     });
     const ids = await poll(tenant, 6, `&roomId=${room.id}`);
@@ -108,17 +114,19 @@ describe('GET /v1/events', () => {
     ['after=evt_00000000000000000000000000', 'query.after'],
     ['after=%00', 'query.after'],
     ['environmentId=env_x', 'query.environmentId'],
-  ])('?%s is refused', async (query, path) => {
+  ])('rejects ?%s', async (query, path) => {
     const response = await api.call('GET', `/v1/events?${query}`);
     expect(response.status).toBe(400);
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('a position of another room is refused, an unknown room has no events', async () => {
+  test('rejects a cursor of another room, and answers 404 for an unknown room', async () => {
     const [first, second] = [await api.room(), await api.room()];
     const { nextCursor } = (await api.call('GET', `/v1/events?roomId=${first}`)).body;
     expect((await api.call('GET', `/v1/events?roomId=${second}&after=${nextCursor}`)).status).toBe(400);
-    await webhook(api);
-    expect((await api.call('GET', '/v1/events?roomId=room_0')).body).toEqual({ data: [], nextCursor: null });
+    const unknown = await api.call('GET', '/v1/events?roomId=room_0');
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
+    const nothingNew = await api.call('GET', `/v1/events?roomId=${first}&after=${nextCursor}`);
+    expect(nothingNew.body).toEqual({ data: [], nextCursor: null });
   });
 });

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { judgeTenant } from '../webhooks/tenant-query.js';
-import { EventPage, ListEventsQuery } from './events.schemas.js';
+import { checkTenant } from '../webhooks/tenant-query.js';
+import { EVENT_LIST, EventPage, ListEventsQuery } from './events.schemas.js';
 import { pageOfEvents } from './events.service.js';
 
 export function eventRoutes(deps: Deps): Route[] {
@@ -10,18 +10,21 @@ export function eventRoutes(deps: Deps): Route[] {
       method: 'get',
       path: '/v1/events',
       operationId: 'listEvents',
-      summary: 'List events, oldest first, to heal gaps',
+      summary: 'List events, oldest first',
       description:
-        'Each is the body that webhooks send. With `roomId` they come by their sequence, else in the order of their ' +
-        'transactions: an event that is committed late is never skipped, and appears once no older transaction is open.',
+        'Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by ' +
+        'their transactions. An event appears once no older transaction is open, so an event that commits late is ' +
+        'never skipped.',
       tag: 'Events',
       scope: 'webhooks:read',
       query: ListEventsQuery,
-      judge: judgeTenant,
-      responses: { 200: { description: 'Events after that position.', schema: EventPage } },
-      async handle({ caller, query }) {
-        const { events, nextCursor } = await pageOfEvents(deps, caller, query);
-        return { status: 200, body: { data: events.map(({ body }) => JSON.parse(body) as object), nextCursor } };
+      list: EVENT_LIST,
+      validate: checkTenant,
+      errors: ['ROOM_NOT_FOUND'],
+      responses: { 200: { description: 'One page of events after the position.', schema: EventPage } },
+      async handle({ caller, query, cursor }) {
+        const { rows, nextCursor } = await pageOfEvents(deps, caller, query, cursor);
+        return { status: 200, body: { data: rows.map(({ body }) => JSON.parse(body) as object), nextCursor } };
       },
     }),
   ];

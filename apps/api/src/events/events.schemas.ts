@@ -1,39 +1,116 @@
-import { EVENT_TYPES, PATH_ID_PATTERN } from '@callplane/core';
-import { Type } from 'typebox';
+import { createHash } from 'node:crypto';
+import {
+  EVENT_TYPES,
+  PATH_ID_PATTERN,
+  PERMISSIONS,
+  SESSION_END_REASONS,
+  TRACK_KINDS,
+  TRACK_SOURCES,
+  type EventType,
+} from '@callplane/core';
+import { Type, type TProperties, type TSchema } from 'typebox';
+import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
 import { oneOf, orNull, PAGE_LIMIT_DEFAULT, timestamp } from '../http/schemas.js';
+import { OperationSchema } from '../operations/operations.schemas.js';
+import { ParticipantSchema } from '../participants/participants.schemas.js';
+import { RoomSchema } from '../rooms/rooms.schemas.js';
+import { EndpointSchema } from '../webhooks/endpoints.schemas.js';
 import { TenantQuery } from '../webhooks/tenant-query.js';
 
-/** The body of a delivery: `serialiseEvent` in core writes it. */
-export const EventSchema = Type.Object(
-  {
-    id: Type.String({ description: 'Event identifier, `evt_…`: what you tell duplicates by.' }),
-    type: oneOf(EVENT_TYPES),
-    apiVersion: Type.String({ description: '`v1`.' }),
-    createdAt: timestamp('When it happened.'),
-    projectId: Type.String(),
-    environmentId: Type.String(),
-    sequence: orNull(
-      Type.Integer({ description: 'Strictly increasing and without gaps per room; null for events of no room.' }),
-    ),
-    data: Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
-      description: 'Names the resources, each as the API returns it.',
-    }),
+const sessionData = {
+  room: RoomSchema,
+  participant: ParticipantSchema,
+  sessionId: Type.String({ description: 'Session of the participant, `sess_…`.' }),
+};
+
+const trackData = {
+  ...sessionData,
+  track: Type.Object(
+    { trackId: Type.String(), kind: oneOf(TRACK_KINDS), source: oneOf(TRACK_SOURCES) },
+    { title: 'Track', additionalProperties: false },
+  ),
+};
+
+/** The content of `data` for each event type. */
+const DATA: Record<EventType, TProperties> = {
+  'room.created': { room: RoomSchema },
+  'room.started': { room: RoomSchema },
+  'room.ended': { room: RoomSchema },
+  'participant.joined': sessionData,
+  'participant.left': { ...sessionData, reason: oneOf(SESSION_END_REASONS, 'Why the session ended.') },
+  'participant.updated': {
+    room: RoomSchema,
+    participant: ParticipantSchema,
+    sessionId: orNull(Type.String({ description: 'Live session of the participant, `sess_…`. Null without one.' })),
+    permissions: Type.Array(oneOf(PERMISSIONS), { description: 'All permissions of the participant from now on.' }),
   },
-  { title: 'Event', additionalProperties: false },
-);
+  'track.published': trackData,
+  'track.unpublished': trackData,
+  'track.muted': trackData,
+  'operation.failed': {
+    operation: OperationSchema,
+    room: RoomSchema,
+    participant: Type.Optional(ParticipantSchema),
+  },
+  'webhook.disabled': { webhook: EndpointSchema },
+  'webhook.test': { webhook: EndpointSchema },
+};
+
+/** `room.created` → `RoomCreatedEvent` */
+function titleOf(type: EventType): string {
+  const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${words.join('')}Event`;
+}
+
+function eventSchema(type: EventType): TSchema {
+  return Type.Object(
+    {
+      id: Type.String({ description: 'Event identifier, `evt_…`. Duplicates have the same identifier.' }),
+      type: Type.Literal(type),
+      apiVersion: Type.Literal('v1'),
+      createdAt: timestamp('When the event happened.'),
+      projectId: Type.String(),
+      environmentId: Type.String(),
+      sequence: orNull(
+        Type.Integer({
+          description: 'Strictly increasing and without gaps within a room. Null for events without a room.',
+        }),
+      ),
+      data: Type.Object(DATA[type], {
+        additionalProperties: true,
+        description: 'The resources of the event, each as the API returns it. Later versions may add more.',
+      }),
+      erasedAt: Type.Optional(
+        timestamp("When the participant's personal data was erased from the event. No delivery carries this field."),
+      ),
+    },
+    { title: titleOf(type), additionalProperties: false },
+  );
+}
+
+/** The body of a delivery, with one schema per event type. `serialiseEvent` in core writes it. */
+export const EventSchema = Type.Unsafe<Record<string, unknown>>({
+  title: 'Event',
+  description:
+    'The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know.',
+  oneOf: EVENT_TYPES.map(eventSchema),
+  discriminator: { propertyName: 'type' },
+});
 
 export const ListEventsQuery = Type.Object({
   ...TenantQuery.properties,
   roomId: Type.Optional(
-    Type.String({ pattern: PATH_ID_PATTERN, description: 'Events of this room alone, by their sequence.' }),
+    Type.String({
+      pattern: PATH_ID_PATTERN,
+      description: 'Returns only the events of this room, ordered by their sequence.',
+    }),
   ),
   type: Type.Optional(oneOf(EVENT_TYPES)),
   after: Type.Optional(
-    Type.String({ description: '`nextCursor` of an earlier answer, or the id of an event: what follows it.' }),
+    Type.String({ description: '`nextCursor` of an earlier page, or the id of an event. The list starts after it.' }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Events at most.' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Maximum number of events.' }),
   ),
 });
 
@@ -41,8 +118,41 @@ export const EventPage = Type.Object(
   {
     data: Type.Array(EventSchema),
     nextCursor: orNull(
-      Type.String({ description: 'Send it as `after` to go on, now or later; null when there is nothing new.' }),
+      Type.String({ description: 'Send it as `after` to continue, now or later. Null if there are no new events.' }),
     ),
   },
   { title: 'EventPage', additionalProperties: false },
 );
+
+const EVENT_ID = /^evt_[0-9a-z]{26}$/;
+
+/**
+ * Event cursors never expire. Cursors of the first version, `<position><check>`, are bound to the room but to no other
+ * filter.
+ */
+export const EVENT_LIST = defineList(
+  'events',
+  {
+    id: idOf('evt'),
+    /** A 64-bit number in decimal. */
+    transactionId: Type.String({ pattern: '^(0|[1-9][0-9]{0,17})$' }),
+    roomId: orNull(Type.String({ pattern: PATH_ID_PATTERN })),
+    sequence: orNull(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+  },
+  {
+    parameter: 'after',
+    refusal: 'is neither a valid cursor for this list and its filters nor an event in it',
+    readOther: (text) => (EVENT_ID.test(text) ? TAKEN_ELSEWHERE : readFirstVersion(text)),
+  },
+);
+
+function readFirstVersion(text: string): unknown {
+  const body = text.slice(0, -6);
+  const check = createHash('sha256').update(`events:${body}`).digest('base64url').slice(0, 6);
+  const values = text.slice(-6) === check ? parseBase64Json(body) : null;
+  if (!Array.isArray(values) || (values.length !== 2 && values.length !== 4)) return null;
+  const [id, transactionId, roomId = null, sequence = null] = values as unknown[];
+  // The first version encoded the sequence as text.
+  const isCount = typeof sequence === 'string' && /^\d{1,10}$/.test(sequence);
+  return { id, transactionId, roomId, sequence: isCount ? Number(sequence) : sequence };
+}

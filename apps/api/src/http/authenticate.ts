@@ -1,24 +1,59 @@
-import { hashApiKey, parseApiKey, PublicError, type Caller } from '@callplane/core';
+import { addressKey, hashApiKey, parseApiKey, PublicError, type Caller, type KeyedPace } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
+import type { IsUnlimited } from './request-kind.js';
+import type { RequestMetrics } from './request-metrics.js';
 
-/** Finds who a key belongs to; null when it is unknown, revoked or expired. */
+/** Looks up the caller of an API key. */
 export interface CallerDirectory {
-  find(keyHash: Buffer): Promise<Caller | null>;
+  /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
+  hasSeen(keyHash: Buffer): boolean;
+  /**
+   * Returns null if the key is unknown, revoked or expired.
+   * @param inBatch the look-up may wait for other look-ups and share one statement with them.
+   */
+  find(keyHash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null>;
 }
 
 const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
 
-/** Lets through requests with a valid API key. */
-export function authenticate(directory: CallerDirectory) {
+/**
+ * Rejects requests without a valid API key.
+ *
+ * Requests with keys that do not exist are rate limited per client address. Many clients may share one address, so the
+ * limit never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of them
+ * with one statement.
+ */
+export function authenticate(
+  directory: CallerDirectory,
+  unknownKeyPace: KeyedPace,
+  metrics: Pick<RequestMetrics, 'unauthenticated'>,
+  isUnlimited: IsUnlimited,
+) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     const key = bearerToken(request.headers.authorization);
-    // The checksum refuses typos without a look-up.
-    if (key === null || parseApiKey(key) === null) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
-    const caller = await directory.find(hashApiKey(key));
-    if (caller === null) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
-    contextOf(response).caller = caller;
-    next();
+    // The checksum in the key rejects typos without a look-up.
+    if (key === null || parseApiKey(key) === null) {
+      metrics.unauthenticated('no_key');
+      throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
+    }
+    const keyHash = hashApiKey(key);
+    const address = addressKey(request.ip);
+    const waitMs = directory.hasSeen(keyHash) ? 0 : unknownKeyPace.waitMs(address, performance.now());
+    const caller = await directory.find(keyHash, { inBatch: waitMs > 0 });
+    if (caller !== null) {
+      contextOf(response).caller = caller;
+      next();
+      return;
+    }
+    const isUnknown = !directory.hasSeen(keyHash);
+    const isLimited = isUnknown && waitMs > 0;
+    metrics.unauthenticated(isLimited ? 'too_many' : 'invalid_key');
+    if (isLimited && !isUnlimited(request)) {
+      throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } });
+    }
+    if (isUnknown && !isLimited) unknownKeyPace.charge(address, performance.now());
+    throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
   };
 }
 

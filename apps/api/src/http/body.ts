@@ -1,19 +1,17 @@
-import { parseJsonBody, PublicError, type ErrorDetail } from '@callplane/core';
+import { metadataSizeFailure, parseJsonBody, PublicError, storedJsonBytes, type ErrorDetail } from '@callplane/core';
 import type { Request } from 'express';
 
-/** Bytes of a request body at most. */
+/** Maximum size of a request body, in bytes. */
 export const BODY_BYTES_MAX = 64 * 1024;
-/** Bytes of one metadata object at most, once serialised. */
-export const METADATA_BYTES_MAX = 16 * 1024;
 
 export interface ParsedBody {
-  /** undefined when the request has no body. */
+  /** undefined if the request has no body. */
   value: unknown;
   details: ErrorDetail[];
 }
 
 /**
- * Reads and parses a JSON body: media type first, then size, then syntax.
+ * Reads and parses a JSON body. Checks the media type first, then the size, then the syntax.
  * @throws PublicError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, MALFORMED_JSON
  */
 export async function readJsonBody(request: Request): Promise<ParsedBody> {
@@ -26,16 +24,11 @@ export async function readJsonBody(request: Request): Promise<ParsedBody> {
   const text = decodeUtf8(bytes);
   const parsed = text === null ? null : parseJsonBody(text);
   if (parsed?.ok !== true) throw new PublicError('MALFORMED_JSON');
-  const metadataBytes = serialisedBytes(parsed.value, parsed.details);
-  if (metadataBytes > METADATA_BYTES_MAX) {
+  const tooLarge = metadataSizeFailure(bytesOfMetadata(parsed.value));
+  if (tooLarge !== null) {
     throw new PublicError('PAYLOAD_TOO_LARGE', {
       message: 'The metadata is too large.',
-      details: [
-        {
-          path: 'body.metadata',
-          message: `must be at most ${METADATA_BYTES_MAX} bytes once serialised, not ${metadataBytes}`,
-        },
-      ],
+      details: [{ path: 'body.metadata', message: tooLarge }],
     });
   }
   return { value: parsed.value, details: parsed.details };
@@ -70,7 +63,7 @@ function readBytes(request: Request, announced: number): Promise<Buffer> {
     request.on('end', () => resolve(Buffer.concat(chunks)));
     request.on('error', reject);
     request.on('close', () => {
-      // Errors are made only where they are needed: their stack costs more than reading a small body.
+      // Create the error only if it is needed: capturing its stack costs more than reading a small body.
       if (!request.complete) reject(new PublicError('MALFORMED_JSON', { message: 'The request was aborted.' }));
     });
   });
@@ -79,7 +72,7 @@ function readBytes(request: Request, announced: number): Promise<Buffer> {
 function tooLarge(): PublicError {
   return new PublicError('PAYLOAD_TOO_LARGE', {
     message: `The request body is larger than ${BODY_BYTES_MAX} bytes.`,
-    // What is still under way is not worth reading.
+    // Close the connection instead of reading the rest of the body.
     headers: { connection: 'close' },
   });
 }
@@ -94,8 +87,8 @@ function decodeUtf8(bytes: Buffer): string | null {
   }
 }
 
-/** Size of `metadata` as JSON; 0 when there is none, or when it is refused for something else already. */
-function serialisedBytes(body: unknown, details: readonly ErrorDetail[]): number {
-  if (details.length > 0 || typeof body !== 'object' || body === null || !('metadata' in body)) return 0;
-  return Buffer.byteLength(JSON.stringify(body.metadata));
+/** Size of the body's `metadata`, serialised as a read returns it, in bytes. 0 without metadata. */
+function bytesOfMetadata(body: unknown): number {
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'metadata')) return 0;
+  return storedJsonBytes((body as { metadata: unknown }).metadata);
 }

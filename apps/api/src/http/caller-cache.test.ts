@@ -16,9 +16,10 @@ function setUp(stored: () => Promise<StoredKey | null>) {
   const time = { ms: 0, now: new Date('2026-01-01T00:00:00Z') };
   let queries = 0;
   const cache = new CallerCache(
-    () => {
+    async (ids) => {
       queries++;
-      return stored();
+      const found = await stored();
+      return new Map(found === null ? [] : ids.map((id) => [id, found]));
     },
     { now: () => time.now },
     () => time.ms,
@@ -26,8 +27,8 @@ function setUp(stored: () => Promise<StoredKey | null>) {
   return { cache, time, queries: () => queries };
 }
 
-describe('caller cache', () => {
-  test('asks once for many requests, and again when the answer is four seconds old', async () => {
+describe('the caller cache', () => {
+  test('shares one query among concurrent requests, and queries again after four seconds', async () => {
     const { cache, time, queries } = setUp(() => Promise.resolve(key));
     await Promise.all(Array.from({ length: 50 }, () => cache.find(hash)));
     expect(queries()).toBe(1);
@@ -39,7 +40,7 @@ describe('caller cache', () => {
     expect(queries()).toBe(2);
   });
 
-  test('a revoked key is refused at once on notice, and within five seconds without', async () => {
+  test('rejects a revoked key at once after a notice, and within five seconds without one', async () => {
     let stored: StoredKey = key;
     const { cache, time } = setUp(() => Promise.resolve(stored));
     expect(await cache.find(hash)).toBe(key);
@@ -55,7 +56,7 @@ describe('caller cache', () => {
     expect(await cache.find(hash)).toBeNull();
   });
 
-  test('an answer that was under way when the key was revoked is not kept', async () => {
+  test('does not cache the result of a query that was running when the key was revoked', async () => {
     const answers: ((stored: StoredKey) => void)[] = [];
     const { cache } = setUp(() => new Promise((resolve) => answers.push(resolve)));
     const early = cache.find(hash);
@@ -67,18 +68,75 @@ describe('caller cache', () => {
     expect(await late).toBeNull();
   });
 
-  test('a key is refused from its expiry on, cached or not', async () => {
+  test('rejects a cached key from its expiry on', async () => {
     const { cache, time } = setUp(() => Promise.resolve({ ...key, expiresAt: new Date('2026-01-01T00:00:01Z') }));
     expect(await cache.find(hash)).not.toBeNull();
     time.now = new Date('2026-01-01T00:00:01Z');
     expect(await cache.find(hash)).toBeNull();
   });
 
-  test('a database that fails fails the request and leaves nothing behind', async () => {
+  test('fails the request if the query fails, and caches nothing', async () => {
     let fail = true;
     const { cache } = setUp(() => (fail ? Promise.reject(new Error('down')) : Promise.resolve(key)));
     await expect(cache.find(hash)).rejects.toThrow('down');
     fail = false;
     expect(await cache.find(hash)).toBe(key);
+  });
+
+  test('does not look up an unknown key again for one second, and accepts it afterwards', async () => {
+    let stored: StoredKey | null = null;
+    const { cache, time, queries } = setUp(() => Promise.resolve(stored));
+    for (let n = 0; n < 20; n++) expect(await cache.find(hash)).toBeNull();
+    expect([queries(), cache.hasSeen(hash)]).toEqual([1, false]);
+    stored = key;
+    time.ms = 1001;
+    expect(await cache.find(hash)).toBe(key);
+    expect(cache.hasSeen(hash)).toBe(true);
+  });
+
+  test('keeps an existing key cached while 12,000 unknown keys are looked up', async () => {
+    let stored: StoredKey | null = key;
+    const { cache, queries } = setUp(() => Promise.resolve(stored));
+    await cache.find(hash);
+    stored = null;
+    const unknown = Array.from({ length: 12_000 }, (_, n) => Buffer.from(`unknown ${n}`));
+    for (const one of unknown) await cache.find(one);
+    expect(queries()).toBe(12_001);
+    expect(await cache.find(hash)).toBe(key);
+    expect(queries()).toBe(12_001);
+  });
+
+  test('runs the look-ups of a batch in one statement, and gives each its own result', async () => {
+    const read: (readonly string[])[] = [];
+    const cache = new CallerCache(
+      (ids) => {
+        read.push(ids);
+        return Promise.resolve(new Map(ids.filter((id) => id.endsWith('7')).map((id) => [id, key])));
+      },
+      { now: () => new Date('2026-01-01T00:00:00Z') },
+    );
+    const hashes = Array.from({ length: 200 }, (_, n) => Buffer.from([n, n]));
+    const found = await Promise.all(hashes.map((one) => cache.find(one, { inBatch: true })));
+    expect(read.map((ids) => ids.length)).toEqual([200]);
+    expect(found.map((one) => one !== null)).toEqual(hashes.map((one) => one.toString('hex').endsWith('7')));
+  });
+
+  test('limits the size of a batch, and rejects further look-ups without treating their keys as unknown', async () => {
+    const { cache, queries } = setUp(() => Promise.resolve(key));
+    const hashes = Array.from({ length: 510 }, (_, n) => Buffer.from(`key ${n}`));
+    const settled = await Promise.allSettled(hashes.map((one) => cache.find(one, { inBatch: true })));
+    const refused = settled.filter(({ status }) => status === 'rejected');
+    expect(refused).toHaveLength(10);
+    expect(refused[0]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
+    expect(await cache.find(hashes[509]!)).toBe(key);
+    expect(queries()).toBe(2);
+  });
+
+  test('fails the requests of a failed batch, and looks their keys up again later', async () => {
+    let fail = true;
+    const { cache } = setUp(() => (fail ? Promise.reject(new Error('down')) : Promise.resolve(key)));
+    await expect(cache.find(hash, { inBatch: true })).rejects.toThrow('down');
+    fail = false;
+    expect(await cache.find(hash, { inBatch: true })).toBe(key);
   });
 });

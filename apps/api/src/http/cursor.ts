@@ -1,28 +1,131 @@
 import { createHash } from 'node:crypto';
-
-const CHECK_LENGTH = 6;
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Type, type Static, type TObject, type TProperties } from 'typebox';
 
 /**
- * An opaque cursor: the position in base64url with a short check, so that a mangled one is told from the end of a
- * list. It names no tenant; the query that uses it does.
- * @param list the list that it belongs to: a cursor of another one is refused.
+ * Cursors are opaque but not signed: any caller can forge one (docs/decisions/0020). A cursor is therefore untrusted
+ * input. Its position must match the schema of its list before a query uses it. A cursor names no tenant; the query
+ * supplies the tenant.
+ *
+ * The format is `2.<position>.<check>`. The position is a JSON array with the values of the schema's properties, in the
+ * order of the schema. The check ties the cursor to its list, environment, path and filters.
  */
-export function encodeCursor(list: string, position: readonly string[]): string {
-  const body = Buffer.from(JSON.stringify(position)).toString('base64url');
-  return body + check(list, body);
+const VERSION = '2';
+const CHECK_LENGTH = 8;
+/** Maximum length of a cursor. The lists of this API produce cursors below 300 characters. */
+const CURSOR_CHARACTERS_MAX = 512;
+
+/** A list with cursor pagination. */
+export interface List<Position extends TProperties = TProperties> {
+  readonly name: string;
+  /** The query parameter that holds the cursor. */
+  readonly parameter: 'cursor' | 'after';
+  readonly position: TObject<Position>;
+  /** Error message for a text that is not a cursor of this list. */
+  readonly refusal: string;
+  /**
+   * Parses other values of the parameter, such as cursors of an earlier version. Null if only current cursors are
+   * accepted.
+   */
+  readonly readOther: ((text: string) => unknown) | null;
 }
 
-/** Whether {@link encodeCursor} made this text for this list. */
-export function isCursor(list: string, cursor: string): boolean {
-  const body = cursor.slice(0, -CHECK_LENGTH);
-  return cursor.length > CHECK_LENGTH && check(list, body) === cursor.slice(-CHECK_LENGTH);
+export function defineList<Position extends TProperties>(
+  name: string,
+  position: Position,
+  options: Partial<Pick<List, 'parameter' | 'refusal' | 'readOther'>> = {},
+): List<Position> {
+  return {
+    name,
+    parameter: 'cursor',
+    position: Type.Object(position, { additionalProperties: false }),
+    refusal: 'is not a valid cursor for this list and its filters',
+    readOther: null,
+    ...options,
+  };
 }
 
-/** The position in a cursor that {@link isCursor} accepted. */
-export function decodeCursor(cursor: string): string[] {
-  return JSON.parse(Buffer.from(cursor.slice(0, -CHECK_LENGTH), 'base64url').toString()) as string[];
+/** Schema of a row id inside a cursor. */
+export function idOf(prefix: string) {
+  return Type.String({ pattern: `^${prefix}_[0-9a-z]{26}$` });
 }
 
-function check(list: string, body: string): string {
-  return createHash('sha256').update(`${list}:${body}`).digest('base64url').slice(0, CHECK_LENGTH);
+/** The scope that a cursor is valid for, in addition to its list. */
+export interface CursorScope {
+  environmentId: string;
+  /** Path parameters. */
+  path: Readonly<Record<string, unknown>>;
+  /** Query parameters that filter rows. */
+  filters: Readonly<Record<string, unknown>>;
+}
+
+/** The position of the requested page, and an encoder for the cursor of the next page. */
+export interface PageCursor<Position = Record<string, unknown>> {
+  /** Null on the first page, and if {@link List.readOther} returned {@link TAKEN_ELSEWHERE}. */
+  readonly position: Position | null;
+  encode(position: Position): string;
+}
+
+const ajv = new Ajv2020({ strict: true });
+
+export type ListCursors = ReturnType<typeof cursorsOf>;
+
+/** Compiles the schema of a list. Called once per route. */
+export function cursorsOf(list: List) {
+  const names = Object.keys(list.position.properties);
+  const isPosition = ajv.compile<Record<string, unknown>>(list.position);
+
+  const encode = (scope: CursorScope, position: Record<string, unknown>): string => {
+    const body = Buffer.from(JSON.stringify(names.map((name) => position[name]))).toString('base64url');
+    return `${VERSION}.${body}.${checkOf(list, scope, body)}`;
+  };
+  const decode = (scope: CursorScope, text: string): unknown => {
+    const [version, body = '', check, ...rest] = text.split('.');
+    if (version !== VERSION || rest.length > 0 || check !== checkOf(list, scope, body)) return null;
+    const values = parseBase64Json(body);
+    if (!Array.isArray(values) || values.length !== names.length) return null;
+    return Object.fromEntries(names.map((name, index) => [name, values[index] as unknown]));
+  };
+
+  return {
+    list,
+    /**
+     * @param text the query parameter; undefined for the first page.
+     * @returns null if the text is not a cursor of this list and scope.
+     */
+    read(scope: CursorScope, text: string | undefined): PageCursor | null {
+      const page = (position: Record<string, unknown> | null) => ({
+        position,
+        encode: (next: Record<string, unknown>) => encode(scope, next),
+      });
+      if (text === undefined) return page(null);
+      if (text.length > CURSOR_CHARACTERS_MAX) return null;
+      const decoded = decode(scope, text) ?? list.readOther?.(text) ?? null;
+      if (decoded === TAKEN_ELSEWHERE) return page(null);
+      return isPosition(decoded) ? page(decoded) : null;
+    },
+  };
+}
+
+/** {@link List.readOther} returns this symbol for a text that the service of the route parses itself. */
+export const TAKEN_ELSEWHERE = Symbol('taken elsewhere');
+
+export type PagePosition<L extends List> = Static<L['position']>;
+
+/** Parses base64url-encoded JSON. Returns undefined if the text is invalid. */
+export function parseBase64Json(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function checkOf(list: List, { environmentId, path, filters }: CursorScope, body: string): string {
+  const scope = JSON.stringify([list.name, environmentId, sortedEntries(path), sortedEntries(filters)]);
+  return createHash('sha256').update(`${scope}.${body}`).digest('base64url').slice(0, CHECK_LENGTH);
+}
+
+function sortedEntries(record: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -1,24 +1,38 @@
-import { ERROR_TABLE, PublicError, type ErrorCode, type ErrorDetail } from '@callplane/core';
+import {
+  ERROR_TABLE,
+  PublicError,
+  boundDetails,
+  boundMessage,
+  type ErrorCode,
+  type ErrorDetail,
+} from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
 import { send } from './respond.js';
 
-/** Seconds after which a caller should try again when PostgreSQL is away. */
+/** `Retry-After` in seconds while PostgreSQL is unavailable. */
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 2;
 
-/** The one shape of every error. */
-export function errorBody(
+/** The body of every error. Messages and details are cut so that it has at most 16 KiB. */
+function errorBody(
   code: ErrorCode,
   requestId: string,
   message: string = ERROR_TABLE[code].message,
   details?: readonly ErrorDetail[],
 ): { error: { code: string; message: string; requestId: string; details?: readonly ErrorDetail[] } } {
-  return { error: { code, message, requestId, ...(details === undefined ? {} : { details }) } };
+  return {
+    error: {
+      code,
+      message: boundMessage(message),
+      requestId,
+      ...(details === undefined ? {} : { details: boundDetails(details) }),
+    },
+  };
 }
 
-/** Whatever was thrown, as an error that may be told. The cause stays in the log. */
-export function toPublicError(error: unknown): PublicError {
+/** Converts any thrown value to an error that is safe to send. The cause goes to the log only. */
+function toPublicError(error: unknown): PublicError {
   if (error instanceof PublicError) return error;
   if (isDatabaseUnavailable(error)) {
     return new PublicError('UNAVAILABLE', {
@@ -29,7 +43,7 @@ export function toPublicError(error: unknown): PublicError {
   return new PublicError('INTERNAL', { cause: error });
 }
 
-/** The last middleware: answers with the error shape, whichever layer threw. */
+/** The last middleware. Answers with the error body, whichever layer threw. */
 export function errorHandler(error: unknown, _request: Request, response: Response, _next: NextFunction): void {
   const context = contextOf(response);
   const publicError = toPublicError(error);

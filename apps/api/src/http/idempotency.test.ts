@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { startTestApi, type TestApi } from '../api.testkit.js';
@@ -11,7 +12,7 @@ const create = (key: string, body: object, apiKey = api.tenant.key) =>
   api.call('POST', '/v1/rooms', { key: apiKey, body, headers: { 'idempotency-key': key } });
 
 describe('Idempotency-Key', () => {
-  test('the same key and body give the first answer again', async () => {
+  test('repeats the first answer for the same key and body', async () => {
     const first = await create('order 1', { name: 'A', metadata: { a: 1, b: 2 } });
     expect(first.headers).not.toHaveProperty('idempotency-replayed');
     const again = await create('order 1', { metadata: { b: 2, a: 1 }, name: 'A' });
@@ -20,7 +21,23 @@ describe('Idempotency-Key', () => {
     expect((await create('order 2', { name: 'A' })).body.id).not.toBe(first.body.id);
   });
 
-  test('another body is 422, and another environment has keys of its own', async () => {
+  test('compares bodies as sent, before trimming and defaults', async () => {
+    const first = await create('as sent', { name: ' A ' });
+    expect(first.body.name).toBe('A');
+    expect((await create('as sent', { name: ' A ' })).body).toEqual(first.body);
+    for (const other of [{ name: 'A' }, { name: ' A ', metadata: {} }, { name: ' A ', maxParticipants: 100 }]) {
+      expect((await create('as sent', other)).body.error.code).toBe('IDEMPOTENCY_KEY_REUSED');
+    }
+    const described = (description: string) =>
+      api.call('POST', '/v1/webhooks', {
+        body: { url: 'https://example.com/', description },
+        headers: { 'idempotency-key': 'described' },
+      });
+    expect((await described('x ')).status).toBe(201);
+    expect([(await described('x ')).status, (await described('x')).status]).toEqual([201, 422]);
+  });
+
+  test('answers 422 for another body, and keeps the keys of environments apart', async () => {
     const first = await create('shared', { name: 'A' });
     const other = await create('shared', { name: 'B' });
     expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
@@ -28,7 +45,7 @@ describe('Idempotency-Key', () => {
     expect([elsewhere.status, elsewhere.body.id === first.body.id]).toEqual([201, false]);
   });
 
-  test('fifty at once make one room: the others get its answer or 409', async () => {
+  test('creates one room for fifty concurrent requests, which get its answer or 409', async () => {
     const responses = await Promise.all(Array.from({ length: 50 }, () => create('race', { name: 'race' })));
     const rooms = await api.database.prisma.room.findMany({ where: { name: 'race' } });
     expect(rooms).toHaveLength(1);
@@ -39,30 +56,59 @@ describe('Idempotency-Key', () => {
     expect((await create('race', { name: 'race' })).status).toBe(201);
   });
 
-  test('while the first is under way the second is 409 at once, and what failed is not kept', async () => {
+  test('answers 409 at once while the first request is running, and keeps no record of a failure', async () => {
     const { deps } = api;
     const request = { route: 'POST /v1/test', key: newId('request'), body: {} };
     let release: () => void = () => undefined;
     let begun: () => void = () => undefined;
     const begins = new Promise<void>((resolve) => (begun = resolve));
     const held = new Promise<void>((resolve) => (release = resolve));
-    const first = idempotently(deps, api.tenant, request, async () => {
-      begun();
-      await held;
-      throw new Error('fails');
+    const answer = (made: object) => ({ status: 200, body: made });
+    const first = idempotently(deps, api.tenant, request, {
+      make: async () => {
+        begun();
+        await held;
+        throw new Error('fails');
+      },
+      answer,
     });
     first.catch(() => undefined);
     await begins;
     await expect(
-      idempotently(deps, api.tenant, request, () => Promise.resolve({ status: 200, body: {} })),
+      idempotently(deps, api.tenant, request, { make: () => Promise.resolve({}), answer }),
     ).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
     release();
     await expect(first).rejects.toThrow('fails');
-    const reply = await idempotently(deps, api.tenant, request, () => Promise.resolve({ status: 200, body: { n: 1 } }));
+    const reply = await idempotently(deps, api.tenant, request, { make: () => Promise.resolve({ n: 1 }), answer });
     expect(reply).toEqual({ status: 200, body: { n: 1 } });
   });
 
-  test('is forgotten after 24 hours', async () => {
+  test('stores the generated values instead of the answer, and repeats the answer even if the room has changed', async () => {
+    const metadata = { text: randomBytes(12_000).toString('base64') };
+    const first = await create('large', { name: ' Large ', metadata });
+    const { prisma } = api.database;
+    const [{ bytes }] = await prisma.$queryRaw<[{ bytes: number }]>`
+      SELECT pg_column_size(r.*)::int AS bytes FROM idempotency_records r WHERE key = 'large'`;
+    expect(bytes).toBeLessThan(400);
+    await prisma.room.update({ where: { id: first.body.id }, data: { name: 'Renamed', metadata: {} } });
+    const again = await create('large', { name: ' Large ', metadata });
+    expect([again.status, again.body]).toEqual([201, first.body]);
+    expect(again.body.name).toBe('Large');
+  });
+
+  test('repeats the answer from a record of an earlier release', async () => {
+    await create('earlier', { name: 'A' });
+    const where = { key: 'earlier' };
+    const answer = { id: 'room_of_then', name: 'A', metadata: {}, status: 'created', maxParticipants: 1 };
+    const times = { createdAt: '2026-11-20T00:00:00.000Z', startedAt: null, endedAt: null };
+    const { projectId, environmentId } = api.tenant;
+    const responseBody = JSON.stringify({ ...answer, ...times, projectId, environmentId });
+    await api.database.prisma.idempotencyRecord.updateMany({ where, data: { made: null, responseBody } });
+    const again = await create('earlier', { name: 'A' });
+    expect([again.status, again.body]).toEqual([201, JSON.parse(responseBody)]);
+  });
+
+  test('expires after 24 hours', async () => {
     const first = await create('old', { name: 'A' });
     const row = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: 'old' } });
     expect(row.expiresAt.getTime() - row.createdAt.getTime()).toBe(24 * 60 * 60 * 1000);
@@ -71,24 +117,27 @@ describe('Idempotency-Key', () => {
     expect([later.status, later.body.id === first.body.id]).toEqual([201, false]);
   });
 
-  test('an answer that holds a secret is sealed at rest', async () => {
+  test('seals the record of an answer that contains a secret', async () => {
     const request = { route: 'POST /v1/test', key: newId('request'), body: {}, holdsSecret: true };
-    const work = () => Promise.resolve({ status: 201, body: { signingSecret: 'whsec_geheim' } });
+    const work = {
+      make: () => Promise.resolve({ signingSecret: 'whsec_geheim' }),
+      answer: (made: object) => ({ status: 201, body: made }),
+    };
     await idempotently(api.deps, api.tenant, request, work);
     const row = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: request.key } });
-    expect(row.responseBody).toMatch(/^s1\.k1\./);
+    expect(row.made).toMatch(/^s1\.k1\./);
     expect(await idempotently(api.deps, api.tenant, request, work)).toMatchObject({
       body: { signingSecret: 'whsec_geheim' },
     });
   });
 
-  test('a key has 1 to 255 printable ASCII characters', async () => {
+  test('accepts 1 to 255 printable ASCII characters only', async () => {
     expect((await create('~'.repeat(255), { name: 'A' })).status).toBe(201);
     for (const key of ['x'.repeat(256), 'é', ''])
       expect([key, (await create(key, { name: 'A' })).status]).toEqual([key, 400]);
   });
 
-  test('tokens take none', async () => {
+  test('has no effect on token requests', async () => {
     const room = await api.room();
     const issue = () =>
       api.call('POST', `/v1/rooms/${room}/tokens`, {
@@ -98,7 +147,7 @@ describe('Idempotency-Key', () => {
     expect((await issue()).body.participantId).not.toBe((await issue()).body.participantId);
   });
 
-  test('the canonical form does not depend on the order of keys', () => {
+  test('ignores the order of keys when it compares bodies', () => {
     expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
       canonicalJson({ a: true, b: [1, { c: 'x', d: null }] }),
     );

@@ -5,15 +5,15 @@ import {
   saveIdempotencyRecord,
   tryLockIdempotencyKey,
   type Database,
-  type Db,
+  type Prisma,
 } from '@callplane/db';
 import type { Request } from 'express';
 import type { Reply } from './route.js';
 
-/** How long the first answer is kept. */
+/** How long a record is kept, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** The `Idempotency-Key` of a request, if any: 1 to 255 printable ASCII characters. Failures go to `details`. */
+/** Reads the `Idempotency-Key` of a request: 1 to 255 printable ASCII characters. Adds failures to `details`. */
 export function readIdempotencyKey(request: Request, details: ErrorDetail[]): string | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
@@ -29,24 +29,38 @@ export interface IdempotencyDeps {
 }
 
 export interface IdempotentRequest {
-  /** Method and route pattern. */
+  /** HTTP method and route pattern. */
   route: string;
   key: string;
-  /** The body as it was sent. */
+  /** The body as sent, before trimming and defaults. */
   body: unknown;
-  /** Whether the answer holds a secret and must be sealed at rest. */
+  /** Whether the answer contains a secret, so that the record must be encrypted at rest. */
   holdsSecret?: boolean;
 }
 
+/** Work that runs once per key. */
+export interface IdempotentWork<Made extends object> {
+  /**
+   * @returns the values that the answer needs and the request body lacks: ids, times, secrets. They are stored as JSON
+   *   for 24 hours, so the value must be small and contain no `Date`.
+   */
+  make(tx: Prisma.TransactionClient): Promise<Made>;
+  /** Builds the answer, from the new values for the first request or from the stored values for a repeated one. */
+  answer(made: Made): Reply;
+}
+
 /**
- * Does the work once per key: its effects and the record of its answer commit together.
- * @throws PublicError IDEMPOTENCY_CONFLICT while the first request is under way, IDEMPOTENCY_KEY_REUSED for another body.
+ * Runs the work once per key. The effects of the work and its record commit in one transaction. The record stores the
+ * generated values instead of the answer: a repeated request sends the same body, and both together give the same
+ * answer.
+ * @throws PublicError IDEMPOTENCY_CONFLICT while the first request is in progress, IDEMPOTENCY_KEY_REUSED for another
+ *   body.
  */
-export async function idempotently(
+export async function idempotently<Made extends object>(
   deps: IdempotencyDeps,
   tenant: Tenant,
   request: IdempotentRequest,
-  work: (tx: Db) => Promise<Reply>,
+  work: IdempotentWork<Made>,
 ): Promise<Reply> {
   const scope = { environmentId: tenant.environmentId, route: request.route, key: request.key };
   const identity = JSON.stringify([scope.environmentId, scope.route, scope.key]);
@@ -58,23 +72,22 @@ export async function idempotently(
     const first = await findIdempotencyRecord(tx, scope, now);
     if (first !== null) {
       if (!requestHash.equals(first.requestHash)) throw new PublicError('IDEMPOTENCY_KEY_REUSED');
-      const text =
-        request.holdsSecret === true ? open(deps.masterKeys, first.responseBody, identity) : first.responseBody;
-      return {
-        status: first.responseStatus,
-        body: JSON.parse(text) as object,
-        headers: { 'idempotency-replayed': 'true' },
-      };
+      // A record of an earlier release holds the whole answer in `responseBody`, and no `made`.
+      const kept = first.made ?? first.responseBody ?? '';
+      const value = JSON.parse(request.holdsSecret === true ? open(deps.masterKeys, kept, identity) : kept) as object;
+      const reply = first.made === null ? { status: first.responseStatus, body: value } : work.answer(value as Made);
+      return { ...reply, headers: { 'idempotency-replayed': 'true' } };
     }
-    const reply = await work(tx);
-    const text = JSON.stringify(reply.body);
+    const made = await work.make(tx);
+    const reply = work.answer(made);
+    const text = JSON.stringify(made);
     await saveIdempotencyRecord(
       tx,
       scope,
       {
         requestHash: new Uint8Array(requestHash),
         responseStatus: reply.status,
-        responseBody: request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text,
+        made: request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text,
       },
       { createdAt: now, expiresAt: new Date(now.getTime() + KEPT_MS) },
     );
@@ -82,7 +95,7 @@ export async function idempotently(
   });
 }
 
-/** The same text for the same JSON, whatever the order of its keys. */
+/** Serialises JSON with sorted keys, so that key order does not affect the result. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -1,4 +1,4 @@
-import { encodeCursor } from './cursor.js';
+import type { PageCursor } from './cursor.js';
 
 export interface Page<Row> {
   rows: Row[];
@@ -6,14 +6,18 @@ export interface Page<Row> {
 }
 
 /**
- * One page of a list that is ordered by id.
- * @param rows one more than the limit, when there are so many.
+ * Cuts one page from rows that are ordered by id.
+ * @param rows up to `limit + 1` rows; the extra row shows that another page follows.
  */
-export function cutPage<Row extends { id: string }>(list: string, rows: readonly Row[], limit: number): Page<Row> {
+export function cutPage<Row extends { id: string }>(
+  cursor: PageCursor<{ id: string }>,
+  rows: readonly Row[],
+  limit: number,
+): Page<Row> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
     rows: shown,
-    nextCursor: rows.length > limit && last !== undefined ? encodeCursor(list, [last.id]) : null,
+    nextCursor: rows.length > limit && last !== undefined ? cursor.encode({ id: last.id }) : null,
   };
 }

@@ -14,7 +14,7 @@ describe('Prefer', () => {
     ['wait=-1', null, null],
     ['wait=1.5', null, null],
     ['wait=soon, respond-async', 0, 'respond-async'],
-  ])('%j waits %j ms', (header, waitMs, applied) => {
+  ])('of %j results in a wait of %j ms', (header, waitMs, applied) => {
     expect(parsePrefer(header)).toEqual({ waitMs, applied });
   });
 });

@@ -1,4 +1,4 @@
-/** How long the caller wants an answer to wait for completion (RFC 7240); null where it does not say. */
+/** How long the caller wants the answer to wait for completion (RFC 7240). `waitMs` is null without a preference. */
 export interface Preference {
   waitMs: number | null;
   /** Value for the `Preference-Applied` header. */
@@ -9,8 +9,8 @@ const WAIT_SECONDS_MAX = 10;
 const NONE: Preference = { waitMs: null, applied: null };
 
 /**
- * Reads `Prefer: wait=N` (whole seconds, at most 10 are waited) and `Prefer: respond-async` (no wait at all, unless
- * `wait` says how long). Anything else is ignored, as RFC 7240 asks.
+ * Parses `Prefer: wait=N` (whole seconds, capped at 10) and `Prefer: respond-async`, which means no wait unless `wait`
+ * is given too. Ignores every other preference, as RFC 7240 requires.
  */
 export function parsePrefer(header: string | undefined): Preference {
   if (header === undefined) return NONE;

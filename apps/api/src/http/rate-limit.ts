@@ -1,23 +1,24 @@
 import { PublicError } from '@callplane/core';
-import type { Redis } from '@callplane/queue';
+import type { JobProducer, Redis, RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { LocalBuckets, type Taken } from './local-buckets.js';
 import { contextOf } from './request-context.js';
+import { isRead, type IsUnlimited } from './request-kind.js';
 
-/** A token bucket: `burst` tokens, refilled at `perSecond`; a rate of 0 means no limit. */
+/** A token bucket with `burst` tokens, refilled at `perSecond`. A rate of 0 disables the limit. */
 export interface Bucket {
   perSecond: number;
   burst: number;
 }
 
-/** For how long a Redis that did not answer is left alone, in milliseconds: a frozen one must not slow every request. */
-const REDIS_AWAY_MS = 1000;
-
 /**
- * The token bucket that rate-limiter-flexible runs in place of its fixed window. KEYS[1]: bucket; ARGV: tokens wanted,
- * (unused), capacity, seconds to refill all of it. Returns tokens in use and milliseconds: until the bucket is full
- * again or, when it is empty (one more than its capacity is returned), until the wanted tokens are there.
+ * Lua script of the token bucket. It replaces the fixed window of rate-limiter-flexible. KEYS[1] is the bucket. ARGV
+ * holds, as the library passes them: the requested tokens, a value that this script does not use, the capacity, and the
+ * seconds that a full refill takes. If the bucket has the tokens, returns the tokens in use and the milliseconds until
+ * it is full. Otherwise returns the milliseconds until it has the requested tokens, and the capacity plus one, because
+ * the library refuses a request if more tokens than the capacity are in use.
  */
 const TOKEN_BUCKET = `
 local capacity, fullMs = tonumber(ARGV[3]), tonumber(ARGV[4]) * 1000
@@ -25,53 +26,71 @@ local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', KEYS[1], 'used', 'at')
 local used = math.max(0, (tonumber(state[1]) or 0) - (nowMs - (tonumber(state[2]) or nowMs)) * capacity / fullMs)
-local wanted = used + tonumber(ARGV[1])
-if wanted > capacity then
-  return {capacity + 1, math.ceil((wanted - capacity) * fullMs / capacity)}
+local requested = used + tonumber(ARGV[1])
+if requested > capacity then
+  return {capacity + 1, math.ceil((requested - capacity) * fullMs / capacity)}
 end
-redis.call('HSET', KEYS[1], 'used', tostring(wanted), 'at', nowMs)
+redis.call('HSET', KEYS[1], 'used', tostring(requested), 'at', nowMs)
 redis.call('PEXPIRE', KEYS[1], math.ceil(fullMs) + 1000)
-return {math.ceil(wanted), math.ceil(wanted * fullMs / capacity)}`;
+return {math.ceil(requested), math.ceil(requested * fullMs / capacity)}`;
 
 /**
- * Limits reads and writes per API key. Redis away means no limit, not no service.
- * Headers: draft-ietf-httpapi-ratelimit-headers-10.
+ * Limits reads and writes per API key. All instances share the limit through Redis. While Redis is unavailable, each
+ * instance applies the limit alone. Headers: draft-ietf-httpapi-ratelimit-headers-10.
  */
-export function rateLimit(redis: Redis, logger: Logger, limits: { reads: Bucket; writes: Bucket }) {
+export function rateLimit(
+  { redis, health }: Pick<JobProducer, 'redis' | 'health'>,
+  logger: Logger,
+  limits: { reads: Bucket; writes: Bucket },
+  isUnlimited: IsUnlimited,
+) {
   const reads = limiter(redis, 'reads', limits.reads);
   const writes = limiter(redis, 'writes', limits.writes);
-  let awayUntilMs = 0;
+  const isShared = sharing(logger);
 
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const bucket = isRead ? reads : writes;
-    // `GET /v1/` answers nothing but 200 and 401.
-    const exempt = isRead && (request.path === '/' || request.path === '');
+    const bucket = isRead(request) ? reads : writes;
     const { caller, headers } = contextOf(response);
-    if (bucket === null || caller === null || exempt || performance.now() < awayUntilMs) {
+    if (bucket === null || caller === null || isUnlimited(request)) {
       next();
       return;
     }
-    let result: RateLimiterRes;
-    let refused = false;
-    try {
-      result = await bucket.limiter.consume(caller.keyId);
-    } catch (thrown) {
-      if (!(thrown instanceof RateLimiterRes)) {
-        awayUntilMs = performance.now() + REDIS_AWAY_MS;
-        logger.warn('rate limit unavailable', { error: thrown });
-        next();
-        return;
-      }
-      result = thrown;
-      refused = true;
-    }
-    const seconds = Math.max(1, Math.ceil(result.msBeforeNext / 1000));
+    const shared = isShared(health.trouble) ? await takeShared(bucket.shared, caller.keyId) : null;
+    // Redis failed although its health is good (`trouble` is null). Probes it now, because until the probe notices the
+    // fault, every request waits for a failing command.
+    if (shared === null && health.trouble === null) void health.probe();
+    const { refused, remaining, waitMs } = shared ?? bucket.local.take(caller.keyId, performance.now());
+    const seconds = Math.max(1, Math.ceil(waitMs / 1000));
     headers['ratelimit-policy'] = bucket.policy;
-    headers['ratelimit'] = `"${bucket.name}";r=${result.remainingPoints};t=${seconds}`;
+    headers['ratelimit'] = `"${bucket.name}";r=${remaining};t=${seconds}`;
     if (refused) throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(seconds) } });
     next();
   };
+}
+
+/** Returns a function that decides whether to use Redis, and that logs each change once. */
+function sharing(logger: Logger): (trouble: RedisTrouble | null) => boolean {
+  let before: RedisTrouble | null = null;
+  return (trouble) => {
+    if (trouble !== null && before === null) logger.warn('rate limits local', { reason: trouble });
+    if (trouble === null && before !== null) logger.info('rate limits shared');
+    before = trouble;
+    return trouble === null;
+  };
+}
+
+/** Returns null if Redis fails. */
+async function takeShared(limiter: RateLimiterRedis, key: string): Promise<Taken | null> {
+  const taken = (result: RateLimiterRes, refused: boolean): Taken => ({
+    refused,
+    remaining: result.remainingPoints,
+    waitMs: result.msBeforeNext,
+  });
+  try {
+    return taken(await limiter.consume(key), false);
+  } catch (thrown) {
+    return thrown instanceof RateLimiterRes ? taken(thrown, true) : null;
+  }
 }
 
 function limiter(redis: Redis, name: string, { perSecond, burst }: Bucket) {
@@ -81,7 +100,8 @@ function limiter(redis: Redis, name: string, { perSecond, burst }: Bucket) {
   return {
     name,
     policy: `"${name}";q=${capacity};w=${Math.ceil(refillSeconds)}`,
-    limiter: new RateLimiterRedis({
+    local: new LocalBuckets(capacity, perSecond),
+    shared: new RateLimiterRedis({
       storeClient: redis,
       keyPrefix: `callplane:rate:${name}`,
       points: capacity,

@@ -1,31 +1,33 @@
-import { newId, parseTraceparent, REQUEST_ID_PATTERN, type Caller } from '@callplane/core';
+import { parseTraceparent, type Caller, type ErrorCode } from '@callplane/core';
+import { requestIdOf } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 
-/** What middleware learns of a request, for the handlers and for the one log line at its end. */
+/** State of one request. Middleware fills it in; handlers and the request log read it. */
 export interface RequestContext {
   readonly requestId: string;
-  /** W3C Trace Context, if a well-formed one came with the request. */
+  /** W3C Trace Context of the request; null if the header is missing or malformed. */
   readonly traceparent: string | null;
   readonly startedAtMs: number;
   caller: Caller | null;
-  /** Route pattern, once one matched. */
+  /** Pattern of the matched route; null until a route matches. */
   route: string | null;
   errorCode: string | null;
-  /** What went wrong on our side: logged, never sent. */
+  /** Set if the HTTP server has answered in place of Express, because the body was late or broken. */
+  refusal: { status: number; errorCode: ErrorCode; parserCode: string | undefined } | null;
+  /** The internal cause of an error: logged, never sent. */
   cause: unknown;
   readonly logFields: Record<string, unknown>;
-  /** Of the answer; its head is written from them in one go (respond.ts). */
+  /** Headers of the answer. `respond.ts` writes all of them in one call. */
   readonly headers: Record<string, string>;
 }
 
 /**
- * Gives the request its id (a well-formed incoming one is kept) and its context.
- * @param headers of every answer.
+ * Creates the context of each request. Keeps a well-formed incoming `x-request-id`, otherwise generates one.
+ * @param headers that every answer carries.
  */
 export function requestContext(headers: Readonly<Record<string, string>>) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const incoming = request.headers['x-request-id'];
-    const requestId = typeof incoming === 'string' && REQUEST_ID_PATTERN.test(incoming) ? incoming : newId('request');
+    const requestId = requestIdOf(request);
     const context: RequestContext = {
       requestId,
       traceparent: parseTraceparent(request.headers.traceparent),
@@ -33,6 +35,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       caller: null,
       route: null,
       errorCode: null,
+      refusal: null,
       cause: null,
       logFields: {},
       headers: { ...headers, 'x-request-id': requestId },

@@ -6,28 +6,31 @@ import type { RequestMetrics } from './request-metrics.js';
 
 const HEALTH_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz']);
 
-/** One wide line per request, and its count, when its answer has been sent or its caller has gone. */
+/** Writes one wide log line and the metrics of each request, once the answer is sent or the caller disconnects. */
 export function requestLog(logger: Logger, metrics: RequestMetrics) {
   return (request: Request, response: Response, next: NextFunction): void => {
     response.once('close', () => {
       const context = contextOf(response);
-      const { caller } = context;
+      const { caller, refusal } = context;
+      const status = refusal?.status ?? response.statusCode;
       const durationMs = performance.now() - context.startedAtMs;
-      metrics.answered(request.method, context.route, response.statusCode, durationMs);
-      // Built field by field: this runs for every request.
+      metrics.answered(request.method, context.route, status, durationMs);
+      // Fields are assigned one by one because this code runs for every request.
       const fields: Record<string, unknown> = {
         requestId: context.requestId,
         method: request.method,
-        // The pattern where one matched: paths hold ids, and hostile ones hold anything.
+        // The pattern instead of the path: paths contain ids or arbitrary hostile text.
         route: context.route,
-        status: response.statusCode,
+        status,
         durationMs: Math.round(durationMs * 1000) / 1000,
         ip: request.ip,
       };
       if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);
       if (context.route === null) fields['path'] = request.path.slice(0, 200);
-      if (!response.writableFinished) fields['aborted'] = true;
-      if (context.errorCode !== null) fields['errorCode'] = context.errorCode;
+      if (refusal !== null) fields['parserCode'] = refusal.parserCode;
+      else if (!response.writableFinished) fields['aborted'] = true;
+      const errorCode = refusal?.errorCode ?? context.errorCode;
+      if (errorCode !== null) fields['errorCode'] = errorCode;
       if (caller !== null) {
         fields['keyId'] = caller.keyId;
         fields['environmentId'] = caller.environmentId;
@@ -35,9 +38,9 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       }
       Object.assign(fields, context.logFields);
       if (context.cause !== null) fields['error'] = context.cause;
-      if (response.statusCode >= 500) logger.error('request', fields);
-      // A health check every few seconds from each balancer would be most of a quiet API's log.
-      else if (response.statusCode === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
+      if (status >= 500) logger.error('request', fields);
+      // At level `debug`: each balancer checks health every few seconds, which would dominate the log of a quiet API.
+      else if (status === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
       else logger.info('request', fields);
     });
     next();

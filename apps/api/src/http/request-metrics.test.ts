@@ -7,7 +7,7 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 
-test('requests are counted by method, route pattern and status; what matches no route is one route', async () => {
+test('counts requests by method, route pattern and status, with one label for all unmatched paths', async () => {
   const room = await api.room();
   await api.call('GET', `/v1/rooms/${room}`);
   await api.call('GET', `/v1/rooms/room_00000000000000000000000000`);

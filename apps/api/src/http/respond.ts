@@ -3,14 +3,15 @@ import { contextOf } from './request-context.js';
 import type { Reply } from './route.js';
 
 /**
- * Sends an answer: the context's headers, the reply's and its body, in one `writeHead`. (Setting the headers one by one,
- * as Express does, costs more than the rest of a request together with its ETag that nobody asks for.)
+ * Sends an answer with one `writeHead` call: the headers of the context, the headers of the reply, and the body.
+ * Express's `response.json` sets headers one by one and computes an ETag that no client uses, which costs more than the
+ * rest of a request.
  */
 export function respond(response: Response, reply: Reply): void {
   send(response, reply.status, reply.body === undefined ? null : JSON.stringify(reply.body), reply.headers);
 }
 
-/** Sends a text that is JSON already, or nothing. */
+/** Sends a serialised JSON text, or an empty answer. */
 export function send(
   response: Response,
   status: number,

@@ -1,34 +1,39 @@
 import type { Caller, ErrorCode, ErrorDetail, Scope } from '@callplane/core';
 import type { Static, TSchema } from 'typebox';
+import type { List, PageCursor, PagePosition } from './cursor.js';
 import type { Preference } from './prefer.js';
 
 export type Method = 'get' | 'post' | 'patch' | 'delete';
 
-/** What a handler answers with. */
+/** The answer of a handler. */
 export interface Reply {
   status: number;
-  /** Sent as JSON; absent for 204. */
+  /** Sent as JSON. Absent for status 204. */
   body?: object;
   headers?: Record<string, string>;
 }
 
-/** What reaches a handler: parsed, authenticated, authorised and validated. */
-export interface Call<Params, Query, Body> {
+/** A request as a handler receives it: parsed, authenticated, authorised and validated. */
+export interface Call<Params, Query, Body, Position = unknown> {
   caller: Caller;
   params: Params;
   query: Query;
   body: Body;
+  /** The body before trimming and defaults. Requests with the same `Idempotency-Key` are compared by it. */
+  bodyAsSent: unknown;
+  /** On list routes: the position where the page begins. */
+  cursor: PageCursor<Position>;
   preference: Preference;
-  /** When the request arrived, by `performance.now()`. */
+  /** Arrival time of the request, from `performance.now()`. */
   startedAtMs: number;
-  /** A valid `Idempotency-Key`, on routes that take one. */
+  /** The validated `Idempotency-Key`; null if it is absent or the route does not accept one. */
   idempotencyKey: string | null;
-  /** Fields for the request's log line. */
+  /** Adds fields to the log line of the request. */
   log: (fields: Record<string, unknown>) => void;
 }
 
-/** The parts of a request before they are known to match their schemas. */
-export interface UnjudgedParts {
+/** The parts of a request before schema validation. */
+export interface UnvalidatedParts {
   caller: Caller;
   query: Record<string, unknown>;
   body: Record<string, unknown>;
@@ -36,49 +41,62 @@ export interface UnjudgedParts {
 
 interface RouteShape {
   method: Method;
-  /** Pattern under the host, with OpenAPI's braces: `/v1/rooms/{roomId}`. */
+  /** Path pattern with OpenAPI braces: `/v1/rooms/{roomId}`. */
   path: string;
   operationId: string;
   summary: string;
   description?: string;
   tag: string;
-  /** null: any valid key may call it. */
+  /** null means that any valid key may call the route. */
   scope: Scope | null;
-  /** Whether it takes an `Idempotency-Key`. */
+  /** Whether the route accepts an `Idempotency-Key`. */
   idempotent?: boolean;
-  /** Whether it waits for an operation as `Prefer` says. */
+  /** Whether the route waits for an operation, as `Prefer` requests. */
   prefers?: boolean;
+  /** false: no rate limit. Only `GET /v1/` has none, because it answers nothing but 200 and 401. Default: true. */
   rateLimited?: boolean;
+  /** Whether the route ignores any request body. Only `GET /v1/` does, for the same reason. */
+  ignoresBody?: boolean;
+  /** The list whose cursors the query accepts. */
+  list?: List;
   params?: TSchema;
   query?: TSchema;
+  /** Without this schema, the router rejects every body except an empty object. */
   body?: TSchema;
-  /** Failures that no schema can say, told together with the others. */
-  judge?: (parts: UnjudgedParts) => ErrorDetail[];
-  /** Successful answers by status; null for an empty one. */
+  /** Checks that a schema cannot express. The router reports their failures together with those of the schemas. */
+  validate?: (parts: UnvalidatedParts) => ErrorDetail[];
+  /** Successful answers by status. A null schema means an empty answer. */
   responses: Record<number, { description: string; schema: TSchema | null }>;
-  /** Errors of its own, beside those that every route has. */
+  /** Error codes of this route, in addition to those that every route has. */
   errors?: readonly ErrorCode[];
 }
 
-/** A route as the router and the OpenAPI document see it. */
+/** A route as the router and the OpenAPI document use it. */
 export interface Route extends RouteShape {
-  handle(call: Call<unknown, unknown, unknown>): Promise<Reply>;
+  handle(call: Call<unknown, unknown, unknown, Record<string, unknown>>): Promise<Reply>;
 }
 
 type StaticOr<T, Fallback> = T extends TSchema ? Static<T> : Fallback;
 
-/** Declares a route: the schemas make the handler's types, the validation and the OpenAPI document. */
+/** Declares a route. Its schemas determine the handler's types, the validation and the OpenAPI document. */
 export function defineRoute<
   Params extends TSchema | undefined = undefined,
   Query extends TSchema | undefined = undefined,
   Body extends TSchema | undefined = undefined,
+  L extends List | undefined = undefined,
 >(
-  route: Omit<RouteShape, 'params' | 'query' | 'body'> & {
+  route: Omit<RouteShape, 'params' | 'query' | 'body' | 'list'> & {
     params?: Params;
     query?: Query;
     body?: Body;
+    list?: L;
     handle(
-      call: Call<StaticOr<Params, undefined>, StaticOr<Query, undefined>, StaticOr<Body, undefined>>,
+      call: Call<
+        StaticOr<Params, undefined>,
+        StaticOr<Query, undefined>,
+        StaticOr<Body, undefined>,
+        L extends List ? PagePosition<L> : never
+      >,
     ): Promise<Reply>;
   },
 ): Route {

@@ -1,6 +1,8 @@
 import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
 import { Router, type NextFunction, type Request, type Response } from 'express';
-import { readJsonBody } from './body.js';
+import { Type } from 'typebox';
+import { readJsonBody, type ParsedBody } from './body.js';
+import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
 import { readIdempotencyKey } from './idempotency.js';
 import { parsePrefer } from './prefer.js';
 import { contextOf } from './request-context.js';
@@ -9,9 +11,10 @@ import type { Route } from './route.js';
 import { PartValidator, refuseFailures } from './validate.js';
 
 /**
- * Express router of these routes. The order of judgement for each: 404 or 405 for the route, 403, 415, 413, 400, and
- * then what the handler finds (404 for the resource, 409). Authentication and rate limits stand before the router.
- * @param prefix of the paths that is mounted outside, e.g. `/v1`.
+ * Creates the Express router of these routes. Each request is checked in a fixed order: 404 or 405 for the route, 403,
+ * 415, 413, 400, and then the errors of the handler (404 for the resource, 409). Authentication and rate limits run
+ * before the router.
+ * @param prefix of the paths at which the app mounts the router, e.g. `/v1`.
  */
 export function createRouter(routes: readonly Route[], prefix: string): Router {
   const router = Router({ caseSensitive: true });
@@ -33,30 +36,40 @@ export function createRouter(routes: readonly Route[], prefix: string): Router {
   return router;
 }
 
-/** One route's way from a matched request to its answer. */
+/** Handles a matched request of one route, from the checks to the answer. */
 function serve(route: Route) {
   const params = route.params && new PartValidator('path', route.params);
   const query = route.query && new PartValidator('query', route.query);
-  const body = route.body && new PartValidator('body', route.body);
+  const body = new PartValidator('body', route.body ?? NO_FIELDS);
+  const cursors = route.list && cursorsOf(route.list);
 
   return async (request: Request, response: Response, _next: NextFunction): Promise<void> => {
     const context = contextOf(response);
     context.route = route.path;
     const { caller } = context;
-    if (caller === null) throw new Error(`${route.path} stands behind no authentication`);
+    if (caller === null) throw new Error(`${route.path} was served without authentication`);
     if (route.scope !== null && !mayUse(caller, route.scope)) throw new PublicError('INSUFFICIENT_SCOPE');
 
     const details: ErrorDetail[] = [];
-    const parsed = body === undefined ? undefined : await readJsonBody(request);
+    const parsed = route.ignoresBody === true ? NO_BODY : await readJsonBody(request);
     const queryValues = query?.readQuery(request.query);
     const idempotencyKey = route.idempotent === true ? readIdempotencyKey(request, details) : null;
     if (params !== undefined) details.push(...params.failures(request.params));
     if (query !== undefined) details.push(...query.failures(queryValues));
-    if (body !== undefined && parsed !== undefined)
-      details.push(...parsed.details, ...bodyFailures(body, parsed.value));
-    if (route.judge !== undefined) {
+    const { environmentId } = caller;
+    const cursor =
+      cursors === undefined
+        ? NO_CURSOR
+        : readCursor(cursors, { environmentId, path: request.params, query: queryValues ?? {} }, details);
+    details.push(...parsed.details);
+    // Copy the body before the validator trims it in place. Skip a body that already has failures: it will be rejected,
+    // and it may be nested too deep to copy.
+    const isCompared = idempotencyKey !== null && parsed.details.length === 0;
+    const bodyAsSent = isCompared ? structuredClone(parsed.value) : undefined;
+    if (route.body !== undefined || parsed.value !== undefined) details.push(...bodyFailures(body, parsed.value));
+    if (route.validate !== undefined) {
       details.push(
-        ...route.judge({ caller, query: queryValues ?? {}, body: isObject(parsed?.value) ? parsed.value : {} }),
+        ...route.validate({ caller, query: queryValues ?? {}, body: isObject(parsed.value) ? parsed.value : {} }),
       );
     }
     refuseFailures(details);
@@ -66,7 +79,9 @@ function serve(route: Route) {
       caller: traceparent === null ? caller : { ...caller, traceparent },
       params: request.params,
       query: queryValues,
-      body: parsed?.value,
+      body: parsed.value,
+      bodyAsSent,
+      cursor,
       preference: parsePrefer(request.headers['prefer']?.toString()),
       startedAtMs: context.startedAtMs,
       idempotencyKey,
@@ -74,6 +89,30 @@ function serve(route: Route) {
     });
     respond(response, reply);
   };
+}
+
+/** For routes without a body. An empty object carries no data and is accepted. */
+const NO_FIELDS = Type.Object({}, { additionalProperties: false });
+const NO_BODY: ParsedBody = { value: undefined, details: [] };
+/** For routes without a list. Their handlers never use the cursor. */
+const NO_CURSOR: PageCursor = {
+  position: null,
+  encode: () => {
+    throw new Error('the route has no list');
+  },
+};
+
+/** Reads the cursor from the query and checks that it belongs to the same filters. Adds a failure to `details`. */
+function readCursor(
+  { list, read }: ListCursors,
+  request: { environmentId: string; path: Record<string, unknown>; query: Record<string, unknown> },
+  details: ErrorDetail[],
+): PageCursor {
+  const { environmentId, path, query } = request;
+  const { [list.parameter]: given, limit: _, projectId: _p, environmentId: _e, ...filters } = query;
+  const cursor = read({ environmentId, path, filters }, typeof given === 'string' ? given : undefined);
+  if (cursor === null) details.push({ path: `query.${list.parameter}`, message: list.refusal });
+  return cursor ?? NO_CURSOR;
 }
 
 function bodyFailures(validator: PartValidator, value: unknown): ErrorDetail[] {

@@ -1,7 +1,7 @@
 import { PATH_ID_PATTERN } from '@callplane/core';
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox';
 
-/** A body or query of named fields; a body knows no others. */
+/** An object with named fields. A body with any other field is rejected. */
 export function strictObject<T extends TProperties>(
   properties: T,
   options: { title?: string; dependentRequired?: Record<string, string[]> } = {},
@@ -13,17 +13,32 @@ export function pathId(description: string) {
   return Type.String({ pattern: PATH_ID_PATTERN, description });
 }
 
-/** A text that is trimmed of Unicode white space before its code points are counted and it is stored. */
+/**
+ * A string that the server trims before it counts code points and stores it. At least one character must be visible.
+ */
 export function trimmedText(max: number, description: string) {
-  return Type.String({ 'x-trimmedLength': [1, max], description: `${description} Trimmed, 1-${max} characters.` });
+  return Type.String({
+    'x-trimmedLength': [1, max],
+    'x-document': { minLength: 1, maxLength: max },
+    description: `${description} Trimmed, 1-${max} characters.`,
+  });
 }
 
-/** An application-defined JSON object; it comes back equal to what was sent. */
-export function metadataObject(description: string) {
+/** Any JSON object. The explicit `additionalProperties` makes generated clients accept any key. */
+const FREE_OBJECT = { type: 'object', additionalProperties: true };
+
+/** The application-defined metadata in an answer. */
+export const metadata = () => Type.Unsafe<Record<string, unknown>>({ ...FREE_OBJECT });
+
+/**
+ * An application-defined JSON object in a request. Reads return a value equal to the one that was sent.
+ * @param defaults what an absent value stands for; empty if it changes nothing.
+ */
+export function metadataObject(description: string, defaults: { default?: object } = { default: {} }) {
   return Type.Unsafe<Record<string, unknown>>({
-    type: 'object',
-    default: {},
-    description: `${description} At most 16 KiB once serialised.`,
+    ...FREE_OBJECT,
+    ...defaults,
+    description: `${description} At most 16 KiB of JSON, measured as a read returns it, with numbers written in full.`,
   });
 }
 
@@ -31,32 +46,36 @@ export const timestamp = (description: string) => Type.String({ format: 'date-ti
 
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** A closed choice of words. */
+/** An enumeration of strings. */
 export function oneOf<const T extends string>(values: readonly T[], description?: string) {
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) });
 }
 
 export const PAGE_LIMIT_DEFAULT = 20;
 
-/**
- * Query parameters that every list takes.
- * @param list whose cursors are accepted.
- */
-export function pageQuery(list: string) {
+/** Query parameters of every list. */
+export function pageQuery() {
   return {
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Rows at most.' }),
+      Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Maximum number of rows.' }),
     ),
-    cursor: Type.Optional(Type.String({ 'x-cursor': list, description: '`nextCursor` of the page before. Opaque.' })),
+    cursor: Type.Optional(
+      Type.String({
+        'x-document': { minLength: 1 },
+        description: '`nextCursor` of the previous page. Opaque. Send the same filters with it.',
+      }),
+    ),
   };
 }
 
-/** The shape of every list. */
+/** The answer of a list. */
 export function page(title: string, item: TSchema) {
   return Type.Object(
     {
       data: Type.Array(item),
-      nextCursor: orNull(Type.String({ description: 'Send it as `cursor` for the next page; null on the last one.' })),
+      nextCursor: orNull(
+        Type.String({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
+      ),
     },
     { title, additionalProperties: false },
   );

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import helmet from 'helmet';
 
 /**
- * What helmet would set on each answer, asked once: its headers do not depend on the request, and every answer's head
- * is written in one go (respond.ts). The policy is that of an API, which shows no page.
+ * Computes helmet's headers once at startup: they do not depend on the request, and `respond.ts` writes the head of
+ * each answer in one call. The content security policy allows nothing; `docs.routes.ts` replaces it for
+ * the one page of the API.
  */
 export function securityHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};

@@ -1,15 +1,29 @@
+import { PublicError } from '@callplane/core';
+import { hostProblem } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
 
-/** Answers under `/v1` hold tokens, credentials and private data: nothing on the way keeps them. */
+/** Forbids caching of answers under `/v1`: they contain tokens, credentials and private data. */
 export function noStore(_request: Request, response: Response, next: NextFunction): void {
   contextOf(response).headers['cache-control'] = 'no-store';
   next();
 }
 
+/** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */
+export function requireOneHost(request: Request, _response: Response, next: NextFunction): void {
+  const message = hostProblem(request);
+  if (message === null) next();
+  else {
+    throw new PublicError('VALIDATION_FAILED', {
+      details: [{ path: 'headers.host', message }],
+      headers: { connection: 'close' },
+    });
+  }
+}
+
 /**
- * A path with percent-escapes that stand for no text would make Express answer 400 before authorisation. Its percent
- * signs are escaped instead, so that it reaches validation as the text it is and is judged in its turn.
+ * Escapes the percent signs of a path that is not valid percent-encoded UTF-8. Without this, Express would answer 400
+ * before authorisation. The escaped path reaches validation as plain text and is rejected there.
  */
 export function rewriteUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
   const end = request.url.indexOf('?');

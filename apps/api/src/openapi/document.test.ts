@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { SCOPES } from '@callplane/core';
+import { EVENT_TYPES, SCOPES, SIGNATURE_CONTRACT } from '@callplane/core';
+import { eventually } from '@callplane/testing';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { apiRoutes } from '../routes.js';
 
@@ -26,14 +28,77 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('refers to nothing that it does not hold', async () => {
+  test('is valid OpenAPI 3.1 without dangling references', async () => {
     const text = await (await get('/openapi.json')).text();
-    const document = JSON.parse(text);
-    for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
-      expect(document.components.schemas).toHaveProperty(name!);
+    expect(await new Validator().validate(JSON.parse(text))).toEqual({ valid: true });
+    const { components } = JSON.parse(text);
+    for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/(\w+)"/g))
+      expect(components[kind!]).toHaveProperty(name!);
   });
 
-  test('the page shows it without the internet', async () => {
+  test('has standard keywords beside each custom keyword, for generated clients', async () => {
+    const document = (await (await get('/openapi.json')).json()) as any;
+    const { name } = document.paths['/v1/rooms'].post.requestBody.content['application/json'].schema.properties;
+    expect(name).toMatchObject({ type: 'string', minLength: 1, maxLength: 120, 'x-trimmedLength': [1, 120] });
+    const { url } = document.paths['/v1/webhooks'].post.requestBody.content['application/json'].schema.properties;
+    expect(url).toMatchObject({ type: 'string', format: 'uri', maxLength: 2048 });
+    const holders: any[] = [];
+    JSON.stringify(document, (_key, value) => {
+      if (typeof value === 'object' && value !== null) holders.push(value);
+      return value;
+    });
+    for (const schema of holders) {
+      if ('x-trimmedLength' in schema) expect([schema.minLength, schema.maxLength]).toEqual(schema['x-trimmedLength']);
+      expect(schema).not.toHaveProperty('x-document');
+    }
+  });
+
+  test('does not apply the standard length keywords to the untrimmed name', async () => {
+    const name = ` \u3000${'😀'.repeat(120)}\n`;
+    const { status, body } = await api.call('POST', '/v1/rooms', { body: { name } });
+    expect([status, body.name]).toEqual([201, name.trim()]);
+  });
+
+  test('lists the headers of the answers', async () => {
+    const limited = await startTestApi({
+      limits: { reads: { perSecond: 1, burst: 1 }, writes: { perSecond: 1, burst: 1 } },
+    });
+    const { paths, components } = (await (await get('/openapi.json')).json()) as any;
+    const { responses } = paths['/v1/rooms'].post;
+    const namesOf = (response: any) =>
+      Object.keys(
+        (response.$ref === undefined ? response : components.responses[response.$ref.split('/').at(-1)]).headers,
+      );
+    const always = ['x-request-id', 'ratelimit', 'ratelimit-policy'];
+    expect(namesOf(responses['201'])).toEqual(expect.arrayContaining([...always, 'idempotency-replayed']));
+    expect(namesOf(responses['401'])).toEqual(['x-request-id', 'www-authenticate']);
+    expect(namesOf(responses['429'])).toEqual(expect.arrayContaining([...always, 'retry-after']));
+    expect(namesOf(responses['503'])).toEqual(expect.arrayContaining([...always, 'retry-after']));
+    expect(namesOf(components.responses.MethodNotAllowed)).toContain('allow');
+    expect(namesOf(paths['/v1/rooms/{roomId}'].delete.responses['202'])).toContain('preference-applied');
+    // Each call checks the headers of the answer against the document.
+    const headers = { 'idempotency-key': 'once' };
+    expect((await limited.call('POST', '/v1/rooms', { body: { name: 'A' }, headers })).status).toBe(201);
+    expect((await limited.call('POST', '/v1/rooms', { body: { name: 'A' }, headers })).status).toBe(429);
+    expect((await limited.call('PATCH', '/v1/rooms')).status).toBe(429);
+    expect((await limited.call('GET', '/v1/nowhere')).status).toBe(404);
+  });
+
+  test('describes the request of a delivery, and the public keys', async () => {
+    const { webhooks, components, paths } = (await (await get('/openapi.json')).json()) as any;
+    const { post } = webhooks.event;
+    const required = post.parameters.filter((parameter: any) => parameter.required).map(({ name }: any) => name);
+    const { signatureHeader, deliveryIdHeader, replayCountHeader, secretVersionHeader } = SIGNATURE_CONTRACT;
+    expect(required).toEqual([signatureHeader, deliveryIdHeader, replayCountHeader, secretVersionHeader]);
+    expect(post.requestBody.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Event' });
+    const { oneOf, discriminator } = components.schemas.Event;
+    expect(Object.keys(discriminator.mapping)).toEqual([...EVENT_TYPES]);
+    expect(oneOf.map(({ $ref }: any) => $ref)).toEqual(Object.values(discriminator.mapping));
+    await api.call('GET', '/.well-known/jwks.json', { key: null });
+    expect(paths['/.well-known/jwks.json'].get.security).toEqual([]);
+  });
+
+  test('has a documentation page that works without internet access', async () => {
     const page = await get('/docs');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     const html = await page.text();
@@ -48,15 +113,18 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('health', () => {
-  test('live and ready, without Redis still ready, without PostgreSQL not', async () => {
+describe('health checks', () => {
+  test('report ready without Redis, but not without PostgreSQL, and live in both cases', async () => {
     expect((await get('/livez')).status).toBe(200);
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ok', checks: { postgres: 'ok', redis: 'ok' } });
     const other = await startTestApi();
     await other.redis.stop();
-    expect(await (await fetch(`${other.url}/readyz`)).json()).toEqual({
-      status: 'degraded',
-      checks: { postgres: 'ok', redis: 'unavailable' },
+    await eventually(async () => {
+      expect(await (await fetch(`${other.url}/readyz`)).json()).toEqual({
+        status: 'degraded',
+        checks: { postgres: 'ok', redis: 'unreachable' },
+      });
+      return true;
     });
     await other.database.close();
     expect((await fetch(`${other.url}/readyz`)).status).toBe(503);

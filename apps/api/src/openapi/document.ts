@@ -1,97 +1,62 @@
-import { ERROR_TABLE, type ErrorCode } from '@callplane/core';
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { Route } from '../http/route.js';
+import { ANSWER_EXAMPLES } from './answer-examples.js';
+import { deliveryWebhook } from './delivery-webhook.js';
+import { BODY_EXAMPLES, parameterExample } from './examples.js';
+import { FailureComponents } from './failures.js';
+import { HEADER_COMPONENTS, headers, headersOf } from './headers.js';
+import { SchemaComponents } from './references.js';
 
 type Json = Record<string, unknown>;
 
-/** Errors that a route may answer whatever it does. */
-const ALWAYS: readonly ErrorCode[] = ['UNAUTHENTICATED', 'INTERNAL', 'UNAVAILABLE'];
-
-const ErrorSchema = Type.Object(
-  {
-    error: Type.Object(
-      {
-        code: Type.String({ enum: Object.keys(ERROR_TABLE), description: 'For programs; see docs/errors.md.' }),
-        message: Type.String({ description: 'For people; may change.' }),
-        requestId: Type.String({ description: 'Equals the `x-request-id` header.' }),
-        details: Type.Optional(
-          Type.Array(
-            Type.Object({
-              path: Type.String({ description: 'E.g. `body.name`, `path.roomId`, `query.limit`.' }),
-              message: Type.String(),
-            }),
-            { description: 'Every failure of the request, where there is something to point at.' },
-          ),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { title: 'Error', additionalProperties: false },
-);
-
-/** Headers that every answer carries. */
-const HEADERS = {
-  'x-request-id': { description: 'Identifies the request in logs.', required: true, schema: { type: 'string' } },
-};
-
-/** The OpenAPI 3.1 document of these routes, made from the schemas that validate them. */
+/** Builds the OpenAPI 3.1 document from the schemas that validate the routes. */
 export function openApiDocument(routes: readonly Route[]): Json {
-  const components = new Map<string, Json>();
+  const components = new SchemaComponents();
+  const failures = new FailureComponents(components);
+  // No operation refers to these errors: they answer paths and methods that the document does not list.
+  failures.refer('ROUTE_NOT_FOUND', true);
+  failures.refer('METHOD_NOT_ALLOWED', true);
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     paths[route.path] ??= {};
-    (paths[route.path] as Json)[route.method] = operation(route, components);
+    (paths[route.path] as Json)[route.method] = operation(route, components, failures);
   }
+  paths[JWKS_ROUTE.path] = { get: jwksOperation(components, failures) };
+  const webhooks = deliveryWebhook(components);
   return {
     openapi: '3.1.0',
     info: {
       title: 'Callplane',
       version: 'v1',
       description:
-        'Self-hosted real-time audio/video calls: rooms, participant tokens, TURN credentials, durable clean-up, signed webhooks.',
+        'Self-hosted real-time audio/video calls: rooms, participant tokens, TURN credentials, durable clean-up, ' +
+        'signed webhooks. A path that is not listed returns 404 `ROUTE_NOT_FOUND`. A listed path with another method ' +
+        'answers 405 `METHOD_NOT_ALLOWED`.',
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set([...routes, JWKS_ROUTE].map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
+    webhooks,
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `rtc_sk_…` or `rtc_pk_…`.' },
       },
-      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      headers: HEADER_COMPONENTS,
+      responses: failures.all(),
+      schemas: components.all(),
     },
   };
 }
 
-function operation(route: Route, components: Map<string, Json>): Json {
+function operation(route: Route, components: SchemaComponents, failures: FailureComponents): Json {
   const parameters = [
-    ...fields(route.params, 'path'),
-    ...fields(route.query, 'query'),
-    ...(route.idempotent === true
-      ? [
-          {
-            name: 'Idempotency-Key',
-            in: 'header',
-            required: false,
-            description: 'Kept 24 hours: the same key and body give the first answer again.',
-            schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,255}$' },
-          },
-        ]
-      : []),
-    ...(route.prefers === true
-      ? [
-          {
-            name: 'Prefer',
-            in: 'header',
-            required: false,
-            description:
-              '`wait=N`: wait up to N (at most 10) seconds for completion; `respond-async`: do not wait (RFC 7240).',
-            schema: { type: 'string' },
-          },
-        ]
-      : []),
-  ];
+    ...fields(route.params, 'path', components),
+    ...fields(route.query, 'query', components),
+    ...(route.idempotent === true ? [IDEMPOTENCY_KEY] : []),
+    ...(route.prefers === true ? [PREFER] : []),
+  ].map(withExample);
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -99,93 +64,112 @@ function operation(route: Route, components: Map<string, Json>): Json {
     tags: [route.tag],
     ...(route.scope === null ? {} : { 'x-scope': route.scope }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: reference(route.body, components) } },
-          },
-        }),
-    responses: { ...successes(route, components), ...failures(route, components) },
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.operationId, route.body, components) }),
+    responses: { ...successes(route, components), ...failures.ofRoute(route) },
   };
 }
 
-function fields(schema: TSchema | undefined, place: 'path' | 'query'): Json[] {
+interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required: boolean;
+  description?: unknown;
+  schema: Json;
+}
+
+const IDEMPOTENCY_KEY: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Kept for 24 hours. A request with the same key and body gets the first response again.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]{1,255}$' },
+};
+
+const PREFER: Parameter = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: '`wait=N` waits up to N seconds (at most 10) for completion. `respond-async` does not wait (RFC 7240).',
+  schema: { type: 'string' },
+};
+
+function fields(schema: TSchema | undefined, place: 'path' | 'query', components: SchemaComponents): Parameter[] {
   if (schema === undefined) return [];
   const { properties, required = [] } = schema as unknown as { properties: Record<string, Json>; required?: string[] };
   return Object.entries(properties).map(([name, property]) => {
-    const { description, ...rest } = property;
+    const { description, ...rest } = components.inline(property);
     return { name, in: place, required: required.includes(name), description, schema: rest };
   });
 }
 
-function successes(route: Route, components: Map<string, Json>): Json {
+/**
+ * Adds an example to a parameter. When a reader tries an operation out, the documentation page sends the example of the
+ * parameter. An optional parameter therefore has its example inside its schema, which the page does not send: example
+ * ids exist in no environment.
+ */
+function withExample(parameter: Parameter): Json {
+  const example = parameterExample(parameter.name, parameter.schema);
+  if (example === undefined) return { ...parameter };
+  return parameter.required
+    ? { ...parameter, example }
+    : { ...parameter, schema: { ...parameter.schema, examples: [example] } };
+}
+
+/**
+ * Documents a request body. Its schema is inlined and never a component: outside a request body, openapi-typescript
+ * treats fields with a default as required.
+ */
+function requestBody(operationId: string, schema: TSchema, components: SchemaComponents): Json {
+  const { title } = schema as unknown as { title?: string };
+  const examples = Object.entries(BODY_EXAMPLES[operationId] ?? {}).map(([name, value]) => [name, { value }]);
+  return {
+    required: true,
+    content: {
+      'application/json': {
+        schema: { ...(title === undefined ? {} : { title }), ...components.inline(schema as unknown as Json) },
+        examples: Object.fromEntries(examples) as Json,
+      },
+    },
+  };
+}
+
+function successes(route: Route, components: SchemaComponents): Json {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, { description, schema }]) => [
       status,
-      {
-        description,
-        headers: HEADERS,
-        ...(schema === null ? {} : { content: { 'application/json': { schema: reference(schema, components) } } }),
-      },
+      success(description, schema, headers(headersOf(route, Number(status))), components),
     ]),
   );
 }
 
-/** Errors that this route may answer. */
-export function errorCodesOf(route: Route): ErrorCode[] {
-  return [
-    ...ALWAYS,
-    ...(route.rateLimited === false ? [] : (['RATE_LIMITED'] as const)),
-    ...(route.scope === null ? [] : (['INSUFFICIENT_SCOPE'] as const)),
-    ...(route.params === undefined && route.query === undefined && route.body === undefined
-      ? []
-      : (['VALIDATION_FAILED'] as const)),
-    ...(route.body === undefined ? [] : (['MALFORMED_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
-    ...(route.idempotent === true ? (['IDEMPOTENCY_CONFLICT', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
-    ...(route.errors ?? []),
-  ];
+function success(description: string, schema: TSchema | null, sent: Json, components: SchemaComponents): Json {
+  if (schema === null) return { description, headers: sent };
+  const content = { 'application/json': { schema: components.refer(schema), example: answerExample(schema) } };
+  return { description, headers: sent, content };
 }
 
-function failures(route: Route, components: Map<string, Json>): Json {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodesOf(route)) {
-    const { status } = ERROR_TABLE[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      status,
-      {
-        description: codes.map((code) => `\`${code}\`: ${ERROR_TABLE[code].message}`).join('\n\n'),
-        headers: HEADERS,
-        content: {
-          'application/json': {
-            schema: {
-              allOf: [
-                reference(ErrorSchema, components),
-                { properties: { error: { properties: { code: { enum: codes } } } } },
-              ],
-            },
-          },
-        },
-      },
-    ]),
-  );
+/** The example of an answer. The example of a page contains one item. */
+function answerExample(schema: TSchema): unknown {
+  const { title = '', properties } = schema as unknown as {
+    title?: string;
+    properties: { data?: { items?: { title?: string } } };
+  };
+  const item = properties.data?.items?.title;
+  return item === undefined ? ANSWER_EXAMPLES[title] : { data: [ANSWER_EXAMPLES[item]], nextCursor: null };
 }
 
-/** A schema with a title stands once among the components and is referred to; others stand where they are used. */
-function reference(schema: unknown, components: Map<string, Json>): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => reference(item, components));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const { title, ...rest } = schema as Json;
-  const plain = (): Json =>
-    Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, reference(value, components)]));
-  if (typeof title !== 'string') return plain();
-  if (!components.has(title)) {
-    components.set(title, {});
-    components.set(title, plain());
-  }
-  return { $ref: `#/components/schemas/${title}` };
+function jwksOperation(components: SchemaComponents, failures: FailureComponents): Json {
+  const { operationId, summary, description, tag, answer } = JWKS_ROUTE;
+  return {
+    operationId,
+    summary,
+    description,
+    tags: [tag],
+    security: [],
+    responses: {
+      200: success(answer.description, answer.schema, headers(['RequestId', 'JwksCacheControl']), components),
+      500: failures.refer('INTERNAL', false),
+      503: failures.refer('UNAVAILABLE', false),
+    },
+  };
 }

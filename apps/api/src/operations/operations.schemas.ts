@@ -6,8 +6,8 @@ export const OperationSchema = Type.Object(
   {
     id: Type.String({ description: 'Operation identifier, `op_…`.' }),
     kind: oneOf(OPERATION_KINDS),
-    status: oneOf(OPERATION_STATUSES, '`pending` until it is `completed` or `failed`.'),
-    attempts: Type.Integer({ description: 'Attempts over all runs; counted when one begins.' }),
+    status: oneOf(OPERATION_STATUSES, '`pending` until the operation is `completed` or `failed`.'),
+    attempts: Type.Integer({ description: 'Attempts of all runs. An attempt counts when it begins.' }),
     lastError: orNull(
       Type.Object(
         { code: Type.String(), message: Type.String() },

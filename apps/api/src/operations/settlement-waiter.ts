@@ -1,13 +1,21 @@
 import type { NoticeListener } from '@callplane/queue';
 
-/** A request's wait for one operation. Start it before the operation's job is sent, or the notice may be missed. */
+/**
+ * Waits for one operation on behalf of a request. Call `watch` before the job is sent: a notice that arrives between
+ * the job and the call would be missed.
+ */
 export interface Watch {
-  /** Resolves when the operation settles, when the time is over, or when the process drains: read the row then. */
+  /**
+   * Resolves when the operation settles, when the time is over, or when the process drains. Read the row afterwards.
+   */
   settledWithin(ms: number): Promise<void>;
   stop(): void;
 }
 
-/** Wakes requests when a worker tells that their operation has settled: one subscription, no polling. */
+/**
+ * Wakes waiting requests when a worker announces that their operation has settled. One subscription serves all
+ * requests, and no request polls.
+ */
 export class SettlementWaiter {
   readonly #listener: Pick<NoticeListener, 'isListening'>;
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -18,19 +26,19 @@ export class SettlementWaiter {
     listener.on('operationSettled', (operationId) => this.#waiting.get(operationId)?.forEach((wake) => wake()));
   }
 
-  /** Whether waiting makes sense: a notice sent now would arrive. */
+  /** Whether the subscription is active. If it is not, waiting is pointless because no notice would arrive. */
   get isListening(): boolean {
     return this.#listener.isListening;
   }
 
   watch(operationId: string): Watch {
-    let settle: () => void = () => undefined;
+    let endWait: () => void = () => undefined;
     const settled = new Promise<void>((resolve) => {
-      settle = resolve;
+      endWait = resolve;
     });
-    if (this.#closed) settle();
+    if (this.#closed) endWait();
     const others = this.#waiting.get(operationId) ?? new Set();
-    others.add(settle);
+    others.add(endWait);
     this.#waiting.set(operationId, others);
     let timer: NodeJS.Timeout | undefined;
     return {
@@ -43,13 +51,13 @@ export class SettlementWaiter {
         ]),
       stop: () => {
         clearTimeout(timer);
-        others.delete(settle);
+        others.delete(endWait);
         if (others.size === 0) this.#waiting.delete(operationId);
       },
     };
   }
 
-  /** Lets all waiting requests answer with what the row says now. */
+  /** Wakes all waiting requests, so that they answer with the current state of their row. */
   close(): Promise<void> {
     this.#closed = true;
     for (const wakes of this.#waiting.values()) wakes.forEach((wake) => wake());

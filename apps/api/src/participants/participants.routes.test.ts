@@ -13,7 +13,7 @@ beforeAll(async () => {
 const issue = (room: string, body: object = { participantName: 'Ada' }) =>
   api.call('POST', `/v1/rooms/${room}/tokens`, { body });
 
-/** Verifies as a gateway would: with nothing but the published keys. */
+/** Verifies a token as a gateway does, with the published keys only. */
 async function verify(token: string): Promise<jwt.JwtPayload> {
   const { keys } = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as {
     keys: { kid: string }[];
@@ -27,7 +27,7 @@ async function verify(token: string): Promise<jwt.JwtPayload> {
   }) as jwt.JwtPayload;
 }
 
-/** What a gateway will do at a first join. */
+/** Records a connection as a gateway does at the first join. */
 async function connect(participantId: string, room: string, at: Date, left?: Date): Promise<string> {
   const id = newId('session');
   await api.database.prisma.participant.update({
@@ -48,7 +48,7 @@ async function connect(participantId: string, room: string, at: Date, left?: Dat
 }
 
 describe('POST /v1/rooms/{roomId}/tokens', () => {
-  test('issues a token that the published keys verify, with the decided claims', async () => {
+  test('issues a token with the specified claims that the published keys verify', async () => {
     const room = await api.room();
     const before = Math.floor(Date.now() / 1000);
     const response = await issue(room, {
@@ -88,7 +88,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     expect(api.log()).not.toContain(response.body.token.split('.')[2]);
   });
 
-  test('defaults: ten minutes, room:join, no external id; every call makes a new identity', async () => {
+  test('defaults to ten minutes, room:join and no external id, and creates a new identity on every call', async () => {
     const room = await api.room();
     const [one, two] = await Promise.all([issue(room), issue(room)]);
     expect(one.body.participantId).not.toBe(two.body.participantId);
@@ -112,17 +112,17 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
     [{ externalId: 'x'.repeat(256) }, 'body.externalId'],
     [{ metadata: 'x' }, 'body.metadata'],
     [{ role: 'host' }, 'body.role'],
-  ])('%j is refused', async (body, path) => {
+  ])('rejects %j', async (body, path) => {
     const response = await issue(await api.room(), { participantName: 'Ada', ...body });
     expect(response.status).toBe(400);
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('404 for an unknown room', async () => {
+  test('answers 404 for an unknown room', async () => {
     expect((await issue('room_0')).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 
-  test('a new signing key is published before it signs, and old tokens stay verifiable', async () => {
+  test('publishes a new signing key before it signs, and keeps old tokens verifiable', async () => {
     const room = await api.room();
     const old = (await issue(room)).body.token as string;
     const { kid: oldKid } = jwt.decode(old, { complete: true })!.header;
@@ -147,7 +147,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
 });
 
 describe('participants', () => {
-  test('exist from the issue of their token, appear in lists once they connect, leave when their token expires', async () => {
+  test('exist once their token is issued, leave when it expires, and appear in lists once they connect', async () => {
     const room = await api.room();
     const { participantId } = (await issue(room)).body;
     const path = `/v1/rooms/${room}/participants/${participantId}`;
@@ -170,12 +170,12 @@ describe('participants', () => {
     ).toEqual([participantId]);
   });
 
-  test('are listed latest first, in stable pages, by status', async () => {
+  test('are listed latest first, in stable pages, and filtered by status', async () => {
     const room = await api.room();
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) {
       const { participantId } = (await issue(room)).body;
-      // Two of them at the same instant: the id decides.
+      // Two participants connect at the same instant: their ids determine the order.
       await connect(
         participantId,
         room,
@@ -203,7 +203,7 @@ describe('participants', () => {
     expect((await api.call('GET', '/v1/rooms/room_0/participants')).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 
-  test('404 says which is missing', async () => {
+  test('get a 404 that names the missing resource', async () => {
     const room = await api.room();
     const other = await api.room();
     const { participantId } = (await issue(room)).body;
@@ -218,7 +218,7 @@ describe('participants', () => {
 });
 
 describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
-  test('blocks the identity and revokes its tokens in the transaction that accepts it', async () => {
+  test('blocks the identity and revokes its tokens in the transaction that accepts the removal', async () => {
     const room = await api.room();
     const { participantId, tokenId } = (await issue(room)).body;
     const path = `/v1/rooms/${room}/participants/${participantId}`;
@@ -232,7 +232,7 @@ describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
     expect((await api.call('GET', `${path}/runtime-operation`)).body).toEqual(removed.body);
   });
 
-  test('404 for an unknown participant or room', async () => {
+  test('answers 404 for an unknown participant or room', async () => {
     const room = await api.room();
     expect((await api.call('DELETE', `/v1/rooms/${room}/participants/part_0`)).body.error.code).toBe(
       'PARTICIPANT_NOT_FOUND',

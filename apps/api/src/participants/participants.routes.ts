@@ -1,13 +1,13 @@
 import { formatTimestamp, presentOperation, presentParticipant } from '@callplane/core';
-import { findParticipantOperation } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
-import { answerOperation } from '../operations/request-operation.js';
+import { answerOperation, OPERATION_ANSWERS } from '../operations/answer-operation.js';
 import { RoomPath } from '../rooms/rooms.schemas.js';
 import {
   IssueTokenBody,
   ListParticipantsQuery,
+  PARTICIPANT_LIST,
   ParticipantPage,
   ParticipantPath,
   ParticipantSchema,
@@ -29,8 +29,8 @@ export function participantRoutes(deps: Deps): Route[] {
       operationId: 'issueToken',
       summary: 'Issue a participant token',
       description:
-        'Every call creates a new participant identity; it is no renewal. Authenticate your own user and check access to ' +
-        'the room before you issue one.',
+        'Every call creates a new participant identity; it never renews a token. Authenticate your own user and ' +
+        'check access to the room before you issue a token.',
       tag: 'Participants',
       scope: 'tokens:create',
       params: RoomPath,
@@ -48,19 +48,20 @@ export function participantRoutes(deps: Deps): Route[] {
       path: '/v1/rooms/{roomId}/participants',
       operationId: 'listParticipants',
       summary: 'List participants, the latest first',
-      description: 'Those who have connected at least once.',
+      description: 'Lists only participants that have connected at least once.',
       tag: 'Participants',
       scope: 'participants:read',
       params: RoomPath,
       query: ListParticipantsQuery,
+      list: PARTICIPANT_LIST,
       responses: { 200: { description: 'One page of participants.', schema: ParticipantPage } },
       errors: ['ROOM_NOT_FOUND'],
-      async handle({ caller, params, query }) {
-        const { participants, nextCursor } = await pageOfParticipants(deps, caller, params.roomId, query);
+      async handle({ caller, params, query, cursor }) {
+        const { rows, nextCursor } = await pageOfParticipants(deps, caller, params.roomId, query, cursor);
         const now = deps.clock.now();
         return {
           status: 200,
-          body: { data: participants.map((participant) => presentParticipant(participant, now)), nextCursor },
+          body: { data: rows.map((participant) => presentParticipant(participant, now)), nextCursor },
         };
       },
     }),
@@ -85,22 +86,17 @@ export function participantRoutes(deps: Deps): Route[] {
       operationId: 'removeParticipant',
       summary: 'Remove a participant',
       description:
-        'Blocks the identity, revokes its tokens and disconnects it, as a durable operation. Also works on one that has not joined yet.',
+        'Blocks the identity, revokes its tokens and disconnects it, as a durable operation. Works before the first join too.',
       tag: 'Participants',
       scope: 'participants:remove',
       prefers: true,
       params: ParticipantPath,
-      responses: {
-        202: { description: 'Clean-up is pending: poll the runtime operation.', schema: OperationSchema },
-        204: { description: 'Clean-up is complete.', schema: null },
-      },
+      responses: OPERATION_ANSWERS,
       errors: ['ROOM_NOT_FOUND', 'PARTICIPANT_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         const accepted = await removeParticipant(deps, caller, params.roomId, params.participantId);
-        return answerOperation(deps, params.roomId, accepted, call, () =>
-          findParticipantOperation(deps.database.prisma, caller, params.participantId),
-        );
+        return answerOperation(deps, params.roomId, accepted, call);
       },
     }),
     defineRoute({

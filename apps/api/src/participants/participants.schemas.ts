@@ -6,7 +6,9 @@ import {
   TOKEN_TTL_SECONDS,
 } from '@callplane/core';
 import { Type } from 'typebox';
+import { defineList, idOf } from '../http/cursor.js';
 import {
+  metadata,
   metadataObject,
   oneOf,
   orNull,
@@ -19,16 +21,21 @@ import {
 } from '../http/schemas.js';
 import { RoomPath } from '../rooms/rooms.schemas.js';
 
+/** The end of the year 9999. */
+const TIME_MS_MAX = 253_402_300_799_999;
+
 export const ParticipantSchema = Type.Object(
   {
     id: Type.String({ description: 'Participant identifier, `part_…`.' }),
     roomId: Type.String(),
-    externalId: orNull(Type.String({ description: 'What the token request gave, if anything.' })),
+    externalId: orNull(Type.String({ description: 'The `externalId` of the token request, if it had one.' })),
     name: Type.String(),
-    metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
-    role: Type.String({ description: '`participant`.' }),
-    joinedAt: timestamp('First connection; until then when its token was issued.'),
-    leftAt: orNull(timestamp('When its last session ended; for one that never connected, when its token expired.')),
+    metadata: metadata(),
+    role: Type.String({ description: 'Always `participant`.' }),
+    joinedAt: timestamp('When the participant first connected. Before that, when its token was issued.'),
+    leftAt: orNull(
+      timestamp('When the last session of the participant ended. If it never connected, when its token expired.'),
+    ),
   },
   { title: 'Participant', additionalProperties: false },
 );
@@ -40,22 +47,28 @@ export const ParticipantPath = Type.Object({
 
 export const ListParticipantsQuery = Type.Object({
   status: Type.Optional(oneOf(PARTICIPANT_STATUSES)),
-  ...pageQuery('participants'),
+  ...pageQuery(),
+});
+/** Ordered by the first connection, in milliseconds since 1970. */
+export const PARTICIPANT_LIST = defineList('participants', {
+  connectedAtMs: Type.Integer({ minimum: 0, maximum: TIME_MS_MAX }),
+  id: idOf('part'),
 });
 
 export const ParticipantPage = page('ParticipantPage', ParticipantSchema);
 
+/** Permissions in a request. */
+export const permissionsGiven = Type.Array(oneOf(PERMISSIONS), {
+  maxItems: PERMISSIONS.length,
+  uniqueItems: true,
+  contains: { const: 'room:join' },
+  description: 'Permissions of the participant. Must include `room:join`.',
+});
+
 export const IssueTokenBody = strictObject(
   {
     participantName: trimmedText(PARTICIPANT_NAME_LENGTH_MAX, 'Name of the participant.'),
-    permissions: Type.Optional(
-      Type.Array(oneOf(PERMISSIONS), {
-        uniqueItems: true,
-        contains: { const: 'room:join' },
-        default: ['room:join'],
-        description: 'What the participant may do; must include `room:join`.',
-      }),
-    ),
+    permissions: Type.Optional({ ...permissionsGiven, default: ['room:join'] }),
     metadata: Type.Optional(metadataObject('Initial participant metadata.')),
     ttlSeconds: Type.Optional(
       Type.Integer({
@@ -65,7 +78,7 @@ export const IssueTokenBody = strictObject(
         description: 'Lifetime of the token, in seconds.',
       }),
     ),
-    externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Your own identifier of the user.')),
+    externalId: Type.Optional(trimmedText(EXTERNAL_ID_LENGTH_MAX, 'Identifier of the user in your application.')),
   },
   { title: 'IssueToken' },
 );
@@ -75,7 +88,7 @@ export const TokenSchema = Type.Object(
     token: Type.String({ description: 'Bearer token (JWT, ES256) for one participant.' }),
     participantId: Type.String({ description: 'The new participant identity.' }),
     tokenId: Type.String({ description: 'Token identifier, `tok_…`.' }),
-    expiresAt: timestamp("The token's `exp`."),
+    expiresAt: timestamp("The token's `exp` as a time."),
   },
   { title: 'ParticipantToken', additionalProperties: false },
 );

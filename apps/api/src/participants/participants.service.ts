@@ -12,10 +12,10 @@ import {
   listParticipants,
   roomExists,
   type AcceptedOperation,
-  type ParticipantPosition,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { decodeCursor, encodeCursor } from '../http/cursor.js';
+import type { PageCursor } from '../http/cursor.js';
+import type { Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export async function readParticipant(
@@ -33,10 +33,12 @@ export async function pageOfParticipants(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   roomId: string,
-  query: { status?: ParticipantStatus; limit?: number; cursor?: string },
-): Promise<{ participants: ParticipantState[]; nextCursor: string | null }> {
+  query: { status?: ParticipantStatus; limit?: number },
+  cursor: PageCursor<{ connectedAtMs: number; id: string }>,
+): Promise<Page<ParticipantState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const after = query.cursor === undefined ? null : toPosition(decodeCursor(query.cursor));
+  const { position } = cursor;
+  const after = position === null ? null : { connectedAt: new Date(position.connectedAtMs), id: position.id };
   const participants = await listParticipants(deps.database.prisma, tenant, roomId, {
     status: query.status ?? null,
     after,
@@ -49,12 +51,12 @@ export async function pageOfParticipants(
   const last = shown.at(-1);
   const more = participants.length > limit && last !== undefined && last.connectedAt !== null;
   return {
-    participants: shown,
-    nextCursor: more ? encodeCursor('participants', [last.connectedAt.toISOString(), last.id]) : null,
+    rows: shown,
+    nextCursor: more ? cursor.encode({ connectedAtMs: last.connectedAt.getTime(), id: last.id }) : null,
   };
 }
 
-/** From the commit of this on, the identity is blocked and its tokens are revoked; a worker does the rest. */
+/** Once this commits, the participant is blocked and its tokens are revoked. A worker does the clean-up. */
 export async function removeParticipant(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -78,12 +80,8 @@ export async function readParticipantOperation(
   return operation;
 }
 
-/** Says which of the two is missing. */
+/** Returns the error for the missing resource: the room or the participant. */
 async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<PublicError> {
   const exists = await roomExists(deps.database.prisma, tenant, roomId);
   return new PublicError(exists ? 'PARTICIPANT_NOT_FOUND' : 'ROOM_NOT_FOUND');
-}
-
-function toPosition([connectedAt = '', id = '']: string[]): ParticipantPosition {
-  return { connectedAt: new Date(connectedAt), id };
 }

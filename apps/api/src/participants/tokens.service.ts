@@ -26,7 +26,7 @@ export interface IssuedToken {
   expiresAt: Date;
 }
 
-/** Every call creates a new participant identity; it is no renewal of one that exists. */
+/** Issues a participant token. Every call creates a new participant; it never renews the token of an existing one. */
 export async function issueToken(
   deps: Pick<Deps, 'database' | 'signingKeys' | 'tokens' | 'clock'>,
   tenant: Tenant,
@@ -41,7 +41,7 @@ export async function issueToken(
   const participantId = newId('participant');
   const tokenId = newId('token');
   const permissions = input.permissions ?? ['room:join'];
-  const status = await insertParticipantIfOpen(deps.database.hot, tenant, {
+  const status = await insertParticipantIfOpen(deps.database.sql, tenant, {
     id: participantId,
     roomId,
     externalId: input.externalId ?? null,

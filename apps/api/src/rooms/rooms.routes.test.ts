@@ -11,12 +11,12 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 
-/** What the worker does, without its process: the row is settled and the notice is sent. */
+/** Settles an operation as the worker does: updates the row and publishes the notice. */
 async function settle(operationId: string, status: 'completed' | 'failed'): Promise<void> {
   const { database, producer } = api.deps;
-  const claim = (await claimOperation(database.prisma, operationId, crypto.randomUUID(), 60_000))!;
+  const claim = (await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000))!;
   if (status === 'completed') await database.transaction((tx) => settleCompleted(tx, claim, new Date()));
-  else await settleFailed(database.prisma, claim, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
+  else await settleFailed(database.sql, claim, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
   await publishNotice(producer.redis, 'operationSettled', operationId);
 }
 
@@ -39,17 +39,17 @@ describe('POST /v1/rooms', () => {
     expect((await api.call('GET', `/v1/rooms/${response.body.id}`)).body).toEqual(response.body);
   });
 
-  test.each([1, 100_000])('takes maxParticipants %i', async (maxParticipants) => {
+  test.each([1, 100_000])('accepts maxParticipants %i', async (maxParticipants) => {
     const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', maxParticipants } });
     expect(response.body.maxParticipants).toBe(maxParticipants);
   });
 
-  test('counts a name in code points', async () => {
+  test('measures a name in code points', async () => {
     expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(120) } })).status).toBe(201);
     expect((await api.call('POST', '/v1/rooms', { body: { name: '😀'.repeat(121) } })).status).toBe(400);
   });
 
-  test('metadata comes back equal, whatever JSON it is', async () => {
+  test('returns arbitrary JSON metadata unchanged', async () => {
     const text =
       '{"__proto__":{"polluted":true},"constructor":1,"n":[0,-1.5,1e300,5e-324,12345678901234567000,0.1],"deep":{"a":[[{}]]},"t":"\\u2028\\ud83d\\ude00","":null}';
     const created = await api.call('POST', '/v1/rooms', {
@@ -70,7 +70,7 @@ describe('POST /v1/rooms', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  test('tells every failure at once', async () => {
+  test('reports all failures at once', async () => {
     const response = await api.call('POST', '/v1/rooms', {
       body: { name: '   ', metadata: [], maxParticipants: '100', colour: 'red', __proto: 1 },
       headers: { 'idempotency-key': 'é' },
@@ -104,14 +104,14 @@ describe('POST /v1/rooms', () => {
     ['"text"', 'body'],
     ['null', 'body'],
     ['17', 'body'],
-  ])('%s is refused at %s', async (raw, path) => {
+  ])('rejects %s and names %s', async (raw, path) => {
     const response = await api.call('POST', '/v1/rooms', { raw, headers: { 'content-type': 'application/json' } });
     expect(response.status).toBe(400);
     expect(response.body.error.code).toBe('VALIDATION_FAILED');
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('a body that is missing, malformed, of another type or too large', async () => {
+  test('rejects a body that is missing, malformed, of another media type or too large', async () => {
     expect((await api.call('POST', '/v1/rooms')).body.error.details).toEqual([
       { path: 'body', message: 'must be a JSON object' },
     ]);
@@ -149,17 +149,27 @@ describe('POST /v1/rooms', () => {
     expect(chunked.status).toBe(413);
   });
 
-  test('one metadata object has 16 KiB at most, once serialised', async () => {
+  test('limits metadata to 16 KiB, measured as a read returns it', async () => {
     const metadata = (bytes: number) => ({ x: 'é'.repeat((bytes - 8) / 2) });
     expect((await api.call('POST', '/v1/rooms', { body: { name: 'a', metadata: metadata(16_384) } })).status).toBe(201);
     const response = await api.call('POST', '/v1/rooms', { body: { name: '', metadata: metadata(16_386) } });
     expect([response.status, response.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
     expect(response.body.error.details[0].path).toBe('body.metadata');
+    // The numbers have 16 KB as sent, but 715 KB as PostgreSQL writes them.
+    const numbers = await api.call('POST', '/v1/rooms', {
+      raw: `{"name":"a","metadata":{"n":[${Array.from({ length: 2300 }, () => '1e308').join(',')}]}}`,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect([numbers.status, numbers.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    const tokens = await api.call('POST', `/v1/rooms/${await api.room()}/tokens`, {
+      body: { participantName: 'a', metadata: { n: Array.from({ length: 60 }, () => 1e308) } },
+    });
+    expect([tokens.status, tokens.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
   });
 });
 
 describe('GET /v1/rooms', () => {
-  test('lists newest first, in pages that rows added meanwhile do not move', async () => {
+  test('lists rooms newest first, in pages that stay stable while rooms are added', async () => {
     const { key } = await api.newTenant();
     const created: string[] = [];
     const add = async () =>
@@ -203,13 +213,13 @@ describe('GET /v1/rooms', () => {
     ['status=open', 'query.status'],
     ['cursor=mangled', 'query.cursor'],
     ['cursor=', 'query.cursor'],
-  ])('?%s is refused', async (query, path) => {
+  ])('rejects ?%s', async (query, path) => {
     const response = await api.call('GET', `/v1/rooms?${query}`);
     expect(response.status).toBe(400);
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual([path]);
   });
 
-  test('a cursor of another list is refused, all failures are told, unknown parameters are ignored', async () => {
+  test('rejects a cursor of another list, reports all failures, and ignores unknown parameters', async () => {
     await Promise.all([api.room(), api.room()]);
     const { nextCursor } = (await api.call('GET', '/v1/rooms?limit=1&colour=red')).body;
     expect(typeof nextCursor).toBe('string');
@@ -225,7 +235,7 @@ describe('GET /v1/rooms', () => {
 });
 
 describe('GET /v1/rooms/{roomId}', () => {
-  test('an unknown id is 404 and an impossible one is 400', async () => {
+  test('answers 404 for an unknown id and 400 for a malformed one', async () => {
     for (const id of ['room_0', 'x', 'part_01jd', 'a'.repeat(128)]) {
       const response = await api.call('GET', `/v1/rooms/${id}`);
       expect([response.status, response.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
@@ -237,14 +247,14 @@ describe('GET /v1/rooms/{roomId}', () => {
     }
   });
 
-  test('HEAD answers like GET without a body', async () => {
+  test('answers HEAD like GET, without a body', async () => {
     const response = await api.call('HEAD', `/v1/rooms/${await api.room()}`);
     expect(response.status).toBe(200);
   });
 });
 
 describe('DELETE /v1/rooms/{roomId}', () => {
-  test('202 with the operation while it is pending, and never a second operation', async () => {
+  test('answers 202 with the same pending operation to every request', async () => {
     const room = await api.room();
     const first = await api.call('DELETE', `/v1/rooms/${room}`);
     expect(first.status).toBe(202);
@@ -262,7 +272,7 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({ status: 'ending', endedAt: null });
   });
 
-  test('204 when it completes in time, and 204 from then on', async () => {
+  test('answers 204 if the operation completes in time, and 204 to every later request', async () => {
     const room = await api.room();
     const { id } = (await api.call('DELETE', `/v1/rooms/${room}`)).body;
     const startedAt = performance.now();
@@ -272,7 +282,7 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     const response = await waiting;
     expect([response.status, response.text]).toEqual([204, '']);
     expect(response.headers['preference-applied']).toBe('wait=10');
-    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
     expect((await api.call('DELETE', `/v1/rooms/${room}`)).status).toBe(204);
     const operation = (await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body;
     expect(operation).toMatchObject({
@@ -283,7 +293,7 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     });
   });
 
-  test('a failed one starts a new run of the same operation', async () => {
+  test('starts a new run of the same operation after a failure', async () => {
     const room = await api.room();
     const { id } = (await api.call('DELETE', `/v1/rooms/${room}`)).body;
     await settle(id, 'failed');
@@ -299,16 +309,16 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     expect([row.run, row.runAttempts]).toEqual([2, 0]);
   });
 
-  test('respond-async does not wait', async () => {
-    const slow = await startTestApi({ operationWaitMs: 5000 });
+  test('does not wait with respond-async', async () => {
+    const slow = await startTestApi({ operationWaitMs: 60_000 });
     const room = await slow.room();
     const startedAt = performance.now();
     const response = await slow.call('DELETE', `/v1/rooms/${room}`, { headers: { prefer: 'respond-async' } });
     expect([response.status, response.headers['preference-applied']]).toEqual([202, 'respond-async']);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(performance.now() - startedAt).toBeLessThan(30_000);
   });
 
-  test('from then on no token is issued, and reads keep working', async () => {
+  test('stops the issue of tokens, and keeps the room readable', async () => {
     const room = await api.room();
     await api.call('DELETE', `/v1/rooms/${room}`);
     const token = await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } });
@@ -316,7 +326,7 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     expect((await api.call('GET', `/v1/rooms/${room}/participants`)).body).toEqual({ data: [], nextCursor: null });
   });
 
-  test('404 for an unknown room, with OPERATION_NOT_FOUND where only the operation is missing', async () => {
+  test('answers 404 for an unknown room, and OPERATION_NOT_FOUND if only the operation is missing', async () => {
     expect((await api.call('DELETE', '/v1/rooms/room_0')).body.error.code).toBe('ROOM_NOT_FOUND');
     expect((await api.call('GET', '/v1/rooms/room_0/runtime-operation')).body.error.code).toBe('ROOM_NOT_FOUND');
     const none = await api.call('GET', `/v1/rooms/${await api.room()}/runtime-operation`);

@@ -1,13 +1,20 @@
 import { presentRoom, presentOperation } from '@callplane/core';
-import { findRoomOperation, type TypedSql, type WakeableDelivery } from '@callplane/db';
+import type { TypedSql, WakeableDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
-import { answerOperation } from '../operations/request-operation.js';
-import { wakeDeliveries } from '../webhooks/wake-deliveries.js';
-import { CreateRoomBody, ListRoomsQuery, RoomPage, RoomPath, RoomSchema } from './rooms.schemas.js';
-import { createRoom, endRoom, pageOfRooms, readRoom, readRoomOperation } from './rooms.service.js';
+import { answerOperation, OPERATION_ANSWERS } from '../operations/answer-operation.js';
+import { CreateRoomBody, ListRoomsQuery, ROOM_LIST, RoomPage, RoomPath, RoomSchema } from './rooms.schemas.js';
+import {
+  createRoom,
+  endRoom,
+  roomAtCreation,
+  pageOfRooms,
+  readRoom,
+  readRoomOperation,
+  type GeneratedRoomValues,
+} from './rooms.service.js';
 
 export function roomRoutes(deps: Deps): Route[] {
   return [
@@ -16,25 +23,34 @@ export function roomRoutes(deps: Deps): Route[] {
       path: '/v1/rooms',
       operationId: 'createRoom',
       summary: 'Create a room',
-      description:
-        'Creating a room does not join it and opens no media devices. The next step is to issue participant tokens.',
+      description: 'Creating a room joins no participant and opens no media devices. Issue participant tokens next.',
       tag: 'Rooms',
       scope: 'rooms:create',
       idempotent: true,
       body: CreateRoomBody,
       responses: { 201: { description: 'The room.', schema: RoomSchema } },
-      async handle({ caller, body, idempotencyKey }) {
+      async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+        // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
         let deliveries: WakeableDelivery[] = [];
-        const create = async (db: TypedSql): Promise<Reply> => {
+        const make = async (db: TypedSql): Promise<GeneratedRoomValues> => {
           const created = await createRoom(deps, db, caller, body);
           ({ deliveries } = created);
-          return { status: 201, body: presentRoom(caller, created.room) };
+          return created.made;
         };
+        const answer = (made: GeneratedRoomValues): Reply => ({
+          status: 201,
+          body: presentRoom(caller, roomAtCreation(body, made)),
+        });
         const reply =
           idempotencyKey === null
-            ? await create(deps.database.hot)
-            : await idempotently(deps, caller, { route: 'POST /v1/rooms', key: idempotencyKey, body }, create);
-        wakeDeliveries(deps, deliveries);
+            ? answer(await make(deps.database.sql))
+            : await idempotently(
+                deps,
+                caller,
+                { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
+                { make, answer },
+              );
+        void deps.producer.wakeDeliveries(deliveries);
         return reply;
       },
     }),
@@ -46,10 +62,11 @@ export function roomRoutes(deps: Deps): Route[] {
       tag: 'Rooms',
       scope: 'rooms:read',
       query: ListRoomsQuery,
+      list: ROOM_LIST,
       responses: { 200: { description: 'One page of rooms.', schema: RoomPage } },
-      async handle({ caller, query }) {
-        const { rooms, nextCursor } = await pageOfRooms(deps, caller, query);
-        return { status: 200, body: { data: rooms.map((room) => presentRoom(caller, room)), nextCursor } };
+      async handle({ caller, query, cursor }) {
+        const { rows, nextCursor } = await pageOfRooms(deps, caller, query, cursor);
+        return { status: 200, body: { data: rows.map((room) => presentRoom(caller, room)), nextCursor } };
       },
     }),
     defineRoute({
@@ -72,23 +89,18 @@ export function roomRoutes(deps: Deps): Route[] {
       operationId: 'endRoom',
       summary: 'End a room for everyone',
       description:
-        'Disconnects everyone and removes live media resources, as a durable operation. Repeating it never makes a second ' +
-        'one; repeating it after a failure starts a new run of the same operation.',
+        'Disconnects all participants and removes live media resources, as a durable operation. Repeating the ' +
+        'request never creates a second operation. After a failure, it starts a new run of the same operation.',
       tag: 'Rooms',
       scope: 'rooms:end',
       prefers: true,
       params: RoomPath,
-      responses: {
-        202: { description: 'Clean-up is pending: poll the runtime operation.', schema: OperationSchema },
-        204: { description: 'Clean-up is complete.', schema: null },
-      },
+      responses: OPERATION_ANSWERS,
       errors: ['ROOM_NOT_FOUND'],
       async handle(call) {
         const { caller, params } = call;
         const accepted = await endRoom(deps, caller, params.roomId);
-        return answerOperation(deps, params.roomId, accepted, call, () =>
-          findRoomOperation(deps.database.prisma, caller, params.roomId),
-        );
+        return answerOperation(deps, params.roomId, accepted, call);
       },
     }),
     defineRoute({

@@ -5,7 +5,9 @@ import {
   ROOM_STATUSES,
 } from '@callplane/core';
 import { Type } from 'typebox';
+import { defineList, idOf } from '../http/cursor.js';
 import {
+  metadata,
   metadataObject,
   oneOf,
   orNull,
@@ -23,15 +25,15 @@ export const RoomSchema = Type.Object(
     projectId: Type.String(),
     environmentId: Type.String(),
     name: Type.String(),
-    metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+    metadata: metadata(),
     status: oneOf(
       ROOM_STATUSES,
-      '`created` → `active` (first join) → `ending` (end accepted) → `ended` (clean-up complete).',
+      '`created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).',
     ),
     maxParticipants: Type.Integer(),
     createdAt: timestamp('When the room was created.'),
     startedAt: orNull(timestamp('When the first participant joined.')),
-    endedAt: orNull(timestamp('When the clean-up after its end was complete.')),
+    endedAt: orNull(timestamp('When the clean-up of the ended room was complete.')),
   },
   { title: 'Room', additionalProperties: false },
 );
@@ -47,13 +49,14 @@ export const CreateRoomBody = strictObject(
         minimum: 1,
         maximum: ROOM_MAX_PARTICIPANTS_MAX,
         default: ROOM_MAX_PARTICIPANTS_DEFAULT,
-        description: 'Participants that may be connected at once.',
+        description: 'Maximum number of participants that are connected at the same time.',
       }),
     ),
   },
   { title: 'CreateRoom' },
 );
 
-export const ListRoomsQuery = Type.Object({ status: Type.Optional(oneOf(ROOM_STATUSES)), ...pageQuery('rooms') });
+export const ListRoomsQuery = Type.Object({ status: Type.Optional(oneOf(ROOM_STATUSES)), ...pageQuery() });
+export const ROOM_LIST = defineList('rooms', { id: idOf('room') });
 
 export const RoomPage = page('RoomPage', RoomSchema);

@@ -1,10 +1,9 @@
 import {
   newId,
-  presentRoom,
-  type OperationState,
   PublicError,
   ROOM_MAX_PARTICIPANTS_DEFAULT,
-  serialiseEvent,
+  roomCreated,
+  type OperationState,
   type RoomState,
   type RoomStatus,
   type Tenant,
@@ -21,7 +20,8 @@ import {
   type TypedSql,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { decodeCursor, encodeCursor } from '../http/cursor.js';
+import type { PageCursor } from '../http/cursor.js';
+import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export interface RoomInput {
@@ -30,44 +30,47 @@ export interface RoomInput {
   maxParticipants?: number;
 }
 
+/** The generated values of a new room; the request body supplies the others. */
+export interface GeneratedRoomValues {
+  id: string;
+  /** ISO 8601. */
+  createdAt: string;
+}
+
 /**
- * Creates a room and tells of it.
- * @param db the transaction that the room belongs to, or the client itself.
- * @returns the room, and the deliveries to wake once it is committed.
+ * The state of a room at its creation. The answer to the create request uses it, even if the room has changed since.
+ */
+export function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): RoomState {
+  return {
+    id: made.id,
+    name: input.name,
+    metadata: input.metadata ?? {},
+    status: 'created',
+    maxParticipants: input.maxParticipants ?? ROOM_MAX_PARTICIPANTS_DEFAULT,
+    createdAt: new Date(made.createdAt),
+    startedAt: null,
+    endedAt: null,
+  };
+}
+
+/**
+ * Creates a room and its `room.created` event.
+ * @param db the transaction that inserts the room, or the client itself.
+ * @returns the generated values, and the deliveries to wake after the commit.
  */
 export async function createRoom(
   deps: Pick<Deps, 'clock'>,
   db: TypedSql,
   tenant: Tenant,
   input: RoomInput,
-): Promise<{ room: RoomState; deliveries: WakeableDelivery[] }> {
-  const room: RoomState = {
-    id: newId('room'),
-    name: input.name,
-    metadata: input.metadata ?? {},
-    status: 'created',
-    maxParticipants: input.maxParticipants ?? ROOM_MAX_PARTICIPANTS_DEFAULT,
-    createdAt: deps.clock.now(),
-    startedAt: null,
-    endedAt: null,
-  };
-  const id = newId('event');
-  const { projectId, environmentId } = tenant;
-  const body = serialiseEvent({
-    id,
-    type: 'room.created',
-    createdAt: room.createdAt,
-    projectId,
-    environmentId,
-    sequence: 1,
-    data: { room: presentRoom(tenant, room) },
-  });
-  const deliveries = await insertRoom(db, tenant, room, { id, type: 'room.created', body });
-  return { room, deliveries };
+): Promise<{ made: GeneratedRoomValues; deliveries: WakeableDelivery[] }> {
+  const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
+  const room = roomAtCreation(input, made);
+  return { made, deliveries: await insertRoom(db, tenant, room, roomCreated(tenant, room)) };
 }
 
 export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
-  const room = await findRoom(deps.database.hot, tenant, roomId);
+  const room = await findRoom(deps.database.sql, tenant, roomId);
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
 }
@@ -75,24 +78,19 @@ export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roo
 export async function pageOfRooms(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
-  query: { status?: RoomStatus; limit?: number; cursor?: string },
-): Promise<{ rooms: RoomState[]; nextCursor: string | null }> {
+  query: { status?: RoomStatus; limit?: number },
+  cursor: PageCursor<{ id: string }>,
+): Promise<Page<RoomState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
   const rooms = await listRooms(deps.database.prisma, tenant, {
     status: query.status ?? null,
-    beforeId,
+    beforeId: cursor.position?.id ?? null,
     limit: limit + 1,
   });
-  const shown = rooms.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    rooms: shown,
-    nextCursor: rooms.length > limit && last !== undefined ? encodeCursor('rooms', [last.id]) : null,
-  };
+  return cutPage(cursor, rooms, limit);
 }
 
-/** From the commit of this on, nobody gets a token and nobody joins; a worker does the rest. */
+/** Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up. */
 export async function endRoom(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 
-/** The key that signs now. */
+/** The active signing key. */
 export interface Signer {
   kid: string;
   privateKey: KeyObject;
 }
 
-/** What verifiers may know, as `/.well-known/jwks.json` publishes it. */
+/** The public keys for verifiers, as `/.well-known/jwks.json` publishes them. */
 export interface Jwks {
   keys: Record<string, unknown>[];
 }
@@ -16,12 +16,17 @@ export interface LoadedSigningKeys {
   jwks: Jwks;
 }
 
-/** How old the loaded keys may be, in milliseconds: a rotation is followed within this, without a restart. */
+/**
+ * How long loaded keys count as fresh, in milliseconds. A rotation takes effect within this time, without a restart.
+ */
 const FRESH_MS = 5000;
-/** With keys older than this nothing is signed: a retired key is published only so long. */
+/**
+ * Maximum age of keys that may sign, in milliseconds. A retired key is published only for a limited time, so older keys
+ * might sign tokens that verifiers reject.
+ */
 const USABLE_MS = 60_000;
 
-/** The signing keys as this process knows them, loaded again when they are due. */
+/** Caches the signing keys in this process and reloads them in time. */
 export class SigningKeyRing {
   readonly #load: () => Promise<LoadedSigningKeys>;
   readonly #monotonicMs: () => number;
@@ -29,7 +34,7 @@ export class SigningKeyRing {
   #loading: Promise<LoadedSigningKeys> | undefined;
   #expired = false;
 
-  /** @param load activates a key that is due, makes the first one, and reads them all. */
+  /** @param load activates a due key, creates the first key if there is none, and reads all keys. */
   constructor(load: () => Promise<LoadedSigningKeys>, monotonicMs: () => number = () => performance.now()) {
     this.#load = load;
     this.#monotonicMs = monotonicMs;
@@ -43,7 +48,7 @@ export class SigningKeyRing {
     return (await this.#keys()).jwks;
   }
 
-  /** For the notice of a rotation: the next use loads them again and waits for that. */
+  /** Called on the notice of a rotation. The next use reloads the keys and waits for the result. */
   expire(): void {
     this.#expired = true;
   }
@@ -54,7 +59,8 @@ export class SigningKeyRing {
     if (loaded === undefined || ageMs > USABLE_MS) return this.#reload();
     if (ageMs <= FRESH_MS && !this.#expired) return loaded;
     const loading = this.#reload().catch(() => loaded);
-    // Slightly old keys still serve, so that no request waits for the database every few seconds.
+    // Unless a rotation was announced, slightly old keys still serve: no request then waits for the database every few
+    // seconds.
     return this.#expired ? loading : loaded;
   }
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const issue = (body: object = {}) => api.call('POST', '/v1/turn/credentials', { body });
 
-/** Allocates a relay with coturn's own client; resolves to whether it was let in. */
+/** Allocates a relay with coturn's own client. Resolves to whether coturn granted it. */
 async function allocates(username: string, credential: string, transport: 'udp' | 'tcp'): Promise<boolean> {
   const args = [
     '-y',
@@ -49,11 +49,13 @@ async function allocates(username: string, credential: string, transport: 'udp' 
 }
 
 describe('POST /v1/turn/credentials', () => {
-  test('an empty object gives credentials of the environment', async () => {
+  test('issues credentials for the environment on an empty object', async () => {
     const response = await issue();
     expect(response.status).toBe(201);
-    const [expiry, subject] = response.body.username.split(':');
-    expect(subject).toBe(api.tenant.environmentId);
+    const [expiry, environmentId, random] = response.body.username.split(':');
+    expect(environmentId).toBe(api.tenant.environmentId);
+    expect(random).toMatch(/^[0-9a-f]{16}$/);
+    expect((await issue()).body.username).not.toBe(response.body.username);
     expect(response.body.expiresAt).toBe(new Date(Number(expiry) * 1000).toISOString());
     expect(response.body.ttlSeconds).toBe(600);
     expect(response.body.iceServers).toEqual([
@@ -68,7 +70,7 @@ describe('POST /v1/turn/credentials', () => {
     expect(api.log()).not.toContain(response.body.iceServers[1].credential);
   });
 
-  test('they allocate a relay at a real coturn over UDP and TCP; altered or expired ones do not', async () => {
+  test('issues credentials that a real coturn accepts over UDP and TCP, unless altered or expired', async () => {
     const { username, iceServers } = (await issue()).body;
     const { credential } = iceServers[1];
     expect(await allocates(username, credential, 'udp')).toBe(true);
@@ -82,7 +84,7 @@ describe('POST /v1/turn/credentials', () => {
     expect(await allocates(expired.username, expired.iceServers[1].credential, 'udp')).toBe(false);
   });
 
-  test('for a session: only an active one of that room and tenant', async () => {
+  test('issues session credentials only for an active session of the room and tenant', async () => {
     const room = await api.room();
     const other = await api.room();
     const { participantId } = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'Ada' } }))
@@ -119,7 +121,7 @@ describe('POST /v1/turn/credentials', () => {
     expect(await refused({ roomId: room, sessionId })).toEqual(notFound);
   });
 
-  test('one id without the other is refused, naming the one that is missing', async () => {
+  test('rejects one id without the other, and names the missing id', async () => {
     expect((await issue({ roomId: 'room_1', x: 1 })).body.error.details).toEqual(
       expect.arrayContaining([
         { path: 'body.sessionId', message: 'is required together with roomId' },
@@ -133,7 +135,7 @@ describe('POST /v1/turn/credentials', () => {
     expect((await issue({ roomId: null, sessionId: null })).status).toBe(400);
   });
 
-  test('without a secret there is STUN alone', async () => {
+  test('returns STUN servers only if no TURN secret is configured', async () => {
     const plain = await startTestApi({
       turn: { stunUrls: ['stun:stun.example.com:3478'], turnUrls: ['turn:turn.example.com'] },
     });

@@ -1,4 +1,10 @@
-import { formatTimestamp, issueTurnCredentials, PATH_ID_PATTERN, PublicError } from '@callplane/core';
+import {
+  environmentSubject,
+  formatTimestamp,
+  issueTurnCredentials,
+  PATH_ID_PATTERN,
+  PublicError,
+} from '@callplane/core';
 import { hasActiveSession } from '@callplane/db';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
@@ -8,10 +14,10 @@ import { strictObject, timestamp } from '../http/schemas.js';
 const TurnBody = strictObject(
   {
     roomId: Type.Optional(
-      Type.String({ pattern: PATH_ID_PATTERN, description: 'Room of the session; only together with sessionId.' }),
+      Type.String({ pattern: PATH_ID_PATTERN, description: 'Room of the session. Requires sessionId.' }),
     ),
     sessionId: Type.Optional(
-      Type.String({ pattern: PATH_ID_PATTERN, description: 'Active participant session; only together with roomId.' }),
+      Type.String({ pattern: PATH_ID_PATTERN, description: 'Active participant session. Requires roomId.' }),
     ),
   },
   { title: 'IssueTurnCredentials', dependentRequired: { roomId: ['sessionId'], sessionId: ['roomId'] } },
@@ -26,14 +32,14 @@ const IceServerSchema = Type.Object(
   },
   {
     title: 'IceServer',
-    description: 'An entry of `RTCConfiguration.iceServers`; STUN entries have `urls` alone.',
+    description: 'An entry of `RTCConfiguration.iceServers`. STUN entries have `urls` only.',
     additionalProperties: false,
   },
 );
 
 const TurnCredentialsSchema = Type.Object(
   {
-    expiresAt: timestamp('When the credentials end.'),
+    expiresAt: timestamp('When the credentials expire.'),
     username: Type.String(),
     ttlSeconds: Type.Integer(),
     iceServers: Type.Array(IceServerSchema),
@@ -49,8 +55,8 @@ export function turnRoutes(deps: Deps): Route[] {
       operationId: 'issueTurnCredentials',
       summary: 'Issue temporary STUN/TURN credentials',
       description:
-        'With roomId and sessionId for an active session, with an empty object for the environment. Where no relay is ' +
-        'configured the answer names STUN servers alone.',
+        'Send roomId and sessionId to get credentials for an active session, or an empty object to get credentials ' +
+        'for the environment. Without a configured relay, the response lists STUN servers only.',
       tag: 'TURN',
       scope: 'tokens:create',
       body: TurnBody,
@@ -62,7 +68,8 @@ export function turnRoutes(deps: Deps): Route[] {
           const active = await hasActiveSession(deps.database.prisma, caller, roomId, sessionId);
           if (!active) throw new PublicError('SESSION_NOT_FOUND');
         }
-        const issued = issueTurnCredentials(deps.turn, sessionId ?? caller.environmentId, deps.clock.now());
+        const subject = sessionId ?? environmentSubject(caller.environmentId);
+        const issued = issueTurnCredentials(deps.turn, subject, deps.clock.now());
         return { status: 201, body: { ...issued, expiresAt: formatTimestamp(issued.expiresAt) } };
       },
     }),

@@ -1,7 +1,7 @@
 import { formatTimestamp } from '@callplane/core';
 import type { AttemptRow, DeliveryRow } from '@callplane/db';
 
-/** A delivery as the API returns it. */
+/** A delivery in the form that the API returns. */
 export function presentDelivery(delivery: DeliveryRow) {
   return {
     id: delivery.id,
@@ -13,14 +13,14 @@ export function presentDelivery(delivery: DeliveryRow) {
     failureReason: delivery.failureReason,
     replayCount: delivery.replayCount,
     attempts: delivery.attempts,
-    nextAttemptAt: delivery.status === 'pending' ? formatTimestamp(delivery.dueAt) : null,
+    nextAttemptAt: delivery.nextAttemptAt === null ? null : formatTimestamp(delivery.nextAttemptAt),
     signingKeyVersion: delivery.signingKeyVersion,
     createdAt: formatTimestamp(delivery.createdAt),
     completedAt: delivery.completedAt === null ? null : formatTimestamp(delivery.completedAt),
   };
 }
 
-/** An attempt as the API returns it. */
+/** An attempt in the form that the API returns. */
 export function presentAttempt(attempt: AttemptRow) {
   const { dnsMs, connectMs, tlsMs, firstByteMs } = attempt;
   return {

@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { eraseEventBody } from '@callplane/core';
+import type { Database, TypedSql } from '@callplane/db';
 import { startTestApi, type TestApi } from '../api.testkit.js';
+import { readDeliveryDetail } from './deliveries.service.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -14,7 +17,7 @@ const replay = (at: string, expectedReplayCount: number) =>
   api.call('POST', `${at}/replay`, { body: { expectedReplayCount } });
 
 describe('GET …/deliveries', () => {
-  test('newest first, in pages, by status and type of event', async () => {
+  test('lists deliveries newest first, in pages, filtered by status and event type', async () => {
     const endpoint = await webhook(api);
     const made: string[] = [];
     for (let n = 0; n < 3; n++) made.unshift((await delivery(api, endpoint.path)).id);
@@ -31,7 +34,7 @@ describe('GET …/deliveries', () => {
   });
 
   test.each(['status=lost', 'eventType=room.exploded', 'cursor=x', 'limit=0', 'projectId=proj_x'])(
-    '?%s is 400',
+    'rejects ?%s',
     async (query) => {
       const response = await api.call('GET', `${path}/deliveries?${query}`);
       expect(response.status).toBe(400);
@@ -39,14 +42,36 @@ describe('GET …/deliveries', () => {
     },
   );
 
-  test('of an unknown endpoint is 404', async () => {
+  test('answers 404 for an unknown endpoint', async () => {
     const response = await api.call('GET', '/v1/webhooks/whep_0/deliveries');
     expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 
 describe('GET …/deliveries/{deliveryId}', () => {
-  test('tells by itself why it failed, with the event as it is sent', async () => {
+  test('reads the delivery, its event and its last attempt from one snapshot', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    await lease(api, made.id);
+    // A worker settles the delivery between the statements of the read.
+    let settled = false;
+    const $queryRaw: TypedSql['$queryRaw'] = async <T>(...statement: Parameters<TypedSql['$queryRaw']>) => {
+      const result = await api.database.sql.$queryRaw<T>(...statement);
+      if (!settled) {
+        settled = true;
+        await attempt(api, made.id, 1);
+        await finish(api, made.id);
+      }
+      return result;
+    };
+    const deps = { database: { sql: { $queryRaw } } as unknown as Database };
+    const before = await readDeliveryDetail(deps, api.tenant, endpoint.id, made.id);
+    expect([settled, before.delivery.status, before.attempts]).toEqual([true, 'delivering', []]);
+    const after = await readDeliveryDetail(deps, api.tenant, endpoint.id, made.id);
+    expect([after.delivery.status, after.attempts.length]).toEqual(['failed', 1]);
+  });
+
+  test('shows why a delivery failed, and its event as sent', async () => {
     const made = await delivery(api, path);
     await attempt(api, made.id, 1, 'dns');
     const last = await attempt(api, made.id, 2);
@@ -85,7 +110,7 @@ describe('GET …/deliveries/{deliveryId}', () => {
     expect(attempts.body.data[0]).toEqual(body.lastAttempt);
   });
 
-  test('before its first attempt it shows where it would go now', async () => {
+  test('shows the current URL of the endpoint before the first attempt', async () => {
     const endpoint = await webhook(api);
     const made = await delivery(api, endpoint.path);
     await api.call('PATCH', endpoint.path, { body: { url: 'https://example.org/new' } });
@@ -94,7 +119,22 @@ describe('GET …/deliveries/{deliveryId}', () => {
     expect(body).toMatchObject({ url: 'https://example.org/new', signingKeyVersion: 2, lastAttempt: null });
   });
 
-  test('one of another endpoint is 404', async () => {
+  test('shows no next attempt while the endpoint is disabled', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    const shown = async () => [
+      (await api.call('GET', made.path)).body.nextAttemptAt,
+      (await api.call('GET', `${endpoint.path}/deliveries`)).body.data[0].nextAttemptAt,
+    ];
+    const due = expect.stringMatching(TIMESTAMP);
+    expect(await shown()).toEqual([due, due]);
+    await api.call('PATCH', endpoint.path, { body: { enabled: false } });
+    expect(await shown()).toEqual([null, null]);
+    await api.call('PATCH', endpoint.path, { body: { enabled: true } });
+    expect(await shown()).toEqual([due, due]);
+  });
+
+  test('answers 404 for a delivery of another endpoint', async () => {
     const made = await delivery(api, path);
     const other = await webhook(api);
     for (const at of ['', '/attempts']) {
@@ -108,7 +148,7 @@ describe('GET …/deliveries/{deliveryId}', () => {
 });
 
 describe('GET …/attempts', () => {
-  test('newest first, in pages', async () => {
+  test('lists attempts newest first, in pages', async () => {
     const made = await delivery(api, path);
     const ids = [await attempt(api, made.id, 1), await attempt(api, made.id, 2), await attempt(api, made.id, 3)];
     const first = (await api.call('GET', `${made.path}/attempts?limit=2`)).body;
@@ -119,7 +159,7 @@ describe('GET …/attempts', () => {
 });
 
 describe('POST …/replay', () => {
-  test('starts a new run with the present URL and secret', async () => {
+  test('starts a new run with the current URL and secret', async () => {
     const endpoint = await webhook(api);
     const made = await delivery(api, endpoint.path);
     await finish(api, made.id);
@@ -146,12 +186,12 @@ describe('POST …/replay', () => {
     const stored = await row(made.id);
     expect(stored).toMatchObject({ url: null, secretVersion: null, wakeUps: 1 });
     for (const time of [stored.runStartedAt, stored.dueAt, stored.wokenAt])
-      expect(Math.abs(time.getTime() - before)).toBeLessThan(5000);
+      expect(Math.abs(time.getTime() - before)).toBeLessThan(60_000);
     await finish(api, made.id, null);
     expect((await replay(made.path, 1)).body.replayCount).toBe(2);
   });
 
-  test('of several conflicts the first is told', async () => {
+  test('answers with the first of several conflicts', async () => {
     const endpoint = await webhook(api);
     const made = await delivery(api, endpoint.path);
     const conflict = async (count: number) => {
@@ -181,14 +221,14 @@ describe('POST …/replay', () => {
   });
 
   test.each([{}, { expectedReplayCount: -1 }, { expectedReplayCount: '0' }, { expectedReplayCount: 0.5 }])(
-    '%j is 400',
+    'rejects %j with 400',
     async (body) => {
       const response = await api.call('POST', `${path}/deliveries/dlv_0/replay`, { body });
       expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['body.expectedReplayCount']);
     },
   );
 
-  test('of replays that race one wins', async () => {
+  test('accepts one of several concurrent replays', async () => {
     const made = await delivery(api, path);
     await finish(api, made.id);
     const answers = await Promise.all(Array.from({ length: 8 }, () => replay(made.path, 0)));
@@ -198,7 +238,7 @@ describe('POST …/replay', () => {
     expect((await row(made.id)).replayCount).toBe(1);
   });
 
-  test('racing the removal of its endpoint, nothing stays open', async () => {
+  test('leaves no open delivery when it races with the removal of the endpoint', async () => {
     for (let round = 0; round < 10; round++) {
       const endpoint = await webhook(api);
       const made = [await delivery(api, endpoint.path), await delivery(api, endpoint.path)];
@@ -213,4 +253,22 @@ describe('POST …/replay', () => {
       for (const { id } of made) expect(await row(id)).toMatchObject({ status: 'failed', leaseToken: null });
     }
   });
+});
+
+test('a delivery of an erased event shows the erased event, and its replay answers 409 EVENT_ERASED', async () => {
+  const { path: endpointPath } = await webhook(api);
+  const made = await delivery(api, endpointPath);
+  await finish(api, made.id);
+  const { eventId } = await row(made.id);
+  const { prisma } = api.database;
+  const { body } = await prisma.event.findUniqueOrThrow({ where: { id: eventId } });
+  const erasedAt = new Date();
+  await prisma.event.update({ where: { id: eventId }, data: { body: eraseEventBody(body, erasedAt), erasedAt } });
+  const shown = (await api.call('GET', made.path)).body;
+  expect(shown.event).toMatchObject({ id: eventId, erasedAt: erasedAt.toISOString() });
+  const refused = await replay(made.path, 0);
+  expect([refused.status, refused.body.error.code]).toEqual([409, 'EVENT_ERASED']);
+  // The list of events marks the event as erased.
+  const { data } = (await api.call('GET', '/v1/events?type=webhook.test&limit=100')).body;
+  expect(data.filter((event: { erasedAt?: string }) => event.erasedAt !== undefined)).toHaveLength(1);
 });

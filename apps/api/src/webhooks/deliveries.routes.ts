@@ -2,7 +2,9 @@ import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
 import { presentAttempt, presentDelivery } from './deliveries.presenter.js';
 import {
+  ATTEMPT_LIST,
   AttemptPage,
+  DELIVERY_LIST,
   DeliveryDetailSchema,
   DeliveryPage,
   DeliveryPath,
@@ -13,7 +15,7 @@ import {
 } from './deliveries.schemas.js';
 import { pageOfAttempts, pageOfDeliveries, readDeliveryDetail, replay } from './deliveries.service.js';
 import { EndpointPath } from './endpoints.schemas.js';
-import { judgeTenant, TenantQuery } from './tenant-query.js';
+import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}/deliveries';
 
@@ -24,16 +26,17 @@ export function deliveryRoutes(deps: Deps): Route[] {
       path: PATH,
       operationId: 'listDeliveries',
       summary: 'List the deliveries of an endpoint, newest first',
-      description: 'Also under the id of an endpoint that was removed.',
+      description: 'Also works with the id of a removed endpoint.',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       params: EndpointPath,
       query: ListDeliveriesQuery,
-      judge: judgeTenant,
+      list: DELIVERY_LIST,
+      validate: checkTenant,
       responses: { 200: { description: 'One page of deliveries.', schema: DeliveryPage } },
       errors: ['WEBHOOK_NOT_FOUND'],
-      async handle({ caller, params, query }) {
-        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, params.endpointId, query);
+      async handle({ caller, params, query, cursor }) {
+        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, params.endpointId, query, cursor);
         return { status: 200, body: { data: rows.map(presentDelivery), nextCursor } };
       },
     }),
@@ -41,24 +44,25 @@ export function deliveryRoutes(deps: Deps): Route[] {
       method: 'get',
       path: `${PATH}/{deliveryId}`,
       operationId: 'readDelivery',
-      summary: 'Read a delivery: its state, its event, and why its last attempt ended as it did',
+      summary: 'Read a delivery with its event and its last attempt',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       params: DeliveryPath,
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: {
         200: { description: 'The delivery, with its event and its last attempt.', schema: DeliveryDetailSchema },
       },
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         const detail = await readDeliveryDetail(deps, caller, params.endpointId, params.deliveryId);
+        const [lastAttempt] = detail.attempts;
         return {
           status: 200,
           body: {
             ...presentDelivery(detail.delivery),
             event: JSON.parse(detail.eventBody) as object,
-            lastAttempt: detail.lastAttempt === null ? null : presentAttempt(detail.lastAttempt),
+            lastAttempt: lastAttempt === undefined ? null : presentAttempt(lastAttempt),
           },
         };
       },
@@ -72,11 +76,12 @@ export function deliveryRoutes(deps: Deps): Route[] {
       scope: 'webhooks:read',
       params: DeliveryPath,
       query: ListAttemptsQuery,
-      judge: judgeTenant,
+      list: ATTEMPT_LIST,
+      validate: checkTenant,
       responses: { 200: { description: 'One page of attempts.', schema: AttemptPage } },
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
-      async handle({ caller, params, query }) {
-        const { rows, nextCursor } = await pageOfAttempts(deps, caller, params, query);
+      async handle({ caller, params, query, cursor }) {
+        const { rows, nextCursor } = await pageOfAttempts(deps, caller, params, query, cursor);
         return { status: 200, body: { data: rows.map(presentAttempt), nextCursor } };
       },
     }),
@@ -84,23 +89,25 @@ export function deliveryRoutes(deps: Deps): Route[] {
       method: 'post',
       path: `${PATH}/{deliveryId}/replay`,
       operationId: 'replayDelivery',
-      summary: 'Send a finished delivery again',
+      summary: 'Replay a finished delivery',
       description:
-        "A new run with the endpoint's present URL and secret, the same event and delivery id, and a replay count that is " +
-        'one higher. Of several conflicts the first of these is told: `REPLAY_COUNT_MISMATCH` (`details` hold the present ' +
-        'count), `DELIVERY_NOT_TERMINAL`, `REPLAY_LIMIT_REACHED`, `WEBHOOK_DISABLED`.',
+        "Starts a new run with the endpoint's current URL and secret. The event and the delivery id stay the same, and the " +
+        'replay count increases by one. If several conflicts apply, the response has the first of these codes: ' +
+        '`REPLAY_COUNT_MISMATCH` (`details` contain the current count), `DELIVERY_NOT_TERMINAL`, `EVENT_ERASED`, ' +
+        '`REPLAY_LIMIT_REACHED`, `WEBHOOK_DISABLED`.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: DeliveryPath,
       query: TenantQuery,
       body: ReplayBody,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: { 202: { description: 'The delivery, pending again.', schema: DeliverySchema } },
       errors: [
         'WEBHOOK_NOT_FOUND',
         'DELIVERY_NOT_FOUND',
         'REPLAY_COUNT_MISMATCH',
         'DELIVERY_NOT_TERMINAL',
+        'EVENT_ERASED',
         'REPLAY_LIMIT_REACHED',
         'WEBHOOK_DISABLED',
       ],

@@ -7,24 +7,27 @@ import {
 } from '@callplane/core';
 import { Type } from 'typebox';
 import { EventSchema } from '../events/events.schemas.js';
+import { defineList, idOf } from '../http/cursor.js';
 import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp } from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
 import { TenantQuery } from './tenant-query.js';
 
 const deliveryFields = {
-  id: Type.String({ description: 'Delivery identifier, `dlv_…`; the same over all retries and replays.' }),
+  id: Type.String({ description: 'Delivery identifier, `dlv_…`. The same for all retries and replays.' }),
   eventId: Type.String(),
   eventType: oneOf(EVENT_TYPES),
   endpointId: Type.String(),
-  url: Type.String({ description: "Where this run goes; until its first attempt the endpoint's present URL." }),
+  url: Type.String({ description: "URL of this run. Before its first attempt, the endpoint's current URL." }),
   status: oneOf(DELIVERY_STATUSES),
   failureReason: orNull(oneOf(DELIVERY_FAILURE_REASONS)),
   replayCount: Type.Integer({ description: 'Explicit replays so far. Send it as `expectedReplayCount`.' }),
-  attempts: Type.Integer({ description: 'Attempts of this run; counted when one begins.' }),
-  nextAttemptAt: orNull(timestamp('When it is due; null unless it is pending.')),
-  signingKeyVersion: Type.Integer({ description: "Of this run's secret." }),
+  attempts: Type.Integer({ description: 'Attempts of this run. An attempt counts when it begins.' }),
+  nextAttemptAt: orNull(
+    timestamp('When the next attempt is due. Null unless the delivery is pending and its endpoint is enabled.'),
+  ),
+  signingKeyVersion: Type.Integer({ description: 'Version of the secret that signs this run.' }),
   createdAt: timestamp('When the event happened.'),
-  completedAt: orNull(timestamp('Latest terminal outcome.')),
+  completedAt: orNull(timestamp('When the delivery last finished. Null while a run is open.')),
 };
 
 export const DeliverySchema = Type.Object(deliveryFields, { title: 'WebhookDelivery', additionalProperties: false });
@@ -39,23 +42,23 @@ export const AttemptSchema = Type.Object(
     attempt: Type.Integer({ description: '1 to 8 within the run.' }),
     url: Type.String(),
     signingKeyVersion: Type.Integer(),
-    startedAt: timestamp('When it began.'),
+    startedAt: timestamp('When the attempt began.'),
     durationMs: Type.Integer(),
-    outcome: oneOf(ATTEMPT_OUTCOMES, 'The stage that it ended in.'),
+    outcome: oneOf(ATTEMPT_OUTCOMES, 'The stage in which the attempt ended.'),
     errorCode: orNull(Type.String({ description: 'E.g. `ECONNREFUSED`, `CERT_HAS_EXPIRED`.' })),
-    statusCode: orNull(Type.Integer({ description: 'HTTP status, when one came.' })),
-    address: orNull(Type.String({ description: 'What was connected to; null for a blocked attempt.' })),
+    statusCode: orNull(Type.Integer({ description: 'HTTP status, if the receiver answered.' })),
+    address: orNull(Type.String({ description: 'The IP address of the connection. Null for a blocked attempt.' })),
     timings: Type.Object(
       {
         dnsMs: milliseconds('Name resolution'),
         connectMs: milliseconds('TCP'),
         tlsMs: milliseconds('TLS'),
-        firstByteMs: milliseconds('From the request to the first byte of its answer'),
+        firstByteMs: milliseconds('From the request to the first byte of its response'),
       },
       { additionalProperties: false },
     ),
-    responseBody: orNull(Type.String({ description: 'First 1 KiB of the answer, as text.' })),
-    responseTruncated: Type.Boolean({ description: 'Whether the answer was longer.' }),
+    responseBody: orNull(Type.String({ description: 'First 1 KiB of the response, as text.' })),
+    responseTruncated: Type.Boolean({ description: 'Whether the response was longer than `responseBody`.' }),
   },
   { title: 'WebhookAttempt', additionalProperties: false },
 );
@@ -78,10 +81,12 @@ export const ListDeliveriesQuery = Type.Object({
   ...TenantQuery.properties,
   status: Type.Optional(oneOf(DELIVERY_STATUSES)),
   eventType: Type.Optional(oneOf(EVENT_TYPES)),
-  ...pageQuery('deliveries'),
+  ...pageQuery(),
 });
+export const DELIVERY_LIST = defineList('deliveries', { id: idOf('dlv') });
 
-export const ListAttemptsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery('attempts') });
+export const ListAttemptsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
+export const ATTEMPT_LIST = defineList('attempts', { id: idOf('att') });
 
 export const DeliveryPage = page('WebhookDeliveryPage', DeliverySchema);
 export const AttemptPage = page('WebhookAttemptPage', AttemptSchema);
@@ -91,7 +96,8 @@ export const ReplayBody = strictObject(
     expectedReplayCount: Type.Integer({
       minimum: 0,
       maximum: REPLAYS_MAX,
-      description: '`replayCount` of the delivery as you have read it: of two who replay at once, one is turned away.',
+      description:
+        'The `replayCount` that you read. If two clients replay at the same time, the server rejects one of them.',
     }),
   },
   { title: 'ReplayDelivery' },

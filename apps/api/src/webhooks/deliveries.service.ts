@@ -1,31 +1,32 @@
 import { PublicError, type DeliveryStatus, type EventType, type Tenant } from '@callplane/core';
 import {
   findDelivery,
-  findEventBody,
+  findDeliveryDetail,
   listAttempts,
   listDeliveries,
   replayDelivery,
   webhookEndpointExisted,
   type AttemptRow,
+  type DeliveryDetail,
   type DeliveryRow,
   type ReplayResult,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { decodeCursor } from '../http/cursor.js';
+import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { wakeDeliveries } from './wake-deliveries.js';
 
 export async function pageOfDeliveries(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,
-  query: { status?: DeliveryStatus; eventType?: EventType; limit?: number; cursor?: string },
+  query: { status?: DeliveryStatus; eventType?: EventType; limit?: number },
+  cursor: PageCursor<{ id: string }>,
 ): Promise<Page<DeliveryRow>> {
-  const { prisma } = deps.database;
+  const { prisma, sql } = deps.database;
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
-  const deliveries = await listDeliveries(prisma, tenant, endpointId, {
+  const beforeId = cursor.position?.id ?? null;
+  const deliveries = await listDeliveries(sql, tenant, endpointId, {
     status: query.status ?? null,
     eventType: query.eventType ?? null,
     beforeId,
@@ -33,63 +34,54 @@ export async function pageOfDeliveries(
   });
   if (deliveries.length === 0 && !(await webhookEndpointExisted(prisma, tenant, endpointId)))
     throw new PublicError('WEBHOOK_NOT_FOUND');
-  return cutPage('deliveries', deliveries, limit);
+  return cutPage(cursor, deliveries, limit);
 }
 
-/** Found under the id of an endpoint that was deleted, too. */
+/** Reads a delivery. Also works with the id of a deleted endpoint. */
 export async function readDelivery(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
 ): Promise<DeliveryRow> {
-  const { prisma } = deps.database;
-  const delivery = await findDelivery(prisma, tenant, endpointId, deliveryId);
-  if (delivery !== null) return delivery;
-  if (!(await webhookEndpointExisted(prisma, tenant, endpointId))) throw new PublicError('WEBHOOK_NOT_FOUND');
-  throw new PublicError('DELIVERY_NOT_FOUND');
+  const { sql } = deps.database;
+  return (await findDelivery(sql, tenant, endpointId, deliveryId)) ?? notFound(deps, tenant, endpointId);
 }
 
-export interface DeliveryDetail {
-  delivery: DeliveryRow;
-  /** The event's JSON text, as it is sent. */
-  eventBody: string;
-  lastAttempt: AttemptRow | null;
-}
-
-/** All that answers "why did it fail?". */
+/** Reads a delivery with its event and its last attempt, from one snapshot. */
 export async function readDeliveryDetail(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
 ): Promise<DeliveryDetail> {
-  const delivery = await readDelivery(deps, tenant, endpointId, deliveryId);
-  const [eventBody, [lastAttempt = null]] = await Promise.all([
-    findEventBody(deps.database.prisma, tenant, delivery.eventId),
-    listAttempts(deps.database.prisma, deliveryId, { beforeId: null, limit: 1 }),
-  ]);
-  // Retention has taken the delivery since it was read, and its event with it.
-  if (eventBody === null) throw new PublicError('DELIVERY_NOT_FOUND');
-  return { delivery, eventBody, lastAttempt };
+  const detail = await findDeliveryDetail(deps.database.sql, tenant, endpointId, deliveryId, 1);
+  return detail ?? notFound(deps, tenant, endpointId);
+}
+
+/** Throws the error for the missing resource: the endpoint or the delivery. */
+async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId: string): Promise<never> {
+  const existed = await webhookEndpointExisted(deps.database.prisma, tenant, endpointId);
+  throw new PublicError(existed ? 'DELIVERY_NOT_FOUND' : 'WEBHOOK_NOT_FOUND');
 }
 
 export async function pageOfAttempts(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
-  query: { limit?: number; cursor?: string },
+  query: { limit?: number },
+  cursor: PageCursor<{ id: string }>,
 ): Promise<Page<AttemptRow>> {
   await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
+  const beforeId = cursor.position?.id ?? null;
   const attempts = await listAttempts(deps.database.prisma, path.deliveryId, { beforeId, limit: limit + 1 });
-  return cutPage('attempts', attempts, limit);
+  return cutPage(cursor, attempts, limit);
 }
 
-/** Starts a new run of a finished delivery, with the endpoint's present URL and secret. */
+/** Starts a new run of a finished delivery, with the endpoint's current URL and secret. */
 export async function replay(
-  deps: Pick<Deps, 'database' | 'producer' | 'logger'>,
+  deps: Pick<Deps, 'database' | 'producer'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
@@ -98,7 +90,7 @@ export async function replay(
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
-  wakeDeliveries(deps, [result.wake]);
+  void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;
 }
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createAddressJudge, open } from '@callplane/core';
+import { createAddressFilter, open } from '@callplane/core';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
@@ -16,11 +16,11 @@ const codeOf = async (method: string, path: string, body?: object) => {
   const response = await api.call(method, path, body === undefined ? {} : { body });
   return [response.status, response.body.error?.code];
 };
-/** Wake-ups of a delivery that wait to be taken. */
-const wakeUps = (deliveryId: string) => api.deps.producer.redis.keys(`callplane:webhook-delivery:${deliveryId}_*`);
+/** Whether a wake-up for this endpoint is queued in Redis. */
+const isRung = (endpointId: string) => api.deps.producer.redis.exists(`callplane:webhook-delivery:${endpointId}`);
 
 describe('POST /v1/webhooks', () => {
-  test('one URL is enough, and the secret is shown here alone', async () => {
+  test('needs only a URL, and returns the secret, which reads do not return', async () => {
     const { status, body } = await api.call('POST', '/v1/webhooks', { body: { url: URL_ } });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -43,15 +43,15 @@ describe('POST /v1/webhooks', () => {
     expect(api.log()).not.toContain(signingSecret.slice(6));
   });
 
-  test('takes events, a description, and may begin disabled', async () => {
+  test('accepts events, a description, and a disabled start', async () => {
     const { body } = await webhook(api, {
-      url: 'https://Example.COM:443/a b?c=d',
+      url: 'https://Example.COM:443/é?c=d',
       events: ['room.created', 'webhook.test'],
       description: '  Billing ',
       enabled: false,
     });
     expect(body).toMatchObject({
-      url: 'https://example.com/a%20b?c=d',
+      url: 'https://example.com/%C3%A9?c=d',
       events: ['room.created', 'webhook.test'],
       description: 'Billing',
       enabled: false,
@@ -70,6 +70,14 @@ describe('POST /v1/webhooks', () => {
     ...['127.0.0.1', '0x7f.1', '169.254.169.254', '10.1.2.3', '[::1]', '[::ffff:127.0.0.1]', '[fd00::1]'].map(
       (host) => [{ url: `https://${host}/` }, ['body.url']] as [object, string[]],
     ),
+    ...[22, 25, 80, 1023].map((port) => [{ url: `https://example.com:${port}/` }, ['body.url']] as [object, string[]]),
+    ...[
+      ' https://example.com',
+      'https:example.com',
+      'https://@example.com',
+      'https://example.com/#a',
+      'https://a..b',
+    ].map((url) => [{ url }, ['body.url']] as [object, string[]]),
     [{ url: URL_, events: [] }, ['body.events']],
     [{ url: URL_, events: ['room.exploded'] }, ['body.events[0]']],
     [{ url: URL_, events: ['room.created', 'room.created'] }, ['body.events']],
@@ -79,39 +87,40 @@ describe('POST /v1/webhooks', () => {
     [{ url: URL_, enabled: 'yes' }, ['body.enabled']],
     [{ url: URL_, signingSecret: 'whsec_mine' }, ['body.signingSecret']],
     [{ url: 'nonsense', events: ['x'], enabled: 1 }, ['body.enabled', 'body.events[0]', 'body.url']],
-  ])('%j is refused at %j', async (body, paths) => {
+  ])('rejects %j and names %j', async (body, paths) => {
     const response = await api.call('POST', '/v1/webhooks', { body });
     expect([response.status, response.body.error.code]).toEqual([400, 'VALIDATION_FAILED']);
     expect(response.body.error.details.map((d: { path: string }) => d.path).sort()).toEqual(paths);
   });
 
-  test('the ids in the query are judged together with the body', async () => {
+  test('reports failures of the query ids together with those of the body', async () => {
     const response = await api.call('POST', '/v1/webhooks?projectId=proj_x', { body: { url: 'x' } });
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toEqual(['query.projectId', 'body.url']);
   });
 
-  test('http and ranges of addresses open by configuration alone', async () => {
+  test('accepts http and private address ranges only if the configuration allows them', async () => {
     const local = await startTestApi({
-      webhooks: { allowHttp: true, isAllowed: createAddressJudge(['127.0.0.0/8']) },
+      webhooks: { allowHttp: true, isAllowed: createAddressFilter(['127.0.0.0/8']) },
     });
-    expect((await webhook(local, { url: 'http://127.0.0.1:9/' })).body['url']).toBe('http://127.0.0.1:9/');
+    expect((await webhook(local, { url: 'http://127.0.0.1:9999/' })).body['url']).toBe('http://127.0.0.1:9999/');
     const refused = await local.call('POST', '/v1/webhooks', { body: { url: 'http://10.0.0.1/' } });
     expect(refused.status).toBe(400);
   });
 
-  test('the same Idempotency-Key gives the same endpoint and secret again, which is sealed at rest', async () => {
+  test('returns the same endpoint and secret for the same Idempotency-Key, and seals the secret at rest', async () => {
     const sent = { body: { url: URL_ }, headers: { 'idempotency-key': 'webhook-1' } };
     const first = await api.call('POST', '/v1/webhooks', sent);
     const again = await api.call('POST', '/v1/webhooks', sent);
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, 'true']);
     expect(again.body).toEqual(first.body);
     const record = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: 'webhook-1' } });
-    expect(record.responseBody).not.toContain('whsec_');
+    expect(record.made).toMatch(/^s1\./);
+    expect(record.responseBody).toBeNull();
     const other = await api.call('POST', '/v1/webhooks', { ...sent, body: { url: 'https://example.org/' } });
     expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  test('of 60 at once 50 are made; a removed one makes room', async () => {
+  test('creates 50 of 60 concurrent endpoints, and another one after a removal', async () => {
     const { key, environmentId } = await api.newTenant();
     const create = () => api.call('POST', '/v1/webhooks', { key, body: { url: URL_ } });
     const answers = await Promise.all(Array.from({ length: 60 }, create));
@@ -126,7 +135,7 @@ describe('POST /v1/webhooks', () => {
 });
 
 describe('GET /v1/webhooks', () => {
-  test('lists newest first, in pages, without secrets and without the removed', async () => {
+  test('lists endpoints newest first, in pages, without secrets and removed endpoints', async () => {
     const { key } = await api.newTenant();
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.unshift((await webhook(api, {}, key)).id);
@@ -142,7 +151,7 @@ describe('GET /v1/webhooks', () => {
 });
 
 describe('GET /v1/webhooks/{endpointId}', () => {
-  test('an unknown one is 404, and the ids in the query must match', async () => {
+  test('answers 404 for an unknown endpoint, and rejects query ids of another tenant', async () => {
     expect(await codeOf('GET', '/v1/webhooks/whep_0')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
     const { path } = await webhook(api);
     expect(await codeOf('GET', `${path}?environmentId=env_other`)).toEqual([400, 'VALIDATION_FAILED']);
@@ -151,7 +160,7 @@ describe('GET /v1/webhooks/{endpointId}', () => {
 });
 
 describe('PATCH /v1/webhooks/{endpointId}', () => {
-  test('changes what is given, and nothing by an empty body', async () => {
+  test('changes the given fields, and nothing with an empty body', async () => {
     const { id, path, body } = await webhook(api, { description: 'A' });
     const same = await api.call('PATCH', path, { body: {} });
     const { signingSecret: _, ...shown } = body;
@@ -171,7 +180,7 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
     expect((await api.call('GET', path)).body).toEqual(changed.body);
   });
 
-  test('a new URL is unproven; the same one stays proven', async () => {
+  test('marks a new URL as unproven, and keeps an unchanged URL proven', async () => {
     const { id, path } = await webhook(api);
     const prove = () => api.database.prisma.webhookEndpoint.update({ where: { id }, data: { proven: true } });
     await prove();
@@ -181,7 +190,7 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
     expect((await row(id)).proven).toBe(false);
   });
 
-  test('enabling begins afresh and wakes what was held back', async () => {
+  test('clears the failure state on enabling, and wakes held deliveries', async () => {
     const { id, path } = await webhook(api);
     const { id: held } = await delivery(api, path);
     await api.database.prisma.webhookEndpoint.update({
@@ -189,12 +198,12 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
       data: { enabled: false, disabledReason: 'Only failures for 3 days.', failingSince: new Date() },
     });
     expect((await api.call('GET', path)).body.disabledReason).toBe('Only failures for 3 days.');
-    const before = await deliveryRow(held);
+    expect((await deliveryRow(held)).status).toBe('pending');
+    await api.deps.producer.redis.flushall();
     const enabled = await api.call('PATCH', path, { body: { enabled: true } });
     expect(enabled.body).toMatchObject({ enabled: true, disabledReason: null });
     expect(await row(id)).toMatchObject({ failingSince: null });
-    expect((await deliveryRow(held)).wakeUps).toBe(before.wakeUps + 1);
-    await eventually(async () => (await wakeUps(held)).length === 2);
+    await eventually(async () => (await isRung(id)) === 1);
   });
 
   test.each([
@@ -204,23 +213,21 @@ describe('PATCH /v1/webhooks/{endpointId}', () => {
     [{ events: [] }, 'body.events'],
     [{ enabled: null }, 'body.enabled'],
     [{ signingKeyVersion: 2 }, 'body.signingKeyVersion'],
-  ])('%j is refused at %s', async (body, path) => {
+  ])('rejects %j and names %s', async (body, path) => {
     const endpoint = await webhook(api);
     const response = await api.call('PATCH', endpoint.path, { body });
     expect(response.status).toBe(400);
     expect(response.body.error.details.map((d: { path: string }) => d.path)).toContain(path);
   });
 
-  test('an unknown one is 404', async () => {
+  test('answers 404 for an unknown endpoint', async () => {
     expect(await codeOf('PATCH', '/v1/webhooks/whep_0', {})).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 
 describe('POST …/rotate-secret', () => {
-  test('gives the next version, and keeps the old one while an open run is pinned to it', async () => {
+  test('creates the next secret version, and leaves the old ones to the sweep', async () => {
     const { id, path, signingSecret } = await webhook(api);
-    const { id: pinned } = await delivery(api, path);
-    await lease(api, pinned);
     const rotated = await api.call('POST', `${path}/rotate-secret`);
     expect(rotated.status).toBe(200);
     expect(rotated.body).toMatchObject({ id, signingKeyVersion: 2, signingSecret: expect.stringMatching(/^whsec_/) });
@@ -231,19 +238,12 @@ describe('POST …/rotate-secret', () => {
       (await prisma.webhookSecret.findMany({ where: { endpointId: id }, orderBy: { version: 'asc' } })).map(
         ({ version }) => version,
       );
-    const replaceLongAgo = () =>
-      prisma.webhookSecret.updateMany({ where: { endpointId: id }, data: { createdAt: new Date(0) } });
-    await replaceLongAgo();
     await api.call('POST', `${path}/rotate-secret`);
     expect(await versions()).toEqual([1, 2, 3]);
-    await finish(api, pinned);
-    await replaceLongAgo();
-    await api.call('POST', `${path}/rotate-secret`);
-    expect(await versions()).toEqual([3, 4]);
     expect(api.log()).not.toContain(rotated.body.signingSecret.slice(6));
   });
 
-  test('rotations at once get a version each; an unknown endpoint is 404', async () => {
+  test('gives concurrent rotations different versions, and answers 404 for an unknown endpoint', async () => {
     const { path } = await webhook(api);
     const answers = await Promise.all([1, 2, 3].map(() => api.call('POST', `${path}/rotate-secret`)));
     expect(answers.map(({ body }) => body.signingKeyVersion).sort()).toEqual([2, 3, 4]);
@@ -252,7 +252,7 @@ describe('POST …/rotate-secret', () => {
 });
 
 describe('POST …/test', () => {
-  test('delivers to this endpoint alone, whatever it subscribes to, and wakes a worker', async () => {
+  test('delivers to this endpoint only, whatever it subscribes to, and wakes a worker', async () => {
     const { key, environmentId } = await api.newTenant();
     await webhook(api, {}, key);
     const { id, path } = await webhook(api, { events: ['room.ended'] }, key);
@@ -276,10 +276,10 @@ describe('POST …/test', () => {
     expect(await api.database.prisma.webhookDelivery.count({ where: { environmentId } })).toBe(1);
     const detail = (await api.call('GET', `${path}/deliveries/${body.id}`, { key })).body;
     expect(detail.event.data).toEqual({ webhook: (await api.call('GET', path, { key })).body });
-    await eventually(async () => (await wakeUps(body.id)).length === 1);
+    await eventually(async () => (await isRung(body.endpointId)) === 1);
   });
 
-  test('a disabled one is 409, an unknown one 404', async () => {
+  test('answers 409 for a disabled endpoint, and 404 for an unknown one', async () => {
     const { path } = await webhook(api, { enabled: false });
     expect(await codeOf('POST', `${path}/test`)).toEqual([409, 'WEBHOOK_DISABLED']);
     expect(await codeOf('POST', '/v1/webhooks/whep_0/test')).toEqual([404, 'WEBHOOK_NOT_FOUND']);
@@ -287,7 +287,7 @@ describe('POST …/test', () => {
 });
 
 describe('DELETE /v1/webhooks/{endpointId}', () => {
-  test('ends open deliveries, takes the leases of workers, cancels recoveries; the past stays readable', async () => {
+  test('ends open deliveries, revokes leases, cancels recoveries, and keeps past deliveries readable', async () => {
     const { id, path } = await webhook(api);
     const [pending, held, done] = [await delivery(api, path), await delivery(api, path), await delivery(api, path)];
     await lease(api, held.id);
@@ -326,7 +326,7 @@ describe('DELETE /v1/webhooks/{endpointId}', () => {
     expect(room).toMatch(/^room_/);
   });
 
-  test('of two at once one removes it', async () => {
+  test('answers 204 to one of three concurrent requests, and 404 to the others', async () => {
     const { path } = await webhook(api);
     const answers = await Promise.all([1, 2, 3].map(() => api.call('DELETE', path)));
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 404, 404]);

@@ -2,11 +2,12 @@ import { ENDPOINTS_PER_ENVIRONMENT_MAX, presentWebhookEndpoint } from '@callplan
 import type { Prisma } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
-import { defineRoute, type Route, type UnjudgedParts } from '../http/route.js';
+import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
 import { presentDelivery } from './deliveries.presenter.js';
 import { DeliverySchema } from './deliveries.schemas.js';
 import {
   CreateEndpointBody,
+  ENDPOINT_LIST,
   EndpointPage,
   EndpointPath,
   EndpointSchema,
@@ -16,46 +17,49 @@ import {
 } from './endpoints.schemas.js';
 import {
   createEndpoint,
-  judgeEndpointUrl,
+  checkEndpointUrl,
+  newEndpoint,
   pageOfEndpoints,
   readEndpoint,
   removeEndpoint,
   rotateSecret,
   testEndpoint,
   updateEndpoint,
+  type EndpointMade,
   type EndpointWithSecret,
 } from './endpoints.service.js';
-import { judgeTenant, TenantQuery } from './tenant-query.js';
+import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}';
 
 export function endpointRoutes(deps: Deps): Route[] {
-  const judge = (parts: UnjudgedParts) => [...judgeTenant(parts), ...judgeEndpointUrl(deps, parts.body['url'])];
+  const validate = (parts: UnvalidatedParts) => [...checkTenant(parts), ...checkEndpointUrl(deps, parts.body['url'])];
   return [
     defineRoute({
       method: 'post',
       path: '/v1/webhooks',
       operationId: 'createWebhook',
       summary: 'Register a webhook endpoint',
-      description: `From now on it gets the environment's events. An environment has at most ${ENDPOINTS_PER_ENVIRONMENT_MAX}.`,
+      description: `The endpoint receives later events of the environment. An environment has at most ${ENDPOINTS_PER_ENVIRONMENT_MAX} endpoints.`,
       tag: 'Webhooks',
       scope: 'webhooks:write',
       idempotent: true,
       query: TenantQuery,
       body: CreateEndpointBody,
-      judge,
+      validate,
       responses: {
-        201: { description: 'The endpoint, with its signing secret: keep it.', schema: EndpointWithSecretSchema },
+        201: {
+          description: 'The endpoint, with its signing secret. Store the secret: reads do not return it.',
+          schema: EndpointWithSecretSchema,
+        },
       },
       errors: ['WEBHOOK_LIMIT_REACHED'],
-      async handle({ caller, body, idempotencyKey }) {
-        const create = async (tx: Prisma.TransactionClient) => ({
-          status: 201,
-          body: presentWithSecret(await createEndpoint(deps, tx, caller, body)),
-        });
-        if (idempotencyKey === null) return deps.database.transaction(create);
-        const request = { route: 'POST /v1/webhooks', key: idempotencyKey, body, holdsSecret: true };
-        return idempotently(deps, caller, request, create);
+      async handle({ caller, body, bodyAsSent, idempotencyKey }) {
+        const make = (tx: Prisma.TransactionClient) => createEndpoint(deps, tx, caller, body);
+        const answer = (made: EndpointMade) => ({ status: 201, body: presentWithSecret(newEndpoint(body, made)) });
+        if (idempotencyKey === null) return answer(await deps.database.transaction(make));
+        const request = { route: 'POST /v1/webhooks', key: idempotencyKey, body: bodyAsSent, holdsSecret: true };
+        return idempotently(deps, caller, request, { make, answer });
       },
     }),
     defineRoute({
@@ -66,10 +70,11 @@ export function endpointRoutes(deps: Deps): Route[] {
       tag: 'Webhooks',
       scope: 'webhooks:read',
       query: ListEndpointsQuery,
-      judge: judgeTenant,
+      list: ENDPOINT_LIST,
+      validate: checkTenant,
       responses: { 200: { description: 'One page of endpoints.', schema: EndpointPage } },
-      async handle({ caller, query }) {
-        const { rows, nextCursor } = await pageOfEndpoints(deps, caller, query);
+      async handle({ caller, query, cursor }) {
+        const { rows, nextCursor } = await pageOfEndpoints(deps, caller, query, cursor);
         return { status: 200, body: { data: rows.map(presentWebhookEndpoint), nextCursor } };
       },
     }),
@@ -82,7 +87,7 @@ export function endpointRoutes(deps: Deps): Route[] {
       scope: 'webhooks:read',
       params: EndpointPath,
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
@@ -94,13 +99,13 @@ export function endpointRoutes(deps: Deps): Route[] {
       path: PATH,
       operationId: 'updateWebhook',
       summary: 'Change a webhook endpoint',
-      description: 'Changes the fields that are given. Runs that have begun keep their URL.',
+      description: 'Changes the given fields. Delivery runs that have begun keep their URL.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
       body: UpdateEndpointBody,
-      judge,
+      validate,
       responses: { 200: { description: 'The endpoint.', schema: EndpointSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
@@ -116,14 +121,14 @@ export function endpointRoutes(deps: Deps): Route[] {
       operationId: 'deleteWebhook',
       summary: 'Remove a webhook endpoint',
       description:
-        'Ends its open deliveries (`endpoint_deleted`) and cancels its recoveries. Its deliveries stay readable under its ' +
-        'id until retention removes them.',
+        'Ends the open deliveries of the endpoint (`endpoint_deleted`) and cancels its recoveries. Its deliveries ' +
+        'stay readable under its id until retention removes them.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
-      judge: judgeTenant,
-      responses: { 204: { description: 'It is removed.', schema: null } },
+      validate: checkTenant,
+      responses: { 204: { description: 'The endpoint is removed.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
         await removeEndpoint(deps, caller, params.endpointId);
@@ -134,15 +139,15 @@ export function endpointRoutes(deps: Deps): Route[] {
       method: 'post',
       path: `${PATH}/rotate-secret`,
       operationId: 'rotateWebhookSecret',
-      summary: 'Give a webhook endpoint a new signing secret',
+      summary: 'Rotate the signing secret of a webhook endpoint',
       description:
-        'Runs that begin from now on are signed with it. Runs that have begun keep the old one: verify with both, by ' +
-        '`x-service-signing-key-version`.',
+        'Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the ' +
+        'secret by `x-service-signing-key-version` when you verify.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: { 200: { description: 'The endpoint, with its new secret.', schema: EndpointWithSecretSchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params }) {
@@ -153,14 +158,14 @@ export function endpointRoutes(deps: Deps): Route[] {
       method: 'post',
       path: `${PATH}/test`,
       operationId: 'testWebhook',
-      summary: 'Send a webhook.test event to this endpoint alone',
+      summary: 'Send a webhook.test event to one endpoint',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: {
-        202: { description: 'The delivery: read it again to see what became of it.', schema: DeliverySchema },
+        202: { description: 'The delivery. Read it again to see its outcome.', schema: DeliverySchema },
       },
       errors: ['WEBHOOK_NOT_FOUND', 'WEBHOOK_DISABLED'],
       async handle({ caller, params }) {

@@ -1,5 +1,6 @@
-import { ALL_EVENTS, EVENT_TYPES } from '@callplane/core';
+import { ALL_EVENTS, EVENT_TYPES, WEBHOOK_URL_CHARACTERS_MAX } from '@callplane/core';
 import { Type } from 'typebox';
+import { defineList, idOf } from '../http/cursor.js';
 import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
 import { TenantQuery } from './tenant-query.js';
 
@@ -7,8 +8,9 @@ const DESCRIPTION_LENGTH_MAX = 500;
 
 const EventNames = Type.Array(oneOf([ALL_EVENTS, ...EVENT_TYPES]), {
   minItems: 1,
+  maxItems: EVENT_TYPES.length + 1,
   uniqueItems: true,
-  description: 'Types of events that it gets; `*` stands for all of them, those of later versions too.',
+  description: 'Event types that the endpoint receives. `*` means all types, including those of later versions.',
 });
 
 const endpointFields = {
@@ -16,13 +18,15 @@ const endpointFields = {
   url: Type.String(),
   events: EventNames,
   description: orNull(Type.String()),
-  enabled: Type.Boolean({ description: 'While it is disabled, its deliveries are held back.' }),
+  enabled: Type.Boolean({ description: 'Deliveries are held back while the endpoint is disabled.' }),
   disabledReason: orNull(
-    Type.String({ description: 'Why we disabled it; null when it is enabled, or when you disabled it.' }),
+    Type.String({
+      description: 'Why the service disabled the endpoint. Null if the endpoint is enabled or you disabled it.',
+    }),
   ),
-  signingKeyVersion: Type.Integer({ description: 'Version of the secret that new runs are signed with.' }),
+  signingKeyVersion: Type.Integer({ description: 'Version of the secret that signs new runs.' }),
   createdAt: timestamp('When the endpoint was registered.'),
-  updatedAt: timestamp('When it was last changed through the API, or disabled.'),
+  updatedAt: timestamp('When the endpoint was last changed through the API or disabled.'),
 };
 
 export const EndpointSchema = Type.Object(endpointFields, { title: 'WebhookEndpoint', additionalProperties: false });
@@ -30,17 +34,21 @@ export const EndpointSchema = Type.Object(endpointFields, { title: 'WebhookEndpo
 export const EndpointWithSecretSchema = Type.Object(
   {
     ...endpointFields,
-    signingSecret: Type.String({ description: '`whsec_…`. Shown here and never again.' }),
+    signingSecret: Type.String({ description: 'Signing secret, `whsec_…`. Reads do not return it.' }),
   },
   { title: 'WebhookEndpointWithSecret', additionalProperties: false },
 );
 
-export const EndpointPath = Type.Object({ endpointId: pathId('Returned when the endpoint was created.') });
+export const EndpointPath = Type.Object({
+  endpointId: pathId('Endpoint identifier, returned when the endpoint was created.'),
+});
 
 const url = Type.String({
+  'x-document': { format: 'uri', maxLength: WEBHOOK_URL_CHARACTERS_MAX },
   description:
-    'Where deliveries go: `https`, no user name, and no address that is not public. At most 2048 characters. Kept in ' +
-    'its normal form (`https://Example.com` becomes `https://example.com/`).',
+    'Destination of deliveries: `https`, without user name or fragment, and with a public address only. At most 2048 ' +
+    'characters. Stored in normalised form (`https://Example.com` becomes `https://example.com/`). A URL that a ' +
+    'parser would have to repair is rejected.',
 });
 const enabled = (description: string) => Type.Boolean({ description });
 
@@ -48,8 +56,8 @@ export const CreateEndpointBody = strictObject(
   {
     url,
     events: Type.Optional({ ...EventNames, default: [ALL_EVENTS] }),
-    description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'For people.')),
-    enabled: Type.Optional({ ...enabled('Whether it gets its deliveries at once.'), default: true }),
+    description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people.')),
+    enabled: Type.Optional({ ...enabled('Whether the endpoint starts enabled.'), default: true }),
   },
   { title: 'CreateWebhookEndpoint' },
 );
@@ -58,12 +66,15 @@ export const UpdateEndpointBody = strictObject(
   {
     url: Type.Optional(url),
     events: Type.Optional(EventNames),
-    description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'For people; null removes it.'))),
-    enabled: Type.Optional(enabled('`true` also clears `disabledReason` and sends what was held back.')),
+    description: Type.Optional(orNull(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people. Null removes it.'))),
+    enabled: Type.Optional(
+      enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.'),
+    ),
   },
   { title: 'UpdateWebhookEndpoint' },
 );
 
-export const ListEndpointsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery('webhooks') });
+export const ListEndpointsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
+export const ENDPOINT_LIST = defineList('webhooks', { id: idOf('whep') });
 
 export const EndpointPage = page('WebhookEndpointPage', EndpointSchema);

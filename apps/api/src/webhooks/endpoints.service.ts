@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import {
   ALL_EVENTS,
   generateSigningSecret,
-  judgeUrl,
+  checkNewUrl,
   newId,
-  presentWebhookEndpoint,
   PublicError,
   seal,
+  webhookTest,
   type ErrorDetail,
   type EventType,
   type MasterKeys,
@@ -27,10 +27,9 @@ import {
   type Prisma,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { decodeCursor } from '../http/cursor.js';
+import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { wakeDeliveries } from './wake-deliveries.js';
 
 export interface EndpointInput {
   url: string;
@@ -41,17 +40,45 @@ export interface EndpointInput {
 
 export type EndpointChange = Partial<Omit<EndpointInput, 'description'> & { description: string | null }>;
 
-/** An endpoint with the secret that it has just got. */
+/** An endpoint with its newly generated secret. */
 export interface EndpointWithSecret {
   endpoint: WebhookEndpointState;
   signingSecret: string;
 }
 
-/** What can be told of a URL before its name is resolved. */
-export function judgeEndpointUrl(deps: Pick<Deps, 'webhooks'>, url: unknown): ErrorDetail[] {
+/** Checks a URL as far as possible before its host name is resolved. */
+export function checkEndpointUrl(deps: Pick<Deps, 'webhooks'>, url: unknown): ErrorDetail[] {
   if (typeof url !== 'string') return [];
-  const judged = judgeUrl(url, deps.webhooks);
-  return judged.ok ? [] : [{ path: 'body.url', message: judged.reason }];
+  const checked = checkNewUrl(url, deps.webhooks);
+  return checked.ok ? [] : [{ path: 'body.url', message: checked.reason }];
+}
+
+/** The generated values of a new endpoint; the request body supplies the others. */
+export interface EndpointMade {
+  id: string;
+  /** ISO 8601. */
+  createdAt: string;
+  signingSecret: string;
+}
+
+/**
+ * The state of an endpoint at its creation. The answer to the create request uses it, even if the endpoint has changed
+ * since.
+ */
+export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointWithSecret {
+  const createdAt = new Date(made.createdAt);
+  const endpoint: WebhookEndpointState = {
+    id: made.id,
+    url: normalUrl(input.url),
+    events: input.events ?? [ALL_EVENTS],
+    description: input.description ?? null,
+    enabled: input.enabled ?? true,
+    disabledReason: null,
+    signingKeyVersion: 1,
+    createdAt,
+    updatedAt: createdAt,
+  };
+  return { endpoint, signingSecret: made.signingSecret };
 }
 
 export async function createEndpoint(
@@ -59,24 +86,16 @@ export async function createEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   input: EndpointInput,
-): Promise<EndpointWithSecret> {
-  const id = newId('webhookEndpoint');
-  const signingSecret = generateSigningSecret(randomBytes(32));
-  const endpoint = await insertWebhookEndpoint(
-    tx,
-    tenant,
-    {
-      id,
-      url: normalUrl(input.url),
-      events: input.events ?? [ALL_EVENTS],
-      description: input.description ?? null,
-      enabled: input.enabled ?? true,
-      createdAt: deps.clock.now(),
-    },
-    sealSecret(deps.masterKeys, signingSecret, id, 1),
-  );
-  if (endpoint === null) throw new PublicError('WEBHOOK_LIMIT_REACHED');
-  return { endpoint, signingSecret };
+): Promise<EndpointMade> {
+  const made = {
+    id: newId('webhookEndpoint'),
+    createdAt: deps.clock.now().toISOString(),
+    signingSecret: generateSigningSecret(randomBytes(32)),
+  };
+  const { endpoint, signingSecret } = newEndpoint(input, made);
+  const sealed = sealSecret(deps.masterKeys, signingSecret, endpoint.id, endpoint.signingKeyVersion);
+  if (!(await insertWebhookEndpoint(tx, tenant, endpoint, sealed))) throw new PublicError('WEBHOOK_LIMIT_REACHED');
+  return made;
 }
 
 export async function readEndpoint(
@@ -90,16 +109,17 @@ export async function readEndpoint(
 export async function pageOfEndpoints(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
-  query: { limit?: number; cursor?: string },
+  query: { limit?: number },
+  cursor: PageCursor<{ id: string }>,
 ): Promise<Page<WebhookEndpointState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const [beforeId = null] = query.cursor === undefined ? [] : decodeCursor(query.cursor);
+  const beforeId = cursor.position?.id ?? null;
   const endpoints = await listWebhookEndpoints(deps.database.prisma, tenant, { beforeId, limit: limit + 1 });
-  return cutPage('webhooks', endpoints, limit);
+  return cutPage(cursor, endpoints, limit);
 }
 
 export async function updateEndpoint(
-  deps: Pick<Deps, 'database' | 'clock' | 'producer' | 'logger'>,
+  deps: Pick<Deps, 'database' | 'clock' | 'producer'>,
   tenant: Tenant,
   endpointId: string,
   { url, ...change }: EndpointChange,
@@ -115,7 +135,7 @@ export async function updateEndpoint(
       ),
     ),
   );
-  wakeDeliveries(deps, deliveries);
+  void deps.producer.wakeDeliveries(deliveries);
   return endpoint;
 }
 
@@ -132,25 +152,25 @@ export async function rotateSecret(
   return { endpoint: found(endpoint), signingSecret };
 }
 
-/** Sends a `webhook.test` event to this endpoint alone, whatever it subscribes to. */
+/** Sends a `webhook.test` event to this endpoint only, whatever events it subscribes to. */
 export async function testEndpoint(
-  deps: Pick<Deps, 'database' | 'clock' | 'producer' | 'logger'>,
+  deps: Pick<Deps, 'database' | 'clock' | 'producer'>,
   tenant: Tenant,
   endpointId: string,
 ): Promise<DeliveryRow> {
   const { delivery, deliveries } = await deps.database.transaction(async (tx) => {
     const endpoint = found(await holdWebhookEndpoint(tx, tenant, endpointId));
     if (!endpoint.enabled) throw new PublicError('WEBHOOK_DISABLED');
-    const event = { type: 'webhook.test', data: { webhook: presentWebhookEndpoint(endpoint) } } as const;
-    const written = await writeEvents(tx, tenant, null, [event], deps.clock.now(), { only: endpointId });
+    const event = webhookTest(tenant, endpoint, deps.clock.now());
+    const written = await writeEvents(tx, [event], { only: endpointId });
     const [{ id } = { id: '' }] = written.deliveries;
     return { delivery: found(await findDelivery(tx, tenant, endpointId, id)), deliveries: written.deliveries };
   });
-  wakeDeliveries(deps, deliveries);
+  void deps.producer.wakeDeliveries(deliveries);
   return delivery;
 }
 
-/** From the commit of this on, nothing is sent there any more; its deliveries can still be read. */
+/** Once this commits, the endpoint receives no more deliveries. Its past deliveries stay readable. */
 export async function removeEndpoint(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -162,7 +182,7 @@ export async function removeEndpoint(
   if (!isRemoved) throw new PublicError('WEBHOOK_NOT_FOUND');
 }
 
-/** The URL as it is stored: what was judged is what will be called. */
+/** Normalises the URL before it is stored, so that deliveries go to the URL that was validated. */
 function normalUrl(url: string): string {
   return new URL(url).href;
 }

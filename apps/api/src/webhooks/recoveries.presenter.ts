@@ -1,7 +1,7 @@
 import { formatTimestamp } from '@callplane/core';
 import type { RecoveryRow } from '@callplane/db';
 
-/** A recovery as the API returns it. */
+/** A recovery in the form that the API returns. */
 export function presentRecovery(recovery: RecoveryRow) {
   return {
     id: recovery.id,

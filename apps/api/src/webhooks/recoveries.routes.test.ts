@@ -12,7 +12,7 @@ beforeAll(async () => {
 const recover = (body: object, at = path) => api.call('POST', `${at}/recoveries`, { body });
 
 describe('POST …/recoveries', () => {
-  test('takes a window, whatever its zone, and is read again', async () => {
+  test('accepts a window in any time zone, and a read returns it', async () => {
     const { status, body } = await recover({
       since: '2026-01-02T03:04:05+01:00',
       until: '2026-01-03T00:00:00.5Z',
@@ -35,7 +35,7 @@ describe('POST …/recoveries', () => {
     expect((await api.call('GET', `${path}/recoveries/${body.id}`)).body).toEqual(body);
   });
 
-  test('ends now, when no end is given or it lies ahead', async () => {
+  test('ends the window now if its end is missing or in the future', async () => {
     for (const until of [undefined, '2999-01-01T00:00:00Z']) {
       const { body } = await recover({ since: '2026-01-01T00:00:00Z', ...(until === undefined ? {} : { until }) });
       expect(body.until).toBe(body.createdAt);
@@ -57,21 +57,21 @@ describe('POST …/recoveries', () => {
     [{ since: '2026-01-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
     [{ since: '2026-01-01T00:00:00Z', until: null }, ['body.until']],
     [{ since: 'x', until: 'y', dryRun: 'no' }, ['body.dryRun', 'body.since', 'body.until']],
-  ])('%j is refused at %j', async (body, paths) => {
+  ])('rejects %j and names %j', async (body, paths) => {
     const response = await recover(body);
     expect(response.status).toBe(400);
-    const told = new Set(response.body.error.details.map((d: { path: string }) => d.path));
-    expect([...told].sort()).toEqual(paths);
+    const reported = new Set(response.body.error.details.map((d: { path: string }) => d.path));
+    expect([...reported].sort()).toEqual(paths);
   });
 
-  test('of an unknown endpoint is 404', async () => {
+  test('answers 404 for an unknown endpoint', async () => {
     const response = await recover({ since: '2026-01-01T00:00:00Z' }, '/v1/webhooks/whep_0');
     expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
   });
 });
 
 describe('GET and DELETE …/recoveries/{recoveryId}', () => {
-  test('cancelling stops it, again changes nothing', async () => {
+  test('cancel a recovery once, and change nothing when repeated', async () => {
     const at = `${path}/recoveries/${(await recover({ since: '2026-01-01T00:00:00Z' })).body.id}`;
     expect((await api.call('DELETE', at)).status).toBe(204);
     const cancelled = (await api.call('GET', at)).body;
@@ -80,7 +80,7 @@ describe('GET and DELETE …/recoveries/{recoveryId}', () => {
     expect((await api.call('GET', at)).body).toEqual(cancelled);
   });
 
-  test('a complete one stays complete', async () => {
+  test('leave a complete recovery complete', async () => {
     const { body } = await recover({ since: '2026-01-01T00:00:00Z' });
     await api.database.prisma.webhookRecovery.update({
       where: { id: body.id },
@@ -95,7 +95,7 @@ describe('GET and DELETE …/recoveries/{recoveryId}', () => {
     });
   });
 
-  test('an unknown one, one of another endpoint, and an unknown endpoint are 404', async () => {
+  test('answer 404 for an unknown recovery, a recovery of another endpoint, and an unknown endpoint', async () => {
     const { body } = await recover({ since: '2026-01-01T00:00:00Z' });
     const other = await webhook(api);
     for (const method of ['GET', 'DELETE']) {

@@ -3,8 +3,8 @@ import { defineRoute, type Route } from '../http/route.js';
 import { EndpointPath } from './endpoints.schemas.js';
 import { presentRecovery } from './recoveries.presenter.js';
 import { CreateRecoveryBody, RecoveryPath, RecoverySchema } from './recoveries.schemas.js';
-import { createRecovery, judgeWindow, readRecovery, stopRecovery } from './recoveries.service.js';
-import { judgeTenant, TenantQuery } from './tenant-query.js';
+import { createRecovery, checkWindow, readRecovery, stopRecovery } from './recoveries.service.js';
+import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}/recoveries';
 
@@ -14,16 +14,17 @@ export function recoveryRoutes(deps: Deps): Route[] {
       method: 'post',
       path: PATH,
       operationId: 'createRecovery',
-      summary: 'Send every failed delivery of a window again',
+      summary: 'Replay all failed deliveries of a time window',
       description:
-        'A worker replays them at a measured pace: poll the recovery. It skips what is pending again by then and what was ' +
-        'replayed 100 times, and waits while the endpoint is disabled. With `dryRun` it only counts.',
+        'A worker replays the deliveries at a limited rate; poll the recovery for its progress. It skips deliveries ' +
+        'that are pending again and deliveries with 100 replays. It pauses while the endpoint is disabled. With ' +
+        '`dryRun`, it only counts.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
       query: TenantQuery,
       body: CreateRecoveryBody,
-      judge: (parts) => [...judgeTenant(parts), ...judgeWindow(deps, parts.body)],
+      validate: (parts) => [...checkTenant(parts), ...checkWindow(deps, parts.body)],
       responses: { 202: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
@@ -34,12 +35,12 @@ export function recoveryRoutes(deps: Deps): Route[] {
       method: 'get',
       path: `${PATH}/{recoveryId}`,
       operationId: 'readRecovery',
-      summary: 'Read how far a recovery is',
+      summary: 'Read the progress of a recovery',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       params: RecoveryPath,
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: { 200: { description: 'The recovery.', schema: RecoverySchema } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
@@ -51,13 +52,14 @@ export function recoveryRoutes(deps: Deps): Route[] {
       path: `${PATH}/{recoveryId}`,
       operationId: 'cancelRecovery',
       summary: 'Cancel a recovery',
-      description: 'What it has replayed goes on. Cancelling one that is complete changes nothing.',
+      description:
+        'Deliveries that the recovery has replayed continue. Cancelling a complete recovery changes nothing.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: RecoveryPath,
       query: TenantQuery,
-      judge: judgeTenant,
-      responses: { 204: { description: 'It replays nothing more.', schema: null } },
+      validate: checkTenant,
+      responses: { 204: { description: 'The recovery starts no more replays.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         await stopRecovery(deps, caller, params);

@@ -7,26 +7,29 @@ export const RecoverySchema = Type.Object(
   {
     id: Type.String({ description: 'Recovery identifier, `rcv_…`.' }),
     endpointId: Type.String(),
-    since: timestamp('Failed deliveries that were created from then on …'),
-    until: timestamp('… up to then.'),
-    dryRun: Type.Boolean({ description: 'Counts and replays nothing.' }),
+    since: timestamp('Start of the window: deliveries created from this time on.'),
+    until: timestamp('End of the window: deliveries created up to this time.'),
+    dryRun: Type.Boolean({ description: 'Whether the recovery only counts and replays nothing.' }),
     status: oneOf(RECOVERY_STATUSES),
-    matched: Type.Integer({ description: 'Failed deliveries of the window, so far.' }),
-    replayed: Type.Integer({ description: 'Of these, those that were replayed; with `dryRun` none.' }),
+    matched: Type.Integer({ description: 'Failed deliveries found in the window so far.' }),
+    replayed: Type.Integer({ description: 'Matched deliveries that were replayed. 0 with `dryRun`.' }),
     skipped: Type.Integer({
-      description: 'Of these, those that could not be: replayed 100 times already, or by somebody else meanwhile.',
+      description:
+        'Matched deliveries that were not replayed: they have 100 replays, or another client replayed them meanwhile.',
     }),
-    createdAt: timestamp('When it was asked for.'),
-    completedAt: orNull(timestamp('When it was completed or cancelled.')),
+    createdAt: timestamp('When the recovery was created.'),
+    completedAt: orNull(timestamp('When the recovery was completed or cancelled.')),
   },
   { title: 'WebhookRecovery', additionalProperties: false },
 );
 
 export const CreateRecoveryBody = strictObject(
   {
-    since: timestamp('Start of the window: deliveries created from then on. ISO 8601 with its zone.'),
-    until: Type.Optional(timestamp('End of the window. The present, unless it is earlier.')),
-    dryRun: Type.Optional(Type.Boolean({ default: false, description: 'Count what it would do, and do nothing.' })),
+    since: timestamp('Start of the window: deliveries created from this time on. ISO 8601 with a time zone.'),
+    until: Type.Optional(timestamp('End of the window. By default, and at the latest, the current time.')),
+    dryRun: Type.Optional(
+      Type.Boolean({ default: false, description: 'Counts the matching deliveries and replays nothing.' }),
+    ),
   },
   { title: 'CreateRecovery' },
 );

@@ -8,27 +8,25 @@ export interface RecoveryInput {
   dryRun?: boolean;
 }
 
-/** Years that both ISO 8601 with four digits and PostgreSQL can write. */
+/** The range of times that both ISO 8601 with four-digit years and PostgreSQL can represent. */
 const EARLIEST = new Date('1970-01-01T00:00:00.000Z');
 const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
 /**
- * What no schema says of a window: its times exist, and it is not empty.
- * @param body not known to be valid yet; what is no text is left to the schema.
+ * Checks that the times of a window exist and that the window is not empty. A schema cannot express this.
+ * @param body not validated yet. The schema reports values that are not strings.
  */
-export function judgeWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
+export function checkWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
   const details = (['since', 'until'] as const)
     .filter((name) => typeof body[name] === 'string' && isOutOfRange(new Date(body[name])))
     .map((name) => ({ path: `body.${name}`, message: 'must be a time from 1970 to 9999' }));
   if (details.length > 0 || typeof body.since !== 'string') return details;
   if (body.until !== undefined && typeof body.until !== 'string') return details;
   const { since, until } = windowOf(body as RecoveryInput, deps.clock.now());
-  return since < until
-    ? []
-    : [{ path: 'body.since', message: 'must be before `until`, which is the present at the latest' }];
+  return since < until ? [] : [{ path: 'body.since', message: 'must be before `until` and in the past' }];
 }
 
-/** A worker replays what the window holds; the answer tells how far it is. */
+/** Creates a recovery. A worker replays the deliveries in its window and updates its progress. */
 export async function createRecovery(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -36,14 +34,14 @@ export async function createRecovery(
   input: RecoveryInput,
 ): Promise<RecoveryRow> {
   const now = deps.clock.now();
-  const asked = {
+  const newRecovery = {
     id: newId('recovery'),
     endpointId,
     ...windowOf(input, now),
     dryRun: input.dryRun ?? false,
     createdAt: now,
   };
-  const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, asked));
+  const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, newRecovery));
   if (recovery === null) throw new PublicError('WEBHOOK_NOT_FOUND');
   return recovery;
 }
@@ -57,7 +55,7 @@ export async function readRecovery(
   return recovery ?? notFound(deps, tenant, path.endpointId);
 }
 
-/** What it has replayed goes on. Cancelling one that is complete changes nothing. */
+/** Cancels a recovery. Deliveries that it has replayed continue. Cancelling a complete recovery changes nothing. */
 export async function stopRecovery(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -73,13 +71,13 @@ async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId
   throw new PublicError(existed ? 'RECOVERY_NOT_FOUND' : 'WEBHOOK_NOT_FOUND');
 }
 
-/** What has not happened yet cannot have failed, so a window ends now at the latest. */
+/** Ends the window now at the latest: a delivery cannot have failed in the future. */
 function windowOf(input: RecoveryInput, now: Date): { since: Date; until: Date } {
   const until = input.until === undefined ? now : new Date(input.until);
   return { since: new Date(input.since), until: until < now ? until : now };
 }
 
 function isOutOfRange(time: Date): boolean {
-  // What is no time at all compares as false. The format lets 23:59:60 through, which is none here.
+  // An invalid date compares as false. The schema's format accepts a leap second (23:59:60), which `Date` cannot parse.
   return !(time >= EARLIEST && time <= LATEST);
 }

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 
 describe('GET /v1/webhooks/signature-contract', () => {
-  test('states the policy, field by field and number by number', async () => {
+  test('returns every field of the signing and retry policy', async () => {
     const { status, body } = await api.call('GET', PATH);
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -47,7 +47,7 @@ describe('GET /v1/webhooks/signature-contract', () => {
     expect(body.backoffJitter).toContain('20 percent');
   });
 
-  test('the optional ids must be those of the key', async () => {
+  test('rejects query ids that differ from those of the key', async () => {
     const { projectId, environmentId } = api.tenant;
     expect((await api.call('GET', `${PATH}?projectId=${projectId}&environmentId=${environmentId}`)).status).toBe(200);
     const other = await api.newTenant();

@@ -1,9 +1,9 @@
 import { SIGNATURE_CONTRACT } from '@callplane/core';
 import { Type, type TSchema } from 'typebox';
 import { defineRoute, type Route } from '../http/route.js';
-import { judgeTenant, TenantQuery } from './tenant-query.js';
+import { checkTenant, TenantQuery } from './tenant-query.js';
 
-/** The contract's own constants make its schema: each field is documented with its value. */
+/** Builds the schema from the constants of the contract, so that each field is documented with its value. */
 const SignatureContractSchema = Type.Object(
   Object.fromEntries(
     Object.entries(SIGNATURE_CONTRACT).map(([name, value]): [string, TSchema] => [
@@ -22,11 +22,11 @@ export function signatureContractRoutes(): Route[] {
       method: 'get',
       path: '/v1/webhooks/signature-contract',
       operationId: 'readSignatureContract',
-      summary: 'Read how webhooks are signed and retried',
+      summary: 'Read the signing and retry policy',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       query: TenantQuery,
-      judge: judgeTenant,
+      validate: checkTenant,
       responses: { 200: { description: 'The signing and retry policy.', schema: SignatureContractSchema } },
       handle: () => Promise.resolve({ status: 200, body: SIGNATURE_CONTRACT }),
     }),

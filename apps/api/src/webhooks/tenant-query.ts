@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '@callplane/core';
 import { Type } from 'typebox';
-import type { UnjudgedParts } from '../http/route.js';
+import type { UnvalidatedParts } from '../http/route.js';
 
 /** The optional query parameters of every webhook route. */
 export const TenantQuery = Type.Object({
@@ -8,9 +8,9 @@ export const TenantQuery = Type.Object({
   environmentId: Type.Optional(Type.String({ description: "Must match the key's environment." })),
 });
 
-/** Refuses them when they name another tenant than the key's. */
-export function judgeTenant({ caller, query }: Pick<UnjudgedParts, 'caller' | 'query'>): ErrorDetail[] {
+/** Rejects a project or environment that differs from that of the API key. */
+export function checkTenant({ caller, query }: Pick<UnvalidatedParts, 'caller' | 'query'>): ErrorDetail[] {
   return (['projectId', 'environmentId'] as const)
     .filter((name) => typeof query[name] === 'string' && query[name] !== caller[name])
-    .map((name) => ({ path: `query.${name}`, message: "must match the API key's" }));
+    .map((name) => ({ path: `query.${name}`, message: `must match the ${name} of the API key` }));
 }

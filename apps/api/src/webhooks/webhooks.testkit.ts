@@ -1,7 +1,7 @@
 import { newId, type AttemptOutcome, type DeliveryFailureReason } from '@callplane/core';
 import type { TestApi } from '../api.testkit.js';
 
-/** An endpoint, made through the API; its signing secret beside it. */
+/** Creates an endpoint through the API, and returns it with its signing secret. */
 export async function webhook(
   api: TestApi,
   body: object = {},
@@ -13,7 +13,7 @@ export async function webhook(
   return { id, path: `/v1/webhooks/${id}`, signingSecret, body: response.body as Record<string, any> };
 }
 
-/** A pending delivery of the endpoint: a test event's. */
+/** Creates a pending delivery of a test event to the endpoint. */
 export async function delivery(api: TestApi, path: string): Promise<{ id: string; path: string }> {
   const response = await api.call('POST', `${path}/test`);
   if (response.status !== 202) throw new Error(`not accepted: ${response.text}`);
@@ -21,7 +21,7 @@ export async function delivery(api: TestApi, path: string): Promise<{ id: string
   return { id, path: `${path}/deliveries/${id}` };
 }
 
-/** Ends a delivery as a worker would have. */
+/** Ends a delivery as a worker does. */
 export async function finish(
   api: TestApi,
   deliveryId: string,
@@ -42,7 +42,7 @@ export async function finish(
   });
 }
 
-/** Logs an attempt as a worker would have. */
+/** Records an attempt as a worker does. */
 export async function attempt(
   api: TestApi,
   deliveryId: string,
@@ -74,7 +74,7 @@ export async function attempt(
   return id;
 }
 
-/** Sets a delivery as if a worker held it now. */
+/** Marks a delivery as leased by a worker. */
 export async function lease(api: TestApi, deliveryId: string): Promise<void> {
   await api.database.prisma.webhookDelivery.update({
     where: { id: deliveryId },

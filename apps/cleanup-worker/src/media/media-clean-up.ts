@@ -1,52 +1,142 @@
-import { roomsStatus } from '@callplane/db';
-import { MediaError, type MediaNode } from '@callplane/media';
+import { roomsStatus, type MediaSessionPlace } from '@callplane/db';
+import { MediaError, type MediaNode, type MediaNodes } from '@callplane/media';
 import type { Deps } from '../deps.js';
 
-/** How long a media server that is just away may take to come back, in milliseconds: it may be restarting. */
+/** How long to wait for a disconnected media server, in milliseconds: it may be restarting. */
 const NODE_PATIENCE_MS = 1000;
 
 type MediaDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 
-/** What became of a room's media: what cannot be reached is gone, or is destroyed as an orphan if it comes back. */
-export type MediaOutcome = 'destroyed' | 'absent' | 'none' | 'unreachable';
+/**
+ * Why no request was made, or none was answered.
+ * - `none`: no media server carries the room.
+ * - `gone`: the media server refuses connections, so no Janus runs there; or MEDIA_NODES no longer lists it, which
+ *   operators do after they have stopped it. No media flows there.
+ * - `unreachable`: any other failure. The server may be frozen, or only the network between it and this worker is
+ *   broken, so media may still flow there.
+ */
+export type MediaAbsence = 'none' | 'gone' | 'unreachable';
 
-/** Destroys a room on the media server that carries it, and makes sure that it is gone. */
-export async function destroyMediaRoom(deps: MediaDeps, roomId: string): Promise<MediaOutcome> {
-  return onNodeOf(deps, roomId, (node) => node.destroyRoom(roomId));
+/** Result of destroying a room's media. `absent`: the media server answers, and has no such room. */
+export type MediaOutcome = 'destroyed' | 'absent' | MediaAbsence;
+
+/** Destroys a room on the media server that carries it, and checks there that it is gone. */
+export async function destroyMediaRoom(
+  deps: MediaDeps,
+  roomId: string,
+  patienceMs = NODE_PATIENCE_MS,
+): Promise<MediaOutcome> {
+  return onNodeOf(deps, roomId, patienceMs, (node) => node.destroyRoom(roomId));
 }
 
-/** Stops what sessions publish in a room, whichever process holds their connections. Returns how many feeds it were. */
+/** Given the sessions that have feeds in a room, returns those whose feeds must be removed. */
+export type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
+
+/**
+ * Removes the feeds that sessions publish in a room, regardless of which process holds their connections.
+ * @returns the number of removed feeds.
+ */
 export async function removeFeedsOf(
   deps: MediaDeps,
   roomId: string,
-  sessionIds: readonly string[],
-): Promise<number | 'none' | 'unreachable'> {
-  return onNodeOf(deps, roomId, async (node) => {
+  which: WhichSessions,
+  patienceMs = NODE_PATIENCE_MS,
+): Promise<number | MediaAbsence> {
+  return onNodeOf(deps, roomId, patienceMs, async (node) => {
+    // Listing the feeds also finds those that the database does not record as published yet.
+    const feedIds = await node.listFeeds(roomId);
+    const sessionIds = new Set(await which([...new Set(feedIds.map(sessionOfFeed))]));
     let removed = 0;
-    for (const feedId of await node.listFeeds(roomId)) {
-      // `<session>-<n>`; also those that were not noted as published yet.
-      const isTheirs = sessionIds.some((sessionId) => feedId.startsWith(`${sessionId}-`));
-      if (isTheirs && (await node.removeFeed(roomId, feedId)) === 'removed') removed += 1;
+    for (const feedId of feedIds) {
+      if (!sessionIds.has(sessionOfFeed(feedId))) continue;
+      if ((await node.removeFeed(roomId, feedId)) === 'removed') removed += 1;
     }
     return removed;
   });
 }
 
+/**
+ * Waits once for the media servers that are down. A pass over many rooms and sessions calls it before, and does not wait
+ * for each of them.
+ */
+export async function untilNodesUp(media: MediaNodes): Promise<void> {
+  await Promise.all(media.all().map((node) => node.untilUp(NODE_PATIENCE_MS).catch(() => undefined)));
+}
+
+/**
+ * Ends sessions on media servers that no gateway holds any more, with their peer connections. What a gateway hands over
+ * goes on for half a minute otherwise.
+ * @returns the number of ended sessions; `unreachable` if a server did not answer, so that media may still flow there.
+ */
+export async function endMediaSessions(
+  deps: Pick<Deps, 'media' | 'logger'>,
+  places: readonly MediaSessionPlace[],
+  patienceMs = NODE_PATIENCE_MS,
+): Promise<number | 'unreachable'> {
+  const sessionsOf = new Map<string, number[]>();
+  for (const { nodeId, mediaSession } of places) {
+    sessionsOf.set(nodeId, [...(sessionsOf.get(nodeId) ?? []), mediaSession]);
+  }
+  const outcomes = await Promise.all(
+    [...sessionsOf].map(([mediaNodeId, sessions]) =>
+      onNode(deps, { mediaNodeId, sessions: sessions.length }, patienceMs, (node) => destroySessions(node, sessions)),
+    ),
+  );
+  if (outcomes.includes('unreachable')) return 'unreachable';
+  return outcomes.reduce<number>((sum, ended) => sum + (typeof ended === 'number' ? ended : 0), 0);
+}
+
+async function destroySessions(node: MediaNode, sessions: readonly number[]): Promise<number> {
+  let destroyed = 0;
+  for (const session of sessions) {
+    if ((await node.destroySession(session)) === 'destroyed') destroyed += 1;
+  }
+  return destroyed;
+}
+
+/** Feed ids begin with `<session>-`. */
+function sessionOfFeed(feedId: string): string {
+  return feedId.slice(0, Math.max(0, feedId.indexOf('-')));
+}
+
 async function onNodeOf<T>(
   deps: MediaDeps,
   roomId: string,
+  patienceMs: number,
   work: (node: MediaNode) => Promise<T>,
-): Promise<T | 'none' | 'unreachable'> {
-  const mediaNodeId = (await roomsStatus(deps.database.hot, [roomId])).get(roomId)?.mediaNodeId ?? null;
+): Promise<T | MediaAbsence> {
+  const mediaNodeId = (await roomsStatus(deps.database.sql, [roomId])).get(roomId)?.mediaNodeId ?? null;
   if (mediaNodeId === null) return 'none';
+  return onNode(deps, { mediaNodeId, roomId }, patienceMs, work);
+}
+
+/** @param subject what the work is about, for the log line of a server that is not available. */
+async function onNode<T>(
+  deps: Pick<Deps, 'media' | 'logger'>,
+  subject: { mediaNodeId: string; roomId?: string; sessions?: number },
+  patienceMs: number,
+  work: (node: MediaNode) => Promise<T>,
+): Promise<T | 'gone' | 'unreachable'> {
+  const node = deps.media.get(subject.mediaNodeId);
+  if (node === undefined) {
+    deps.logger.warn('media node not listed in MEDIA_NODES', subject);
+    return 'gone';
+  }
   try {
-    const node = deps.media.get(mediaNodeId);
-    if (node === undefined) throw new MediaError('unavailable', `${mediaNodeId} is not among MEDIA_NODES`);
-    await node.untilUp(NODE_PATIENCE_MS);
+    await node.untilUp(patienceMs);
     return await work(node);
   } catch (error) {
     if (!(error instanceof MediaError) || (error.code !== 'unavailable' && error.code !== 'timeout')) throw error;
-    deps.logger.warn('media node unreachable', { roomId, mediaNodeId, error });
-    return 'unreachable';
+    const absence = isConnectionRefused(error) ? 'gone' : 'unreachable';
+    deps.logger.warn('media node unavailable', { ...subject, state: absence, error });
+    return absence;
   }
+}
+
+/** Whether the error, or a cause of it, is a refused connection. If a name has several addresses, all must refuse. */
+function isConnectionRefused(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, errors, cause } = error as { code?: unknown; errors?: unknown; cause?: unknown };
+  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isConnectionRefused);
+  return code === 'ECONNREFUSED' || isConnectionRefused(cause);
 }

@@ -8,7 +8,7 @@ beforeAll(async () => {
   worker = await startTestWorker();
 });
 
-test('the age of the oldest due row, by queue, and what is live; nothing while the database is away', async () => {
+test('the observer reports the oldest due row per queue and live counts, and nothing while the database is unavailable', async () => {
   const metrics = createMetrics({ app: 'cleanup-worker' });
   const deps = { ...worker.deps };
   const observer = new Observer(deps, metrics);
@@ -29,9 +29,9 @@ test('the age of the oldest due row, by queue, and what is live; nothing while t
 
   let answer: (error: Error) => void = () => undefined;
   const $queryRaw = () => new Promise((_resolve, reject) => (answer = reject));
-  deps.database = { prisma: { $queryRaw } } as never;
+  deps.database = { sql: { $queryRaw } } as never;
   const pass = observer.pass();
-  // Asked, and not answered yet: a scrape in between sees what was true a moment ago.
+  // The query is still running: a scrape meanwhile sees the last values.
   expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBeGreaterThanOrEqual(90);
   expect(await valueOf('callplane_live{what="participants"')).toBe(0);
   answer(new Error('away'));

@@ -3,39 +3,52 @@ import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
 /**
- * What only the database knows of the whole deployment: read from time to time, shown at each scrape. Every worker shows
- * the same, so a dashboard takes the largest.
+ * Gauges of the whole deployment that only the database knows. A pass reads them periodically, and every scrape shows
+ * the last values. All workers report the same values, so a dashboard has to take the maximum instead of the sum.
  */
 export class Observer {
-  readonly #deps: Pick<Deps, 'database' | 'media'>;
+  readonly #deps: Pick<Deps, 'database' | 'media' | 'relays'>;
   #values: { oldestDue: Record<string, number>; live: Record<string, number> } | null = null;
 
-  constructor(deps: Pick<Deps, 'database' | 'media'>, metrics: Metrics) {
+  constructor(deps: Pick<Deps, 'database' | 'media' | 'relays'>, metrics: Metrics) {
     this.#deps = deps;
     metrics.gauges(
-      { name: 'callplane_oldest_due_seconds', help: 'For how long the oldest due row has waited.', label: 'queue' },
+      { name: 'callplane_oldest_due_seconds', help: 'Age of the oldest due row, in seconds.', label: 'queue' },
       () => this.#values?.oldestDue ?? {},
     );
     metrics.gauges(
-      { name: 'callplane_live', help: 'Rooms with somebody in them, and live participants.', label: 'what' },
+      { name: 'callplane_live', help: 'Rooms with live participants, and live participants.', label: 'what' },
       () => this.#values?.live ?? {},
     );
     metrics.gauges(
-      { name: 'callplane_media_node_up', help: 'Whether this process reaches a media server.', label: 'node' },
+      {
+        name: 'callplane_media_node_up',
+        help: '1 if this process is connected to the media server, else 0.',
+        label: 'node',
+      },
       () => Object.fromEntries(this.#deps.media.all().map(({ id, state }) => [id, state === 'up' ? 1 : 0])),
+    );
+    metrics.gauges(
+      {
+        name: 'callplane_turn_server_up',
+        help: '1 if this process can close relays of the TURN server, else 0.',
+        label: 'server',
+      },
+      () =>
+        Object.fromEntries([...this.#deps.relays.states()].map(([server, state]) => [server, state === 'up' ? 1 : 0])),
     );
   }
 
   /**
-   * While the database cannot be asked nothing is shown, rather than what was true once. While it is being asked the
-   * last values are: a scrape in between that saw none would begin the time of an alert anew, and a slow database is
-   * asked for long.
+   * Reads the gauges. If the database fails, they show nothing instead of stale values. While a query is running, they
+   * keep the last values: a scrape without a value would restart the waiting time of an alert, and a slow database
+   * makes such scrapes likely.
    */
   async pass(): Promise<void> {
-    const { prisma } = this.#deps.database;
+    const { sql } = this.#deps.database;
     try {
-      const oldestDue = await readOldestDue(prisma);
-      const { rooms, participants } = await readLiveCounts(prisma);
+      const oldestDue = await readOldestDue(sql);
+      const { rooms, participants } = await readLiveCounts(sql);
       this.#values = { oldestDue, live: { rooms, participants } };
     } catch (error) {
       this.#values = null;

@@ -1,8 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { claimOperation, markDisconnected, releaseSession } from '@callplane/db';
-import { MediaNodes, type MediaNode } from '@callplane/media';
-import { eventually, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
+import { claimOperation, releaseSession, writeMedia } from '@callplane/db';
+import { MediaNodes, type MediaNode, type MediaSession } from '@callplane/media';
+import {
+  disconnectOne,
+  endOne,
+  eventually,
+  hasMediaRoom,
+  startTestJanus,
+  stopAtEnd,
+  type TestJanus,
+} from '@callplane/testing';
+import { endLostSessions } from '../reconcile/lost-sessions.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
 import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
 import { stepsOf } from './steps.js';
@@ -11,6 +20,8 @@ import { workOnOperation } from './work-on-operation.js';
 let janus: TestJanus;
 let worker: TestWorker;
 let node: MediaNode;
+/** Of the feeds of the last live room. */
+let mediaSession: MediaSession;
 beforeAll(async () => {
   janus = await startTestJanus();
   const { apiSecret, adminKey } = janus;
@@ -25,22 +36,20 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   worker.clock.set(NOON);
-  await node.untilUp(10_000);
+  await node.untilUp(60_000);
 });
 
-/** A room with people whose feeds are on the media server. */
+/** A room with joined participants whose feeds are on the media server. */
 async function liveRoom(people: number, mediaNodeId = 'm1'): Promise<{ roomId: string; entered: Entered[] }> {
   const roomId = await worker.newRoom('active');
   await node.ensureRoom(roomId);
   const entered: Entered[] = [];
-  for (let n = 0; n < people; n += 1) {
-    const one = await worker.enter(roomId, { mediaNodeId });
-    await node.attachPublisher(roomId, one.feedId);
-    entered.push(one);
-  }
+  for (let n = 0; n < people; n += 1) entered.push(await worker.enter(roomId, { mediaNodeId }));
+  mediaSession = await node.openSession();
+  await Promise.all(entered.map(({ feedId }) => mediaSession.attachPublisher(roomId, feedId)));
   return { roomId, entered };
 }
-/** The one line that tells of it; lines arrive a moment after they are written. */
+/** The log line of an attempt. Lines arrive a moment after they are written. */
 const attemptOf = (operationId: string, attempt = 1) =>
   eventually(() =>
     worker.lines.find(
@@ -50,10 +59,12 @@ const attemptOf = (operationId: string, attempt = 1) =>
   );
 const logged = (fields: Record<string, unknown>) =>
   eventually(() => worker.lines.find((line) => Object.entries(fields).every(([name, value]) => line[name] === value)));
+const dueAgain = (operationId: string) =>
+  worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${operationId}'`);
 const endReason = async (sessionId: string) =>
   (await worker.deps.database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } })).endReason;
 
-test('a worker that has just started calls no media server down that it is still connecting to', async () => {
+test('a worker that has just started does not record a media server as down while it is still connecting', async () => {
   const { apiSecret, adminKey, url } = janus;
   const addresses = [{ id: 'fresh', url }];
   const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random });
@@ -65,11 +76,11 @@ test('a worker that has just started calls no media server down that it is still
 });
 
 describe('room.end', () => {
-  test('destroys the room on its media server, and everyone leaves once', async () => {
+  test('destroys the room on its media server and writes one leave event per participant', async () => {
     const { roomId } = await liveRoom(2);
     const { operation } = await worker.endRoom(roomId);
     await workOnOperation(worker.deps, operation.id);
-    expect(await node.hasRoom(roomId)).toBe(false);
+    expect(await hasMediaRoom(node, roomId)).toBe(false);
     expect(await worker.row(operation.id)).toMatchObject({ status: 'completed', attempts: 1 });
     expect((await worker.events(roomId)).slice(4)).toEqual([
       'track.unpublished',
@@ -81,49 +92,92 @@ describe('room.end', () => {
     expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', media: 'destroyed', sessionsEnded: 2 });
   });
 
-  test('of 100 who are publishing takes less than two seconds', async () => {
+  test('ends a room with 100 publishers within its lease', async () => {
     const { roomId } = await liveRoom(100);
     const { operation } = await worker.endRoom(roomId);
     const startedAt = performance.now();
     await workOnOperation(worker.deps, operation.id);
     const ms = performance.now() - startedAt;
     process.stderr.write(`    measured: room.end of 100 ${Math.round(ms)} ms\n`);
-    expect(ms).toBeLessThan(2000);
-    expect(await node.hasRoom(roomId)).toBe(false);
+    // It takes below a second on an idle machine, and the lease is 120 s.
+    expect(ms).toBeLessThan(20_000);
+    expect(await hasMediaRoom(node, roomId)).toBe(false);
     const events = await worker.events(roomId);
     expect(events.filter((event) => event === 'participant.left room_ended')).toHaveLength(100);
     expect(events.filter((event) => event === 'room.ended')).toHaveLength(1);
-  }, 60_000);
+  });
 
-  test('goes on without a media server that cannot be reached or is not known any more', async () => {
-    for (const mediaNodeId of ['nowhere', 'unknown']) {
+  test('completes when the media server refuses connections or is no longer listed', async () => {
+    for (const [mediaNodeId, message] of [
+      ['nowhere', 'media node unavailable'],
+      ['unknown', 'media node not listed in MEDIA_NODES'],
+    ] as const) {
       const { roomId } = await liveRoom(1, mediaNodeId);
       const { operation } = await worker.endRoom(roomId);
       await workOnOperation(worker.deps, operation.id);
-      expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', media: 'unreachable' });
-      await logged({ message: 'media node unreachable', roomId, mediaNodeId });
+      expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', media: 'gone', mediaCheck: 'gone' });
+      await logged({ message, roomId, mediaNodeId });
       expect((await worker.events(roomId)).slice(-2)).toEqual(['participant.left room_ended', 'room.ended']);
     }
   });
 
-  test('goes on when the media server is frozen; what it kept is destroyed as an orphan when it answers again', async () => {
+  test('ends the sessions while the media server is frozen, but completes only once the room is gone there', async () => {
+    const { roomId } = await liveRoom(1);
+    const { operation } = await worker.endRoom(roomId);
+    janus.freeze();
+    try {
+      await workOnOperation(worker.deps, operation.id);
+      expect(await attemptOf(operation.id)).toMatchObject({
+        outcome: 'retry',
+        step: 'check that no media flows',
+        media: 'unreachable',
+        mediaCheck: 'unreachable',
+        sessionsEnded: 1,
+      });
+      expect((await worker.events(roomId)).at(-1)).toBe('participant.left room_ended');
+      await logged({ message: 'media node unavailable', roomId, state: 'unreachable' });
+    } finally {
+      janus.thaw();
+    }
+    await node.untilUp(60_000);
+    // Creates the room again like a gateway that was frozen too: Janus may have processed the destroy request.
+    await node.ensureRoom(roomId);
+    await dueAgain(operation.id);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await attemptOf(operation.id, 2)).toMatchObject({
+      outcome: 'completed',
+      media: 'destroyed',
+      mediaCheck: 'absent',
+    });
+    expect(await hasMediaRoom(node, roomId)).toBe(false);
+    expect((await worker.events(roomId)).slice(-2)).toEqual(['participant.left room_ended', 'room.ended']);
+  });
+
+  test('completes in the fourth attempt without the media server, which destroys the room once it answers again', async () => {
     const { roomId } = await liveRoom(1);
     const { operation } = await worker.endRoom(roomId);
     const orphans = new MediaOrphans(worker.deps);
     janus.freeze();
     try {
-      await workOnOperation(worker.deps, operation.id);
-      expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', media: 'unreachable' });
       await eventually(() => node.state === 'down');
+      await worker.sql(`UPDATE runtime_operations SET attempts = 2, run_attempts = 2 WHERE id = '${operation.id}'`);
+      for (const attempt of [3, 4]) {
+        await workOnOperation(worker.deps, operation.id);
+        expect(await attemptOf(operation.id, attempt)).toMatchObject({
+          outcome: attempt < 4 ? 'retry' : 'completed',
+          mediaCheck: 'unreachable',
+        });
+        await dueAgain(operation.id);
+      }
       await orphans.pass();
     } finally {
       janus.thaw();
     }
-    await node.untilUp(10_000);
-    // As a gateway would that had been frozen with it. (What was asked of Janus before may have reached it after all.)
+    await node.untilUp(60_000);
+    // As above: the frozen Janus may have received a request to destroy the room.
     await node.ensureRoom(roomId);
     await orphans.pass();
-    expect(await node.hasRoom(roomId)).toBe(false);
+    expect(await hasMediaRoom(node, roomId)).toBe(false);
     await logged({ message: 'orphaned media room destroyed', roomId, mediaNodeId: 'm1', reason: 'ended' });
     for (const [mediaNodeId, state] of [
       ['m1', 'down'],
@@ -132,14 +186,14 @@ describe('room.end', () => {
     ]) {
       await logged({ message: 'media node state', mediaNodeId, state });
     }
-  }, 60_000);
+  });
 
-  test('each step can be repeated after a worker died at any point between them', async () => {
+  test('repeats its steps safely after a worker died between any two of them', async () => {
     const steps = stepsOf('room.end');
     for (let died = 1; died < steps.length; died += 1) {
       const { roomId } = await liveRoom(2);
       const { id } = (await worker.endRoom(roomId)).operation;
-      const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000);
+      const claim = await claimOperation(worker.deps.database.sql, id, randomUUID(), 60_000);
       for (const step of steps.slice(0, died)) await step.run(worker.deps, claim!, () => undefined);
       await worker.sql(
         `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`,
@@ -149,22 +203,22 @@ describe('room.end', () => {
       const events = await worker.events(roomId);
       expect(events.filter((event) => event.startsWith('participant.left'))).toHaveLength(2);
       expect(events.filter((event) => event === 'room.ended')).toHaveLength(1);
-      expect(await node.hasRoom(roomId)).toBe(false);
+      expect(await hasMediaRoom(node, roomId)).toBe(false);
     }
   });
 });
 
 describe('participant.remove', () => {
-  test('stops what it publishes, waits until its instance has let go, and ends its session', async () => {
+  test('removes its feeds, waits until its signaling instance closes the connection, and ends its session', async () => {
     const { roomId, entered } = await liveRoom(2);
     const [removed, stays] = entered as [Entered, Entered];
-    // Joined to the media server, but not published yet.
-    await node.attachPublisher(roomId, `${removed.sessionId}-2`);
+    // This feed has joined the media server, but is not published yet.
+    await (await node.openSession()).attachPublisher(roomId, `${removed.sessionId}-2`);
     const { operation } = await worker.removeParticipant(roomId, removed.participantId);
     const working = workOnOperation(worker.deps, operation.id);
     await eventually(async () => (await node.listFeeds(roomId)).length === 1);
     expect(await endReason(removed.sessionId)).toBeNull();
-    expect(await releaseSession(worker.deps.database.hot, removed.held)).toBe(true);
+    expect(await releaseSession(worker.deps.database.sql, removed.held)).toBe(true);
     await working;
     expect(await node.listFeeds(roomId)).toEqual([stays.feedId]);
     expect(await endReason(removed.sessionId)).toBe('removed');
@@ -173,36 +227,132 @@ describe('participant.remove', () => {
     expect((await worker.events(roomId)).slice(-2)).toEqual(['track.unpublished', 'participant.left removed']);
   });
 
-  test('tries again later when a living instance does not let go', async () => {
+  test('retries when a live signaling instance does not close the connection', async () => {
     const { roomId, entered } = await liveRoom(1);
     const [{ participantId, sessionId, held }] = entered as [Entered];
     const { operation } = await worker.removeParticipant(roomId, participantId);
     await workOnOperation(worker.deps, operation.id);
-    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'retry', step: 'close its connection' });
+    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'retry', step: 'close the connection' });
     expect(await endReason(sessionId)).toBeNull();
-    // Then the instance has let go in its own time: its grace is over.
-    await markDisconnected(worker.deps.database, held);
+    // Later the instance has marked the session as disconnected, and the grace period is over.
+    await disconnectOne(worker.deps.database, held);
     await worker.sql(
       `UPDATE participant_sessions SET disconnected_at = now() - interval '16 seconds' WHERE id = '${sessionId}'`,
     );
-    await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${operation.id}'`);
+    await dueAgain(operation.id);
     await workOnOperation(worker.deps, operation.id);
     expect(await endReason(sessionId)).toBe('removed');
   });
 
-  test('waits for no instance that is dead, and for no media server that is away', async () => {
+  test('removes feeds that appeared after its first step, and completes only once they are gone', async () => {
+    const { roomId, entered } = await liveRoom(2);
+    const [{ participantId, sessionId, held }, stays] = entered as [Entered, Entered];
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    await releaseSession(worker.deps.database.sql, held);
+    janus.freeze();
+    try {
+      await workOnOperation(worker.deps, operation.id);
+      expect(await attemptOf(operation.id)).toMatchObject({
+        outcome: 'retry',
+        step: 'check that no media flows',
+        feedsRemoved: 'unreachable',
+      });
+      expect(await endReason(sessionId)).toBe('removed');
+    } finally {
+      janus.thaw();
+    }
+    await node.untilUp(60_000);
+    // The media server has kept the session for a process that claims it.
+    await node.destroySession(mediaSession.id);
+    await eventually(async () => (await node.listFeeds(roomId)).length === 0);
+    for (const feedId of [`${sessionId}-2`, stays.feedId])
+      await (await node.openSession()).attachPublisher(roomId, feedId);
+    await dueAgain(operation.id);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await attemptOf(operation.id, 2)).toMatchObject({ outcome: 'completed', feedsRemoved: 1, mediaCheck: 0 });
+    expect(await node.listFeeds(roomId)).toEqual([stays.feedId]);
+  });
+
+  test('does not wait for a dead signaling instance or a media server that refuses connections', async () => {
     const { roomId, entered } = await liveRoom(1, 'nowhere');
     const [{ participantId, sessionId }] = entered as [Entered];
     await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '9 seconds'");
     const { operation } = await worker.removeParticipant(roomId, participantId);
     await workOnOperation(worker.deps, operation.id);
-    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', feedsRemoved: 'unreachable' });
+    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', feedsRemoved: 'gone' });
     expect(await endReason(sessionId)).toBe('removed');
   });
 });
 
+describe('media that a gateway has left', () => {
+  /** A participant whose media another gateway could take over, and the session on the media server that holds it. */
+  async function handedOver(): Promise<Entered & { roomId: string; media: MediaSession }> {
+    const { roomId, entered } = await liveRoom(1);
+    const [one] = entered as [Entered];
+    const media = { connection: 1, nodeId: 'm1', generation: 1, janusSession: mediaSession.id };
+    await writeMedia(worker.deps.database, [{ held: one.held, media }]);
+    return { ...one, roomId, media: mediaSession };
+  }
+  const isGone = async ({ id }: MediaSession) => (await node.destroySession(id)) === 'absent';
+
+  test('ends when the participant is removed and its gateway is dead: the participant would receive until then', async () => {
+    const { roomId, participantId, media } = await handedOver();
+    await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '9 seconds'");
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', mediaEnded: 1 });
+    expect(await isGone(media)).toBe(true);
+  });
+
+  test('ends although its session has ended before: a gateway that does not reach PostgreSQL goes on with it', async () => {
+    const { roomId, participantId, held, media } = await handedOver();
+    await endOne(worker.deps.database, held, 'left', NOON);
+    await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '9 seconds'");
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await attemptOf(operation.id)).toMatchObject({ outcome: 'completed', mediaEnded: 1 });
+    expect(await isGone(media)).toBe(true);
+  });
+
+  test('ends before the removal completes, although the media server was frozen in the first attempt', async () => {
+    const { roomId, participantId, held, media } = await handedOver();
+    await disconnectOne(worker.deps.database, held);
+    await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '9 seconds'");
+    const { operation } = await worker.removeParticipant(roomId, participantId);
+    janus.freeze();
+    try {
+      await workOnOperation(worker.deps, operation.id);
+      expect(await attemptOf(operation.id)).toMatchObject({
+        outcome: 'retry',
+        step: 'check that no media flows',
+        mediaEnded: 'unreachable',
+        sessionsCheck: 'unreachable',
+      });
+    } finally {
+      janus.thaw();
+    }
+    await node.untilUp(60_000);
+    await dueAgain(operation.id);
+    await workOnOperation(worker.deps, operation.id);
+    expect(await attemptOf(operation.id, 2)).toMatchObject({ outcome: 'completed', sessionsCheck: 0 });
+    expect(await isGone(media)).toBe(true);
+  });
+
+  test('ends with a session that no client resumes', async () => {
+    const { held, media } = await handedOver();
+    await disconnectOne(worker.deps.database, held);
+    const { sessionId } = held;
+    await worker.sql(
+      `UPDATE participant_sessions SET disconnected_at = now() - interval '16 seconds' WHERE id = '${sessionId}'`,
+    );
+    await endLostSessions(worker.deps);
+    expect(await endReason(sessionId)).toBe('connection_lost');
+    expect(await isGone(media)).toBe(true);
+  });
+});
+
 describe('an orphaned media room', () => {
-  test('is destroyed when the database says so twice; what is in use, ending, or of others is not', async () => {
+  test('is destroyed by the second pass that finds it; rooms in use, ending rooms and foreign rooms are kept', async () => {
     const [unknown, foreign] = ['room_nobodyknows', '1234'];
     const { roomId: inUse } = await liveRoom(1);
     const { roomId: elsewhere } = await liveRoom(1, 'nowhere');
@@ -223,17 +373,17 @@ describe('an orphaned media room', () => {
     await logged({ message: 'orphaned media room destroyed', roomId: elsewhere, reason: 'placed elsewhere' });
   });
 
-  test('that turned out to be moving is left alone', async () => {
+  test('is kept if the second pass finds that it has moved to this server', async () => {
     const { roomId } = await liveRoom(1, 'nowhere');
     const orphans = new MediaOrphans(worker.deps);
     await orphans.pass();
     await worker.sql(`UPDATE rooms SET media_node_id = 'm1' WHERE id = '${roomId}'`);
     await orphans.pass();
-    expect(await node.hasRoom(roomId)).toBe(true);
+    expect(await hasMediaRoom(node, roomId)).toBe(true);
   });
 });
 
-test('a room that the media server lost with a crash ends all the same', async () => {
+test('room.end completes for a room that the media server lost in a crash', async () => {
   const { roomId } = await liveRoom(1);
   const { operation } = await worker.endRoom(roomId);
   janus.kill('SIGKILL');
@@ -241,5 +391,5 @@ test('a room that the media server lost with a crash ends all the same', async (
   await janus.start();
   await workOnOperation(worker.deps, operation.id);
   expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
-  expect(['absent', 'unreachable']).toContain((await attemptOf(operation.id))['media']);
+  expect(['absent', 'gone', 'unreachable']).toContain((await attemptOf(operation.id))['media']);
 });

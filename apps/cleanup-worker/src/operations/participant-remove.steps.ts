@@ -1,64 +1,84 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import {
+  assertLease,
+  belongingAmong,
   endParticipantPresence,
   isParticipantHeld,
-  liveSessionOf,
+  mediaPlacesOfParticipant,
   settleCompleted,
+  touchSessions,
   type ClaimedOperation,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { removeFeedsOf } from '../media/media-clean-up.js';
-import { wake, writeLeft } from './events.js';
+import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
+import { endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
+import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
+import { writeLeft } from './events.js';
 import type { Step } from './steps.js';
 
-/** How long the instance that holds the connection may take to give it up, and how often that is looked at. */
+/** How long the signaling instance may take to close the connection, and the interval between checks. */
 const LET_GO_WITHIN_MS = 2000;
 const LOOK_EVERY_MS = 50;
 
 export const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
   {
-    name: 'tell the signaling instances',
+    name: 'notify the signaling instances',
     async run(deps, claim) {
-      await publishRoomChanged(deps.producer.redis, claim.roomId);
+      // The instances read what has a new version. The request has written one, unless it stopped before.
+      const version = await touchSessions(deps.database.sql, participantOf(claim));
+      if (version !== null) await publishRoomChanged(deps.producer.redis, claim.roomId, version);
     },
   },
   {
-    // Works without its signaling instance: nobody receives anything of it after this.
-    name: 'remove what it publishes',
+    // Needs no signaling instance. After this step no participant receives its media any more, unless the media server
+    // was unreachable.
+    name: 'remove the published tracks',
     async run(deps, claim, note) {
-      const sessionId = await liveSessionOf(deps.database.hot, participantOf(claim));
-      if (sessionId !== null) note({ feedsRemoved: await removeFeedsOf(deps, claim.roomId, [sessionId]) });
+      const which = (sessionIds: readonly string[]) => belongingAmong(deps.database.sql, claim, sessionIds);
+      note({ feedsRemoved: await removeFeedsOf(deps, claim.roomId, which) });
     },
   },
   {
-    // It would go on receiving otherwise: a media server ends only what is published.
-    name: 'close its connection',
-    async run(deps, claim) {
+    // Without this step, the participant would still receive media: the previous step removes only its own feeds.
+    name: 'close the connection',
+    async run(deps, claim, note) {
       const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS };
       const until = performance.now() + LET_GO_WITHIN_MS;
-      while (await isParticipantHeld(deps.database.hot, participantOf(claim), limits)) {
-        if (performance.now() > until) throw new Error(`its signaling instance still holds ${participantOf(claim)}`);
+      while (await isParticipantHeld(deps.database.sql, participantOf(claim), limits)) {
+        if (performance.now() > until) throw new Error(`a signaling instance still holds ${participantOf(claim)}`);
         await delay(LOOK_EVERY_MS);
       }
+      // A gateway that was killed, or has handed the session over, has not ended the media.
+      const places = await mediaPlacesOfParticipant(deps.database.sql, participantOf(claim));
+      if (places.length > 0) note({ mediaEnded: await endMediaSessions(deps, places) });
     },
   },
   {
     name: 'end the session',
     async run(deps, claim) {
       const now = deps.clock.now();
-      const deliveries = await deps.database.transaction(async (tx) => {
-        await settleCompleted(tx, claim, now);
-        const ended = await endParticipantPresence(tx, participantOf(claim), 'removed', now);
-        return writeLeft(tx, claim, ended, 'removed', now);
+      const { ended, deliveries } = await deps.database.transaction(async (tx) => {
+        await assertLease(tx, claim);
+        const sessions = await endParticipantPresence(tx, participantOf(claim), 'removed', now);
+        return { ended: sessions[0], deliveries: await writeLeft(tx, claim, sessions, 'removed', now) };
       });
-      await wake(deps, deliveries);
-      await publishRoomChanged(deps.producer.redis, claim.roomId);
+      await deps.producer.wakeDeliveries(deliveries);
+      // Without a session, an earlier attempt has ended it, perhaps without a notice.
+      await publishRoomChanged(deps.producer.redis, claim.roomId, ended?.version ?? null);
+    },
+  },
+  CLOSE_RELAYS_STEP,
+  CHECK_MEDIA_STEP,
+  {
+    name: 'complete the removal',
+    async run(deps, claim) {
+      await deps.database.transaction((tx) => settleCompleted(tx, claim, deps.clock.now()));
     },
   },
 ];
 
 function participantOf({ id, participantId }: ClaimedOperation): string {
-  if (participantId === null) throw new Error(`${id} names no participant`);
+  if (participantId === null) throw new Error(`${id} has no participant`);
   return participantId;
 }

@@ -1,19 +1,23 @@
 import { assertLease, endRoomPresence, markRoomEnded, settleCompleted } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
 import { destroyMediaRoom } from '../media/media-clean-up.js';
-import { wake, writeLeft, writeRoomEnded } from './events.js';
+import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
+import { writeLeft, writeRoomEnded } from './events.js';
 import type { Step } from './steps.js';
 
 export const ROOM_END_STEPS: readonly Step[] = [
   {
-    // They read that it ends and disconnect everybody. Whoever is not told finds it within seconds.
-    name: 'tell the signaling instances',
+    // On this notice, each instance reads that the room is ending, and disconnects its participants. An instance that
+    // misses the notice reads the room within seconds anyway.
+    name: 'notify the signaling instances',
     async run(deps, claim) {
-      await publishRoomChanged(deps.producer.redis, claim.roomId);
+      // Without a version: instances that have seen the end do not listen to the room any more.
+      await publishRoomChanged(deps.producer.redis, claim.roomId, null);
     },
   },
   {
-    // Works without any signaling instance: nothing flows any more after this.
+    // Needs no signaling instance. After this step no media flows any more, unless the media server was unreachable.
     name: 'destroy the media room',
     async run(deps, claim, note) {
       note({ media: await destroyMediaRoom(deps, claim.roomId) });
@@ -23,21 +27,23 @@ export const ROOM_END_STEPS: readonly Step[] = [
     name: 'end sessions',
     async run(deps, claim, note) {
       let ended = 0;
-      for (let left = 1; left > 0;) {
+      for (let batchSize = 1; batchSize > 0;) {
         const now = deps.clock.now();
         const batch = await deps.database.transaction(async (tx) => {
           await assertLease(tx, claim);
           const presence = await endRoomPresence(tx, claim.roomId, now);
           const deliveries = await writeLeft(tx, claim, presence.ended, 'room_ended', now);
-          return { left: presence.left, ended: presence.ended.length, deliveries };
+          return { batchSize: presence.left, ended: presence.ended.length, deliveries };
         });
-        ({ left } = batch);
+        ({ batchSize } = batch);
         ended += batch.ended;
-        await wake(deps, batch.deliveries);
+        await deps.producer.wakeDeliveries(batch.deliveries);
       }
       note({ sessionsEnded: ended });
     },
   },
+  CLOSE_RELAYS_STEP,
+  CHECK_MEDIA_STEP,
   {
     name: 'mark the room ended',
     async run(deps, claim) {
@@ -47,7 +53,7 @@ export const ROOM_END_STEPS: readonly Step[] = [
         await markRoomEnded(tx, claim.roomId, now);
         return writeRoomEnded(tx, claim, now);
       });
-      await wake(deps, deliveries);
+      await deps.producer.wakeDeliveries(deliveries);
     },
   },
 ];

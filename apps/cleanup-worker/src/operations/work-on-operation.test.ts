@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '@callplane/core';
 import { assertLease, claimOperation, settleCompleted } from '@callplane/db';
-import { JobWorker, NoticeListener } from '@callplane/queue';
+import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { stepsOf, type Step } from './steps.js';
@@ -26,30 +26,30 @@ afterEach(() => {
 const failing = (message: string) => (): Step[] => [
   { name: 'reach the media server', run: () => Promise.reject(new Error(message)) },
 ];
-/** Another worker's claim on a row whose lease has run out. */
+/** Expires the lease of a row and claims the row as another worker. */
 async function takeOver(operationId: string): Promise<string> {
   await worker.sql(
     `UPDATE runtime_operations SET lease_expires_at = now() - interval '1 ms' WHERE id = '${operationId}'`,
   );
   const token = randomUUID();
-  expect(await claimOperation(worker.deps.database.prisma, operationId, token, 60_000)).not.toBeNull();
+  expect(await claimOperation(worker.deps.database.sql, operationId, token, 60_000)).not.toBeNull();
   return token;
 }
 const outcomeOf = (operationId: string) =>
   worker.lines.find((line) => line.message === 'operation attempt' && line['operationId'] === operationId);
 
-describe('claim', () => {
-  test('of twenty claims of one row at once exactly one wins', async () => {
+describe('the claim of an operation', () => {
+  test('lets exactly one of twenty concurrent claims of a row win', async () => {
     const id = await worker.newOperation();
     const claims = await Promise.all(
-      Array.from({ length: 20 }, () => claimOperation(worker.deps.database.prisma, id, randomUUID(), 60_000)),
+      Array.from({ length: 20 }, () => claimOperation(worker.deps.database.sql, id, randomUUID(), 60_000)),
     );
     const won = claims.filter((claim) => claim !== null);
     expect(won).toHaveLength(1);
     expect(await worker.row(id)).toMatchObject({ attempts: 1, runAttempts: 1, leaseToken: won[0]?.leaseToken });
   });
 
-  test('counts the attempt when it begins, not when it ends', async () => {
+  test('counts the attempt when it starts, not when it ends', async () => {
     const id = await worker.newOperation();
     let during: unknown;
     await workOnOperation(worker.deps, id, () => [
@@ -64,46 +64,29 @@ describe('claim', () => {
     expect(during).toMatchObject({ status: 'pending', attempts: 1, runAttempts: 1 });
   });
 
-  test('a row that is held, settled, or not there is left alone', async () => {
+  test('ignores a row that is leased, settled or missing', async () => {
     const held = await worker.newOperation();
-    await claimOperation(worker.deps.database.prisma, held, randomUUID(), 60_000);
+    await claimOperation(worker.deps.database.sql, held, randomUUID(), 60_000);
     const settled = await worker.newOperation();
     await workOnOperation(worker.deps, settled);
     const rows = await Promise.all([held, settled].map((id) => worker.row(id)));
     for (const id of [held, settled, 'op_unknown'])
-      expect(await workOnOperation(worker.deps, id, failing('must not run'))).toEqual({ again: false });
+      expect(await workOnOperation(worker.deps, id, failing('must not run'))).toBeNull();
     expect(await Promise.all([held, settled].map((id) => worker.row(id)))).toEqual(rows);
   });
 
-  test('a job that comes early is put off and runs when its row is due', async () => {
-    const { operation, wake } = await worker.endRoom(await worker.newRoom());
-    await worker.sql(`UPDATE runtime_operations SET due_at = now() + interval '600 ms' WHERE id = '${operation.id}'`);
-    const jobs = new JobWorker({
-      redisUrl: worker.redis.url,
-      queue: 'room-end',
-      concurrency: 4,
-      leaseSeconds: 60,
-      process: ({ operationId }) => workOnOperation(worker.deps, operationId),
-      events: { ...silent, onJobError: (error) => worker.lines.push({ level: 'error', message: String(error) }) },
-    });
-    stopAtEnd(() => jobs.close());
-    await worker.deps.producer.wake({ queue: 'room-end', row: wake! });
-    await eventually(async () => (await worker.deps.producer.redis.zcard('callplane:room-end:delayed')) === 1);
-    expect(await worker.row(operation.id)).toMatchObject({ status: 'pending', attempts: 0 });
-    const line = await eventually(() => outcomeOf(operation.id));
-    expect(line).toMatchObject({ outcome: 'completed', attempt: 1 });
-    expect(line['lagMs']).toBeGreaterThanOrEqual(0);
-    expect(line['lagMs']).toBeLessThan(1000);
-    // The job leaves nothing behind.
-    await eventually(
-      async () => (await worker.deps.producer.redis.keys(`callplane:room-end:${operation.id}*`)).length === 0,
-    );
-    await jobs.close();
+  test('ignores a row that is not due yet and returns when it is due', async () => {
+    const id = await worker.newOperation();
+    await worker.sql(`UPDATE runtime_operations SET due_at = now() + interval '60 s' WHERE id = '${id}'`);
+    const dueInMs = await workOnOperation(worker.deps, id, failing('must not run'));
+    expect(dueInMs).toBeGreaterThan(30_000);
+    expect(dueInMs).toBeLessThanOrEqual(60_000);
+    expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 });
 
-describe('settle', () => {
-  test('a completed attempt completes the operation once and tells of it', async () => {
+describe('the worker of an operation', () => {
+  test('completes the operation once and publishes a notice', async () => {
     const id = await worker.newOperation();
     await workOnOperation(worker.deps, id);
     expect(await worker.row(id)).toMatchObject({
@@ -123,7 +106,7 @@ describe('settle', () => {
     });
   });
 
-  test('every failed attempt but the eighth waits by the schedule, the eighth fails the run, a new run goes on', async () => {
+  test('delays failed attempts by the backoff schedule, fails the run after the eighth, and starts a new run on request', async () => {
     await worker.deps.producer.redis.flushall();
     const roomId = await worker.newRoom();
     const { operation } = await worker.endRoom(roomId);
@@ -147,13 +130,14 @@ describe('settle', () => {
       const delayMs = BACKOFF_SECONDS[attempt - 1]! * 1000;
       expect(row.dueAt.getTime()).toBeGreaterThanOrEqual(earliest.getTime() + delayMs - 1);
       expect(row.dueAt.getTime()).toBeLessThanOrEqual(latest.getTime() + delayMs * 1.2 + 1);
-      // The alarm clock is set for it, and the sweep counts from when that is to ring.
-      expect(await worker.deps.producer.redis.zcard('callplane:room-end:delayed')).toBe(attempt);
-      expect(row.wokenAt).toEqual(row.dueAt);
+      // A retry that is due soon has a delayed job, and its wake-up counts from the due time. Later ones have no job.
+      expect(await worker.deps.producer.redis.zcard('callplane:room-end:delayed')).toBe(Math.min(attempt, 2));
+      if (attempt <= 2) expect(row.wokenAt).toEqual(row.dueAt);
+      else expect(row.wokenAt.getTime()).toBeLessThan(earliest.getTime());
       await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
     }
     await eventually(() => notices.includes(id));
-    // No ninth attempt, whoever asks for it.
+    // Another wake-up does not cause a ninth attempt.
     await workOnOperation(worker.deps, id);
     expect(await worker.row(id)).toMatchObject({ status: 'failed', attempts: 8 });
 
@@ -167,7 +151,7 @@ describe('settle', () => {
     expect(await worker.row(id)).toMatchObject({ run: 2, attempts: 10, status: 'completed', lastError: null });
   });
 
-  test('a retry is stored although Redis cannot be told of it', async () => {
+  test('stores a retry while Redis is frozen', async () => {
     const id = await worker.newOperation();
     worker.redis.freeze();
     try {
@@ -180,7 +164,7 @@ describe('settle', () => {
   });
 });
 
-describe('a worker whose lease was taken over writes nothing', () => {
+describe('a worker whose lease was taken over', () => {
   async function overtaken(steps: (takeOver: () => Promise<void>) => Step[]) {
     const roomId = await worker.newRoom();
     const participantId = await worker.newParticipant(roomId, { connectedAt: worker.clock.now(), inSession: true });
@@ -203,12 +187,13 @@ describe('a worker whose lease was taken over writes nothing', () => {
   }
   const steal = (run: () => Promise<void>): Step => ({ name: 'stall', run });
 
-  test('in its next step', () => overtaken((take) => [steal(take), ...stepsOf('room.end')]));
-  test('in the step that settles', () => overtaken((take) => [steal(take), stepsOf('room.end').at(-1)!]));
-  test('when it settles a failure', () =>
+  test('writes nothing in its next step', () => overtaken((take) => [steal(take), ...stepsOf('room.end')]));
+  test('writes nothing in the step that settles the operation', () =>
+    overtaken((take) => [steal(take), stepsOf('room.end').at(-1)!]));
+  test('writes nothing when it settles a failure', () =>
     overtaken((take) => [steal(() => take().then(() => Promise.reject(new Error('too late'))))]));
 
-  test('when it settles the failure of the last attempt', async () => {
+  test('writes nothing when it settles the failure of the last attempt', async () => {
     const id = await worker.newOperation();
     await worker.sql(`UPDATE runtime_operations SET attempts = 6, run_attempts = 6 WHERE id = '${id}'`);
     let token = '';
@@ -221,9 +206,9 @@ describe('a worker whose lease was taken over writes nothing', () => {
     expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 8, leaseToken: token, lastError: null });
   });
 
-  test('nor does one whose lease merely ran out', async () => {
+  test('writes nothing if its lease has only expired', async () => {
     const id = await worker.newOperation();
-    const claim = await claimOperation(worker.deps.database.prisma, id, randomUUID(), 100);
+    const claim = await claimOperation(worker.deps.database.sql, id, randomUUID(), 100);
     await worker.sql(`UPDATE runtime_operations SET lease_expires_at = now() - interval '1 second' WHERE id = '${id}'`);
     const { database } = worker.deps;
     await expect(database.transaction((tx) => assertLease(tx, claim!))).rejects.toThrow('lease');

@@ -10,35 +10,34 @@ import {
   settleRetry,
   type ClaimedOperation,
 } from '@callplane/db';
-import { publishNotice, QUEUE_OF_OPERATION, type JobResult } from '@callplane/queue';
+import { publishNotice, SENT_AHEAD_MS } from '@callplane/queue';
 import type { Deps } from '../deps.js';
-import { wake, writeOperationFailed } from './events.js';
+import { writeOperationFailed } from './events.js';
 import { stepsOf, type Step } from './steps.js';
 
-const DONE: JobResult = { again: false };
-
 /**
- * When PostgreSQL is away it is most likely what made the step fail, and a restart of it takes seconds: for how long a
- * failure is tried to be settled, and the pause between, in milliseconds. Shorter than a drain may take.
+ * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.
+ * The outage probably made the step fail, and a restart of PostgreSQL takes seconds. Shorter than the drain deadline.
  */
 const SETTLE_PATIENCE_MS = 8000;
 const SETTLE_PAUSE_MS = 500;
 
 /**
- * One wake-up of one operation: claim, steps, settle. Never throws for what the steps do; throws when PostgreSQL cannot
- * be asked, and then the row stays as it is and the sweep wakes it again.
- * @param steps of this kind of operation; tests put failing ones here.
+ * Handles one wake-up of one operation: claims it and runs its steps. The last step settles it as completed. After a
+ * failed step, which does not throw, this function settles it: with a retry or as failed.
+ * @param steps returns the steps of an operation kind; tests pass failing ones.
+ * @returns milliseconds until the row is due if it is not due yet, else null.
+ * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.
  */
 export async function workOnOperation(
   deps: Deps,
   operationId: string,
   steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
-): Promise<JobResult> {
-  const claim = await claimOperation(deps.database.prisma, operationId, randomUUID(), deps.leaseMs);
+): Promise<number | null> {
+  const claim = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
   if (claim === null) {
-    // Held by another or settled: nothing to do. Not due yet: the job came early and waits.
-    const delayMs = await dueInMs(deps.database.prisma, operationId);
-    return delayMs === null ? DONE : { again: true, delayMs };
+    // Another worker holds it, it is settled, or the job arrived before the row is due.
+    return dueInMs(deps.database.sql, operationId);
   }
   const startedAt = performance.now();
   const noted: Record<string, unknown> = {};
@@ -64,14 +63,16 @@ export async function workOnOperation(
   if (outcome.outcome === 'completed' || outcome.outcome === 'failed') {
     await publishNotice(deps.producer.redis, 'operationSettled', claim.id);
   }
-  return DONE;
+  return null;
 }
 
 type Outcome =
   | { outcome: 'completed' }
   | { outcome: 'retry'; step: string; retryInMs: number; error: unknown }
   | { outcome: 'failed'; step: string; error: unknown }
-  /** Another worker has it, or will: nothing was written. */
+  /**
+   * This attempt wrote no outcome: its lease was lost, or PostgreSQL stayed unavailable for {@link SETTLE_PATIENCE_MS}.
+   */
   | { outcome: 'lease_lost'; step: string };
 
 async function attempt(
@@ -94,7 +95,7 @@ async function attempt(
 }
 
 async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, error: unknown): Promise<Outcome> {
-  // What the caller may read: the step, never an internal host. The cause goes to the log.
+  // API callers read this error. It names only the step, because the cause (in the log) may contain internal hosts.
   const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
   const next = afterFailure(claim.runAttempts, deps.random);
   try {
@@ -105,15 +106,17 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
           return writeOperationFailed(tx, claim, operation, deps.clock.now());
         }),
       );
-      await wake(deps, deliveries);
+      await deps.producer.wakeDeliveries(deliveries);
       return { outcome: 'failed', step, error };
     }
-    const row = await patiently(() => settleRetry(deps.database.prisma, claim, next.delayMs, lastError));
-    await deps.producer.wake({ queue: QUEUE_OF_OPERATION[row.kind], row, delayMs: next.delayMs });
+    const isSent = next.delayMs <= SENT_AHEAD_MS;
+    const row = await patiently(() => settleRetry(deps.database.sql, claim, next.delayMs, lastError, isSent));
+    if (isSent) await deps.producer.wakeOperations([row], next.delayMs);
     return { outcome: 'retry', step, retryInMs: next.delayMs, error };
   } catch (settleError) {
     if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
-    // PostgreSQL stays away: the lease runs out and the sweep takes it from there.
+    // PostgreSQL is still unavailable. Once the lease has expired, a scan takes the row for the next attempt, or the
+    // sweep settles it if no attempt is left.
     deps.logger.error('operation not settled', {
       operationId: claim.id,
       attempt: claim.runAttempts,

@@ -1,41 +1,60 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
-import { deleteDeadInstances, sweepLostSessions } from '@callplane/db';
+import { deleteDeadInstances, mediaPlacesOf, sweepLostSessions } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
-import { removeFeedsOf } from '../media/media-clean-up.js';
-import { wake } from '../operations/events.js';
+import { endMediaSessions, removeFeedsOf, untilNodesUp } from '../media/media-clean-up.js';
 
 type ReconcileDeps = Pick<Deps, 'database' | 'producer' | 'media' | 'logger' | 'clock' | 'graceMs'>;
 
-/** Sessions of one sweep; the next one follows at once while there are that many. */
+/** Sessions per batch. A full batch is followed by the next one at once. */
 const BATCH = 500;
 
-/** Ends sessions that nobody comes back to, of clients that are gone and of signaling instances that died. */
+/** Ends sessions that no client resumed within the grace period, and sessions of dead signaling instances. */
 export async function endLostSessions(deps: ReconcileDeps): Promise<void> {
   const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH };
   let count: number;
+  let hasWaited = false;
   do {
     const swept = await sweepLostSessions(deps.database, limits, deps.clock.now());
     count = swept.ended.length;
     if (count === 0) return;
-    await wake(deps, swept.deliveries);
-    await Promise.all(swept.roomIds.map((roomId) => publishRoomChanged(deps.producer.redis, roomId)));
+    await deps.producer.wakeDeliveries(swept.deliveries);
+    await Promise.all(
+      swept.rooms.map(({ roomId, version }) => publishRoomChanged(deps.producer.redis, roomId, version)),
+    );
     deps.logger.warn('lost sessions ended', {
       count,
-      roomIds: swept.roomIds.slice(0, 20),
+      roomIds: swept.rooms.slice(0, 20).map(({ roomId }) => roomId),
       sessionIds: swept.ended.slice(0, 20).map(({ sessionId }) => sessionId),
     });
-    for (const roomId of swept.roomIds) {
+    if (!hasWaited) await untilNodesUp(deps.media);
+    hasWaited = true;
+    for (const { roomId } of swept.rooms) {
       const theirs = swept.ended.filter((ended) => ended.roomId === roomId).map(({ sessionId }) => sessionId);
       await removeWhatIsLeft(deps, roomId, theirs);
     }
+    await endMedia(
+      deps,
+      swept.ended.map(({ sessionId }) => sessionId),
+    );
   } while (count >= BATCH);
 }
 
-/** A media server drops what a dead process held by itself; what a frozen one holds it would keep. */
+/** A media server keeps the media of a dead or frozen signaling process for half a minute. */
+async function endMedia(deps: ReconcileDeps, sessionIds: readonly string[]): Promise<void> {
+  try {
+    const ended = await endMediaSessions(deps, await mediaPlacesOf(deps.database.sql, sessionIds), 0);
+    if (ended !== 'unreachable' && ended > 0) deps.logger.info('media of lost sessions ended', { ended });
+  } catch (error) {
+    deps.logger.error('media of lost sessions not ended', { error });
+  }
+}
+
+/** Removes feeds that the database does not know, too. */
 async function removeWhatIsLeft(deps: ReconcileDeps, roomId: string, sessionIds: readonly string[]): Promise<void> {
   try {
-    const removed = await removeFeedsOf(deps, roomId, sessionIds);
+    const lost = new Set(sessionIds);
+    const removed = await removeFeedsOf(deps, roomId, (ids) => Promise.resolve(ids.filter((id) => lost.has(id))), 0);
     if (typeof removed === 'number' && removed > 0)
       deps.logger.warn('feeds of lost sessions removed', { roomId, removed });
   } catch (error) {
@@ -43,9 +62,9 @@ async function removeWhatIsLeft(deps: ReconcileDeps, roomId: string, sessionIds:
   }
 }
 
-/** Removes the rows of signaling instances that died, once their sessions have ended. */
+/** Deletes the rows of dead signaling instances whose sessions have ended. */
 export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger'>): Promise<void> {
-  for (const instanceId of await deleteDeadInstances(deps.database.hot, INSTANCE_DEAD_MS)) {
+  for (const instanceId of await deleteDeadInstances(deps.database.sql, INSTANCE_DEAD_MS)) {
     deps.logger.warn('signaling instance dead', { instanceId });
   }
 }

@@ -2,10 +2,11 @@ import {
   Database,
   isDatabaseUnavailable,
   listMediaNodes,
-  pendingMigrations,
+  listTurnServers,
   readBacklogs,
   readDatabaseFacts,
 } from '@callplane/db';
+import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
 import { configOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
@@ -13,21 +14,26 @@ import { CommandError, failureOf } from '../failure.js';
 import { addCommand, printList, type OutputOptions } from '../output.js';
 import {
   failure,
-  judgeDatabase,
-  judgeMasterKeys,
-  judgeMedia,
-  judgeQueue,
-  judgeRedis,
-  judgeSchema,
-  judgeSignaling,
+  checkDatabase,
+  checkMasterKeys,
+  checkMedia,
+  checkQueue,
+  checkRedis,
+  checkRedisTrouble,
+  checkRelays,
+  checkSchema,
+  checkSignaling,
   type Finding,
 } from './findings.js';
 
 const MARKS = { ok: 'ok', warning: 'WARNING', failure: 'FAILURE' } as const;
 
-/** `rtc doctor`: looks at everything that Callplane leans on and says what to do; exit code 1 when something fails. */
+/**
+ * Adds `rtc doctor`, which checks every dependency of Callplane and says how to fix problems. Exit code 1 if a check
+ * fails.
+ */
 export function addDoctorCommand(rtc: Command, cli: Cli): void {
-  const description = 'Check settings, PostgreSQL, schema, clock, Redis, queues and media, and say what to do';
+  const description = 'Check settings, PostgreSQL, schema, clock, Redis, queues, media and relays, and give advice';
   addCommand(rtc, 'doctor', description, 'rtc doctor').action(async (options: OutputOptions) => {
     const config = configOf(cli);
     const findings = [...(await examineDatabase(cli, config)), ...(await examineRedis(config))];
@@ -44,28 +50,29 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
 async function examineDatabase(cli: Cli, config: CliConfig): Promise<Finding[]> {
   const database = new Database({ url: config.DATABASE_URL, poolMax: 1 });
   try {
-    // The first question opens the connection; the second one measures the clock.
+    // Open the connection before measuring the clock, so that connecting does not distort the result.
     await database.ping();
-    const schema = judgeSchema(await pendingMigrations(targetOf(config)));
-    // Without its tables there is nothing more to ask.
+    const schema = checkSchema(await pendingMigrations(targetOf(config)));
+    // Stop here: the other checks read tables that the schema lacks.
     if (schema.status === 'failure') return [schema];
-    const asked = cli.clock.now().getTime();
-    const facts = await readDatabaseFacts(database.prisma);
-    const differenceMs = (asked + cli.clock.now().getTime()) / 2 - facts.now.getTime();
+    const startedAtMs = cli.clock.now().getTime();
+    const facts = await readDatabaseFacts(database.sql);
+    const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
-    const [backlogs, depths] = await Promise.all([readBacklogs(database.prisma), depthsOf(config)]);
+    const [backlogs, depths] = await Promise.all([readBacklogs(database.sql), depthsOf(config)]);
     return [
-      ...judgeDatabase(facts, differenceMs),
+      ...checkDatabase(facts, differenceMs),
       schema,
-      judgeMasterKeys(facts.masterKeyIds, configured),
-      ...backlogs.map((backlog) => judgeQueue(backlog, depths)),
-      judgeSignaling(facts.signalingInstances),
-      ...judgeMedia(await listMediaNodes(database.hot)),
+      checkMasterKeys(facts.masterKeyIds, configured),
+      ...backlogs.map((backlog) => checkQueue(backlog, depths)),
+      checkSignaling(facts.signalingInstances),
+      ...checkMedia(await listMediaNodes(database.sql)),
+      ...checkRelays(await listTurnServers(database.sql)),
     ];
   } catch (error) {
     const advice = isDatabaseUnavailable(error)
-      ? 'Check that PostgreSQL runs and that DATABASE_URL leads to it; nothing works without it.'
-      : 'Look at its log.';
+      ? 'Check that PostgreSQL runs and that DATABASE_URL is right.'
+      : 'Check the log of PostgreSQL.';
     return [failure('postgres', failureOf(error).line, advice)];
   } finally {
     await database.close();
@@ -74,14 +81,13 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Finding[]> 
 
 async function examineRedis({ REDIS_URL }: CliConfig): Promise<Finding[]> {
   if (REDIS_URL === undefined) {
-    return [{ check: 'redis', status: 'warning', detail: 'not checked', advice: 'Set REDIS_URL to have it checked.' }];
+    return [{ check: 'redis', status: 'warning', detail: 'not checked', advice: 'Set REDIS_URL to check Redis.' }];
   }
-  const { readRedisFacts } = await import('@callplane/queue');
+  const { readRedisFacts, RedisUnusable } = await import('@callplane/queue');
   try {
-    return judgeRedis(await readRedisFacts(REDIS_URL));
-  } catch {
-    const advice = 'Check that Redis runs and that REDIS_URL is right. Until then everything is late by one sweep.';
-    return [failure('redis', 'cannot be reached', advice)];
+    return checkRedis(await readRedisFacts(REDIS_URL));
+  } catch (error) {
+    return [checkRedisTrouble(error instanceof RedisUnusable ? error.reason : 'unreachable')];
   }
 }
 

@@ -1,7 +1,7 @@
-import type { Backlog, DatabaseFacts, MediaNodeRow } from '@callplane/db';
-import type { QueueDepth, RedisFacts } from '@callplane/queue';
+import type { Backlog, DatabaseFacts, MediaNodeRow, TurnServerRow } from '@callplane/db';
+import type { QueueDepth, RedisFacts, RedisTrouble } from '@callplane/queue';
 
-/** The outcome of one check. What is not `ok` says what to do. */
+/** The outcome of one check. Every finding that is not `ok` has advice. */
 export interface Finding {
   check: string;
   status: 'ok' | 'warning' | 'failure';
@@ -10,10 +10,11 @@ export interface Finding {
 }
 
 const POSTGRES_VERSION_MIN = 140_000;
-/** Beyond this, what apps write (their clock) and leases (PostgreSQL's) tell different stories. */
+/** Beyond this difference, timestamps from apps (their clock) contradict leases (PostgreSQL's clock). */
 const CLOCK_DIFFERENCE_MS_MAX = 2000;
 const CONNECTIONS_SHARE_MAX = 0.8;
-/** A sweep finds a lost wake-up within 15 s: what is older waits for workers. */
+const REDIS_MEMORY_SHARE_MAX = 0.8;
+/** A sweep finds a lost wake-up within 15 s, so an older row is waiting for workers. */
 const BACKLOG_AGE_MS_MAX = 60_000;
 
 const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail });
@@ -30,8 +31,8 @@ export const failure = (check: string, detail: string, advice: string): Finding 
   advice,
 });
 
-/** @param clockDifferenceMs this machine's clock less PostgreSQL's. */
-export function judgeDatabase(facts: DatabaseFacts, clockDifferenceMs: number): Finding[] {
+/** @param clockDifferenceMs this machine's clock minus PostgreSQL's clock. */
+export function checkDatabase(facts: DatabaseFacts, clockDifferenceMs: number): Finding[] {
   const share = facts.connections / facts.connectionsMax;
   const used = `${facts.connections} of ${facts.connectionsMax} in use`;
   return [
@@ -65,35 +66,39 @@ export function judgeDatabase(facts: DatabaseFacts, clockDifferenceMs: number): 
   ];
 }
 
-export function judgeSchema(pending: readonly string[]): Finding {
+export function checkSchema(pending: readonly string[]): Finding {
   return pending.length === 0
     ? ok('schema', 'up to date')
-    : failure('schema', `lacks ${pending.join(', ')}`, 'Run "rtc db migrate".');
+    : failure('schema', `pending migrations: ${pending.join(', ')}`, 'Run "rtc db migrate".');
 }
 
-/** @param configured ids of ENCRYPTION_KEYS; null when it is not set here. */
-export function judgeMasterKeys(inUse: readonly string[], configured: readonly string[] | null): Finding {
+/** @param configured key ids in ENCRYPTION_KEYS; null if the setting is absent here. */
+export function checkMasterKeys(inUse: readonly string[], configured: readonly string[] | null): Finding {
   if (configured === null) {
-    return warning('encryption', 'not checked', 'Set ENCRYPTION_KEYS as the API has it, to have this checked.');
+    return warning('encryption', 'not checked', 'Set ENCRYPTION_KEYS as in the API to check this.');
   }
   const missing = inUse.filter((id) => !configured.includes(id));
   return missing.length === 0
-    ? ok('encryption', inUse.length === 0 ? 'nothing is sealed yet' : `every secret opens (${inUse.join(', ')})`)
+    ? ok(
+        'encryption',
+        inUse.length === 0 ? 'no secret is stored yet' : `every secret can be opened (${inUse.join(', ')})`,
+      )
     : failure(
         'encryption',
-        `secrets are sealed with ${missing.join(', ')}, which ENCRYPTION_KEYS lacks`,
+        `secrets are sealed with ${missing.join(', ')}, but ENCRYPTION_KEYS does not contain these keys`,
         'Put these keys back, behind the first one, on the API and the webhook workers.',
       );
 }
 
-export function judgeRedis(facts: RedisFacts): Finding[] {
+export function checkRedis(facts: RedisFacts): Finding[] {
   const [major = 0, minor = 0] = facts.version.split('.').map(Number);
   return [
     major > 6 || (major === 6 && minor >= 2)
       ? ok('redis', `version ${facts.version}`)
       : failure('redis', `version ${facts.version}`, 'Upgrade Redis to 6.2 or later.'),
+    checkRedisWrites(facts),
     facts.maxmemoryPolicy === null || facts.maxmemoryPolicy === 'noeviction'
-      ? ok('redis memory', facts.maxmemoryPolicy ?? 'policy not told')
+      ? ok('redis memory', facts.maxmemoryPolicy ?? 'maxmemory-policy unknown')
       : failure(
           'redis memory',
           `maxmemory-policy is ${facts.maxmemoryPolicy}`,
@@ -109,26 +114,56 @@ export function judgeRedis(facts: RedisFacts): Finding[] {
   ];
 }
 
-/** @param depths what Redis says; null when it cannot be asked. */
-export function judgeQueue(backlog: Backlog, depths: readonly QueueDepth[] | null): Finding {
+const REDIS_ADVICE: Record<RedisTrouble, string> = {
+  unreachable: 'Check that Redis runs and that REDIS_URL is right.',
+  frozen: 'Redis accepts connections but does not answer: check its process, machine and disk.',
+  loading: 'Redis is loading its data. Wait; if this does not end, replace it with an empty Redis.',
+  'read-only': 'REDIS_URL leads to a Redis replica: promote it (REPLICAOF NO ONE), or point REDIS_URL to the master.',
+  full: 'Raise maxmemory of Redis, or start the workers that take its jobs ("rtc queues").',
+  'not-persisting': 'Redis cannot write to its disk: free disk space.',
+  refused: 'Check the password and the permissions in REDIS_URL.',
+};
+/** Says how the apps behave while Redis is unavailable. */
+const REDIS_MEANWHILE = 'Until then workers scan PostgreSQL, and each API process enforces rate limits on its own.';
+
+/** The finding for a Redis that cannot be queried further. */
+export function checkRedisTrouble(trouble: RedisTrouble): Finding {
+  return redisFailure('redis', trouble, `is ${trouble}`);
+}
+
+function redisFailure(check: string, trouble: RedisTrouble, detail: string): Finding {
+  return failure(check, detail, `${REDIS_ADVICE[trouble]} ${REDIS_MEANWHILE}`);
+}
+
+function checkRedisWrites({ trouble, role, usedBytes, maxBytes }: RedisFacts): Finding {
+  const megabytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1);
+  const limit = maxBytes === 0 ? 'no limit' : `${megabytes(maxBytes)} MiB`;
+  const state = `role ${role}, ${megabytes(usedBytes)} MiB used of ${limit}`;
+  if (trouble !== null) return redisFailure('redis writes', trouble, `is ${trouble}: ${state}`);
+  return maxBytes > 0 && usedBytes > maxBytes * REDIS_MEMORY_SHARE_MAX
+    ? warning('redis writes', state, REDIS_ADVICE.full)
+    : ok('redis writes', state);
+}
+
+/** @param depths the queue depths in Redis; null if Redis cannot be queried. */
+export function checkQueue(backlog: Backlog, depths: readonly QueueDepth[] | null): Finding {
   const app = backlog.queue === 'webhook-delivery' ? 'webhook-worker' : 'cleanup-worker';
   const check = `queue ${backlog.queue}`;
   const workers = depths?.find(({ queue }) => queue === backlog.queue)?.workers;
   const age = backlog.oldestDueMs ?? 0;
   const waits = `${backlog.due} due, the oldest for ${(age / 1000).toFixed(1)} s`;
-  const detail = backlog.due === 0 ? 'nothing waits' : waits;
-  if (workers === 0)
-    return failure(check, `${detail}; no worker takes from it`, `Start a ${app}, and look at its log.`);
+  const detail = backlog.due === 0 ? 'nothing is due' : waits;
+  if (workers === 0) return failure(check, `${detail}; no worker is connected`, `Start a ${app} and check its log.`);
   if (age > BACKLOG_AGE_MS_MAX) {
     return warning(check, detail, `Start another ${app}${workers === undefined ? '' : ` (${workers} run)`}.`);
   }
   return ok(check, workers === undefined ? detail : `${detail}; ${workers} ${workers === 1 ? 'worker' : 'workers'}`);
 }
 
-/** @param nodes as the cleanup workers saw them last. */
-export function judgeMedia(nodes: readonly MediaNodeRow[]): Finding[] {
+/** @param nodes in the state that the cleanup workers saw last. */
+export function checkMedia(nodes: readonly MediaNodeRow[]): Finding[] {
   if (nodes.length === 0) {
-    const advice = 'Set MEDIA_NODES on gateways and cleanup workers; without it calls have neither sound nor pictures.';
+    const advice = 'Set MEDIA_NODES on gateways and cleanup workers; without them calls have no audio and video.';
     return [warning('media', 'no media server is known', advice)];
   }
   return nodes.map(({ id, state, draining, rooms, sessions }) => {
@@ -140,22 +175,50 @@ export function judgeMedia(nodes: readonly MediaNodeRow[]): Finding[] {
       case 'down':
         return failure(
           check,
-          `is away, ${carries}`,
-          'Look at its log and its address in MEDIA_NODES; its rooms move by themselves.',
+          `is unreachable, ${carries}`,
+          'Check its log and its address in MEDIA_NODES. Its rooms move automatically.',
         );
       case null:
         return warning(
           check,
-          `nobody has looked lately, ${carries}`,
+          `was not checked recently, ${carries}`,
           'Start a cleanup-worker with this server in MEDIA_NODES.',
         );
     }
   });
 }
 
-/** @param living signaling instances whose heart beats. */
-export function judgeSignaling(living: number): Finding {
+/** @param servers in the state that the cleanup workers saw last on their administration interfaces. */
+export function checkRelays(servers: readonly TurnServerRow[]): Finding[] {
+  if (servers.length === 0) {
+    const advice =
+      'Set TURN_ADMIN_URLS and TURN_ADMIN_PASSWORD on the cleanup workers; without them a removed participant keeps its relay as long as its client refreshes it.';
+    return [warning('relays', 'relays of ended sessions are not closed', advice)];
+  }
+  return servers.map(({ address, state }) => {
+    const check = `relays ${address}`;
+    switch (state) {
+      case 'up':
+        return ok(check, 'relays of ended sessions are closed');
+      case 'down':
+        return failure(
+          check,
+          'the port refuses connections',
+          'Start this coturn with cli-ip, cli-port and cli-password, or take it out of TURN_ADMIN_URLS.',
+        );
+      case 'unreachable':
+        return failure(
+          check,
+          'does not accept commands to close relays',
+          'Check address, firewall and TURN_ADMIN_PASSWORD. Until then removals are retried.',
+        );
+    }
+  });
+}
+
+/** @param living number of signaling instances with a current heartbeat. */
+export function checkSignaling(living: number): Finding {
   return living > 0
     ? ok('signaling', `${living} instances run`)
-    : warning('signaling', 'no instance runs', 'Start a signaling gateway; until then nobody can join.');
+    : warning('signaling', 'no instance runs', 'Start a signaling gateway. Without one, no participant can join.');
 }

@@ -9,21 +9,24 @@ const from = (remoteAddress: string | undefined, forwarded?: string) =>
   }) as unknown as IncomingMessage;
 
 test.each<[string[], string, string | undefined, string]>([
-  // Nobody is believed unless named.
+  // Without a matching trusted proxy, `X-Forwarded-For` is ignored.
   [[], '198.51.100.7', '203.0.113.9', '198.51.100.7'],
   [['10.0.0.0/8'], '198.51.100.7', '203.0.113.9', '198.51.100.7'],
   [['10.0.0.0/8'], '10.0.0.2', '203.0.113.9', '203.0.113.9'],
   [['10.0.0.0/8'], '10.0.0.2', undefined, '10.0.0.2'],
-  // What the caller wrote in front of what the proxy added is not believed.
+  // An entry that the caller put in front of the proxy's own entry is ignored.
   [['10.0.0.0/8'], '10.0.0.2', '127.0.0.1, 203.0.113.9', '203.0.113.9'],
   [['loopback'], '::1', '203.0.113.9', '203.0.113.9'],
   [['1'], '198.51.100.7', '192.0.2.1, 203.0.113.9', '203.0.113.9'],
   [['2'], '198.51.100.7', '192.0.2.1, 203.0.113.9', '192.0.2.1'],
-])('%p: %s with %p comes from %s', (trusted, remote, forwarded, expected) => {
-  expect(createCallerAddress(trusted)(from(remote, forwarded))).toBe(expected);
-});
+])(
+  'with the trusted proxies %p, a request from %s with X-Forwarded-For %p comes from %s',
+  (trusted, remote, forwarded, expected) => {
+    expect(createCallerAddress(trusted)(from(remote, forwarded))).toBe(expected);
+  },
+);
 
-test('an entry that is no address is refused at start, and a socket that is gone has no address', () => {
+test('rejects a trusted proxy that is not an address, and finds no address for a closed socket', () => {
   expect(() => createCallerAddress(['nonsense'])).toThrow(TypeError);
   expect(createCallerAddress(['loopback'])(from(undefined))).toBeUndefined();
 });

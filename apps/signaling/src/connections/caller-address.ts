@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from 'proxy-addr';
 
-/** Tells where a request comes from. */
+/** Returns the address that a request comes from. */
 export type CallerAddress = (request: IncomingMessage) => string | undefined;
 
 /**
- * Reads `X-Forwarded-For` as far as it is believed.
- * @param trusted TRUST_PROXY: addresses and ranges of proxies, or how many there are; nobody is believed without it.
- * @throws TypeError when an entry is no address.
+ * Creates a function that follows `X-Forwarded-For` through trusted proxies.
+ * @param trusted TRUST_PROXY: addresses and ranges of proxies, or their number. If it is empty, `X-Forwarded-For` is
+ *   ignored.
+ * @throws TypeError if an entry is not an address.
  */
 export function createCallerAddress(trusted: readonly string[]): CallerAddress {
   const [first = ''] = trusted;

@@ -1,265 +1,250 @@
-import {
-  CLOSE_REASONS,
-  PROTOCOL_LIMITS,
-  type ClientMessage,
-  type CloseReason,
-  type ServerMessage,
-} from '@callplane/protocol';
+import type { Duplex } from 'node:stream';
+import { addressKey } from '@callplane/core';
+import { CLOSE_REASONS, type AnyServerMessage, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
-import { readMessage, type Detail } from './read-message.js';
+import { errorMessage } from './error-message.js';
+import { FrameReader } from './frame-reader.js';
+import { Inbox } from './inbox.js';
+import { Outbox, type SendOptions } from './outbox.js';
+import type { ClientMessage, InvalidMessage } from './read-message.js';
 import { TokenBucket, type BucketSettings } from './token-bucket.js';
 
 export interface ConnectionSettings {
-  /** Every message counts. */
+  /** Every message and every ping takes a token. */
   general: BucketSettings;
   messages: BucketSettings;
   metadata: BucketSettings;
   pingIntervalMs: number;
 }
 
-/** How a connection came to its end: a reason of the protocol, or what nobody could be told any more. */
+/**
+ * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
+ */
 export type Ending = CloseReason | 'lost' | 'moved';
 
+/** What the gateway does with a connection's messages. */
 export interface ConnectionHandler {
-  /** Handles one message; the next one waits for it. Whatever it throws is answered here. */
-  onMessage(connection: Connection, message: ClientMessage): Promise<void>;
-  /** An error of a handler, told to the client. Returns what to answer, or closes the connection and returns null. */
-  onError(connection: Connection, message: ClientMessage, error: unknown): ServerMessage | null;
-  /** Once, as soon as the end is known; the socket may still be closing. */
+  /** Handles one valid message. The next message waits for it. Must neither throw nor reject. */
+  onMessage(connection: Connection, message: ClientMessage): void | Promise<void>;
+  /** Called when a message does not match its schema. The client has its answer already. */
+  onInvalid(connection: Connection, invalid: InvalidMessage): void;
+  /**
+   * Called for each frame that is sent.
+   * @param isShared whether its text was serialised once for all its receivers
+   */
+  onSend(isShared: boolean): void;
+  /** Called once, as soon as the end is known. The socket may still be closing. */
   onEnd(connection: Connection, ending: Ending): void;
 }
 
-/** What waits to be sent, in bytes, before a reader counts as too slow. */
-const BUFFERED_BYTES_MAX = 1024 * 1024;
-/** What waits to be handled. */
-const QUEUED_MESSAGES_MAX = 256;
-const QUEUED_CHARS_MAX = 1024 * 1024;
-/** How long the first message may take, in milliseconds. */
+export interface CloseDetails {
+  /** For the log: why the gateway chose this reason. */
+  cause: string;
+  /** For the client. */
+  retryAfterSeconds?: number;
+}
+
+/** Time in which the first message must arrive, in milliseconds. */
 const FIRST_MESSAGE_WITHIN_MS = 10_000;
-/** How long a close handshake may take, in milliseconds. */
+/** How long a close handshake may take before the socket is terminated, in milliseconds. */
 const CLOSE_WITHIN_MS = 2000;
 const SILENT_INTERVALS_MAX = 2.5;
-/** A wrong message costs more to judge than a right one: it counts as so many. */
-const TOKENS_OF_WRONG = 10;
 
-/** One WebSocket: reads messages in order and bounded, sends bounded, and says why it ends. */
+/** One WebSocket. Handles messages in order, bounds what waits on both sides, and reports why it ends. */
 export class Connection {
   readonly id: string;
-  /** Stands in the log line of its end; whoever learns something about the connection adds it. */
+  readonly protocol: ProtocolVersion;
+  /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
+  /** Refused requests; see connection-log.ts. */
+  refusalsLogged = 0;
   readonly openedAtMs = performance.now();
+  /** Key of the client's address for the limit of failed arrivals. */
+  readonly addressKey: string;
   readonly messagesBucket: TokenBucket;
   readonly metadataBucket: TokenBucket;
-  messagesIn = 0;
-  messagesOut = 0;
-  bytesIn = 0;
-  bytesOut = 0;
+  /** `new` until the first message is received, which must be a join or resumption. */
+  #state: 'new' | 'introduced' | 'ended' = 'new';
   #ending: Ending | null = null;
-  #introduced = false;
-  #heardAtMs = performance.now();
+  #receivedAtMs = performance.now();
   #pingedAtMs = performance.now();
-  #queuedChars = 0;
-  #bulkBytes = 0;
-  #handling = false;
-  readonly #queue: { message: ClientMessage; chars: number }[] = [];
-  readonly #general: TokenBucket;
-  readonly #socket: WebSocket;
+  #closeTimer: NodeJS.Timeout | undefined;
+  readonly #frames: FrameReader;
+  readonly #inbox: Inbox<ClientMessage>;
+  readonly #outbox: Outbox;
+  readonly #webSocket: WebSocket;
   readonly #settings: ConnectionSettings;
   readonly #handler: ConnectionHandler;
-  #closeTimer: NodeJS.Timeout | undefined;
 
-  constructor(id: string, socket: WebSocket, settings: ConnectionSettings, handler: ConnectionHandler) {
+  constructor(
+    { id, address, protocol }: { id: string; address: string | undefined; protocol: ProtocolVersion },
+    { webSocket, socket }: { webSocket: WebSocket; socket: Duplex },
+    settings: ConnectionSettings,
+    handler: ConnectionHandler,
+  ) {
     this.id = id;
-    this.#socket = socket;
+    this.protocol = protocol;
+    this.logFields['ip'] = address;
+    this.addressKey = addressKey(address);
+    this.#webSocket = webSocket;
     this.#settings = settings;
     this.#handler = handler;
     const nowMs = performance.now();
-    this.#general = new TokenBucket(settings.general, nowMs);
     this.messagesBucket = new TokenBucket(settings.messages, nowMs);
     this.metadataBucket = new TokenBucket(settings.metadata, nowMs);
-    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
-    socket.on('pong', () => {
-      this.#heardAtMs = performance.now();
+    this.#frames = new FrameReader(settings.general, protocol);
+    this.#inbox = new Inbox((message) => handler.onMessage(this, message));
+    this.#outbox = new Outbox(webSocket, socket);
+    this.#listen();
+  }
+
+  get isOpen(): boolean {
+    return this.#state !== 'ended';
+  }
+
+  /** How the connection ended; null while it is open. */
+  get ending(): Ending | null {
+    return this.#ending;
+  }
+
+  /** Whether the first message was received. */
+  get isIntroduced(): boolean {
+    return this.#state !== 'new';
+  }
+
+  /** Frames and bytes in both directions, for the log. */
+  get traffic(): { messagesIn: number; messagesOut: number; bytesIn: number; bytesOut: number } {
+    return {
+      messagesIn: this.#frames.frames,
+      messagesOut: this.#outbox.framesSent,
+      bytesIn: this.#frames.bytes,
+      bytesOut: this.#outbox.bytesSent,
+    };
+  }
+
+  send(message: AnyServerMessage): void {
+    this.#send(JSON.stringify(message), false);
+  }
+
+  /** Sends a message that is already serialised, so that a message to many clients is serialised once. */
+  sendText(text: string): void {
+    this.#send(text, true);
+  }
+
+  /**
+   * Sends a welcome.
+   * @param exempt whether it raises the limit of unsent bytes until it has left, because it may exceed it by itself
+   * @param onSent called when the welcome has left, or cannot leave any more
+   */
+  sendWelcome(text: string, exempt: boolean, onSent: () => void): void {
+    if (this.#canSend) this.#send(text, false, { exempt, onSent });
+    else onSent();
+  }
+
+  /** Sends the reason and closes. Idempotent: the first reason counts. */
+  close(reason: CloseReason, { cause, ...more }: CloseDetails): void {
+    if (this.#state === 'ended') return;
+    const { code, message, reconnect } = CLOSE_REASONS[reason];
+    this.logFields['cause'] = cause;
+    if (this.#canSend) {
+      this.#handler.onSend(false);
+      this.#outbox.send(JSON.stringify({ type: 'closing', reason, message, reconnect, ...more }));
+      this.#webSocket.close(code, reason);
+    }
+    // A slow or vanished client would otherwise hold the send buffer for as long as ws waits for the handshake.
+    this.#closeTimer = setTimeout(() => this.#webSocket.terminate(), CLOSE_WITHIN_MS);
+    this.#end(reason);
+  }
+
+  /** Terminates the socket without a close message, because the session goes on with another connection. */
+  drop(): void {
+    if (this.#state === 'ended') return;
+    this.#end('moved');
+    this.#webSocket.terminate();
+  }
+
+  /** Resolves when the socket is closed. */
+  closed(): Promise<void> {
+    if (this.#webSocket.readyState === WebSocket.CLOSED) return Promise.resolve();
+    return new Promise((resolve) => this.#webSocket.once('close', () => resolve()));
+  }
+
+  /** Called every second. Closes the connection if it is silent, and pings it at each ping interval. */
+  check(nowMs: number): void {
+    if (this.#state === 'ended') return;
+    if (this.#state === 'new') {
+      if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout', { cause: 'No first message.' });
+      return;
+    }
+    const { pingIntervalMs } = this.#settings;
+    if (nowMs - this.#receivedAtMs > pingIntervalMs * SILENT_INTERVALS_MAX) {
+      this.close('timeout', { cause: 'No pong and no message.' });
+      return;
+    }
+    if (nowMs - this.#pingedAtMs < pingIntervalMs) return;
+    this.#pingedAtMs = nowMs;
+    if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
+  }
+
+  get #canSend(): boolean {
+    return this.#state !== 'ended' && this.#webSocket.readyState === WebSocket.OPEN;
+  }
+
+  #send(text: string, isShared: boolean, options?: SendOptions): void {
+    if (!this.#canSend) return;
+    this.#handler.onSend(isShared);
+    this.#outbox.send(text, options);
+    if (this.#outbox.isOverfull)
+      this.close('slow_consumer', { cause: `${this.#outbox.unsentBytes} bytes are unsent.` });
+  }
+
+  #listen(): void {
+    const webSocket = this.#webSocket;
+    webSocket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    webSocket.on('pong', () => {
+      this.#receivedAtMs = performance.now();
     });
-    socket.on('ping', () => {
-      this.#heardAtMs = performance.now();
-      // Each is answered with a pong; a flood of them is a flood.
-      if (!this.#general.take(this.#heardAtMs)) this.close('rate_limited');
+    webSocket.on('ping', () => {
+      this.#receivedAtMs = performance.now();
+      // ws answers every ping with a pong, so pings count against the rate limit like messages.
+      if (!this.#frames.ping()) this.close('rate_limited', { cause: 'Too many pings.' });
     });
-    // What ws itself refuses (a broken frame, one beyond its hard limit) it closes itself; 'close' follows.
-    socket.on('error', (error) => {
+    // ws closes the socket itself after a broken frame or one beyond its hard limit. The event 'close' follows.
+    webSocket.on('error', (error) => {
       this.logFields['socketError'] = (error as NodeJS.ErrnoException).code ?? error.message;
     });
-    socket.on('close', (code) => {
+    webSocket.on('close', (code) => {
       clearTimeout(this.#closeTimer);
       this.logFields['code'] = code;
       this.#end('lost');
     });
   }
 
-  get isOpen(): boolean {
-    return this.#ending === null;
-  }
-
-  send(message: ServerMessage): void {
-    this.sendText(JSON.stringify(message));
-  }
-
-  /** The welcome to a large room may be larger than what may wait: it does not count until it has gone out. */
-  sendBulk(message: ServerMessage): void {
-    if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
-    const text = JSON.stringify(message);
-    const bytes = Buffer.byteLength(text);
-    this.#bulkBytes += bytes;
-    this.#write(text, () => {
-      this.#bulkBytes -= bytes;
-    });
-  }
-
-  /** A message that was serialised already, for many. */
-  sendText(text: string): void {
-    if (this.#ending !== null || this.#socket.readyState !== WebSocket.OPEN) return;
-    this.#write(text);
-    if (this.#socket.bufferedAmount > BUFFERED_BYTES_MAX + this.#bulkBytes) this.close('slow_consumer');
-  }
-
-  /** Tells the reason and closes. Idempotent: the first reason stands. */
-  close(reason: CloseReason): void {
-    if (this.#ending !== null) return;
-    const { code, message, reconnect } = CLOSE_REASONS[reason];
-    if (this.#socket.readyState === WebSocket.OPEN) {
-      this.#write(JSON.stringify({ type: 'closing', reason, message, reconnect } satisfies ServerMessage));
-      this.#socket.close(code, reason);
-    }
-    // A reader that is too slow or gone would hold what is buffered for as long as ws waits.
-    this.#closeTimer = setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS);
-    this.#end(reason);
-  }
-
-  /** Ends it without a word: its session goes on elsewhere. */
-  drop(): void {
-    if (this.#ending !== null) return;
-    this.#end('moved');
-    this.#socket.terminate();
-  }
-
-  /** Resolves when the socket is closed. */
-  closed(): Promise<void> {
-    if (this.#socket.readyState === WebSocket.CLOSED) return Promise.resolve();
-    return new Promise((resolve) => this.#socket.once('close', () => resolve()));
-  }
-
-  /** Called every second: closes what is silent, pings what is open. */
-  check(nowMs: number): void {
-    if (this.#ending !== null) return;
-    if (!this.#introduced) {
-      if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout');
-      return;
-    }
-    const { pingIntervalMs } = this.#settings;
-    if (nowMs - this.#heardAtMs > pingIntervalMs * SILENT_INTERVALS_MAX) {
-      this.close('timeout');
-      return;
-    }
-    if (nowMs - this.#pingedAtMs < pingIntervalMs) return;
-    this.#pingedAtMs = nowMs;
-    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
-  }
-
-  /** @param done it has gone out, or never will: 'close' follows a write that fails. */
-  #write(text: string, done: () => void = () => undefined): void {
-    this.messagesOut += 1;
-    this.bytesOut += text.length;
-    this.#socket.send(text, done);
-  }
-
   #receive(data: RawData, isBinary: boolean): void {
-    if (this.#ending !== null) return;
-    this.#heardAtMs = performance.now();
-    const bytes = byteLength(data);
-    this.messagesIn += 1;
-    this.bytesIn += bytes;
-    if (!this.#general.take(this.#heardAtMs)) {
-      this.close('rate_limited');
+    if (this.#state === 'ended') return;
+    this.#receivedAtMs = performance.now();
+    const isFirst = this.#state === 'new';
+    const frame = this.#frames.read(data, isBinary, isFirst);
+    if (frame.is === 'violation') {
+      this.close(frame.reason, { cause: frame.cause });
       return;
     }
-    if (bytes > PROTOCOL_LIMITS.frameBytesMax) {
-      this.close('message_too_large');
+    if (frame.is === 'invalid') {
+      this.send(errorMessage(frame.id, 'invalid_message', 'The message does not match its schema.', frame.details));
+      this.#handler.onInvalid(this, frame);
+      if (isFirst) this.close('protocol_error', { cause: 'The first message does not match its schema.' });
       return;
     }
-    if (isBinary) {
-      this.close('protocol_error');
-      return;
-    }
-    const text = toText(data);
-    const read = readMessage(text);
-    if (!read.ok) {
-      if (read.protocolError !== null) {
-        this.close('protocol_error');
-        return;
-      }
-      this.#refuse(read.id, read.details);
-      return;
-    }
-    if (!this.#introduced) {
-      if (read.message.type !== 'join' && read.message.type !== 'resume') {
-        this.close('protocol_error');
-        return;
-      }
-      // One attempt: whatever becomes of it, the next message is not a first one.
-      this.#introduced = true;
-    }
-    if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + text.length > QUEUED_CHARS_MAX) {
-      this.close('rate_limited');
-      return;
-    }
-    this.#queuedChars += text.length;
-    this.#queue.push({ message: read.message, chars: text.length });
-    if (!this.#handling) void this.#handle();
-  }
-
-  #refuse(id: string | undefined, details: Detail[]): void {
-    for (let taken = 1; taken < TOKENS_OF_WRONG; taken++) this.#general.take(this.#heardAtMs);
-    this.send({
-      type: 'error',
-      ...(id === undefined ? {} : { replyTo: id }),
-      code: 'invalid_message',
-      message: 'The message does not match its schema.',
-      details,
-    });
-    if (!this.#introduced) this.close('protocol_error');
-  }
-
-  /** One message after another; the connection may end at any of them. Never rejects. */
-  async #handle(): Promise<void> {
-    this.#handling = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#queuedChars -= next.chars;
-      if (this.#ending !== null) break;
-      try {
-        await this.#handler.onMessage(this, next.message);
-      } catch (error) {
-        const answer = this.#handler.onError(this, next.message, error);
-        if (answer !== null) this.send(answer);
-      }
-    }
-    this.#queue.length = 0;
-    this.#queuedChars = 0;
-    this.#handling = false;
+    // A connection has one attempt. Even if it fails, the next message does not count as a first one.
+    this.#state = 'introduced';
+    if (!this.#inbox.push(frame.message, frame.chars)) this.close('rate_limited', { cause: 'Too many messages wait.' });
   }
 
   #end(ending: Ending): void {
-    if (this.#ending !== null) return;
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
     this.#ending = ending;
+    this.#inbox.stop();
     this.#handler.onEnd(this, ending);
   }
-}
-
-function byteLength(data: RawData): number {
-  return Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
-}
-
-function toText(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString();
-  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
 }

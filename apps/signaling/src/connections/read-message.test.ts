@@ -1,20 +1,25 @@
 import { describe, expect, test } from '@jest/globals';
+import { CLIENT_MESSAGES_V2 } from '@callplane/protocol';
 import fc from 'fast-check';
 import { readMessage } from './read-message.js';
 
-const read = (message: unknown) => readMessage(JSON.stringify(message));
+const readText = (text: string) => readMessage(text, 1);
+const read = (message: unknown) => readText(JSON.stringify(message));
 
-describe('a frame', () => {
-  test('that is a message is read as it is', () => {
+describe('readMessage', () => {
+  test('returns a valid message unchanged', () => {
     const message = { type: 'message', id: 'x', data: { a: [1, null] }, to: ['part_1'] };
     expect(read(message)).toEqual({ ok: true, message });
   });
 
-  test.each(['', 'x', '[]', 'null', '1', '"join"', '{}', '{"type":1}', '{"type":'])('%s is none', (text) => {
-    expect(readMessage(text)).toMatchObject({ ok: false, protocolError: expect.any(String) });
-  });
+  test.each(['', 'x', '[]', 'null', '1', '"join"', '{}', '{"type":1}', '{"type":'])(
+    'reports a protocol error for the frame: %s',
+    (text) => {
+      expect(readText(text)).toMatchObject({ ok: false, protocolError: expect.any(String) });
+    },
+  );
 
-  test('that is wrong is told all that is wrong with it, and its id', () => {
+  test('reports every failure of an invalid message, with the id of the message', () => {
     expect(read({ type: 'mute', id: 'm1', trackId: 'a b', extra: 1 })).toEqual({
       ok: false,
       protocolError: null,
@@ -23,26 +28,56 @@ describe('a frame', () => {
       details: expect.arrayContaining([
         { path: 'muted', message: 'is required' },
         { path: 'extra', message: 'is not a known field' },
-        { path: 'trackId', message: expect.stringContaining('pattern') },
+        { path: 'trackId', message: expect.stringContaining('must match ^') },
       ]),
     });
     expect(
       read({ type: 'subscribe', tracks: [{ participantId: 'p', trackId: 't', layer: { spatial: 9 } }] }),
     ).toMatchObject({
-      details: [{ path: 'tracks[0].layer.spatial', message: 'must be <= 2' }],
+      details: [{ path: 'tracks[0].layer.spatial', message: 'must be at most 2' }],
     });
     expect(read({ type: 'unheard-of' })).toMatchObject({ details: [{ path: 'type' }] });
   });
 
-  test('with what the database cannot hold, or a number that no double holds, is refused', () => {
+  test('rejects duplicate keys, and inexact numbers in any spelling', () => {
+    expect(readText('{"type":"ping","id":"a","i\\u0064":"b"}')).toMatchObject({
+      ok: false,
+      details: [{ path: 'id' }],
+    });
+    expect(readText('{"type":"message","data":{"a":1,"a":1}}')).toMatchObject({ details: [{ path: 'data.a' }] });
+    expect(readText('{"type":"message","data":9007199254740993e0}')).toMatchObject({ details: [{ path: 'data' }] });
+    expect(readText('{"type":"message","data":{"__proto__":1}}')).toMatchObject({ ok: true });
+  });
+
+  test('rejects text that the database cannot hold, numbers beyond a double, and too deep nesting', () => {
     expect(read({ type: 'metadata', metadata: { a: '\u0000' } })).toMatchObject({ details: [{ path: 'metadata.a' }] });
-    expect(readMessage('{"type":"message","data":1e400}')).toMatchObject({ ok: false, protocolError: null });
-    expect(readMessage(`{"type":"message","data":${'['.repeat(5000)}${']'.repeat(5000)}}`)).toMatchObject({
+    expect(readText('{"type":"message","data":1e400}')).toMatchObject({ ok: false, protocolError: null });
+    expect(readText(`{"type":"message","data":${'['.repeat(5000)}${']'.repeat(5000)}}`)).toMatchObject({
       ok: false,
     });
   });
 
-  test('whatever it holds: it is judged, and only known types with known fields pass', () => {
+  test('knows the messages of version 2 in version 2 only', () => {
+    const roster = '{"type":"roster","limit":20}';
+    expect(readMessage(roster, 1)).toMatchObject({
+      details: [{ path: 'type', message: 'is not a known message type' }],
+    });
+    expect(readMessage(roster, 2)).toEqual({ ok: true, message: { type: 'roster', limit: 20 } });
+    const resume = '{"type":"resume","sessionId":"sess_1","resumeSecret":"x","offerId":3}';
+    expect(readMessage(resume, 1)).toMatchObject({ details: [{ path: 'offerId', message: 'is not a known field' }] });
+    expect(readMessage(resume, 2)).toMatchObject({ ok: true });
+  });
+
+  test('has a bound for every array in the schemas', () => {
+    const arrays = (schema: unknown): object[] => {
+      if (typeof schema !== 'object' || schema === null) return [];
+      const own = (schema as { type?: unknown }).type === 'array' ? [schema] : [];
+      return [...own, ...Object.values(schema).flatMap(arrays)];
+    };
+    for (const array of arrays(CLIENT_MESSAGES_V2)) expect(array).toHaveProperty('maxItems');
+  });
+
+  test('accepts only known message types and never throws, whatever a frame holds', () => {
     const almost = fc.record(
       {
         type: fc.constantFrom(
@@ -73,7 +108,7 @@ describe('a frame', () => {
         } catch {
           return;
         }
-        const result = readMessage(text);
+        const result = readText(text);
         if (result.ok) expect(['join', 'resume', 'publish', 'candidate', 'message']).toContain(result.message.type);
         else if (result.protocolError === null) expect(result.details.length).toBeLessThanOrEqual(20);
       }),

@@ -1,71 +1,80 @@
-import { parseJsonBody } from '@callplane/core';
-import { CLIENT_MESSAGES, type ClientMessage } from '@callplane/protocol';
-import type { ErrorObject, ValidateFunction } from 'ajv';
+import {
+  cutToSchema,
+  describeSchemaFailure,
+  ERROR_DETAILS_MAX,
+  parseJsonBody,
+  type ErrorDetail,
+} from '@callplane/core';
+import { CLIENT_MESSAGES, CLIENT_MESSAGES_V2, type ClientMessageV2, type ProtocolVersion } from '@callplane/protocol';
+import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-export interface Detail {
-  path: string;
-  message: string;
+/** A message of any version: version 2 only adds to version 1. */
+export type ClientMessage = ClientMessageV2;
+
+/** A message that does not match its schema. */
+export interface InvalidMessage {
+  /** A type of the protocol, or `unknown`. */
+  type: string;
+  id: string | undefined;
+  details: ErrorDetail[];
 }
 
 export type ReadMessage =
   | { ok: true; message: ClientMessage }
-  /** No message at all: not JSON, or no object with a type. */
+  /** Not a message: not JSON, or not an object with a `type`. */
   | { ok: false; protocolError: string }
-  /** A message that is wrong: told to the sender, with the id that it gave. */
-  | { ok: false; protocolError: null; type: string; id: string | undefined; details: Detail[] };
-
-/** Failures that are told of one message; a hostile one could have as many as it has bytes. */
-const DETAILS_MAX = 20;
+  /** The sender gets the details, with the message's id. */
+  | ({ ok: false; protocolError: null } & InvalidMessage);
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, ownProperties: true });
-const validators = new Map<string, ValidateFunction<ClientMessage>>(
-  Object.entries(CLIENT_MESSAGES).map(([type, schema]) => [type, ajv.compile<ClientMessage>(schema)]),
-);
+interface MessageSchema {
+  schema: object;
+  validate: ValidateFunction<ClientMessage>;
+}
+const compiled = new Map<object, MessageSchema>();
+const SCHEMAS: Record<ProtocolVersion, ReadonlyMap<string, MessageSchema>> = {
+  1: compileAll(CLIENT_MESSAGES),
+  2: compileAll(CLIENT_MESSAGES_V2),
+};
 
-/** Reads one frame. Never throws, whatever it holds. */
-export function readMessage(text: string): ReadMessage {
+/** Compiles each schema once, because most are those of both versions. */
+function compileAll(messages: Record<string, object>): Map<string, MessageSchema> {
+  return new Map(
+    Object.entries(messages).map(([type, schema]) => {
+      const known = compiled.get(schema) ?? { schema, validate: ajv.compile<ClientMessage>(schema) };
+      compiled.set(schema, known);
+      return [type, known];
+    }),
+  );
+}
+
+/** Parses and validates one frame. Never throws. */
+export function readMessage(text: string, protocol: ProtocolVersion): ReadMessage {
   const parsed = parseJsonBody(text);
-  if (!parsed.ok) return { ok: false, protocolError: 'A frame is not JSON.' };
+  if (!parsed.ok) return { ok: false, protocolError: 'The frame is not JSON.' };
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { ok: false, protocolError: 'A frame is not a JSON object.' };
+    return { ok: false, protocolError: 'The frame is not a JSON object.' };
   }
   const { type, id: givenId } = value as { type?: unknown; id?: unknown };
-  if (typeof type !== 'string') return { ok: false, protocolError: 'A message has no type.' };
+  if (typeof type !== 'string') return { ok: false, protocolError: 'The message has no type.' };
   const id = typeof givenId === 'string' && givenId.length >= 1 && givenId.length <= 64 ? givenId : undefined;
-  const invalid = (details: Detail[]): ReadMessage => ({
+  const invalid = (details: ErrorDetail[]): ReadMessage => ({
     ok: false,
     protocolError: null,
-    type: type.slice(0, 64),
+    type: SCHEMAS[protocol].has(type) ? type : 'unknown',
     id,
-    details: details.slice(0, DETAILS_MAX),
+    details,
   });
-  const validate = validators.get(type);
-  if (validate === undefined) return invalid([{ path: 'type', message: 'is not a known message' }]);
+  const known = SCHEMAS[protocol].get(type);
+  if (known === undefined) return invalid([{ path: 'type', message: 'is not a known message type' }]);
   const unstorable = parsed.details.map(({ path, message }) => ({ path: path.replace(/^body\.?/, ''), message }));
-  if (validate(value)) return unstorable.length === 0 ? { ok: true, message: value } : invalid(unstorable);
-  const failures = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'anyOf').map(toDetail);
-  return invalid([...failures, ...unstorable]);
-}
-
-function toDetail(error: ErrorObject): Detail {
-  const path = error.instancePath
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((segment) => (/^\d+$/.test(segment) ? `[${segment}]` : `.${segment}`))
-    .join('')
-    .replace(/^\./, '')
-    .slice(0, 200);
-  const { missingProperty, additionalProperty } = error.params as Record<string, string | undefined>;
-  if (missingProperty !== undefined) return { path: join(path, missingProperty), message: 'is required' };
-  if (additionalProperty !== undefined) {
-    return { path: join(path, additionalProperty.slice(0, 64)), message: 'is not a known field' };
-  }
-  return { path, message: error.message ?? 'is not valid' };
-}
-
-function join(path: string, field: string): string {
-  return path === '' ? field : `${path}.${field}`;
+  const { schema, validate } = known;
+  const checked: unknown = cutToSchema(schema, value);
+  if (validate(checked)) return unstorable.length === 0 ? { ok: true, message: checked } : invalid(unstorable);
+  const failures = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'anyOf').slice(0, ERROR_DETAILS_MAX);
+  return invalid(
+    [...failures.map((failure) => describeSchemaFailure('', failure)), ...unstorable].slice(0, ERROR_DETAILS_MAX),
+  );
 }

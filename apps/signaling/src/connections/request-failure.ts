@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@callplane/protocol';
 import { ERROR_CODES } from '@callplane/protocol';
 
-/** A request that is refused; the connection stays. */
+/** Refuses a request. The connection stays open. */
 export class RequestFailure extends Error {
   constructor(
     readonly code: ErrorCode,

@@ -1,4 +1,7 @@
-/** `burst` tokens, refilled at `perSecond`; a rate of 0 means no limit. */
+/**
+ * A bucket of `burst` tokens that refills at `perSecond`. A rate of 0 means no limit; a burst below the rate counts as
+ * the rate.
+ */
 export interface BucketSettings {
   perSecond: number;
   burst: number;
@@ -16,7 +19,7 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Whether a token was there to be taken. */
+  /** Takes a token. Returns false if the bucket is empty. */
   take(nowMs: number): boolean {
     const { perSecond, burst } = this.#settings;
     if (perSecond === 0) return true;

@@ -1,17 +1,25 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, SUBPROTOCOLS, type ProtocolVersion } from '@callplane/protocol';
+import { hostRefusal, refuseSocket, requestIdOf, type Refusal } from '@callplane/runtime';
 import { WebSocketServer } from 'ws';
 import type { CallerAddress } from './caller-address.js';
+import type { Connection } from './connection.js';
 import type { Connections } from './connections.js';
 
 export const SIGNALING_PATH = '/v1/signaling';
 
 /**
- * What ws refuses by itself, without a word but the close code 1009. A frame between the protocol's limit and this is
- * read, so that its sender can be told.
+ * ws refuses larger frames by itself, with close code 1009 and no `closing` message. The gateway reads a frame between
+ * the protocol's limit and this one, so that it can tell the sender the reason.
  */
 const FRAME_BYTES_HARD_MAX = 4 * PROTOCOL_LIMITS.frameBytesMax;
+/** Fragments of one message. Each costs an object until the message is complete, and browsers send few. */
+const FRAGMENTS_MAX = 64;
+/** The sub-protocols that the gateway speaks, the preferred one first. */
+const PREFERENCE: readonly string[] = [SUBPROTOCOLS[2], SUBPROTOCOLS[1]];
+/** Frame headers and control frames that a client may send besides its first message, in bytes. */
+const FIRST_FRAME_OVERHEAD_BYTES = 4096;
 
 export interface UpgradeSettings {
   /** `*`, or origins as browsers send them. */
@@ -21,42 +29,82 @@ export interface UpgradeSettings {
   callerAddress: CallerAddress;
 }
 
-/** Lets WebSockets in: the path, the sub-protocol, the page that they come from, and how many there are. */
+/** Accepts WebSocket upgrades. Checks their path, sub-protocol and origin, and the number of open connections. */
 export function acceptUpgrades(server: Server, connections: Connections, settings: UpgradeSettings): void {
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: FRAME_BYTES_HARD_MAX,
-    handleProtocols: () => SUBPROTOCOL,
+    maxFragments: FRAGMENTS_MAX,
+    maxBufferedChunks: 4096,
+    handleProtocols: (offered) => preferredOf(offered) ?? false,
   });
-  // How many are let in but not yet counted: a handshake ends in the same turn, so none ever is.
+  sockets.on('headers', (headers, request) => headers.push(`x-request-id: ${requestIdOf(request)}`));
   server.on('upgrade', (request, socket, head) => {
-    // Until ws has it nobody else listens, and an error without a listener ends the process.
+    // Until ws takes the socket, no other listener handles its errors, and an unhandled 'error' event ends the process.
     socket.on('error', () => socket.destroy());
-    const refusal = judge(request, connections.count, settings);
+    // The count is exact: a handshake completes in the event-loop tick of its request.
+    const refusal = refusalOf(request, connections.count, settings);
     if (refusal !== null) {
-      refuse(socket, refusal);
+      refuseSocket(socket, { ...refusal, requestId: requestIdOf(request) });
       return;
     }
     sockets.handleUpgrade(request, socket, head, (accepted) => {
-      connections.accept(accepted, settings.callerAddress(request));
+      const connection = connections.accept(
+        { webSocket: accepted, socket },
+        { address: settings.callerAddress(request), protocol: versionOf(accepted.protocol) },
+      );
+      limitFirstMessage(socket, head.length, connection);
     });
   });
 }
 
-function judge(request: IncomingMessage, count: number, settings: UpgradeSettings): string | null {
-  if (request.url?.split('?')[0] !== SIGNALING_PATH) return '404 Not Found';
-  if (settings.isDraining() || count >= settings.connectionsMax) return '503 Service Unavailable';
-  const { origin } = request.headers;
-  if (origin !== undefined && !settings.allowedOrigins.includes('*') && !settings.allowedOrigins.includes(origin)) {
-    return '403 Forbidden';
-  }
-  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
-  return offered.includes(SUBPROTOCOL) ? null : '400 Bad Request';
+/**
+ * Bounds the bytes that a connection may send before its first message is complete. ws reports complete messages only,
+ * and many connections with unfinished ones would fill the memory of the process.
+ */
+function limitFirstMessage(socket: Duplex, headBytes: number, connection: Connection): void {
+  let bytes = headBytes;
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (connection.isIntroduced) socket.off('data', count);
+    else if (bytes > PROTOCOL_LIMITS.firstFrameBytesMax + FIRST_FRAME_OVERHEAD_BYTES) {
+      socket.off('data', count);
+      connection.close('message_too_large', { cause: `The first message is incomplete after ${bytes} bytes.` });
+      // The gateway reads nothing more. The connection's close timer terminates the socket.
+      socket.pause();
+    }
+  };
+  socket.on('data', count);
 }
 
-function refuse(socket: Duplex, status: string): void {
-  const retry = status.startsWith('503') ? 'retry-after: 1\r\n' : '';
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n${retry}\r\n`);
+function refusalOf(
+  request: IncomingMessage,
+  count: number,
+  settings: UpgradeSettings,
+): Omit<Refusal, 'requestId'> | null {
+  const badHost = hostRefusal(request);
+  if (badHost !== null) return badHost;
+  if (request.url?.split('?')[0] !== SIGNALING_PATH) return { status: 404, code: 'ROUTE_NOT_FOUND' };
+  if (settings.isDraining() || count >= settings.connectionsMax) {
+    const message = 'The gateway has reached its connection limit. Try again shortly.';
+    return { status: 503, code: 'UNAVAILABLE', message, headers: { 'retry-after': '1' } };
+  }
+  const { origin } = request.headers;
+  if (origin !== undefined && !settings.allowedOrigins.includes('*') && !settings.allowedOrigins.includes(origin)) {
+    return { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
+  }
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
+  if (preferredOf(new Set(offered)) !== null) return null;
+  const message = `Offer one of the WebSocket sub-protocols ${PREFERENCE.join(' and ')}.`;
+  return { status: 400, code: 'VALIDATION_FAILED', message };
+}
+
+function preferredOf(offered: ReadonlySet<string>): string | null {
+  return PREFERENCE.find((one) => offered.has(one)) ?? null;
+}
+
+function versionOf(subprotocol: string): ProtocolVersion {
+  return subprotocol === SUBPROTOCOLS[2] ? 2 : 1;
 }

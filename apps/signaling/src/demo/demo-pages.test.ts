@@ -1,19 +1,20 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHealth, createLogger } from '@callplane/runtime';
 import { temporaryDirectory } from '@callplane/testing';
 import { listen, type ListeningServer } from '../server.js';
+import { createDemoDoor } from './demo-door.js';
 import { demoPages } from './demo-pages.js';
 
 const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
-const asked: { path: string; authorization: string | undefined; body: any }[] = [];
+const received: { path: string; authorization: string | undefined; body: any }[] = [];
 let api: Server;
 let demo: ListeningServer;
-/** Rooms that the API counts as ended. */
+/** Ids of rooms that the fake API treats as ended. */
 const ended = new Set<string>();
 
 beforeAll(async () => {
@@ -22,12 +23,12 @@ beforeAll(async () => {
     request.on('data', (chunk) => (text += String(chunk)));
     request.on('end', () => {
       const body = JSON.parse(text);
-      asked.push({ path: request.url!, authorization: request.headers.authorization, body });
+      received.push({ path: request.url!, authorization: request.headers.authorization, body });
       const roomId = /\/rooms\/([^/]+)\/tokens/.exec(request.url!)?.[1];
-      const gone = roomId !== undefined && ended.has(roomId);
-      response.writeHead(gone ? 409 : 201, { 'content-type': 'application/json' });
+      const isEnded = roomId !== undefined && ended.has(roomId);
+      response.writeHead(isEnded ? 409 : 201, { 'content-type': 'application/json' });
       response.end(
-        JSON.stringify(roomId === undefined ? { id: `room_${asked.length}` } : { token: 't', participantId: 'p' }),
+        JSON.stringify(roomId === undefined ? { id: `room_${received.length}` } : { token: 't', participantId: 'p' }),
       );
     });
   });
@@ -40,7 +41,13 @@ beforeAll(async () => {
   symlinkSync(join(dir, 'secret.txt'), join(dir, 'demo', 'link.txt'));
   const { port } = api.address() as AddressInfo;
   const pages = demoPages(
-    { DEMO_DIR: join(dir, 'demo'), DEMO_API_URL: `http://127.0.0.1:${port}`, DEMO_API_KEY: 'rtc_sk_test' },
+    {
+      DEMO_DIR: join(dir, 'demo'),
+      DEMO_API_URL: `http://127.0.0.1:${port}`,
+      DEMO_API_KEY: 'rtc_sk_test',
+      DEMO_HOSTS: ['demo.example.test'],
+      HOST: '127.0.0.1',
+    },
     logger,
   );
   demo = await listen(
@@ -55,9 +62,28 @@ afterAll(async () => {
 });
 
 const url = (path: string) => `http://127.0.0.1:${demo.port}${path}`;
-const joinAs = (body: unknown) => fetch(url('/demo/api/join'), { method: 'POST', body: JSON.stringify(body) });
+const joinAs = (body: unknown) =>
+  fetch(url('/demo/api/join'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+/** Sends a request with headers that `fetch` does not let its callers set. */
+const ask = (method: string, path: string, headers: Record<string, string>) =>
+  new Promise<{ status: number; body: any }>((resolve, reject) => {
+    const sent = httpRequest({ host: '127.0.0.1', port: demo.port, method, path, headers }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => (text += String(chunk)));
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, body: text.startsWith('{') ? JSON.parse(text) : text }),
+      );
+    });
+    sent.on('error', reject);
+    sent.end(method === 'POST' ? JSON.stringify({ room: 'Door', name: 'Eve' }) : undefined);
+  });
+const JSON_TYPE = { 'content-type': 'application/json' };
 
-test('serves its files, and nothing beside them', async () => {
+test('serves the files of the demo folder and no others', async () => {
   const page = await fetch(url('/demo'));
   expect([page.status, page.headers.get('content-type'), await page.text()]).toEqual([
     200,
@@ -78,11 +104,11 @@ test('serves its files, and nothing beside them', async () => {
   }
 });
 
-test('the backend makes a room of each name once, again when it has ended, and answers a token', async () => {
+test('creates one room per name, replaces a room that has ended, and answers with a token', async () => {
   const first = await joinAs({ room: 'Tea', name: 'Ada' });
   expect([first.status, await first.json()]).toEqual([200, { token: 't', roomId: 'room_1', participantId: 'p' }]);
   expect(await (await joinAs({ room: ' Tea ', name: 'Bob' })).json()).toMatchObject({ roomId: 'room_1' });
-  expect(asked[1]).toMatchObject({
+  expect(received[1]).toMatchObject({
     path: '/v1/rooms/room_1/tokens',
     authorization: 'Bearer rtc_sk_test',
     body: { participantName: 'Ada', permissions: expect.arrayContaining(['room:join', 'screen:publish']) },
@@ -92,7 +118,7 @@ test('the backend makes a room of each name once, again when it has ended, and a
   expect(again.roomId).not.toBe('room_1');
 });
 
-test('refuses what is no name', async () => {
+test('refuses invalid names of rooms and participants', async () => {
   for (const body of [
     {},
     null,
@@ -104,4 +130,60 @@ test('refuses what is no name', async () => {
     expect((await joinAs(body)).status).toBe(400);
   }
   expect((await fetch(url('/demo/api/join'))).status).toBe(405);
+});
+
+describe('the demo door', () => {
+  test.each(['localhost', '127.0.0.1', '[::1]', 'app.localhost:1', 'demo.example.test', 'DEMO.example.test:443'])(
+    'serves the page and tokens under the host %s',
+    async (host) => {
+      expect((await ask('GET', '/demo/', { host })).status).toBe(200);
+      const origin = `https://${host}`;
+      expect((await ask('POST', '/demo/api/join', { host, ...JSON_TYPE, origin })).status).toBe(200);
+    },
+  );
+
+  test.each([
+    'evil.example.com',
+    '127.0.0.1.evil.example.com',
+    '192.0.2.1',
+    'localhost.evil.example.com:8082',
+    '[::2]',
+  ])('refuses the page and tokens under the foreign host %s (DNS rebinding)', async (host) => {
+    for (const [method, path] of [
+      ['GET', '/demo/'],
+      ['POST', '/demo/api/join'],
+    ] as const) {
+      const { status, body } = await ask(method, path, { host, ...JSON_TYPE });
+      expect([status, body.error.code]).toEqual([403, 'ORIGIN_NOT_ALLOWED']);
+    }
+  });
+
+  test.each([
+    { origin: 'https://evil.example.com' },
+    { origin: 'null' },
+    { origin: 'http://localhost:1' },
+    { origin: 'http://localhost@evil.example.com' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ] as Record<string, string>[])('refuses a token to a page of another origin: %j (CSRF)', async (from) => {
+    const before = received.length;
+    const { status, body } = await ask('POST', '/demo/api/join', { host: 'localhost', ...JSON_TYPE, ...from });
+    expect([status, body.error.code]).toEqual([403, 'ORIGIN_NOT_ALLOWED']);
+    expect(received.length).toBe(before);
+  });
+
+  test.each([{}, { 'content-type': 'text/plain' }, { 'content-type': 'application/x-www-form-urlencoded' }])(
+    'refuses a body that a form of another site could send: %j',
+    async (type: Record<string, string>) => {
+      const { status, body } = await ask('POST', '/demo/api/join', { host: 'localhost', ...type });
+      expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    },
+  );
+
+  test('accepts every IP address but no unknown name as host if the gateway listens for other machines', () => {
+    const door = createDemoDoor({ listensOn: '0.0.0.0', names: [] });
+    const knows = (host: string) => door.knowsHost({ headers: { host } } as unknown as IncomingMessage);
+    expect(['192.0.2.1:8082', '[2001:db8::1]:8082', 'localhost'].map(knows)).toEqual([true, true, true]);
+    expect(['evil.example.com', '', '192.0.2.1.evil.example.com'].map(knows)).toEqual([false, false, false]);
+  });
 });

@@ -1,105 +1,95 @@
-import type { Permission } from '@callplane/core';
-import type { RoomPlacement, RoomSnapshot, TrackState } from '@callplane/db';
-import type { MediaNode } from '@callplane/media';
-import type { ClientMessages, PeerTarget, ServerMessage } from '@callplane/protocol';
-import type { Logger } from '@callplane/runtime';
-import { RequestFailure } from '../connections/request-failure.js';
-import type { MediaPlaces } from './media-places.js';
-import { Publishing } from './publishing.js';
-import { Subscribing } from './subscribing.js';
-
-/** What a session's media needs of the session. */
-export interface MediaHost {
-  readonly sessionId: string;
-  readonly participantId: string;
-  readonly roomId: string;
-  readonly permissions: readonly Permission[];
-  /** Counts the session's connections; part of the names of its feeds. */
-  readonly connectionNumber: number;
-  /** Whether there is a client that can be told. */
-  readonly isConnected: boolean;
-  readonly autoSubscribe: boolean;
-  readonly logger: Logger;
-  send(message: ServerMessage): void;
-  /** The room as it was last read; null before that. */
-  snapshot(): RoomSnapshot | null;
-  /** Writes what is published from now on; false when the session is no longer ours. */
-  publishTracks(tracks: TrackState[]): Promise<boolean>;
-  unpublishAll(): Promise<void>;
-  setTrackMuted(trackId: string, muted: boolean): Promise<boolean>;
-  /** Reads the room anew; whether the session is still ours afterwards. */
-  stillLive(): Promise<boolean>;
-}
-
-/** Where the room's media is at this moment. */
-export interface MediaPlace {
-  node: MediaNode;
-  generation: number;
-}
-
-/** How long a client may take to publish again what the media server lost, before its tracks are unpublished. */
-const REPUBLISH_WITHIN_MS = 10_000;
+import type { ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
+import { Handover, type ResumedMedia } from './handover/handover.js';
+import type { MediaState } from './handover/media-state.js';
+import { LostPeers } from './lost-peers.js';
+import type { MediaHost, MediaPlace } from './media-host.js';
+import { OwnSession } from './own-session.js';
+import { Publisher } from './peers/publisher.js';
+import { Subscriber } from './peers/subscriber.js';
+import type { MediaPlaces } from './placement/media-places.js';
+import { Republication } from './republication.js';
+import { Serial } from './serial.js';
 
 /**
- * A session's two peer connections on the media server. They follow the room: when its media server goes away, comes
- * back or is replaced, the client is told which of them are lost.
+ * A session's two peer connections on the media server. They follow the room: when its media server goes down, comes
+ * back or is replaced, the client learns which of them are lost.
  */
 export class SessionMedia {
   readonly #places: MediaPlaces;
   readonly #host: MediaHost;
-  readonly #publishing: Publishing;
-  readonly #subscribing: Subscribing;
-  /** Peer connections that the client has and nobody else has any more. */
-  readonly #lost = new Set<PeerTarget>();
+  readonly #own = new OwnSession();
+  readonly #writes = new Serial();
+  readonly #publisher: Publisher;
+  readonly #subscriber: Subscriber;
+  readonly #lost = new LostPeers((targets) => this.#sendReset(targets));
+  readonly #handover: Handover;
+  readonly #republication: Republication;
   #state: 'up' | 'down' = 'down';
-  #placedOn: { nodeId: string | null; generation: number } | null = null;
-  #republishTimer: NodeJS.Timeout | undefined;
-  /** Runs while a loss waits to be told. */
-  #tellTimer: NodeJS.Timeout | undefined;
+  #placedOn: string | null = null; // `<node>/<generation>`
   #closed = false;
 
   constructor(places: MediaPlaces, host: MediaHost) {
     this.#places = places;
     this.#host = host;
-    this.#publishing = new Publishing(
-      host,
-      () => this.#place(),
-      (target) => this.#lose(target, 0),
-    );
-    this.#subscribing = new Subscribing(
-      host,
-      () => this.#place(),
-      (target, pauseMs) => this.#lose(target, pauseMs),
-    );
+    const place = () => this.#place();
+    const onLost = (target: PeerTarget, pauseMs = 0) => this.#lose(target, pauseMs);
+    const publisher = new Publisher(host, {
+      place,
+      onLost,
+      writes: this.#writes,
+      stateWith: (state) => this.#handover.stateWith(state),
+      onAnswered: () => {
+        this.#lost.delete('publisher');
+        this.#republication.cancel();
+      },
+    });
+    const subscriber = new Subscriber(host, place, onLost);
+    const isOverdue = () => !this.#closed && !publisher.isAnnounced && host.isConnected;
+    [this.#publisher, this.#subscriber] = [publisher, subscriber];
+    this.#handover = new Handover({ host, own: this.#own, publisher, subscriber, lost: this.#lost });
+    this.#republication = new Republication(host, this.#writes, isOverdue);
   }
 
-  /** As the client was last told. */
+  /** The media state last sent to the client. */
   get state(): 'up' | 'down' {
     return this.#state;
   }
 
-  /** Before the welcome: takes the room's present state for what the client will be told. */
+  /** Call this before the welcome: it takes over the room's media state, which the welcome carries. */
   begin(): void {
-    const placement = this.#host.snapshot();
-    this.#placedOn = placedOn(placement);
+    this.#placedOn = placeOf(this.#host);
     this.#state = this.#place() === null ? 'down' : 'up';
   }
 
-  /** After the welcome: receiving begins. */
+  /** Call this after the welcome: it starts receiving. */
   start(): void {
     this.follow();
-    this.#subscribing.unpause();
+    this.#publisher.repeatCandidates();
+    this.#subscriber.unpause();
   }
 
-  /** The room or its media server has changed. */
+  /** Whether a change of the room's tracks can matter to the client. */
+  get wantsTracks(): boolean {
+    return this.#subscriber.hasWants;
+  }
+
+  /** Call this when the room's tracks have changed. */
+  onTracks(): void {
+    if (!this.#closed) this.#subscriber.wake();
+  }
+
+  /** Call this when the room shows another state of the session: its tracks, their mutes or its permissions. */
+  onOwn(): void {
+    if (!this.#closed) this.#publisher.onOwn();
+  }
+
+  /** Call this when the room's media server went up or down, or is another one. */
   follow(): void {
     if (this.#closed) return;
-    const placement = placedOn(this.#host.snapshot());
+    const placedOn = placeOf(this.#host);
+    const moved = this.#placedOn !== null && this.#placedOn !== placedOn;
+    this.#placedOn = placedOn;
     const place = this.#place();
-    const moved =
-      this.#placedOn !== null &&
-      (placement.nodeId !== this.#placedOn.nodeId || placement.generation !== this.#placedOn.generation);
-    this.#placedOn = placement;
     if (place === null || moved) this.#dropBoth();
     const state = place === null ? 'down' : 'up';
     if (state !== this.#state) {
@@ -107,153 +97,154 @@ export class SessionMedia {
       if (this.#host.isConnected) this.#host.send({ type: 'mediaState', state });
     }
     if (place === null) return;
-    if (this.#tellTimer === undefined || moved) this.#tellLost();
-    this.#subscribing.wake();
+    void this.#handover.endLost(place);
+    if (!this.#lost.isDelayed || moved) this.#lost.report();
+    this.#subscriber.wake();
   }
 
-  /** The connection is gone for now: what it had is kept for a while. */
+  /** Call this when the connection is lost. A resumption can continue with the peer connections. */
   paused(): void {
-    clearTimeout(this.#republishTimer);
-    this.#stopTelling();
-    this.#subscribing.pause();
+    this.#republication.cancel();
+    this.#lost.cancel();
+    this.#publisher.clientLost();
+    this.#subscriber.pause();
+  }
+
+  /** Call this for a session of another gateway, until `takeOver` is called: the client's peer connections are lost. */
+  expectTakeOver(): void {
+    this.#handover.expect();
+  }
+
+  /** Goes on with the media that another gateway has handed over. Call it when the room is known. Never rejects. */
+  takeOver(resumed: ResumedMedia): Promise<void> {
+    this.begin();
+    return this.#handover.takeOver(this.#place(), resumed);
+  }
+
+  /** Resolves when no `takeOver` is in progress. */
+  takenOver(): Promise<void> {
+    return this.#handover.settled();
   }
 
   /**
-   * The session has a connection again.
-   * @returns whether the client's peer connections are still good. If not, it makes new ones and publishes again.
+   * Call this when the session is resumed, right before the welcome.
+   * @returns whether a peer connection of the client still works. If not, the client creates new ones and publishes
+   *   again; if one of them does not, a `mediaReset` follows the welcome.
    */
   resumed(clientHasPeers: boolean): boolean {
-    this.#state = this.#place() === null ? 'down' : 'up';
-    this.#placedOn = placedOn(this.#host.snapshot());
-    const continued = clientHasPeers && this.#lost.size === 0 && this.#state === 'up';
+    // The room may have moved since the peer connections were taken over.
+    this.follow();
+    this.#handover.finish();
+    this.#host.mediaChanged();
+    const continued = clientHasPeers && this.#lost.size < 2 && this.#state === 'up';
     if (!continued) {
-      void this.#publishing.drop();
-      void this.#subscribing.drop();
+      this.#dropBoth();
       this.#lost.clear();
-      this.#subscribing.forget();
-      this.#subscribing.unblock();
-      this.#expectRepublish();
+      this.#subscriber.forget();
+      this.#subscriber.unblock();
+      this.#republication.expect();
     }
     return continued;
   }
 
-  /** A session that is new to this instance has tracks of its time elsewhere. */
-  expectRepublish(): void {
-    this.#expectRepublish();
+  /** Where the session's media is, for a gateway that takes it over; null without media. */
+  get mediaState(): MediaState | null {
+    return this.#closed ? null : this.#handover.stateWith(this.#publisher.handOver());
   }
 
-  async publish(request: ClientMessages['publish']): Promise<void> {
-    await this.#publishing.publish(request);
-    this.#lost.delete('publisher');
-    clearTimeout(this.#republishTimer);
+  publish(request: ClientMessages['publish']): Promise<void> {
+    return this.#publisher.publish(request);
   }
 
   async unpublish(): Promise<void> {
-    clearTimeout(this.#republishTimer);
-    await this.#publishing.drop();
-    await this.#host.unpublishAll();
+    this.#republication.cancel();
+    await this.#publisher.drop();
+    await this.#writes.run(() => this.#host.unpublishAll());
   }
 
   mute(trackId: string, muted: boolean): Promise<void> {
-    return this.#publishing.mute(trackId, muted);
+    return this.#publisher.mute(trackId, muted);
   }
 
-  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
-    this.#subscribing.subscribe(tracks);
+  subscribe(tracks: ClientMessagesV2['subscribe']['tracks']): void {
+    this.#subscriber.subscribe(tracks);
   }
 
   unsubscribe(tracks: ClientMessages['unsubscribe']['tracks']): void {
-    this.#subscribing.unsubscribe(tracks);
+    this.#subscriber.unsubscribe(tracks);
   }
 
   answer(offerId: number, sdp: string): Promise<void> {
-    return this.#subscribing.answer(offerId, sdp);
+    return this.#subscriber.answer(offerId, sdp);
   }
 
-  /** Returns false when there is no such peer connection (any more): a late candidate is no mistake. */
+  /** Returns false if the peer connection does not exist (any more): a late candidate is no client error. */
   async candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
-    return target === 'publisher'
-      ? this.#publishing.addCandidate(candidate)
-      : this.#subscribing.addCandidate(candidate);
+    return target === 'publisher' ? this.#publisher.addCandidate(candidate) : this.#subscriber.addCandidate(candidate);
   }
 
-  /** The client has thrown these away, because they failed at its end. */
+  /** Call this when the client has closed these peer connections because they failed on its side. */
   async reset(targets: readonly PeerTarget[]): Promise<void> {
     if (targets.includes('publisher')) {
-      await this.#publishing.drop();
+      await this.#publisher.drop();
       this.#lost.delete('publisher');
-      this.#expectRepublish();
+      this.#republication.expect();
     }
     if (targets.includes('subscriber')) {
-      await this.#subscribing.drop();
+      await this.#subscriber.drop();
       this.#lost.delete('subscriber');
-      this.#subscribing.unblock();
+      this.#subscriber.unblock();
     }
   }
 
-  /** Gives both back. Resolves when the media server has let go of them, or cannot be reached. */
-  async close(): Promise<void> {
+  /** Closes both peer connections. Resolves once the media server has released them or cannot be reached. */
+  async destroy(): Promise<void> {
+    this.#close();
+    await Promise.all([this.#own.destroy(), this.#publisher.close(), this.#subscriber.close()]);
+  }
+
+  /** Forgets both peer connections: another gateway may go on with them. */
+  abandon(): void {
+    this.#close();
+    this.#own.abandon();
+    void Promise.all([this.#publisher.close(), this.#subscriber.close()]);
+  }
+
+  #close(): void {
     this.#closed = true;
-    clearTimeout(this.#republishTimer);
-    this.#stopTelling();
-    await Promise.all([this.#publishing.close(), this.#subscribing.close()]);
+    this.#republication.cancel();
+    this.#lost.cancel();
   }
 
   #place(): MediaPlace | null {
-    const snapshot = this.#host.snapshot();
-    const node = this.#places.up(snapshot?.mediaNodeId ?? null);
-    return snapshot === null || node === null ? null : { node, generation: snapshot.mediaGeneration };
+    const placement = this.#host.placement();
+    const node = this.#places.up(placement?.mediaNodeId ?? null);
+    if (placement === null || node === null) return null;
+    return { node, generation: placement.mediaGeneration, session: () => this.#own.open(node) };
   }
 
   #dropBoth(): void {
-    if (this.#publishing.isActive) this.#lost.add('publisher');
-    if (this.#subscribing.isActive) this.#lost.add('subscriber');
-    void this.#publishing.drop();
-    void this.#subscribing.drop();
+    if (this.#publisher.isActive) this.#lost.add('publisher');
+    if (this.#subscriber.isActive) this.#lost.add('subscriber');
+    void this.#publisher.drop();
+    void this.#subscriber.drop();
   }
 
   #lose(target: PeerTarget, pauseMs: number): void {
     if (this.#closed) return;
     this.#lost.add(target);
-    if (this.#place() === null) return;
-    if (pauseMs === 0) this.#tellLost();
-    else this.#tellTimer ??= setTimeout(() => this.#tellLost(), pauseMs);
+    if (this.#place() !== null) this.#lost.report(pauseMs);
   }
 
-  #tellLost(): void {
-    this.#stopTelling();
-    if (this.#closed || this.#lost.size === 0 || !this.#host.isConnected || this.#place() === null) return;
-    const targets = [...this.#lost];
-    this.#lost.clear();
+  #sendReset(targets: PeerTarget[]): boolean {
+    if (this.#closed || !this.#host.isConnected || this.#place() === null) return false;
     this.#host.send({ type: 'mediaReset', targets });
-    if (targets.includes('publisher')) this.#expectRepublish();
-    if (targets.includes('subscriber')) this.#subscribing.unblock();
-  }
-
-  #stopTelling(): void {
-    clearTimeout(this.#tellTimer);
-    this.#tellTimer = undefined;
-  }
-
-  /** What is not published again is not published: nobody should wait for tracks that never come. */
-  #expectRepublish(): void {
-    clearTimeout(this.#republishTimer);
-    if (this.#closed) return;
-    this.#republishTimer = setTimeout(() => {
-      if (this.#closed || this.#publishing.isAnnounced || !this.#host.isConnected) return;
-      void this.#host.unpublishAll().catch((error: unknown) => {
-        this.#host.logger.warn('tracks not unpublished', { sessionId: this.#host.sessionId, error });
-        this.#expectRepublish();
-      });
-    }, REPUBLISH_WITHIN_MS);
+    if (targets.includes('publisher')) this.#republication.expect();
+    if (targets.includes('subscriber')) this.#subscriber.unblock();
+    return true;
   }
 }
 
-function placedOn(placement: RoomPlacement | null): { nodeId: string | null; generation: number } {
-  return { nodeId: placement?.mediaNodeId ?? null, generation: placement?.mediaGeneration ?? 0 };
-}
-
-/** The failure that a request of the client's ends in when the media server cannot carry it out. */
-export function mediaUnavailable(cause?: unknown): RequestFailure {
-  return new RequestFailure('media_unavailable', undefined, undefined, { cause });
+function placeOf(host: MediaHost): string {
+  return `${host.placement()?.mediaNodeId ?? ''}/${host.placement()?.mediaGeneration ?? 0}`;
 }

@@ -1,128 +1,224 @@
-import { readRoomSnapshots, type RoomSnapshot } from '@callplane/db';
-import type { ServerMessages } from '@callplane/protocol';
-import type { Deps } from '../deps.js';
-import { RoomView, type Departure, type RoomMember } from './room-view.js';
-import { SnapshotLoader } from './snapshot-loader.js';
+import { readRoomChanges, type Database, type RoomChanges, type SessionState } from '@callplane/db';
+import type { RoomBus, RoomNotice } from '@callplane/queue';
+import type { Logger } from '@callplane/runtime';
+import { deliver, encodeMessage, hasRecipientsElsewhere, parsePassed } from './messages.js';
+import { reactionTo, reviveChanges } from './notices.js';
+import { parseQuality } from './quality-levels.js';
+import { RoomLoader, type LoadOptions, type ReadReason } from './room-loader.js';
+import { Room, type Departure, type RoomMember } from './room.js';
+import { parseTalking } from './speakers.js';
 
-/** A message for the clients of other instances. */
-interface Passed {
-  from: string;
-  to: string[] | null;
-  text: string;
+export interface RoomsDeps {
+  bus: RoomBus;
+  database: Database;
+  /** Identifies this process in the database and to other instances. */
+  instanceId: string;
+  logger: Logger;
+  metrics: {
+    /** Counts a room that is read from PostgreSQL. */
+    roomRead(why: ReadReason): void;
+  };
 }
 
-/** The rooms in which this instance holds sessions, kept up to date by notices and by a regular look at all of them. */
-export class Rooms {
-  readonly #deps: Pick<Deps, 'bus' | 'database' | 'instanceId' | 'logger'>;
-  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
-  readonly #views = new Map<string, RoomView>();
-  readonly #loader: SnapshotLoader;
+/** How often the number of viewers is sent, and a paged room is read completely after notices without a range. */
+const EACH_SECOND_MS = 1000;
+/** How often a paged room is read completely, in case an instance of the release before has changed it. */
+const COMPLETE_EVERY_MS = 60_000;
 
-  constructor(
-    deps: Pick<Deps, 'bus' | 'database' | 'instanceId' | 'logger'>,
-    onDeparture: (member: RoomMember, departure: Departure) => void,
-  ) {
+/** What this class knows of a room beside the room itself. */
+interface Held {
+  room: Room;
+  completeAtMs: number;
+  /** Whether a complete read is due, which a paged room gets once a second. */
+  isCompleteDue: boolean;
+  countsSent: string;
+}
+
+/** The rooms in which this instance holds sessions. Notices and a periodic resync keep them up to date. */
+export class Rooms {
+  readonly #deps: RoomsDeps;
+  readonly #onDeparture: (member: RoomMember, departure: Departure) => void;
+  readonly #held = new Map<string, Held>();
+  readonly #loader: RoomLoader;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(deps: RoomsDeps, onDeparture: (member: RoomMember, departure: Departure) => void) {
     this.#deps = deps;
     this.#onDeparture = onDeparture;
-    this.#loader = new SnapshotLoader(
-      (roomIds) => readRoomSnapshots(deps.database.hot, roomIds),
-      (roomId, snapshot) => this.#views.get(roomId)?.apply(snapshot),
-    );
+    this.#loader = new RoomLoader({
+      read: (reads) => readRoomChanges(deps.database.sql, reads),
+      versionOf: (roomId) => this.#held.get(roomId)?.room.state?.version ?? null,
+      apply: (roomId, changes, known, options) => this.#apply(roomId, changes, known, options),
+      onRead: (why) => deps.metrics.roomRead(why),
+    });
+    this.#timer = setInterval(() => this.#eachSecond(), EACH_SECOND_MS);
+    this.#timer.unref();
   }
 
-  get all(): Iterable<RoomView> {
-    return this.#views.values();
+  get all(): Iterable<Room> {
+    return [...this.#held.values()].map(({ room }) => room);
   }
 
-  /** The room's view, kept until it is released as often as it was acquired. */
-  acquire(roomId: string): RoomView {
-    let view = this.#views.get(roomId);
-    if (view === undefined) {
-      view = new RoomView(roomId, this.#deps.instanceId, this.#onDeparture);
-      this.#views.set(roomId, view);
+  close(): void {
+    clearInterval(this.#timer);
+    for (const { room } of this.#held.values()) room.close();
+  }
+
+  /** Returns the room. It lives until it is released as often as it was acquired. */
+  acquire(roomId: string): Room {
+    let held = this.#held.get(roomId);
+    if (held === undefined) {
+      const room = new Room(roomId, this.#deps.instanceId, this.#onDeparture, (talking) => {
+        if (room.isElsewhere) void this.#deps.bus.publishSpeakers(roomId, talking);
+      });
+      held = { room, completeAtMs: performance.now(), isCompleteDue: false, countsSent: '' };
+      this.#held.set(roomId, held);
       this.#deps.bus.subscribe(roomId, {
-        changed: (sequence) => this.#onChanged(roomId, sequence),
+        changed: (notice) => this.#onChanged(roomId, notice),
         message: (message) => this.#onPassed(roomId, message),
+        speakers: (talking, from) => this.#onSpeakers(roomId, talking, from),
       });
     }
-    view.holders += 1;
-    return view;
+    held.room.holders += 1;
+    return held.room;
   }
 
-  release(view: RoomView): void {
-    view.holders -= 1;
-    if (view.holders > 0) return;
-    this.#views.delete(view.roomId);
-    this.#deps.bus.unsubscribe(view.roomId);
+  release(room: Room): void {
+    room.holders -= 1;
+    if (room.holders > 0) return;
+    room.close();
+    this.#held.delete(room.roomId);
+    this.#deps.bus.unsubscribe(room.roomId);
   }
 
   /** Resolves once a read that began after this call has been applied. */
-  async load(roomId: string): Promise<RoomSnapshot | null> {
-    await this.#loader.load(roomId);
-    return this.#views.get(roomId)?.snapshot ?? null;
+  load(roomId: string): Promise<void> {
+    return this.#loader.load(roomId, { why: 'check' });
   }
 
   /**
-   * This instance has changed the room: its own view follows, and others are told. Never rejects; what is missed here
-   * comes with the next regular look.
-   * @param event whether events were written: then the room's number tells whether somebody knows of it already.
+   * Call this after a commit that changed the room: it reads what has changed, and notifies other instances of it.
+   * Resolves when this instance shows the change. Never rejects; the next resync makes up for a failed read or notice.
    */
-  async changed(roomId: string, event: boolean): Promise<void> {
-    if (!event) void this.#deps.bus.publishChanged(roomId);
-    const snapshot = await this.load(roomId).catch((error: unknown) => {
-      this.#deps.logger.warn('room not read', { roomId, error });
-      return null;
+  async changed(roomId: string): Promise<void> {
+    await this.#loader.load(roomId, { why: 'changed', publish: true }).catch((error: unknown) => {
+      this.#deps.logger.warn('room changes not loaded', { roomId, error });
+      void this.#deps.bus.publishChanged(roomId, { range: { after: null, version: null } });
     });
-    if (event) await this.#deps.bus.publishChanged(roomId, snapshot?.sequence);
   }
 
   /**
-   * As {@link changed}, for a client that waits until this instance's view has it.
-   * @throws when the room cannot be read.
+   * Like {@link changed}, before a welcome, which shows the room with the client's own session in it.
+   * @param own the client's session, as the write has returned it. A paged room that is known needs no read then.
+   * @throws if the room cannot be read.
    */
-  async show(roomId: string, event: boolean): Promise<void> {
-    if (!event) void this.#deps.bus.publishChanged(roomId);
-    const snapshot = await this.load(roomId);
-    if (event) void this.#deps.bus.publishChanged(roomId, snapshot?.sequence);
+  async loadForWelcome(roomId: string, own: SessionState): Promise<void> {
+    const room = this.#held.get(roomId)?.room;
+    if (room === undefined) throw new Error(`${roomId} is not held`);
+    if (room.state?.rosterPaged === true) {
+      room.learn(own);
+      void this.changed(roomId);
+      return;
+    }
+    await this.#loader.load(roomId, { why: 'changed', publish: true });
   }
 
-  /** Looks at all of them: finds what no notice has told of. */
+  /** Reads all rooms again, to find changes whose notices were lost. */
   async resync(): Promise<void> {
-    await Promise.all([...this.#views.keys()].map((roomId) => this.#loader.load(roomId)));
+    const nowMs = performance.now();
+    await Promise.all(
+      [...this.#held].map(([roomId, held]) => {
+        const isPaged = held.room.state?.rosterPaged === true;
+        return this.#loader.load(roomId, {
+          why: 'poll',
+          complete: !isPaged || nowMs - held.completeAtMs >= COMPLETE_EVERY_MS,
+        });
+      }),
+    );
   }
 
   /**
-   * Passes a client's message on, here and to other instances.
-   * @param to participants; null for everybody else.
-   * @returns false when somebody elsewhere could not be reached.
+   * Delivers a client's message to members on this instance and passes it on to other instances.
+   * @param to participant ids; null for all other participants.
+   * @param data as JSON text.
+   * @returns false if recipients on other instances could not be reached.
    */
-  async pass(view: RoomView, from: string, to: string[] | null, data: unknown, sentAt: string): Promise<boolean> {
-    const text = JSON.stringify({ type: 'message', from, data, sentAt } satisfies ServerMessages['message']);
-    deliver(view, { from, to, text });
-    const elsewhere = (view.snapshot?.sessions ?? []).some(
-      ({ instanceId, participant }) =>
-        instanceId !== this.#deps.instanceId && (to === null || to.includes(participant.id)),
-    );
-    return !elsewhere || this.#deps.bus.publishMessage(view.roomId, { from, to, text } satisfies Passed);
+  pass(room: Room, from: string, to: string[] | null, data: string, sentAt: string): boolean | Promise<boolean> {
+    const passed = encodeMessage(from, to, data, sentAt);
+    deliver(room, passed);
+    return !hasRecipientsElsewhere(room, to) || this.#deps.bus.publishMessage(room.roomId, passed);
   }
 
-  #onChanged(roomId: string, sequence: number | null): void {
-    const known = this.#views.get(roomId)?.snapshot?.sequence;
-    if (sequence !== null && known !== undefined && known >= sequence) return;
-    void this.load(roomId).catch((error: unknown) => this.#deps.logger.warn('room not read', { roomId, error }));
+  #apply(roomId: string, changes: RoomChanges | null, known: number | null, options: Required<LoadOptions>): void {
+    const held = this.#held.get(roomId);
+    if (changes !== null && options.publish) {
+      const { after, version } = changes;
+      void this.#deps.bus.publishChanged(roomId, { range: { after, version }, ...(after === null ? {} : { changes }) });
+    }
+    if (held === undefined) return;
+    if (changes?.after === null) held.completeAtMs = performance.now();
+    if (held.room.apply(changes, known)) this.#reloadCompletely(roomId);
+  }
+
+  #onChanged(roomId: string, notice: RoomNotice): void {
+    const held = this.#held.get(roomId);
+    if (held === undefined) return;
+    const { state } = held.room;
+    switch (reactionTo(notice, state?.version ?? null)) {
+      case 'ignore':
+        return;
+      case 'apply':
+        if (held.room.apply(reviveChanges(notice.changes))) this.#reloadCompletely(roomId);
+        return;
+      case 'read':
+        this.#reload(roomId, { why: 'gap' });
+        return;
+      case 'read completely':
+        if (state?.rosterPaged === true) held.isCompleteDue = true;
+        else this.#reloadCompletely(roomId);
+    }
   }
 
   #onPassed(roomId: string, message: unknown): void {
-    const view = this.#views.get(roomId);
-    if (view === undefined || typeof message !== 'object' || message === null) return;
-    const { from, to, text } = message as Partial<Passed>;
-    if (typeof from === 'string' && typeof text === 'string') deliver(view, { from, to: to ?? null, text });
+    const room = this.#held.get(roomId)?.room;
+    const levels = parseQuality(message);
+    if (levels !== null) {
+      room?.quality.levels.learn(levels);
+      return;
+    }
+    const passed = parsePassed(message);
+    if (room !== undefined && passed !== null) deliver(room, passed);
   }
-}
 
-function deliver(view: RoomView, { from, to, text }: Passed): void {
-  for (const member of view.members) {
-    if (member.participantId === from) continue;
-    if (to === null || to.includes(member.participantId)) member.tellText(text);
+  #onSpeakers(roomId: string, reported: unknown, from: string): void {
+    const talking = parseTalking(reported);
+    if (talking !== null) this.#held.get(roomId)?.room.speakers.receive(from, talking);
+  }
+
+  #eachSecond(): void {
+    for (const [roomId, held] of this.#held) {
+      const { room } = held;
+      const reported = room.quality.eachSecond();
+      if (reported !== null && room.isElsewhere) void this.#deps.bus.publishMessage(roomId, reported);
+      room.speakers.eachSecond();
+      if (room.state?.rosterPaged !== true) continue;
+      if (held.isCompleteDue) {
+        held.isCompleteDue = false;
+        this.#reloadCompletely(roomId);
+      }
+      const counts = JSON.stringify(room.counts);
+      if (counts !== held.countsSent) room.sendCounts();
+      held.countsSent = counts;
+    }
+  }
+
+  #reloadCompletely(roomId: string): void {
+    this.#reload(roomId, { why: 'complete', complete: true });
+  }
+
+  #reload(roomId: string, options: LoadOptions): void {
+    this.#loader.load(roomId, options).catch((error: unknown) => {
+      this.#deps.logger.warn('room changes not loaded', { roomId, error });
+    });
   }
 }

@@ -1,11 +1,12 @@
 import { PassThrough } from 'node:stream';
 import { expect, jest, test } from '@jest/globals';
+import { INSTANCE_DEAD_MS } from '@callplane/core';
 import { createLogger } from '@callplane/runtime';
-import { Heartbeat, INSTANCE_DEAD_MS } from './heartbeat.js';
+import { Heartbeat } from './heartbeat.js';
 
 const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
 
-test('after a silence in which others may have counted it as dead, the instance looks at its rooms', async () => {
+test('reads the rooms again after a silence in which the instance may have been counted as dead', async () => {
   let nowMs = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
   let away = false;

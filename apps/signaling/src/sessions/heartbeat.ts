@@ -1,9 +1,7 @@
+import { INSTANCE_DEAD_MS } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
 
-/** Without a sign of life for so long others count this instance as dead, and end its sessions. */
-export const INSTANCE_DEAD_MS = 8000;
-
-/** Tells the database that this instance lives; after a long silence it looks at what became of its sessions. */
+/** Writes this instance's heartbeat to the database. After a long silence it checks which sessions were ended. */
 export class Heartbeat {
   readonly #beat: () => Promise<void>;
   readonly #onRecovered: () => Promise<void>;
@@ -17,22 +15,22 @@ export class Heartbeat {
     this.#logger = logger;
   }
 
-  /** Once; to be repeated. Never rejects. */
+  /** Writes one heartbeat. The caller repeats it. Never rejects. */
   async beat(): Promise<void> {
     try {
       await this.#beat();
     } catch (error) {
-      if (!this.#failing) this.#logger.warn('heartbeat fails', { error });
+      if (!this.#failing) this.#logger.warn('heartbeat failed', { error });
       this.#failing = true;
       return;
     }
     const silentMs = performance.now() - this.#beatAtMs;
     this.#beatAtMs = performance.now();
-    if (this.#failing) this.#logger.info('heartbeat is back', { silentMs: Math.round(silentMs) });
+    if (this.#failing) this.#logger.info('heartbeat restored', { silentMs: Math.round(silentMs) });
     this.#failing = false;
     if (silentMs < INSTANCE_DEAD_MS) return;
     await this.#onRecovered().catch((error: unknown) => {
-      this.#logger.warn('rooms not read after a silence', { error });
+      this.#logger.warn('room resync after missed heartbeats failed', { error });
     });
   }
 }

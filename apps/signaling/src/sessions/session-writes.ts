@@ -1,55 +1,109 @@
-import { endSession, isDatabaseUnavailable, markDisconnected, releaseSession, type HeldSession } from '@callplane/db';
-import type { Deps } from '../deps.js';
+import type { Clock } from '@callplane/core';
+import {
+  endSessions,
+  isDatabaseUnavailable,
+  markDisconnected,
+  releaseSession,
+  type Database,
+  type HeldSession,
+} from '@callplane/db';
+import type { JobProducer } from '@callplane/queue';
+import type { Logger } from '@callplane/runtime';
+import type { BatchMetrics } from '../batching/batch-metrics.js';
+import { ALL_ROOMS, Batches, type Turns } from '../batching/batches.js';
 import type { Rooms } from '../rooms/rooms.js';
 
-/** How often a write is tried again that the end of a connection asks for, in milliseconds. */
+/** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
-/** Tries of a write that others make too if this one does not: a sweep, a clean-up. */
+/** Maximum number of attempts of a write. If all fail, a sweep or a clean-up makes it later. */
 const TRIES_MAX = 30;
+const DISCONNECTIONS_PER_BATCH_MAX = 500;
+const ENDS_PER_BATCH_MAX = 100;
 
-/** What the end of a connection or a session writes, without anybody waiting for it. */
+export interface SessionWritesDeps {
+  clock: Clock;
+  database: Database;
+  logger: Logger;
+  metrics: BatchMetrics;
+  producer: JobProducer;
+}
+
+/** A session that has lost its connection. */
+export interface Disconnected extends HeldSession {
+  /** Where its media is, for the instance that resumes it; without it, the stored value stays. */
+  media?: unknown;
+}
+
+type EndReason = 'left' | 'connection_lost';
+
+/** Writes that follow the end of a connection or session. They run in the background, in batches. */
 export class SessionWrites {
-  readonly #deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'producer'>;
+  readonly #deps: SessionWritesDeps;
   readonly #rooms: Rooms;
   readonly #pending = new Set<Promise<unknown>>();
-  #draining = false;
+  /** The results say whether another transaction has locked the session or its room. */
+  readonly #disconnections: Batches<Disconnected, 'written' | 'busy'>;
+  readonly #ends: Record<EndReason, Batches<HeldSession, boolean>>;
+  #isDraining = false;
 
-  constructor(deps: Pick<Deps, 'clock' | 'database' | 'logger' | 'producer'>, rooms: Rooms) {
+  /** @param turns limits the batches that use the database at once */
+  constructor(deps: SessionWritesDeps, rooms: Rooms, turns: Turns) {
     this.#deps = deps;
     this.#rooms = rooms;
+    this.#disconnections = new Batches({
+      run: async (key, lost) => {
+        const { changed, busy } = await markDisconnected(deps.database, lost, { skipLocked: key === ALL_ROOMS });
+        await Promise.all([...changed].map((roomId) => rooms.changed(roomId)));
+        return lost.map(({ sessionId }) => (busy.has(sessionId) ? 'busy' : 'written'));
+      },
+      sizeMax: DISCONNECTIONS_PER_BATCH_MAX,
+      turns,
+      onBatch: (size, durationMs) => deps.metrics.batch('disconnections', size, durationMs),
+    });
+    this.#ends = { left: this.#endBatches('left', turns), connection_lost: this.#endBatches('connection_lost', turns) };
   }
 
-  /** The connection is lost: the grace period runs. */
-  async markLost(held: HeldSession, roomId: string): Promise<void> {
-    await this.retry('session not marked as disconnected', held.sessionId, TRIES_MAX, async () => {
-      if (await markDisconnected(this.#deps.database, held)) await this.#rooms.changed(roomId, false);
+  /**
+   * Marks the session as disconnected, which starts its grace period. If its room is locked, it waits in a batch of the
+   * room, so that a slow room delays no other one.
+   */
+  async markLost(lost: Disconnected, roomId: string): Promise<void> {
+    await this.retry('session not marked as disconnected', lost.sessionId, TRIES_MAX, async () => {
+      const written = await this.#disconnections.add(ALL_ROOMS, lost);
+      if (written === 'busy') await this.#disconnections.add(roomId, lost);
     });
   }
 
-  /** The session ends, unless another connection has it by now. */
-  async end(held: HeldSession, roomId: string, reason: 'left' | 'connection_lost'): Promise<void> {
+  /**
+   * Ends the session, unless another connection holds it by now.
+   * @returns whether the end was written
+   */
+  async end(held: HeldSession, roomId: string, reason: EndReason): Promise<boolean> {
+    let isWritten = false;
     await this.retry('session not ended', held.sessionId, TRIES_MAX, async () => {
-      const { ended, deliveries } = await endSession(this.#deps.database, held, reason, this.#deps.clock.now());
-      void this.#deps.producer.wakeDeliveries(deliveries);
-      if (ended) await this.#rooms.changed(roomId, true);
+      isWritten = await this.#ends[reason].add(roomId, held);
     });
+    return isWritten;
   }
 
-  /** Media handles are given back. The clean-up waits for this, for a while: then it looks at the media server itself. */
+  /**
+   * Records that the session has no connection and no media handles any more. The clean-up of a removal waits for this;
+   * if it waits in vain, it makes another attempt later.
+   */
   async release(held: HeldSession): Promise<void> {
     await this.retry('session not released', held.sessionId, 3, async () => {
-      await releaseSession(this.#deps.database.hot, held);
+      await releaseSession(this.#deps.database.sql, held);
     });
   }
 
-  /** Never rejects: after the last try somebody else finds it, a sweep or a clean-up. */
+  /** Retries `work` while the database is unavailable. Never rejects: a sweep or clean-up replaces failed work. */
   async retry(message: string, sessionId: string, triesMax: number, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         await work();
         return;
       } catch (error) {
-        const again = tries < triesMax && !this.#draining && isDatabaseUnavailable(error);
+        const again = tries < triesMax && !this.#isDraining && isDatabaseUnavailable(error);
         this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
         if (!again) return;
         await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS));
@@ -57,17 +111,32 @@ export class SessionWrites {
     }
   }
 
-  /** Nobody waits for this, but the process does before it ends. */
+  /** Runs work in the background. `drain` waits for it. */
   track(work: Promise<unknown>): void {
     const tracked = work
-      .catch((error: unknown) => this.#deps.logger.error('session work failed', { error }))
+      .catch((error: unknown) => this.#deps.logger.error('session task failed', { error }))
       .finally(() => this.#pending.delete(tracked));
     this.#pending.add(tracked);
   }
 
-  /** Resolves when nothing is under way any more; from now on nothing is tried twice. */
+  /** Resolves when no work is pending. From the call on, failed writes are not retried. */
   async drain(): Promise<void> {
-    this.#draining = true;
+    this.#isDraining = true;
     while (this.#pending.size > 0) await Promise.allSettled([...this.#pending]);
+  }
+
+  #endBatches(reason: EndReason, turns: Turns): Batches<HeldSession, boolean> {
+    const { clock, database, metrics, producer } = this.#deps;
+    return new Batches({
+      run: async (roomId, held) => {
+        const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
+        void producer.wakeDeliveries(deliveries);
+        if (ended.size > 0) await this.#rooms.changed(roomId);
+        return held.map(({ sessionId }) => ended.has(sessionId));
+      },
+      sizeMax: ENDS_PER_BATCH_MAX,
+      turns,
+      onBatch: (size, durationMs) => metrics.batch('ends', size, durationMs),
+    });
   }
 }

@@ -1,27 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * One result for each, in the same order. What takes longer for one alone may be a promise, for which no other waits. What
- * it throws becomes the result of each.
+ * Returns one result per item, in the order of the items. A result may be a promise, so that an item that takes longer
+ * does not delay the others. If the function rejects, every item of the batch rejects.
  */
 type Work<In, Out> = (batch: readonly In[]) => Promise<readonly (Out | Promise<Out>)[]>;
 
-interface Asked<In, Out> {
+interface Queued<In, Out> {
   item: In;
   resolve(result: Out | Promise<Out>): void;
   reject(error: unknown): void;
 }
 
 /**
- * Does many of the same at once: one batch is under way at a time, and whatever is asked meanwhile shares the next. What
- * is asked while none is under way begins at the end of this turn of the event loop, with what else comes in it. After a
- * batch of several the next one may linger for company: then there is a queue, and larger batches cost less.
+ * Processes items in batches. Only one batch runs at a time, and items that are added meanwhile share the next batch.
+ * If no batch is running, one starts at the end of the current event-loop tick, with all items of that tick. If items
+ * have queued while a batch of several ran, the next one waits `lingerMs` for more, because larger batches are cheaper.
  */
 export class Batches<In, Out> {
   readonly #work: Work<In, Out>;
   readonly #max: number;
   readonly #lingerMs: number;
-  #asked: Asked<In, Out>[] = [];
+  #queued: Queued<In, Out>[] = [];
   #isWorking = false;
 
   constructor(work: Work<In, Out>, { max, lingerMs }: { max: number; lingerMs: number }) {
@@ -32,7 +32,7 @@ export class Batches<In, Out> {
 
   add(item: In): Promise<Out> {
     return new Promise((resolve, reject) => {
-      this.#asked.push({ item, resolve, reject });
+      this.#queued.push({ item, resolve, reject });
       if (this.#isWorking) return;
       this.#isWorking = true;
       setImmediate(() => void this.#workOnAll());
@@ -41,9 +41,9 @@ export class Batches<In, Out> {
 
   async #workOnAll(): Promise<void> {
     let lastSize = 1;
-    while (this.#asked.length > 0) {
-      if (this.#lingerMs > 0 && lastSize > 1 && this.#asked.length < this.#max) await delay(this.#lingerMs);
-      const batch = this.#asked.splice(0, this.#max);
+    while (this.#queued.length > 0) {
+      if (this.#lingerMs > 0 && lastSize > 1 && this.#queued.length < this.#max) await delay(this.#lingerMs);
+      const batch = this.#queued.splice(0, this.#max);
       lastSize = batch.length;
       try {
         const results = await this.#work(batch.map(({ item }) => item));

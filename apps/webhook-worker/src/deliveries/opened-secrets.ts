@@ -2,7 +2,7 @@ import { open, type MasterKeys } from '@callplane/core';
 
 const KEPT_MAX = 1000;
 
-/** Signing secrets as they are used, the latest ones: opening one costs as much as signing with it. */
+/** Caches the signing secrets that were opened last, because opening one costs as much as signing with it. */
 export class OpenedSecrets {
   readonly #masterKeys: MasterKeys;
   readonly #opened = new Map<string, string>();
@@ -11,7 +11,9 @@ export class OpenedSecrets {
     this.#masterKeys = masterKeys;
   }
 
-  /** @throws Error when it was altered, belongs to another context, or its master key is not configured. */
+  /**
+   * @throws Error if the sealed secret was altered, belongs to another context, or its master key is not configured.
+   */
   open(sealed: string, context: string): string {
     const key = `${context} ${sealed}`;
     const known = this.#opened.get(key);

@@ -1,19 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   isDatabaseUnavailable,
+  logAttemptOfDeletedEndpoint,
   settleDeliveries,
   type EndedAttempt,
   type TypedSql,
-  type WakeableDelivery,
+  type SettledDelivery,
 } from '@callplane/db';
 import type { Logger } from '@callplane/runtime';
 import { Batches } from './batches.js';
 
-/** For how long a result is tried to be settled while PostgreSQL is away, and the pause between, in milliseconds. */
+/** How long to retry settling while PostgreSQL is unavailable, and the pause between tries, in milliseconds. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
-/** How long a result waits for company, in milliseconds. No slot waits for it. */
+/** How long a result waits for others to share its batch, in milliseconds. No slot waits for it. */
 const LINGER_MS = 4;
 
 interface Waiting {
@@ -21,11 +22,11 @@ interface Waiting {
   until: number;
 }
 
-/** Writes down what attempts came to: those that end while a commit waits for the disk share the next. */
+/** Writes the outcomes of attempts. Attempts that end while a commit waits for the disk share the next batch. */
 export class Settling {
   readonly #db: TypedSql;
   readonly #logger: Logger;
-  readonly #batches: Batches<Waiting, WakeableDelivery | null>;
+  readonly #batches: Batches<Waiting, SettledDelivery | null>;
 
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
@@ -34,40 +35,51 @@ export class Settling {
   }
 
   /**
-   * The receiver has answered: this is worth patience, also past the lease, because as long as nobody has taken the row
-   * over the answer still counts.
-   * @returns null when the lease was lost, or PostgreSQL stayed away.
+   * Settles an attempt, and retries even after the lease has expired: the answer of the receiver counts until another
+   * worker claims the row.
+   * @returns null if nothing was written, because the lease was lost or PostgreSQL stayed unavailable.
    */
-  settle(ended: EndedAttempt): Promise<WakeableDelivery | null> {
+  settle(ended: EndedAttempt): Promise<SettledDelivery | null> {
     return this.#batches.add({ ended, until: performance.now() + PATIENCE_MS });
   }
 
-  async #settleAll(batch: readonly Waiting[]): Promise<(WakeableDelivery | null | Promise<WakeableDelivery | null>)[]> {
+  async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {
     const settled = await this.#patiently(batch);
     return batch.map((one) => {
-      const row = settled?.get(one.ended.claim.id) ?? null;
-      // Alone, because somebody may only have had it locked for a moment, and none fails for another's sake.
-      return row === null && batch.length > 1 ? this.#settleAlone(one) : row;
+      const row = settled?.get(one.ended.claim.leaseToken) ?? null;
+      if (row !== null) return row;
+      // Retries each one alone: its row may have been locked only for a moment, and one failure must not affect others.
+      return batch.length > 1 ? this.#settleAlone(one) : this.#logUnsettled(one);
     });
   }
 
-  async #settleAlone(one: Waiting): Promise<WakeableDelivery | null> {
-    return (await this.#patiently([one]))?.get(one.ended.claim.id) ?? null;
+  async #settleAlone(one: Waiting): Promise<SettledDelivery | null> {
+    return (await this.#patiently([one]))?.get(one.ended.claim.leaseToken) ?? this.#logUnsettled(one);
   }
 
-  /** Null when it cannot be settled. */
-  async #patiently(batch: readonly Waiting[]): Promise<Map<string, WakeableDelivery> | null> {
+  /** Logs an attempt whose outcome was not written, if the deletion of its endpoint is the reason. */
+  async #logUnsettled({ ended }: Waiting): Promise<null> {
+    try {
+      await logAttemptOfDeletedEndpoint(this.#db, ended);
+    } catch (error) {
+      this.#logger.error('delivery attempt not logged', { deliveryId: ended.claim.id, error });
+    }
+    return null;
+  }
+
+  /** Returns the settled rows by lease token, or null if the batch cannot be settled. */
+  async #patiently(batch: readonly Waiting[]): Promise<Map<string, SettledDelivery> | null> {
     for (;;) {
       try {
         const rows = await settleDeliveries(
           this.#db,
           batch.map(({ ended }) => ended),
         );
-        return new Map(rows.map((row) => [row.id, row]));
+        return new Map(rows.map((row) => [row.leaseToken, row]));
       } catch (error) {
         const isPassing = isDatabaseUnavailable(error);
         if (!isPassing || batch.some(({ until }) => performance.now() + PAUSE_MS > until)) {
-          // Several are tried once more one by one.
+          // A batch of several is not logged here, because each attempt is tried again alone.
           const [one] = batch;
           if (batch.length === 1)
             this.#logger.error('delivery not settled', { deliveryId: one?.ended.claim.id, error });

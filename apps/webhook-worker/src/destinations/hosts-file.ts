@@ -1,13 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { isIP, isIPv4 } from 'node:net';
 
-/** Read anew after this long, in milliseconds: a container's file is written once, a developer's now and then. */
+/** The file is read again after this time, in milliseconds. Containers never change it, developers sometimes do. */
 const FRESH_MS = 5000;
 const NONE: readonly string[] = [];
 
 let read: { at: number; names: Promise<ReadonlyMap<string, readonly string[]>> } | undefined;
 
-/** What /etc/hosts says of a name, IPv4 first; containers reach their host through it. c-ares does not read it. */
+/**
+ * Returns the addresses of a name in /etc/hosts, IPv4 first. c-ares does not read this file, but containers reach their
+ * host through it.
+ */
 export async function addressesInHostsFile(name: string): Promise<string[]> {
   const now = performance.now();
   if (read === undefined || now - read.at > FRESH_MS) {
@@ -16,8 +19,8 @@ export async function addressesInHostsFile(name: string): Promise<string[]> {
   return [...((await read.names).get(name.toLowerCase()) ?? NONE)];
 }
 
-/** Source: hosts(5). */
-export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
+/** Parses the format of hosts(5). */
+function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address, ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createAddressJudge } from '@callplane/core';
+import { createAddressFilter, createPortFilter, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
 import { stopAtEnd, testClock } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { PinnedAgents } from '../sending/pinned-agents.js';
@@ -9,7 +9,7 @@ import { DnsFailure, systemResolver, type Resolver } from './resolver.js';
 
 const A = 1;
 const AAAA = 28;
-/** What the server of these tests says of a name; a code without addresses, or nothing at all. */
+/** The answer of the test DNS server for a name: addresses, an error code, or no answer. */
 type Answer = { A?: string[]; AAAA?: string[] } | { code: 2 | 3 } | 'silence';
 
 const ZONE: Record<string, Answer> = {
@@ -23,7 +23,7 @@ const ZONE: Record<string, Answer> = {
   'here.test': { A: ['127.0.0.1'] },
 };
 
-/** As a DNS server would, over UDP (RFC 1035). */
+/** Answers a query like a DNS server over UDP (RFC 1035). Returns null for no answer. */
 function respond(query: Buffer, asked: string[]): Buffer | null {
   const labels: string[] = [];
   let at = 12;
@@ -55,7 +55,7 @@ function respond(query: Buffer, asked: string[]): Buffer | null {
   return Buffer.concat([head, query.subarray(12, at + 5), ...records]);
 }
 
-/** Of the form `a:b::c`. */
+/** Encodes an address of the form `a:b::c`. */
 function ipv6(address: string): Buffer {
   const [left = '', right = ''] = address.split('::').map((half) =>
     half
@@ -81,8 +81,8 @@ beforeAll(async () => {
 
 const resolve = (name: string) => resolver.resolve(name, new AbortController().signal);
 
-describe('the system resolver, asking a DNS server', () => {
-  test('answers with both families, IPv4 first, whichever there are', async () => {
+describe('the system resolver with a DNS server', () => {
+  test('returns the addresses of both families, IPv4 first', async () => {
     expect((await resolve('both.test')).sort()).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1']);
     expect((await resolve('both.test')).at(-1)).toBe('2001:db8::1');
     expect(await resolve('six.test')).toEqual(['2001:db8::2']);
@@ -93,41 +93,48 @@ describe('the system resolver, asking a DNS server', () => {
     ['missing.test', 'ENOTFOUND'],
     ['nothing.test', 'ENODATA'],
     ['broken.test', 'ESERVFAIL'],
-  ])('%s fails with %s', async (name, code) => {
+  ])('rejects %s with %s', async (name, code) => {
     await expect(resolve(name)).rejects.toEqual(expect.objectContaining({ name: 'DnsFailure', code }));
     await expect(resolve(name)).rejects.toBeInstanceOf(DnsFailure);
   });
 
-  test('never asks it for localhost, nor for what /etc/hosts knows', async () => {
+  test('never queries the server for localhost names', async () => {
     asked.length = 0;
     expect(await resolve('localhost')).toEqual(['127.0.0.1', '::1']);
     expect(await resolve('app.localhost')).toEqual(['127.0.0.1', '::1']);
     expect(asked).toEqual([]);
   });
 
-  test('is cancelled when nobody waits any more', async () => {
+  test('cancels its query when the signal aborts', async () => {
     const end = new AbortController();
     const startedAt = performance.now();
     setTimeout(() => end.abort(), 100);
     await expect(resolver.resolve('silent.test', end.signal)).rejects.toMatchObject({ code: 'DNS_TIMEOUT' });
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    // The query itself would time out after 5 s.
+    expect(performance.now() - startedAt).toBeLessThan(4500);
   });
 });
 
-describe('an attempt that asks a DNS server', () => {
+describe('an attempt that resolves its name through a DNS server', () => {
   const agents = new PinnedAgents();
   stopAtEnd(async () => agents.close());
   const attempt = (url: string) =>
     send(
       {
-        ...{ clock: testClock(), resolver, agents, allowHttp: true, deliveryDeadlineMs: 10_000, dnsDeadlineMs: 5000 },
-        isAllowedAddress: createAddressJudge(['127.0.0.0/8']),
+        clock: testClock(),
+        resolver,
+        agents,
+        allowHttp: true,
+        deliveryDeadlineMs: 10_000,
+        dnsDeadlineMs: 5000,
+        isAllowedAddress: createAddressFilter(['127.0.0.0/8']),
+        isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT),
       },
       { id: 'dlv_1', replayCount: 0, secretVersion: 1, url, body: '{}', traceparent: null },
       'whsec_test',
     );
 
-  test('goes to the address that it gave, under the name', async () => {
+  test('connects to the resolved address with the host name in the Host header', async () => {
     const receiver = await startReceiver();
     expect(await attempt(`http://here.test:${receiver.port}/`)).toMatchObject({
       outcome: 'success',
@@ -137,14 +144,14 @@ describe('an attempt that asks a DNS server', () => {
     expect(receiver.requests[0]!.headers.host).toBe(`here.test:${receiver.port}`);
   });
 
-  test('goes nowhere when one address of several is not allowed', async () => {
+  test('is blocked if one of several addresses is not allowed', async () => {
     expect(await attempt('http://mixed.test/')).toMatchObject({ outcome: 'blocked', address: null });
   });
 
-  test('waits five seconds for a server that says nothing, and no longer', async () => {
+  test('fails after five seconds if the DNS server does not answer', async () => {
     const result = await attempt('http://silent.test/');
     expect(result).toMatchObject({ outcome: 'dns', errorCode: 'DNS_TIMEOUT', address: null });
     expect(result.durationMs).toBeGreaterThan(4950);
-    expect(result.durationMs).toBeLessThan(6000);
-  }, 15_000);
+    expect(result.durationMs).toBeLessThan(10_000);
+  });
 });

@@ -2,17 +2,17 @@ import { Resolver as CaresResolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { addressesInHostsFile } from './hosts-file.js';
 
-/** Where names become addresses: the one thing about the network that tests replace. */
+/** Resolves names to addresses. It is the only part of the network that tests replace. */
 export interface Resolver {
   /**
-   * @param hostname as in `URL.hostname`; never a literal address.
-   * @returns at least one address, in the order in which to prefer them.
+   * @param hostname the `hostname` of a URL, never a literal address.
+   * @returns at least one address, the preferred ones first.
    * @throws DnsFailure
    */
   resolve(hostname: string, signal: AbortSignal): Promise<string[]>;
 }
 
-/** `code` is c-ares' own (`ENOTFOUND`, `ESERVFAIL`, …) or `DNS_TIMEOUT`. */
+/** `code` is a code of c-ares (`ENOTFOUND`, `ESERVFAIL`, …) or `DNS_TIMEOUT`. */
 export class DnsFailure extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -22,20 +22,21 @@ export class DnsFailure extends Error {
   }
 }
 
-/** The literal address that a URL names, without the brackets of IPv6; null when it names a host. */
+/** Returns the literal address in a URL, without the brackets of IPv6, or null if the URL contains a host name. */
 export function literalAddress(url: URL): string | null {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? null : host;
 }
 
-/** One query of c-ares, in milliseconds; it asks again, other servers too, until the caller cancels. */
+/** Deadline of one c-ares query, in milliseconds. c-ares retries, also on other servers, until the caller cancels. */
 const QUERY_DEADLINE_MS = 2000;
 
 /**
- * The system's names: `localhost` (RFC 6761: never asked of a server), /etc/hosts, then DNS by c-ares, which unlike
- * getaddrinfo can be cancelled and holds no thread. Not used: other sources of nsswitch.conf, and search domains, as
- * the URL of a webhook is absolute. IPv4 addresses come first, because a host without IPv6 is commoner than the reverse.
- * @param settings.servers in place of those of resolv.conf; for tests.
+ * Resolves names like the system: `localhost` (RFC 6761: never sent to a server), /etc/hosts, then DNS through c-ares.
+ * Unlike getaddrinfo, c-ares can be cancelled and blocks no thread. Other sources in nsswitch.conf are not used, nor
+ * are search domains, because the URL of a webhook is absolute. IPv4 addresses come first, because hosts without IPv6
+ * are more common than hosts without IPv4.
+ * @param settings.servers DNS servers that replace those of resolv.conf; for tests.
  */
 export function systemResolver(settings: { servers?: readonly string[] } = {}): Resolver {
   return {
@@ -50,7 +51,7 @@ export function systemResolver(settings: { servers?: readonly string[] } = {}): 
       signal.addEventListener('abort', cancel);
       try {
         const [ipv4, ipv6] = await Promise.allSettled([cares.resolve4(name), cares.resolve6(name)]);
-        // A family that has no answer is no risk: the connection goes to an address that was judged.
+        // One address family may fail without risk, because the connection goes to a checked address of the other.
         const addresses = [ipv4, ipv6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
         if (addresses.length > 0) return addresses;
         const code = [ipv4, ipv6].map(codeOf).find((each) => each !== 'ENODATA') ?? 'ENODATA';

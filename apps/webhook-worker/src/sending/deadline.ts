@@ -1,4 +1,4 @@
-/** One deadline over all of an attempt. Lighter than an AbortSignal: each attempt has one and nearly none passes. */
+/** The deadline of a whole attempt. It is cheaper than an AbortSignal, and nearly no deadline ever passes. */
 export class Deadline {
   readonly #timer: NodeJS.Timeout;
   #onPass: (() => void) | undefined;
@@ -15,7 +15,10 @@ export class Deadline {
     return this.#hasPassed;
   }
 
-  /** Calls it when the deadline passes, at once when it has. Stages follow one another, so there is one at a time. */
+  /**
+   * Calls `what` when the deadline passes, or at once if it has passed. A new callback replaces the previous one,
+   * because the stages of an attempt run one after another.
+   */
   onPass(what: () => void): void {
     this.#onPass = what;
     if (this.#hasPassed) what();

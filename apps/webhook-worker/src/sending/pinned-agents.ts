@@ -2,15 +2,15 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 
-/** A way to one validated address of one origin. Give it back with `release`. */
+/** An agent that connects to one validated address of one origin. Call `release` after use. */
 export interface PinnedAgent {
   readonly agent: { http: http.Agent; https: https.Agent };
   release(): void;
 }
 
 /**
- * Connections that nobody uses are closed after this long, in milliseconds: before common servers close theirs (5 s),
- * because a request that is sent into a closing connection fails and would cost the delivery an attempt.
+ * Idle connections are closed after this time, in milliseconds. It is shorter than the 5 s of common servers, because a
+ * request on a connection that the server is closing fails and would cost the delivery an attempt.
  */
 const IDLE_MS = 2000;
 const IDLE_PER_AGENT_MAX = 4;
@@ -21,8 +21,8 @@ interface Entry {
 }
 
 /**
- * Agents keyed by origin and validated address, so that a connection is only ever used again for the very address that
- * was judged just now. The least recently used one that nobody uses goes first.
+ * Agents by origin and validated address, so that an attempt reuses only connections to the address that it has just
+ * checked. Eviction removes the least recently used agent without users first.
  */
 export class PinnedAgents {
   readonly #entries = new Map<string, Entry>();
@@ -71,7 +71,7 @@ function newEntry(address: string): Entry {
     keepAlive: true,
     maxFreeSockets: IDLE_PER_AGENT_MAX,
     timeout: IDLE_MS,
-    // It stands over whatever a request says: there is no other look-up, whatever the name resolves to by now.
+    // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
     lookup: pinnedTo(address),
   };
   return { agent: { http: new http.Agent(options), https: new https.Agent(options) }, users: 0 };

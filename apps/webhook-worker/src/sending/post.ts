@@ -1,22 +1,25 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { classifyStatus, type AttemptOutcome } from '@callplane/core';
+import { classifyStatus, RESPONSE_BODY_KEPT_BYTES, type AttemptOutcome } from '@callplane/core';
 import got, { type Request } from 'got';
 import type { Deadline } from './deadline.js';
 import type { PinnedAgent } from './pinned-agents.js';
 
-/** Of an answer's body no more than this is read; then the connection is dropped and the status decides. */
-export const RESPONSE_BODY_READ_BYTES_MAX = 64 * 1024;
+/**
+ * How long the body is read after the response head has arrived, in milliseconds. The status is known by then, and only
+ * the log needs the body. A receiver that drips its body must not occupy a slot until the deadline.
+ */
+const BODY_READ_MS = 1000;
 
 export interface PostInput {
   url: URL;
-  /** Connects to one validated address, whatever the host's name resolves to by now. */
+  /** Connects to one validated address, even if the host name resolves to another one by now. */
   agent: PinnedAgent['agent'];
   headers: Record<string, string>;
   body: string;
-  /** Of the whole attempt. */
+  /** Deadline of the whole attempt. */
   deadline: Deadline;
-  /** Certificates to trust instead of the system's; for tests. */
+  /** Certificates to trust instead of those of the system; for tests. */
   certificateAuthority?: string;
 }
 
@@ -27,26 +30,25 @@ export interface PostResult {
   connectMs: number | null;
   tlsMs: number | null;
   firstByteMs: number | null;
-  /** At most what is read. */
+  /** The first bytes of the body, at most one more than the log keeps. */
   body: Buffer;
-  /** There was more. */
+  /** True if the body was longer, or if its end did not arrive. */
   bodyTruncated: boolean;
 }
 
-/** How far a request has come. Failures are told apart by it, never by the text of an error. */
-type Stage = 'connect' | 'tls' | 'response' | 'body';
+/** The stage that a request has reached. It classifies failures, because error texts are unreliable. */
+type Stage = 'connect' | 'tls' | 'response';
 
-/** What the stage's name is in the error code of a deadline that passed in it. */
+/** The error code of a deadline that passes in this stage. */
 const TIMEOUT_CODE: Record<Stage, string> = {
   connect: 'CONNECT_TIMEOUT',
   tls: 'TLS_TIMEOUT',
   response: 'RESPONSE_TIMEOUT',
-  body: 'BODY_TIMEOUT',
 };
 
 const NOTHING = Buffer.alloc(0);
 
-/** What is the same for all is merged once. */
+/** Options of all requests, merged only once because merging costs time. */
 const client = got.extend({
   followRedirect: false,
   throwHttpErrors: false,
@@ -56,11 +58,11 @@ const client = got.extend({
 });
 
 /**
- * Sends one request and reads its answer; never throws for what the receiver does. No redirect is followed, nothing is
- * sent twice and nothing is decompressed.
+ * Sends one request and reads its answer. Failures of the receiver or the network do not throw. It follows no redirect,
+ * sends nothing twice and decompresses nothing.
  *
- * An answer counts once it is complete or has filled the cap. One whose body still drips at the deadline is a timeout,
- * whatever its status, as the deadline stands over everything; one that breaks off is a failed response.
+ * Once the response head has arrived, its status decides the outcome. A body that never ends, drips or breaks off does
+ * not change it. Otherwise a delivery that the receiver has accepted would be sent again.
  */
 export async function post(input: PostInput): Promise<PostResult> {
   const { url, deadline } = input;
@@ -88,15 +90,16 @@ export async function post(input: PostInput): Promise<PostResult> {
   );
   deadline.onPass(() => request.destroy(new Error('the deadline has passed')));
   try {
-    await readAnswer(request, progress, result);
+    await readHead(request, result);
+    await readBody(request, result);
     result.outcome =
       result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
     if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    // The head has come and yet no answer: 101.
-    const upgraded = result.statusCode !== null && progress.stage === 'response';
-    result.outcome = deadline.hasPassed ? 'timeout' : progress.stage === 'body' ? 'response' : progress.stage;
-    result.errorCode = upgraded
+    // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
+    const hasSwitchedProtocols = result.statusCode !== null;
+    result.outcome = hasSwitchedProtocols ? 'response' : deadline.hasPassed ? 'timeout' : progress.stage;
+    result.errorCode = hasSwitchedProtocols
       ? `HTTP_${result.statusCode ?? 0}`
       : deadline.hasPassed
         ? TIMEOUT_CODE[progress.stage]
@@ -107,7 +110,7 @@ export async function post(input: PostInput): Promise<PostResult> {
   return result;
 }
 
-/** Notes when each stage is reached. */
+/** Records the stages of a request and their timings. */
 function follow(
   request: ClientRequest,
   url: URL,
@@ -137,9 +140,8 @@ function follow(
   });
   request.once('response', () => {
     result.firstByteMs = performance.now() - sentAt;
-    progress.stage = 'body';
   });
-  // 101: nothing was asked to be upgraded. Without a listener Node would tell of it as a connection that was reset.
+  // The request asks for no upgrade, so a 101 is invalid. Without a listener, Node reports a connection reset.
   request.once('upgrade', (response: IncomingMessage, socket: Socket) => {
     result.statusCode = response.statusCode ?? null;
     result.firstByteMs = performance.now() - sentAt;
@@ -148,35 +150,53 @@ function follow(
   });
 }
 
-function readAnswer(request: Request, progress: { stage: Stage }, result: PostResult): Promise<void> {
-  request.once('response', (response: { statusCode: number }) => {
-    result.statusCode = response.statusCode;
-    progress.stage = 'body';
-  });
-  const chunks: Buffer[] = [];
-  let length = 0;
+/** @throws the error that prevented a complete response head. */
+function readHead(request: Request, result: PostResult): Promise<void> {
   return new Promise<void>((resolve, reject) => {
-    request.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length <= RESPONSE_BODY_READ_BYTES_MAX) return;
-      result.bodyTruncated = true;
+    request.once('response', (response: { statusCode: number }) => {
+      result.statusCode = response.statusCode;
       resolve();
     });
-    request.once('end', resolve);
-    // More than one may come: of the request, and of what is torn down with it.
+    // The request may emit several errors, also after the head, for example while it is destroyed.
     request.on('error', reject);
     request.once('close', () => reject(new Error('the connection was closed')));
-  }).finally(() => {
-    if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_READ_BYTES_MAX);
   });
 }
 
-/** The system's code where there is one (`ECONNREFUSED`, `CERT_HAS_EXPIRED`), looking through got's wrappers. */
+/**
+ * Reads until the end of the body, until it exceeds what the log keeps, until its time is up, or until the connection
+ * ends, whichever comes first.
+ */
+async function readBody(request: Request, result: PostResult): Promise<void> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let timer: NodeJS.Timeout | undefined;
+  result.bodyTruncated = true;
+  await new Promise<void>((resolve) => {
+    request.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > RESPONSE_BODY_KEPT_BYTES) resolve();
+    });
+    request.once('end', () => {
+      result.bodyTruncated = false;
+      resolve();
+    });
+    request.once('error', () => resolve());
+    request.once('close', () => resolve());
+    timer = setTimeout(resolve, BODY_READ_MS);
+    if (request.destroyed) resolve();
+  });
+  clearTimeout(timer);
+  // Keeps one byte more than the log, so that `responseText` detects a cut and drops a split character.
+  if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
+}
+
+/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) behind got's wrappers, or `<STAGE>_FAILED`. */
 function codeOf(error: unknown, stage: Stage): string {
   for (let each = error as { code?: unknown; cause?: unknown } | undefined, depth = 0; each && depth < 5; depth += 1) {
     if (typeof each.code === 'string' && !/^ERR_(GOT|READING|BODY|NON_2XX|HTTP_)/.test(each.code)) return each.code;
     each = each.cause as typeof each;
   }
-  return stage === 'body' ? 'BODY_INCOMPLETE' : `${stage.toUpperCase()}_FAILED`;
+  return `${stage.toUpperCase()}_FAILED`;
 }

@@ -1,8 +1,8 @@
 import { RESPONSE_BODY_KEPT_BYTES } from '@callplane/core';
 
 /**
- * The first 1 KiB of an answer as text that PostgreSQL can hold: what is no UTF-8 becomes U+FFFD, a character that the
- * cut splits is left out, and U+0000 is removed.
+ * Returns the first 1 KiB of an answer as text that PostgreSQL can store. Invalid UTF-8 becomes U+FFFD, a character
+ * that the cut splits is dropped, and U+0000 is removed.
  */
 export function responseText(body: Buffer): string {
   if (body.length === 0) return '';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import {
-  judgeAddresses,
-  judgeUrl,
+  addressesToTry,
+  mayConnectTo,
+  checkUrl,
   nextTraceparent,
   RESPONSE_BODY_KEPT_BYTES,
   signDelivery,
@@ -14,7 +15,7 @@ import { Deadline } from './deadline.js';
 import { post } from './post.js';
 import { responseText } from './response-text.js';
 
-/** What of a claim goes over the wire. */
+/** The fields of a claim that a request needs. */
 export type SendableDelivery = Pick<
   ClaimedDelivery,
   'id' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent'
@@ -26,6 +27,7 @@ export type SendDeps = Pick<
   | 'resolver'
   | 'agents'
   | 'isAllowedAddress'
+  | 'isAllowedPort'
   | 'allowHttp'
   | 'deliveryDeadlineMs'
   | 'dnsDeadlineMs'
@@ -35,8 +37,8 @@ export type SendDeps = Pick<
 const NO_TIMINGS = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null } as const;
 
 /**
- * One attempt: resolve, judge, connect to what was judged, send, read. Never throws for what the receiver or the network
- * does. One deadline stands over all of it.
+ * Makes one attempt: resolves the name, checks the addresses, connects to a checked address, sends the request and
+ * reads the answer. Failures of the receiver or the network do not throw. One deadline covers the whole attempt.
  */
 export async function send(deps: SendDeps, claim: SendableDelivery, secret: string): Promise<AttemptRecord> {
   const startedAt = performance.now();
@@ -55,10 +57,14 @@ async function attemptTo(
   secret: string,
   deadline: Deadline,
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
-  // Allowed ranges and http may have changed since the URL was stored.
-  const judged = judgeUrl(claim.url, { allowHttp: deps.allowHttp, isAllowed: deps.isAllowedAddress });
-  if (!judged.ok) return unsent('blocked', 'URL_NOT_ALLOWED');
-  const { url } = judged;
+  // Checks the URL again, because allowed ranges, ports and http may have changed since it was stored.
+  const checked = checkUrl(claim.url, {
+    allowHttp: deps.allowHttp,
+    isAllowed: deps.isAllowedAddress,
+    isAllowedPort: deps.isAllowedPort,
+  });
+  if (!checked.ok) return unsent('blocked', 'URL_NOT_ALLOWED');
+  const { url } = checked;
   const startedAt = performance.now();
   const literal = literalAddress(url);
   let addresses: readonly string[];
@@ -69,12 +75,12 @@ async function attemptTo(
     return { ...unsent('dns', code), timings: { ...NO_TIMINGS, dnsMs: performance.now() - startedAt } };
   }
   const dnsMs = literal === null ? performance.now() - startedAt : null;
-  if (judgeAddresses(addresses, deps.isAllowedAddress) === null) {
+  if (!mayConnectTo(addresses, deps.isAllowedAddress)) {
     return { ...unsent('blocked', 'ADDRESS_NOT_PUBLIC'), timings: { ...NO_TIMINGS, dnsMs } };
   }
-  // All of them were judged, and where no connection comes about nothing was sent: the next may be tried.
+  // All addresses are checked. If a connection fails, nothing was sent, so the next address can be tried.
   let attempt = unsent('dns', 'ENODATA');
-  for (const address of addresses) {
+  for (const address of addressesToTry(addresses)) {
     attempt = await postTo(deps, claim, secret, { url, address, dnsMs, deadline });
     if (attempt.outcome !== 'connect') break;
   }
@@ -111,20 +117,23 @@ async function postTo(
   }
 }
 
-/** Ends at its own deadline also when the resolver does not: then nothing waits for it any more. */
-async function resolve(deps: SendDeps, hostname: string, whole: Deadline): Promise<string[]> {
+/**
+ * Resolves a name. It ends at the deadline of DNS or at that of the attempt, even if the resolver ignores the
+ * cancellation.
+ */
+async function resolve(deps: SendDeps, hostname: string, deadlineOfAttempt: Deadline): Promise<string[]> {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
+  const passed = new Promise<never>((_, reject) => {
     const late = (): void => {
       reject(new DnsFailure('DNS_TIMEOUT'));
       end.abort();
     };
     timer = setTimeout(late, deps.dnsDeadlineMs);
-    whole.onPass(late);
+    deadlineOfAttempt.onPass(late);
   });
   try {
-    const addresses = await Promise.race([deps.resolver.resolve(hostname, end.signal), deadline]);
+    const addresses = await Promise.race([deps.resolver.resolve(hostname, end.signal), passed]);
     if (addresses.length === 0) throw new DnsFailure('ENODATA');
     return addresses;
   } finally {

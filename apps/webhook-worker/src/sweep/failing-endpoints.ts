@@ -1,18 +1,17 @@
 import { disableFailingEndpoint, findFailingEndpoints } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { wake } from './sweep.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
 
-/** Disables endpoints that have only failed for so many days, after a warning at half of the time. */
+/** Disables endpoints whose attempts have all failed for `disableAfterDays` days, and warns after half of that time. */
 export class FailingEndpoints {
   readonly #deps: Deps;
   readonly #disableAfterDays: number;
-  /** Since when they fail, of those that were warned of. */
+  /** Start of the failure in Unix milliseconds, by the id of each endpoint with a logged warning. */
   readonly #warned = new Map<string, number>();
 
-  /** @param disableAfterDays 0 disables none and warns of none. */
+  /** @param disableAfterDays with 0, no endpoint is disabled or warned about. */
   constructor(deps: Deps, disableAfterDays: number) {
     this.#deps = deps;
     this.#disableAfterDays = disableAfterDays;
@@ -23,15 +22,15 @@ export class FailingEndpoints {
     if (days === 0) return;
     const { database, logger, metrics, clock } = this.#deps;
     const forMs = days * DAY_MS;
-    for (const { id, environmentId } of await findFailingEndpoints(database.prisma, forMs, BATCH)) {
-      const reason = `It has only failed for ${days} ${days === 1 ? 'day' : 'days'}.`;
+    for (const { id, environmentId } of await findFailingEndpoints(database.sql, forMs, BATCH)) {
+      const reason = `Every attempt has failed for ${days} ${days === 1 ? 'day' : 'days'}.`;
       const deliveries = await disableFailingEndpoint(database, id, forMs, reason, clock.now());
       if (deliveries === null) continue;
       logger.error('webhook endpoint disabled', { endpointId: id, environmentId, disableAfterDays: days });
       metrics.endpointDisabled();
-      await wake(this.#deps, deliveries);
+      await this.#deps.producer.wakeDeliveries(deliveries);
     }
-    const failing = await findFailingEndpoints(database.prisma, forMs / 2, BATCH);
+    const failing = await findFailingEndpoints(database.sql, forMs / 2, BATCH);
     metrics.setEndpointsFailing(failing.length);
     for (const { id, environmentId, failingSince } of failing) {
       if (this.#warned.get(id) === failingSince.getTime()) continue;

@@ -8,13 +8,13 @@ import {
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 
-/** Rows of one statement: a few milliseconds of locks. */
+/** Rows per statement, so that it holds its locks for only a few milliseconds. */
 const BATCH = 500;
 
-/** Deletes what is kept for a time only, in batches that hold no lock for long. */
-export async function sweepRetention({ database, logger }: Deps, signal: AbortSignal): Promise<void> {
-  const db = database.prisma;
-  const all = async (remove: () => Promise<number>): Promise<number> => {
+/** Deletes rows past their retention, in batches that hold no lock for long. */
+export async function sweepRetention({ database, logger, metrics }: Deps, signal: AbortSignal): Promise<void> {
+  const db = database.sql;
+  const all = async (remove: () => PromiseLike<number>): Promise<number> => {
     let total = 0;
     let deleted: number;
     do {
@@ -36,5 +36,6 @@ export async function sweepRetention({ database, logger }: Deps, signal: AbortSi
     deleted.events += batch.deleted;
     from = batch.next;
   } while (from !== null && !signal.aborted);
+  for (const [what, count] of Object.entries(deleted)) metrics.purged(what as keyof typeof deleted, count);
   if (Object.values(deleted).some((count) => count > 0)) logger.info('retention', deleted);
 }

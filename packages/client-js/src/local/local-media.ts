@@ -1,60 +1,91 @@
-import { CallplaneError } from '../errors.js';
+import { abortedError, assertNotAborted, CallplaneError, invalidArgument } from '../errors.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
-import type { TrackSource } from '../protocol.generated.js';
-import { captureDevices, captureScreen, type Captured } from './capture.js';
-import { freeTrackId, PERMISSION_OF, SIMULCAST_ENCODINGS, type LocalTrack } from './local-track.js';
+import type { Track, TrackSource } from '../protocol.generated.js';
+import { captureScreen } from './capture.js';
+import { openDevices, type DeviceOptions } from './create-tracks.js';
+import { DeviceChanges } from './device-changes.js';
+import type { DeviceKind } from './devices.js';
+import { LocalTrack, SIMULCAST_ENCODINGS } from './local-track.js';
+import { Reservations } from './reservations.js';
+import { screenOptions, type ScreenOptions } from './screen.js';
 
-export interface DeviceOptions {
-  /** The microphone, and how. */
-  audio?: boolean | MediaTrackConstraints;
-  /** The camera, and how. */
-  video?: boolean | MediaTrackConstraints;
-  /** Whether to send the camera in three sizes, so that receivers can choose; default false. */
-  simulcast?: boolean;
-}
+const SOURCES: ReadonlyMap<string, 'microphone' | 'camera'> = new Map([
+  ['audioinput', 'microphone'],
+  ['videoinput', 'camera'],
+]);
 
 export interface TrackOptions {
   source: TrackSource;
-  /** Default: the source's name, with a number when it is taken. */
+  /** Default: the source's name, with a number appended if it is taken. */
   trackId?: string;
   muted?: boolean;
   simulcast?: boolean;
+  signal?: AbortSignal;
 }
 
 export interface LocalMediaContext {
   platform: Platform;
   publisher: Publisher;
   permissions: () => readonly string[];
-  onPublished: (track: LocalTrack) => void;
-  onUnpublished: (track: LocalTrack) => void;
+  emit: (name: 'localTrackPublished' | 'localTrackUpdated' | 'localTrackUnpublished', track: LocalTrack) => void;
 }
 
-/** Devices and screens of this participant: opened, published, muted and closed again. */
+/** Opens, publishes, mutes and closes this participant's devices and screens. */
 export class LocalMedia {
   readonly #context: LocalMediaContext;
+  readonly #reservations: Reservations;
+  readonly #devices: DeviceChanges;
 
   constructor(context: LocalMediaContext) {
+    const { publisher, permissions } = context;
     this.#context = context;
+    this.#reservations = new Reservations(() => publisher.tracks, permissions);
+    this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
   }
 
-  async publishDevices({ audio = false, video = false, simulcast = false }: DeviceOptions): Promise<LocalTrack[]> {
-    if (audio === false && video === false) throw new CallplaneError('invalid_argument', 'Neither audio nor video.');
-    // Before the person is asked for the device.
-    if (audio !== false) this.#assertPermitted('microphone');
-    if (video !== false) this.#assertPermitted('camera');
-    const captured = await captureDevices(this.#context.platform, { audio, video });
-    return this.#publish(captured, { simulcast }, true);
+  async publishDevices(options: DeviceOptions): Promise<LocalTrack[]> {
+    const { audio = false, video = false, simulcast = false, signal } = options;
+    const sources = [
+      ...(audio === false ? [] : ['microphone' as const]),
+      ...(video === false ? [] : ['camera' as const]),
+    ];
+    // Checked before the browser asks the user for the device.
+    return this.#reservations.run(
+      sources.map((source) => ({ source })),
+      async (trackIds) => {
+        const tracks = await openDevices(this.#context.platform, options, this.#devices.chosen);
+        return this.#publish(tracks, trackIds, { simulcast, signal });
+      },
+    );
   }
 
-  async publishScreen(options: DisplayMediaStreamOptions): Promise<LocalTrack[]> {
-    this.#assertPermitted('screen');
-    return this.#publish(await captureScreen(this.#context.platform, options), {}, true);
+  publishScreen({ signal, ...options }: ScreenOptions): Promise<LocalTrack[]> {
+    const isWithSound = options.audio !== false && this.#reservations.free >= 2;
+    const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
+    return this.#reservations.run(sources, async (trackIds) => {
+      const wanted = screenOptions({ ...options, ...(isWithSound ? {} : { audio: false }) });
+      const captured = await captureScreen(this.#context.platform, wanted, signal);
+      const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true }));
+      return this.#publish(tracks, trackIds, { signal });
+    });
   }
 
-  async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
-    this.#assertPermitted(options.source);
-    return this.#publish([{ source: options.source, mediaStreamTrack }], options, false);
+  publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
+    const { source, trackId, muted = false, simulcast = false, signal } = options;
+    return this.#reservations.run([{ source, trackId }], (trackIds) => {
+      const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted });
+      return this.#publish([track], trackIds, { simulcast, signal });
+    });
+  }
+
+  /** Publishes tracks that were opened before, for a preview. */
+  publishTracks(tracks: readonly LocalTrack[], { signal }: { signal?: AbortSignal }): Promise<LocalTrack[]> {
+    if (tracks.length === 0) return Promise.resolve([]);
+    // After a failure they stay open: the user still sees the preview, and may try again.
+    return this.#reservations.run(tracks, (trackIds) =>
+      this.#publish([...tracks], trackIds, { signal, isPreview: true }),
+    );
   }
 
   async unpublish(trackId: string | undefined): Promise<void> {
@@ -65,62 +96,92 @@ export class LocalMedia {
     if (tracks.length > 0) await publisher.unpublish(tracks);
   }
 
-  async setMuted(trackId: string, muted: boolean): Promise<void> {
-    const track = this.#context.publisher.tracks.get(trackId);
-    if (track === undefined) throw new CallplaneError('not_found', `"${trackId}" is not published.`);
-    await this.#context.publisher.setMuted(track, muted);
+  /** Ends the share of a screen, with its sound. */
+  async unpublishScreen(): Promise<void> {
+    const { publisher } = this.#context;
+    const tracks = [...publisher.tracks.values()].filter(({ source }) => source.startsWith('screen'));
+    for (const track of tracks) this.forget(track);
+    if (tracks.length > 0) await publisher.unpublish(tracks);
   }
 
-  /** A track that is published no more. */
+  async replaceTrack(trackId: string, media: MediaStreamTrack): Promise<void> {
+    const track = this.#track(trackId);
+    if (media.kind !== track.kind) throw invalidArgument('track', `must be of the kind ${track.kind}`);
+    await this.#devices.replace(track, media);
+  }
+
+  async switchDevice(kind: DeviceKind, deviceId: string): Promise<void> {
+    const source = SOURCES.get(kind);
+    if (source === undefined) throw invalidArgument('kind', 'must be audioinput, videoinput or audiooutput');
+    await this.#devices.switchTo(source, deviceId);
+  }
+
+  setMuted(trackId: string, muted: boolean): Promise<void> {
+    return this.#devices.setMuted(this.#track(trackId), muted);
+  }
+
+  /** Takes the gateway's view of this participant's tracks: the server may have muted some. */
+  align(tracks: readonly Track[]): void {
+    const { publisher } = this.#context;
+    for (const { trackId, muted } of tracks) {
+      const track = publisher.tracks.get(trackId);
+      if (track !== undefined) this.#devices.align(track, muted);
+    }
+  }
+
+  /** Ends the tracks that the participant may no longer publish. */
+  async permissionsChanged(): Promise<void> {
+    const { publisher } = this.#context;
+    const tracks = [...publisher.tracks.values()].filter(({ source }) => !this.#reservations.isPermitted(source));
+    for (const track of tracks) this.forget(track);
+    if (tracks.length > 0) await publisher.unpublish(tracks).catch(() => undefined);
+  }
+
+  /** Cleans up after a track that is no longer published. */
   forget(track: LocalTrack): void {
-    stop(track);
-    this.#context.onUnpublished(track);
+    track.stop();
+    this.#context.emit('localTrackUnpublished', track);
   }
 
+  /** Closes the devices. */
   close(): void {
-    for (const track of this.#context.publisher.tracks.values()) stop(track);
-    this.#context.publisher.close();
+    for (const track of this.#context.publisher.tracks.values()) track.stop();
   }
 
   async #publish(
-    captured: Captured[],
-    { trackId, muted = false, simulcast = false }: Partial<TrackOptions>,
-    isOwn: boolean,
+    tracks: LocalTrack[],
+    trackIds: ReadonlyMap<TrackSource, string>,
+    {
+      simulcast = false,
+      isPreview = false,
+      signal,
+    }: { simulcast?: boolean; isPreview?: boolean; signal?: AbortSignal | undefined },
   ): Promise<LocalTrack[]> {
-    const { publisher, onPublished } = this.#context;
-    const taken = new Set(publisher.tracks.keys());
-    const tracks = captured.map(({ source, mediaStreamTrack }): LocalTrack => {
-      const id = trackId ?? freeTrackId(source, (one) => taken.has(one));
-      taken.add(id);
-      const kind = mediaStreamTrack.kind as LocalTrack['kind'];
-      const encodings = simulcast && kind === 'video' ? SIMULCAST_ENCODINGS : undefined;
-      if (muted) mediaStreamTrack.enabled = false;
-      return { trackId: id, kind, source, mediaStreamTrack, muted, encodings, isOwn };
-    });
-    try {
-      await publisher.publish(tracks);
-    } catch (error) {
-      tracks.forEach(stop);
-      throw error;
-    }
+    const { publisher, emit } = this.#context;
     for (const track of tracks) {
-      // The device was unplugged, or the person has ended the sharing in the browser's own bar.
-      track.mediaStreamTrack.addEventListener('ended', () => {
+      if (simulcast && track.kind === 'video') track.encodings = SIMULCAST_ENCODINGS;
+      track.published(trackIds.get(track.source) ?? track.source, () => {
         if (publisher.tracks.get(track.trackId) === track) void this.unpublish(track.trackId).catch(() => undefined);
       });
-      onPublished(track);
     }
+    try {
+      assertNotAborted(signal);
+      await publisher.publish(tracks);
+      if (signal?.aborted === true) {
+        await publisher.unpublish(tracks).catch(() => undefined);
+        throw abortedError(signal);
+      }
+    } catch (error) {
+      if (!isPreview) for (const track of tracks) track.stop();
+      throw error;
+    }
+    for (const track of tracks) emit('localTrackPublished', track);
     return tracks;
   }
 
-  #assertPermitted(source: TrackSource): void {
-    const permission = PERMISSION_OF[source];
-    if (this.#context.permissions().includes(permission)) return;
-    throw new CallplaneError('permission_denied', `The token does not permit ${permission}.`);
+  #track(trackId: string): LocalTrack {
+    const track = this.#context.publisher.tracks.get(trackId);
+    if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
+    return track;
   }
-}
-
-/** Closes the device, if it was the SDK that opened it. */
-function stop(track: LocalTrack): void {
-  if (track.isOwn) track.mediaStreamTrack.stop();
 }

@@ -1,19 +1,125 @@
+import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
+import { Serial } from '../serial.js';
 
-/** A track that is published by this participant. */
-export interface LocalTrack {
-  readonly trackId: string;
-  readonly kind: TrackKind;
-  readonly source: TrackSource;
-  readonly mediaStreamTrack: MediaStreamTrack;
-  muted: boolean;
-  /** Simulcast layers; undefined sends one. */
-  readonly encodings: RTCRtpEncodingParameters[] | undefined;
-  /** Whether the SDK opened the device, and so has to close it. */
-  readonly isOwn: boolean;
+export interface LocalTrackOptions {
+  trackId: string;
+  source: TrackSource;
+  mediaStreamTrack: MediaStreamTrack;
+  muted?: boolean;
+  encodings?: RTCRtpEncodingParameters[] | undefined;
+  /** How the SDK opened the device; undefined for media of the application. */
+  constraints?: MediaTrackConstraints | undefined;
+  /** Whether the SDK opened the device or screen, and therefore closes it. */
+  isOwn?: boolean;
+  releaseOnMute?: boolean;
 }
 
-/** The permission that publishing from a source needs. */
+/** A track of this participant's devices or screens, or of media that the application made. */
+export class LocalTrack {
+  readonly kind: TrackKind;
+  readonly source: TrackSource;
+  /** Simulcast layers; undefined sends a single one. */
+  encodings: RTCRtpEncodingParameters[] | undefined;
+  /** Whether the SDK opened the device and therefore closes it. */
+  isOwn: boolean;
+  muted: boolean;
+  /** The application's last `mute()` or `unmute()`, which may still be in progress. */
+  wantsMuted: boolean;
+  /** How to open the device again; undefined for a screen and for media of the application. */
+  constraints: MediaTrackConstraints | undefined;
+  /** Whether a mute closes the device, and an unmute opens it again. */
+  readonly releaseOnMute: boolean;
+  /** Whether a mute has closed the device. */
+  isReleased = false;
+  /** Changes of the device, one at a time. */
+  readonly changes = new Serial();
+  readonly #attachments: Attachments;
+  #trackId: string;
+  #mediaStreamTrack: MediaStreamTrack;
+  #onEnded: () => void = () => undefined;
+
+  constructor(options: LocalTrackOptions) {
+    const { trackId, source, mediaStreamTrack, muted = false, encodings, constraints } = options;
+    this.kind = mediaStreamTrack.kind as TrackKind;
+    this.source = source;
+    this.encodings = encodings;
+    this.isOwn = options.isOwn ?? false;
+    this.muted = this.wantsMuted = muted;
+    this.constraints = constraints;
+    this.releaseOnMute = options.releaseOnMute ?? false;
+    this.#trackId = trackId;
+    this.#attachments = new Attachments(this.kind, {
+      onMedia: (element) => {
+        // Participants must not hear themselves.
+        element.muted = true;
+        void element.play().catch(() => undefined);
+      },
+      onIdle: () => undefined,
+    });
+    this.#mediaStreamTrack = mediaStreamTrack;
+    this.setMedia(mediaStreamTrack);
+  }
+
+  get trackId(): string {
+    return this.#trackId;
+  }
+
+  /** The captured media. Another device, an unmute of a camera and `replaceTrack()` put a new one in its place. */
+  get mediaStreamTrack(): MediaStreamTrack {
+    return this.#mediaStreamTrack;
+  }
+
+  /** The device, as in `listDevices()`; undefined for a screen. */
+  get deviceId(): string | undefined {
+    return this.#mediaStreamTrack.getSettings().deviceId;
+  }
+
+  /**
+   * Shows the track in the element, or in a new one. The element follows when the device changes.
+   * @returns the element, for the page to insert.
+   */
+  attach(element?: HTMLMediaElement): HTMLMediaElement {
+    return this.#attachments.attach(element);
+  }
+
+  /** @returns the elements that showed the track: all, or the given one. */
+  detach(element?: HTMLMediaElement): HTMLMediaElement[] {
+    return this.#attachments.detach(element);
+  }
+
+  /** Closes the device, if the SDK opened it. For tracks of `createLocalTracks()` that are not published. */
+  stop(): void {
+    if (this.isOwn) this.#mediaStreamTrack.stop();
+    this.#attachments.setMedia(undefined);
+  }
+
+  /** For the SDK: the track goes by this id from now on, and reports the end of its media. */
+  published(trackId: string, onEnded: () => void): void {
+    this.#trackId = trackId;
+    this.#onEnded = onEnded;
+  }
+
+  /** For the SDK. */
+  setMedia(media: MediaStreamTrack): void {
+    this.#mediaStreamTrack = media;
+    if (this.muted) media.enabled = false;
+    // The device was unplugged, or the user ended the screen share in the browser's own bar.
+    media.addEventListener('ended', () => {
+      if (media === this.#mediaStreamTrack) this.#onEnded();
+    });
+    this.#attachments.setMedia(media);
+  }
+
+  /** For the SDK: closes the device until the track is unmuted. */
+  release(): void {
+    this.isReleased = true;
+    this.#mediaStreamTrack.stop();
+    this.#attachments.setMedia(undefined);
+  }
+}
+
+/** The permission that each source needs to publish. */
 export const PERMISSION_OF = {
   microphone: 'audio:publish',
   camera: 'video:publish',
@@ -21,16 +127,9 @@ export const PERMISSION_OF = {
   screen_audio: 'screen:publish',
 } as const satisfies Record<TrackSource, string>;
 
-/** Three layers of the camera, the best first, as Janus counts them. */
+/** Three layers of the camera. The best comes first, which is the order in which Janus numbers them. */
 export const SIMULCAST_ENCODINGS: RTCRtpEncodingParameters[] = [
   { rid: 'h', maxBitrate: 1_200_000 },
   { rid: 'm', maxBitrate: 400_000, scaleResolutionDownBy: 2 },
   { rid: 'l', maxBitrate: 120_000, scaleResolutionDownBy: 4 },
 ];
-
-/** The name of the source, with a number behind it when that is taken. */
-export function freeTrackId(source: TrackSource, taken: (trackId: string) => boolean): string {
-  let trackId: string = source;
-  for (let count = 2; taken(trackId); count++) trackId = `${source}-${count}`;
-  return trackId;
-}

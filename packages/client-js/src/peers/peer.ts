@@ -1,24 +1,25 @@
+import { asCallplaneError } from '../errors.js';
 import type { Candidate } from '../protocol.generated.js';
 
-/** A connection that is only shaky mends itself mostly within this time. */
-const SHAKY_FOR_MS = 3_000;
+/** Most short disconnections recover within this time. */
+const DISCONNECTED_FOR_MS = 3_000;
 
 export interface PeerListener {
-  /** To be sent to the gateway. */
+  /** A local candidate to send to the gateway. */
   onCandidate: (candidate: Candidate) => void;
-  /** It has failed, or has been without its network for some seconds. */
-  onTrouble: () => void;
+  /** The connection has failed, or has been disconnected for DISCONNECTED_FOR_MS. */
+  onImpaired: () => void;
 }
 
-/** One peer connection. Candidates wait in both directions until the other side can use them. */
+/** One peer connection. Buffers candidates in both directions until the other side can use them. */
 export class Peer {
   readonly connection: RTCPeerConnection;
   readonly #listener: PeerListener;
-  /** Remote ones that came before the remote description. */
+  /** Remote candidates that arrived before the remote description; undefined afterwards. */
   #early: Candidate[] | undefined = [];
-  /** Local ones that the gateway cannot relate to anything yet. */
+  /** Local candidates whose description has not been sent yet; undefined afterwards. */
   #unsent: Candidate[] | undefined = [];
-  #shaky: ReturnType<typeof setTimeout> | undefined;
+  #impairedTimer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
   constructor(connection: RTCPeerConnection, listener: PeerListener) {
@@ -28,15 +29,34 @@ export class Peer {
     connection.onconnectionstatechange = () => this.#changed(connection.connectionState);
   }
 
-  /** The description that its candidates belong to has been sent. */
+  /** Call after sending the local description: releases the buffered local candidates. */
   descriptionSent(): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
     for (const candidate of unsent) this.#listener.onCandidate(candidate);
   }
 
+  /**
+   * Creates the local description and applies it.
+   * @returns its SDP.
+   * @throws CallplaneError `invalid_sdp` if the browser cannot do that.
+   */
+  async setLocal(create: () => Promise<RTCSessionDescriptionInit>): Promise<string> {
+    try {
+      await this.connection.setLocalDescription(await create());
+      return this.connection.localDescription?.sdp ?? '';
+    } catch (error) {
+      throw asCallplaneError(error, 'invalid_sdp');
+    }
+  }
+
+  /** @throws CallplaneError `invalid_sdp` if the browser refuses the description. */
   async setRemote(description: RTCSessionDescriptionInit): Promise<void> {
-    await this.connection.setRemoteDescription(description);
+    try {
+      await this.connection.setRemoteDescription(description);
+    } catch (error) {
+      throw asCallplaneError(error, 'invalid_sdp');
+    }
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const candidate of early) await this.#add(candidate);
@@ -47,14 +67,14 @@ export class Peer {
     else this.#early.push(candidate);
   }
 
-  get isTroubled(): boolean {
+  get isImpaired(): boolean {
     return ['disconnected', 'failed'].includes(this.connection.connectionState);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#shaky);
+    clearTimeout(this.#impairedTimer);
     this.connection.onicecandidate = null;
     this.connection.onconnectionstatechange = null;
     this.connection.close();
@@ -62,12 +82,13 @@ export class Peer {
 
   async #add(candidate: Candidate): Promise<void> {
     if (candidate === null || this.#isClosed) return;
-    // One that cannot be used (of an earlier ICE generation, of a section that was dropped) is no harm: there are others.
+    // A candidate of an earlier ICE generation or a dropped section cannot be added. That is harmless, because others
+    // remain.
     await this.connection.addIceCandidate(candidate).catch(() => undefined);
   }
 
   #gathered(found: RTCIceCandidate | null): void {
-    // An empty one only ends a generation.
+    // An empty candidate only marks the end of a generation.
     if (found?.candidate === '') return;
     const candidate = found && {
       candidate: found.candidate,
@@ -80,8 +101,8 @@ export class Peer {
   }
 
   #changed(state: RTCPeerConnectionState): void {
-    clearTimeout(this.#shaky);
-    if (state === 'failed') this.#listener.onTrouble();
-    if (state === 'disconnected') this.#shaky = setTimeout(this.#listener.onTrouble, SHAKY_FOR_MS);
+    clearTimeout(this.#impairedTimer);
+    if (state === 'failed') this.#listener.onImpaired();
+    if (state === 'disconnected') this.#impairedTimer = setTimeout(this.#listener.onImpaired, DISCONNECTED_FOR_MS);
   }
 }

@@ -11,13 +11,13 @@ export interface PublisherContext {
   session: Session;
   createConnection: () => RTCPeerConnection;
   random: () => number;
-  /** Published before and refused now, when it had to be published again. */
+  /** Called with tracks that were published before and that the gateway refuses after a reset. */
   onLost: (tracks: LocalTrack[], error: CallplaneError) => void;
 }
 
 /**
- * The connection that sends. What is to be published is kept beside it: when the media server loses the connection, a
- * new one publishes the same tracks under the same ids.
+ * The sending connection. The list of published tracks outlives it: when the media server loses the connection, a new
+ * one publishes the same tracks under the same ids.
  */
 export class Publisher {
   readonly #context: PublisherContext;
@@ -39,7 +39,7 @@ export class Publisher {
     return this.#peer?.connection;
   }
 
-  /** All of them in one negotiation; none, if the gateway refuses. */
+  /** Publishes all tracks in one negotiation, or none if the gateway refuses. */
   publish(tracks: LocalTrack[]): Promise<void> {
     return this.#serial.run(async () => {
       for (const track of tracks) this.#tracks.set(track.trackId, track);
@@ -69,8 +69,15 @@ export class Publisher {
     return this.#serial.run(async () => {
       const { trackId } = track;
       if (!this.#tracks.has(trackId)) return;
-      // What it is by now: of several changes in a row the last one counts.
+      // Sends the current value: of several quick changes the last one counts.
       await this.#untilAnswered(() => this.#context.session.request({ type: 'mute', trackId, muted: track.muted }));
+    });
+  }
+
+  /** Sends other media on the published track, or none, without a negotiation. */
+  replaceMedia({ trackId }: LocalTrack, media: MediaStreamTrack | null): Promise<void> {
+    return this.#serial.run(async () => {
+      await this.#transceivers.get(trackId)?.sender.replaceTrack(media);
     });
   }
 
@@ -78,22 +85,25 @@ export class Publisher {
     void this.#peer?.addCandidate(candidate);
   }
 
-  /** The other side has lost this connection: makes a new one. */
+  /** Makes a new connection after the media server has lost this one. */
   reset(): void {
     this.#closePeer();
     void this.#serial.run(() => this.#restore());
   }
 
-  /** Called in trouble, and when the gateway can be reached again: looks for another way through the network. */
-  mend(): void {
+  /**
+   * Repairs a impaired connection. Called when it becomes impaired and when the gateway is reachable again: restarts ICE, or replaces
+   * a failed connection.
+   */
+  repair(): void {
     const { session } = this.#context;
-    if (session.state !== 'connected' || this.#peer?.isTroubled !== true) return;
+    if (session.state !== 'connected' || this.#peer?.isImpaired !== true) return;
     if (this.#peer.connection.connectionState === 'failed') {
       session.request({ type: 'resetMedia', targets: ['publisher'] }).catch(() => undefined);
       this.reset();
       return;
     }
-    // Should it not help, the connection fails, and a new one is made.
+    // If the ICE restart does not help, the connection fails, and a new one replaces it.
     void this.#serial.run(() => this.#negotiate({ iceRestart: true })).catch(() => undefined);
   }
 
@@ -107,7 +117,7 @@ export class Publisher {
     this.#tracks.clear();
   }
 
-  /** Goes on until it is published or refused for good. */
+  /** Retries until the tracks are published or finally refused. */
   async #restore(): Promise<void> {
     for (let attempt = 0; this.#peer === undefined && this.#tracks.size > 0 && !this.#isClosed; attempt++) {
       try {
@@ -127,7 +137,7 @@ export class Publisher {
     }
   }
 
-  /** Offers what is to be published; with a new connection when there is none, or when it is lost meanwhile. */
+  /** Offers all tracks. Opens a connection if there is none, or if the current one is lost during the negotiation. */
   async #negotiate(options: RTCOfferOptions = {}): Promise<void> {
     for (;;) {
       await this.#context.session.connected();
@@ -147,10 +157,10 @@ export class Publisher {
   async #offer(peer: Peer, options: RTCOfferOptions): Promise<void> {
     const { connection } = peer;
     for (const track of this.#tracks.values()) await this.#attach(connection, track);
-    await connection.setLocalDescription(await connection.createOffer(options));
+    const sdp = await peer.setLocal(() => connection.createOffer(options));
     const answer = this.#context.session.request({
       type: 'publish',
-      sdp: connection.localDescription?.sdp ?? '',
+      sdp,
       tracks: [...this.#tracks.values()].map(({ trackId, source, muted }) => ({
         trackId,
         mid: this.#transceivers.get(trackId)?.mid ?? '',
@@ -182,7 +192,7 @@ export class Publisher {
     const transceiver = this.#transceivers.get(track.trackId);
     if (transceiver === undefined) return;
     this.#transceivers.delete(track.trackId);
-    // Its section stays, inactive, for the next track of its kind.
+    // The section stays, inactive, for the next track of its kind.
     transceiver.direction = 'inactive';
     await transceiver.sender.replaceTrack(null).catch(() => undefined);
   }
@@ -191,7 +201,7 @@ export class Publisher {
     const { session, createConnection } = this.#context;
     return new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'publisher', candidate }),
-      onTrouble: () => this.mend(),
+      onImpaired: () => this.repair(),
     });
   }
 
@@ -201,7 +211,7 @@ export class Publisher {
     this.#transceivers.clear();
   }
 
-  /** Repeats a request that may be repeated for as long as connections are lost meanwhile. */
+  /** Repeats an idempotent request while connections are lost before its answer. */
   async #untilAnswered(request: () => Promise<unknown>): Promise<void> {
     for (;;) {
       try {

@@ -1,26 +1,33 @@
 import { asCallplaneError, type CallplaneError } from '../errors.js';
-import type { Candidate, OfferMessage, TrackReference } from '../protocol.generated.js';
+import type { Candidate, OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
 import { Serial } from '../serial.js';
 import type { Session } from '../signaling/session.js';
 import { Peer } from './peer.js';
 
-export type ReceivedTrack = TrackReference & { mediaStreamTrack: MediaStreamTrack };
+export type ReceivedTrack = TrackReference & {
+  mediaStreamTrack: MediaStreamTrack;
+  /** The level of the audio that is played at this moment, from 0 to 1. */
+  audioLevel: () => number;
+};
 
 export interface SubscriberContext {
   session: Session;
   createConnection: () => RTCPeerConnection;
-  /** All that is received from now on. */
+  /** Called with all received tracks after each change. */
   onTracks: (tracks: ReceivedTrack[]) => void;
   onError: (error: CallplaneError) => void;
 }
 
-/** The connection that receives. The gateway offers, one offer at a time. */
+/** The receiving connection. The gateway makes the offers, one at a time. */
 export class Subscriber {
   readonly #context: SubscriberContext;
   readonly #serial = new Serial();
   #peer: Peer | undefined;
-  /** Counts connections: what was meant for an earlier one is dropped. */
+  /** Incremented by each reset, so that tasks of earlier connections drop out. */
   #generation = 0;
+  #lastAnswered: number | undefined;
+  /** What the media sections carry, as the gateway said last. */
+  #carried: SubscribedMessage['tracks'] = [];
   #isClosed = false;
 
   constructor(context: SubscriberContext) {
@@ -31,9 +38,14 @@ export class Subscriber {
     return this.#peer?.connection;
   }
 
+  /** `offerId` of the last offer that the present connection has answered. */
+  get lastAnswered(): number | undefined {
+    return this.#lastAnswered;
+  }
+
   offer(message: OfferMessage): void {
     const generation = this.#generation;
-    // Here and not in the task, so that candidates that come meanwhile find it.
+    // Opened here and not in the task, so that candidates that arrive before the task runs find the peer.
     const peer = (this.#peer ??= this.#open());
     void this.#serial.run(async () => {
       if (generation !== this.#generation) return;
@@ -45,22 +57,33 @@ export class Subscriber {
     });
   }
 
+  /** Media sections carry these tracks from now on. */
+  subscribed({ tracks }: SubscribedMessage): void {
+    this.#carried = tracks;
+    this.#apply();
+  }
+
   addCandidate(candidate: Candidate): void {
     void this.#peer?.addCandidate(candidate);
   }
 
-  /** The other side has lost this connection; its next offer makes a new one. */
+  /** Drops the connection after the media server has lost it; its next offer opens a new one. */
   reset(): void {
     this.#generation++;
     this.#peer?.close();
     this.#peer = undefined;
+    this.#lastAnswered = undefined;
+    this.#carried = [];
     if (!this.#isClosed) this.#context.onTracks([]);
   }
 
-  /** Called in trouble, and when the gateway can be reached again: has the gateway begin anew. */
-  mend(): void {
+  /**
+   * Repairs a impaired connection. Called when it becomes impaired and when the gateway is reachable again: asks the gateway to start
+   * over.
+   */
+  repair(): void {
     const { session } = this.#context;
-    if (session.state !== 'connected' || this.#peer?.isTroubled !== true) return;
+    if (session.state !== 'connected' || this.#peer?.isImpaired !== true) return;
     this.reset();
     session.request({ type: 'resetMedia', targets: ['subscriber'] }).catch(() => undefined);
   }
@@ -77,19 +100,26 @@ export class Subscriber {
   async #answer(peer: Peer, { offerId, sdp, tracks }: OfferMessage): Promise<void> {
     const { connection } = peer;
     await peer.setRemote({ type: 'offer', sdp });
-    await connection.setLocalDescription(await connection.createAnswer());
+    const answer = await peer.setLocal(() => connection.createAnswer());
     const generation = this.#generation;
-    this.#context.session
-      .request({ type: 'answer', offerId, sdp: connection.localDescription?.sdp ?? '' })
-      .catch((error: unknown) => {
-        if (generation === this.#generation && !this.#isClosed) this.#context.onError(asCallplaneError(error));
-      });
+    if (peer === this.#peer) this.#lastAnswered = offerId;
+    this.#context.session.request({ type: 'answer', offerId, sdp: answer }).catch((error: unknown) => {
+      if (generation === this.#generation && !this.#isClosed) this.#context.onError(asCallplaneError(error));
+    });
     peer.descriptionSent();
-    const byMid = new Map(connection.getTransceivers().map((one) => [one.mid, one.receiver.track]));
+    // Version 1 says what is received only here.
+    if (this.#context.session.version === 1) this.#carried = tracks;
+    this.#apply();
+  }
+
+  #apply(): void {
+    const receivers = this.#peer?.connection.getTransceivers().map(({ mid, receiver }) => [mid, receiver] as const);
+    const byMid = new Map(receivers);
     this.#context.onTracks(
-      tracks.flatMap(({ participantId, trackId, mid }) => {
-        const mediaStreamTrack = byMid.get(mid);
-        return mediaStreamTrack === undefined ? [] : [{ participantId, trackId, mediaStreamTrack }];
+      this.#carried.flatMap(({ participantId, trackId, mid }) => {
+        const receiver = byMid.get(mid);
+        if (receiver === undefined) return [];
+        return [{ participantId, trackId, mediaStreamTrack: receiver.track, audioLevel: () => levelOf(receiver) }];
       }),
     );
   }
@@ -98,7 +128,11 @@ export class Subscriber {
     const { session, createConnection } = this.#context;
     return new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'subscriber', candidate }),
-      onTrouble: () => this.mend(),
+      onImpaired: () => this.repair(),
     });
   }
+}
+
+function levelOf(receiver: RTCRtpReceiver): number {
+  return receiver.getSynchronizationSources()[0]?.audioLevel ?? 0;
 }

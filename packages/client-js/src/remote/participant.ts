@@ -1,27 +1,45 @@
-import type { TrackKind, TrackSource } from '../protocol.generated.js';
+import type { ParticipantMetadata } from '../metadata.js';
+import type { QualityLevel, TrackKind, TrackSource } from '../protocol.generated.js';
 
-/** Somebody else in the room. The object stays the same for as long as the session lasts; what it says changes. */
+/** Another participant in the room. The object stays the same throughout the session; its properties change. */
 export interface Participant {
   readonly participantId: string;
   readonly sessionId: string;
   readonly name: string;
   readonly externalId: string | null;
-  readonly metadata: Record<string, unknown>;
+  readonly metadata: ParticipantMetadata;
   readonly joinedAt: Date;
-  /** False while its connection is lost and it may still come back. */
+  /** False while its connection is lost and it may still reconnect. */
   readonly connected: boolean;
+  /** How well it sends and receives, as its SDK measures it; undefined until it reports. */
+  readonly connectionQuality: QualityLevel | undefined;
+  /** Whether the gateway reports the participant among those who speak. */
+  readonly isSpeaking: boolean;
+  /**
+   * From 0 to 1: how loud the participant's microphone is played at this moment; while it is not received, how loud the
+   * participant was when it began to speak.
+   */
+  readonly audioLevel: number;
   /** By track id. */
   readonly tracks: ReadonlyMap<string, RemoteTrack>;
 }
 
-/** A track that somebody else publishes. */
+/** A track that another participant publishes. */
 export interface RemoteTrack {
   readonly participant: Participant;
   readonly trackId: string;
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** Whether its publisher sends nothing on it at present. */
+  /** Whether its publisher has muted it. */
   readonly muted: boolean;
-  /** Present while it is received. */
+  /** Present while the track is received. */
   readonly mediaStreamTrack: MediaStreamTrack | undefined;
+  /**
+   * Plays the track in the element, or in a new `<audio>` or `<video>`. The element follows the track: media may come
+   * later, and new media after a loss of the media server.
+   * @returns the element, for the page to insert.
+   */
+  attach(element?: HTMLMediaElement): HTMLMediaElement;
+  /** @returns the elements that played the track, for the page to remove: all, or the given one. */
+  detach(element?: HTMLMediaElement): HTMLMediaElement[];
 }

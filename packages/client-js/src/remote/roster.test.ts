@@ -6,35 +6,46 @@ import { Roster } from './roster.js';
 const camera: protocol.Track = { trackId: 'camera', kind: 'video', source: 'camera', muted: false };
 const media = {} as MediaStreamTrack;
 let events: string[];
+let gone: string[];
 let roster: Roster;
 
 beforeEach(() => {
   events = [];
-  roster = new Roster((name, event) => {
-    const [id, track] =
-      'participant' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
-    events.push(`${name} ${id}${track}`);
-  });
+  gone = [];
+  roster = new Roster(
+    (name, event) => {
+      if (Array.isArray(event)) {
+        events.push(`${name} ${event.map(({ participantId }) => participantId).join(' ')}`);
+        return;
+      }
+      const [id, track] =
+        'participant' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
+      events.push(`${name} ${id}${track}`);
+    },
+    ({ participantId, trackId }) => gone.push(`${participantId}/${trackId}`),
+  );
 });
-const told = () => events.splice(0);
+const setTracks = (participantId: string, ...tracks: protocol.Track[]) =>
+  roster.apply({ kind: 'tracks', participantId, sessionId: `sess_${participantId}`, tracks });
+const emitted = () => events.splice(0);
 
 describe('roster', () => {
-  test('tells who is there at first with what they publish', () => {
+  test('emits the initial participants and their tracks', () => {
     roster.replace([participant('a', { tracks: [camera] }), participant('b')]);
-    expect(told()).toEqual(['participantJoined a', 'trackPublished a/camera', 'participantJoined b']);
+    expect(emitted()).toEqual(['participantJoined a', 'trackPublished a/camera', 'participantJoined b']);
     expect([...roster.participants.keys()]).toEqual(['a', 'b']);
   });
 
-  test('after an absence it tells the difference, and what is the same stays the same object', () => {
+  test('emits only the differences after a reconnection, and keeps the objects of the unchanged', () => {
     roster.replace([participant('a', { tracks: [camera] }), participant('b'), participant('c', { tracks: [camera] })]);
     const a = roster.participants.get('a');
-    told();
+    emitted();
     roster.replace([
       participant('a', { tracks: [{ ...camera, muted: true }] }),
       participant('c', { connected: false }),
       participant('d'),
     ]);
-    expect(told()).toEqual([
+    expect(emitted()).toEqual([
       'participantLeft b',
       'trackUpdated a/camera',
       'trackUnpublished c/camera',
@@ -45,45 +56,103 @@ describe('roster', () => {
     expect(a?.tracks.get('camera')?.muted).toBe(true);
   });
 
-  test('a participant that comes with a new session leaves with the old one first, whose late end changes nothing', () => {
+  test('a participant with a new session leaves with the old one first, whose late end changes nothing', () => {
     roster.replace([participant('a', { tracks: [camera] })]);
-    told();
+    emitted();
     roster.upsert(participant('a', { sessionId: 'sess_new' }));
     roster.left('a', 'sess_a');
-    expect(told()).toEqual(['trackUnpublished a/camera', 'participantLeft a', 'participantJoined a']);
+    expect(emitted()).toEqual(['trackUnpublished a/camera', 'participantLeft a', 'participantJoined a']);
     expect(roster.participants.get('a')?.sessionId).toBe('sess_new');
   });
 
-  test('media that comes before the news of its track waits for it', () => {
-    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media }]);
+  test('keeps media that arrives before its track is published', () => {
+    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }]);
     roster.upsert(participant('a'));
-    roster.published('a', camera);
-    expect(told()).toEqual(['participantJoined a', 'trackPublished a/camera', 'trackSubscribed a/camera']);
+    setTracks('a', camera);
+    expect(emitted()).toEqual(['participantJoined a', 'trackPublished a/camera', 'trackSubscribed a/camera']);
     expect(roster.participants.get('a')?.tracks.get('camera')?.mediaStreamTrack).toBe(media);
   });
 
-  test('media ends before its track does, and a track published again under its id has none at first', () => {
+  test('ends media before its track, and a track published again under its id starts without media', () => {
     roster.replace([participant('a', { tracks: [camera] })]);
-    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media }]);
-    told();
-    roster.unpublished('a', 'camera');
-    roster.published('a', camera);
-    expect(told()).toEqual(['trackUnsubscribed a/camera', 'trackUnpublished a/camera', 'trackPublished a/camera']);
+    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }]);
+    emitted();
+    setTracks('a');
+    setTracks('a', camera);
+    expect(gone).toEqual(['a/camera']);
+    expect(emitted()).toEqual(['trackUnsubscribed a/camera', 'trackUnpublished a/camera', 'trackPublished a/camera']);
   });
 
-  test('offers that change nothing for a track say nothing about it', () => {
+  test('emits nothing for tracks that an offer does not change', () => {
     roster.replace([participant('a', { tracks: [camera] })]);
-    const received = [{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media }];
+    const received = [{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }];
     roster.receive(received);
-    told();
+    emitted();
     roster.receive([...received]);
-    expect(told()).toEqual([]);
+    expect(emitted()).toEqual([]);
   });
 
-  test('news of somebody who is not there is nothing', () => {
-    roster.published('ghost', camera);
-    roster.unpublished('ghost', 'camera');
-    roster.left('ghost', 'sess_ghost');
-    expect(told()).toEqual([]);
+  test('ignores updates for an unknown participant', () => {
+    setTracks('ghost', camera);
+    roster.apply({ kind: 'left', participantId: 'ghost', sessionId: 'sess_ghost' });
+    roster.apply({ kind: 'hidden', participantId: 'ghost', sessionId: 'sess_ghost' });
+    expect(emitted()).toEqual([]);
+  });
+
+  test('ignores changes of an earlier session', () => {
+    roster.replace([participant('a', { tracks: [camera], sessionId: 'sess_new' })]);
+    emitted();
+    setTracks('a');
+    roster.apply({ kind: 'left', participantId: 'a', sessionId: 'sess_a' });
+    expect(emitted()).toEqual([]);
+  });
+
+  test('hides a participant with its tracks, and has its media at once when it is shown again', () => {
+    roster.replace([participant('a', { tracks: [camera] })]);
+    roster.receive([{ participantId: 'a', trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 }]);
+    emitted();
+    roster.apply({ kind: 'hidden', participantId: 'a', sessionId: 'sess_a' });
+    expect(emitted()).toEqual(['trackUnsubscribed a/camera', 'trackUnpublished a/camera', 'participantHidden a']);
+    expect(roster.participants.size).toBe(0);
+    expect(gone).toEqual([]);
+    roster.apply({ kind: 'participant', participant: participant('a', { tracks: [camera] }) });
+    expect(emitted()).toEqual(['participantJoined a', 'trackPublished a/camera', 'trackSubscribed a/camera']);
+  });
+
+  test('ends the media of one track before another track has the same media', () => {
+    roster.replace([participant('a', { tracks: [camera] }), participant('b', { tracks: [camera] })]);
+    const received = (participantId: string) => [
+      { participantId, trackId: 'camera', mediaStreamTrack: media, audioLevel: () => 0.5 },
+    ];
+    roster.receive(received('b'));
+    emitted();
+    roster.receive(received('a'));
+    expect(emitted()).toEqual(['trackUnsubscribed b/camera', 'trackSubscribed a/camera']);
+  });
+
+  test('knows who speaks, and how loud: as the gateway says, or as it is heard', () => {
+    const microphone: protocol.Track = { trackId: 'mic', kind: 'audio', source: 'microphone', muted: false };
+    roster.replace([participant('a', { tracks: [microphone] }), participant('b', { tracks: [microphone] })]);
+    emitted();
+    roster.speak([
+      { participantId: 'b', level: 0.2 },
+      { participantId: 'hidden', level: 0.1 },
+      { participantId: 'a', level: 0.05 },
+    ]);
+    expect(emitted()).toEqual(['activeSpeakersChanged b a']);
+    const levels = () =>
+      ['a', 'b'].map((id) => roster.participants.get(id)!).map((one) => [one.isSpeaking, one.audioLevel]);
+    expect(levels()).toEqual([
+      [true, 0.05],
+      [true, 0.2],
+    ]);
+    roster.receive([{ participantId: 'b', trackId: 'mic', mediaStreamTrack: media, audioLevel: () => 0.7 }]);
+    roster.speak([{ participantId: 'a', level: 0.05 }]);
+    expect(levels()).toEqual([
+      [true, 0.05],
+      [false, 0.7],
+    ]);
+    roster.left('a', 'sess_a');
+    expect(roster.activeSpeakers).toEqual([]);
   });
 });

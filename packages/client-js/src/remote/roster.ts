@@ -1,44 +1,74 @@
+import { Playback } from '../playback/playback.js';
 import type { ReceivedTrack } from '../peers/subscriber.js';
 import type * as protocol from '../protocol.generated.js';
 import type { Participant, RemoteTrack } from './participant.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type OwnTrack = Mutable<RemoteTrack>;
-type OwnParticipant = Mutable<Omit<Participant, 'tracks'>> & { tracks: Map<string, OwnTrack> };
+type OwnParticipant = Mutable<Omit<Participant, 'tracks' | 'audioLevel'>> & {
+  readonly audioLevel: number;
+  tracks: Map<string, OwnTrack>;
+};
 
 export interface RosterEvents {
-  /** Somebody has joined. */
+  /** A participant has joined. */
   participantJoined: Participant;
-  /** Metadata or `connected` has changed. */
+  /** Metadata, name or `connected` has changed. */
   participantUpdated: Participant;
   participantLeft: Participant;
+  /** Only in a paged room: the participant is still there, but its changes are no longer reported. */
+  participantHidden: Participant;
   trackPublished: RemoteTrack;
   trackUnpublished: RemoteTrack;
   /** Muted or unmuted. */
   trackUpdated: RemoteTrack;
-  /** Is received from now on: `mediaStreamTrack` is there. */
+  /** The track is received from now on and has a `mediaStreamTrack`. */
   trackSubscribed: RemoteTrack;
-  /** Is received no more. */
+  /** The track is no longer received. */
   trackUnsubscribed: RemoteTrack;
+  /** Those who speak at this moment, the loudest first. */
+  activeSpeakersChanged: Participant[];
 }
 
 type Emit = <Name extends keyof RosterEvents>(name: Name, event: RosterEvents[Name]) => void;
 
-/** Who else is in the room and what they publish, as the gateway tells it. */
+/** The other participants and their tracks, as the gateway reports them; in a paged room those that are shown. */
 export class Roster {
   readonly #participants = new Map<string, OwnParticipant>();
   readonly #emit: Emit;
+  readonly #onTrackGone: (track: protocol.TrackReference) => void;
+  readonly #playback: Playback;
   #received: ReceivedTrack[] = [];
+  /** The levels of those who speak, by participant id, the loudest first. */
+  #levels = new Map<string, number>();
 
-  constructor(emit: Emit) {
+  /** @param onTrackGone called when a participant who stays in the room no longer publishes the track */
+  constructor(
+    emit: Emit,
+    onTrackGone: (track: protocol.TrackReference) => void = () => undefined,
+    playback = new Playback(),
+  ) {
     this.#emit = emit;
+    this.#onTrackGone = onTrackGone;
+    this.#playback = playback;
   }
 
   get participants(): ReadonlyMap<string, Participant> {
     return this.#participants;
   }
 
-  /** The whole truth, at a welcome: tells the difference to what was known. */
+  /** Those who speak at this moment, the loudest first. */
+  get activeSpeakers(): Participant[] {
+    return [...this.#levels.keys()].flatMap((id) => this.#participants.get(id) ?? []);
+  }
+
+  speak(speakers: protocol.SpeakersMessage['speakers']): void {
+    this.#levels = new Map(speakers.map(({ participantId, level }) => [participantId, level]));
+    for (const one of this.#participants.values()) one.isSpeaking = this.#levels.has(one.participantId);
+    this.#emit('activeSpeakersChanged', this.activeSpeakers);
+  }
+
+  /** Takes the full list of a welcome and emits the differences from the previous state. */
   replace(all: protocol.RemoteParticipant[]): void {
     const present = new Set(all.map(({ participantId }) => participantId));
     for (const { participantId, sessionId } of [...this.#participants.values()]) {
@@ -47,20 +77,37 @@ export class Roster {
     for (const one of all) this.upsert(one);
   }
 
-  /** One that joined, or anything about it that has changed. */
-  upsert(told: protocol.RemoteParticipant): void {
-    const known = this.#participants.get(told.participantId);
-    if (known !== undefined && known.sessionId !== told.sessionId) this.left(told.participantId, known.sessionId);
-    if (known?.sessionId !== told.sessionId) {
-      this.#join(told);
+  apply(change: protocol.Change): void {
+    switch (change.kind) {
+      case 'participant':
+        this.upsert(change.participant);
+        break;
+      case 'tracks': {
+        const known = this.#participants.get(change.participantId);
+        if (known?.sessionId === change.sessionId) this.#align(known, change.tracks);
+        break;
+      }
+      case 'left':
+        this.left(change.participantId, change.sessionId);
+        break;
+      case 'hidden':
+        this.hide(change.participantId, change.sessionId);
+        break;
+      default:
+      // Of a later version of the protocol.
+    }
+  }
+
+  /** Adds a participant, or applies changes to a known one. */
+  upsert(current: protocol.RemoteParticipant): void {
+    const known = this.#participants.get(current.participantId);
+    if (known !== undefined && known.sessionId !== current.sessionId) this.left(current.participantId, known.sessionId);
+    if (known?.sessionId !== current.sessionId) {
+      this.#join(current);
       return;
     }
-    const trackIds = new Set(told.tracks.map(({ trackId }) => trackId));
-    for (const trackId of [...known.tracks.keys()]) {
-      if (!trackIds.has(trackId)) this.unpublished(told.participantId, trackId);
-    }
-    for (const track of told.tracks) this.published(told.participantId, track);
-    const { connected, metadata, name } = told;
+    this.#align(known, current.tracks);
+    const { connected, metadata, name } = current;
     const isSame =
       known.connected === connected &&
       known.name === name &&
@@ -70,73 +117,124 @@ export class Roster {
     this.#emit('participantUpdated', known);
   }
 
-  /** Nothing, when it is another session than the one that is known: that one has been replaced already. */
+  /** Ignores a session other than the known one, which has already been replaced. */
   left(participantId: string, sessionId: string): void {
     const known = this.#participants.get(participantId);
     if (known?.sessionId !== sessionId) return;
-    for (const trackId of [...known.tracks.keys()]) this.unpublished(participantId, trackId);
+    for (const track of [...known.tracks.values()]) {
+      this.#forgetMedia(track);
+      this.#unpublish(track);
+    }
     this.#participants.delete(participantId);
     this.#emit('participantLeft', known);
   }
 
-  /** A new track, or a change of one that is known. */
-  published(participantId: string, told: protocol.Track): void {
-    const participant = this.#participants.get(participantId);
-    if (participant === undefined) return;
-    const known = participant.tracks.get(told.trackId);
+  /** The participant stays in the room, and its media may still arrive: it is there when the participant is shown again. */
+  hide(participantId: string, sessionId: string): void {
+    const known = this.#participants.get(participantId);
+    if (known?.sessionId !== sessionId) return;
+    for (const track of [...known.tracks.values()]) this.#unpublish(track);
+    this.#participants.delete(participantId);
+    this.#emit('participantHidden', known);
+  }
+
+  /** Adds, changes and removes tracks until they are these. */
+  #align(participant: OwnParticipant, tracks: protocol.Track[]): void {
+    const { participantId } = participant;
+    const trackIds = new Set(tracks.map(({ trackId }) => trackId));
+    for (const track of [...participant.tracks.values()]) {
+      if (trackIds.has(track.trackId)) continue;
+      this.#forgetMedia(track);
+      this.#unpublish(track);
+      this.#onTrackGone({ participantId, trackId: track.trackId });
+    }
+    for (const track of tracks) this.#publish(participant, track);
+  }
+
+  #publish(participant: OwnParticipant, current: protocol.Track): void {
+    const known = participant.tracks.get(current.trackId);
     if (known === undefined) {
-      const track: OwnTrack = { participant, ...told, mediaStreamTrack: undefined };
-      participant.tracks.set(told.trackId, track);
+      const track: OwnTrack = {
+        participant,
+        ...current,
+        mediaStreamTrack: undefined,
+        attach: (element) => this.#playback.attach(track, element),
+        detach: (element) => this.#playback.detach(track, element),
+      };
+      participant.tracks.set(current.trackId, track);
       this.#emit('trackPublished', track);
       this.#deliver(track);
-    } else if (known.muted !== told.muted) {
-      known.muted = told.muted;
+    } else if (known.muted !== current.muted) {
+      known.muted = current.muted;
       this.#emit('trackUpdated', known);
     }
   }
 
-  unpublished(participantId: string, trackId: string): void {
-    const participant = this.#participants.get(participantId);
-    const track = participant?.tracks.get(trackId);
-    if (participant === undefined || track === undefined) return;
-    // Published again under the same id it comes with an offer of its own.
+  /** If the track is published again under the same id, a new offer brings its media. */
+  #forgetMedia({ participant: { participantId }, trackId }: OwnTrack): void {
     this.#received = this.#received.filter((one) => one.participantId !== participantId || one.trackId !== trackId);
-    this.#setMedia(track, undefined);
-    participant.tracks.delete(trackId);
-    this.#emit('trackUnpublished', track);
   }
 
-  /** All that is received from now on; may name tracks that are not known yet. */
+  #unpublish(track: OwnTrack): void {
+    this.#setMedia(track, undefined);
+    this.#participants.get(track.participant.participantId)?.tracks.delete(track.trackId);
+    this.#emit('trackUnpublished', track);
+    this.#playback.detach(track);
+  }
+
+  /** Takes all received tracks. It may name tracks that are not known yet. */
   receive(received: ReceivedTrack[]): void {
     this.#received = received;
-    for (const { tracks } of this.#participants.values()) {
-      for (const track of tracks.values()) this.#deliver(track);
+    const tracks = [...this.#participants.values()].flatMap((one) => [...one.tracks.values()]);
+    // A media section that carries another track ends the earlier one first.
+    for (const track of tracks) {
+      if (track.mediaStreamTrack !== this.#mediaOf(track)?.mediaStreamTrack) this.#setMedia(track, undefined);
     }
+    for (const track of tracks) this.#deliver(track);
   }
 
-  #join(told: protocol.RemoteParticipant): void {
-    const { tracks, joinedAt, ...rest } = told;
-    const participant: OwnParticipant = { ...rest, joinedAt: new Date(joinedAt), tracks: new Map() };
-    this.#participants.set(told.participantId, participant);
+  #join(current: protocol.RemoteParticipant): void {
+    const { tracks, joinedAt, ...rest } = current;
+    const levelOf = (one: OwnParticipant) => this.#levelOf(one);
+    const participant: OwnParticipant = {
+      ...rest,
+      joinedAt: new Date(joinedAt),
+      isSpeaking: this.#levels.has(current.participantId),
+      get audioLevel() {
+        return levelOf(this);
+      },
+      connectionQuality: undefined,
+      tracks: new Map(),
+    };
+    this.#participants.set(current.participantId, participant);
     this.#emit('participantJoined', participant);
-    for (const track of tracks) this.published(told.participantId, track);
+    for (const track of tracks) this.#publish(participant, track);
+  }
+
+  #levelOf(participant: OwnParticipant): number {
+    const microphone = [...participant.tracks.values()].find(({ source }) => source === 'microphone');
+    const received = microphone === undefined ? undefined : this.#mediaOf(microphone);
+    return received?.audioLevel() ?? this.#levels.get(participant.participantId) ?? 0;
+  }
+
+  #mediaOf({ participant, trackId }: OwnTrack): ReceivedTrack | undefined {
+    return this.#received.find((one) => one.participantId === participant.participantId && one.trackId === trackId);
   }
 
   #deliver(track: OwnTrack): void {
-    const found = this.#received.find(
-      ({ participantId, trackId }) => participantId === track.participant.participantId && trackId === track.trackId,
-    );
-    this.#setMedia(track, found?.mediaStreamTrack);
+    this.#setMedia(track, this.#mediaOf(track)?.mediaStreamTrack);
   }
 
   #setMedia(track: OwnTrack, media: MediaStreamTrack | undefined): void {
     if (track.mediaStreamTrack === media) return;
     if (track.mediaStreamTrack !== undefined) {
       track.mediaStreamTrack = undefined;
+      this.#playback.update(track);
       this.#emit('trackUnsubscribed', track);
     }
     if (media === undefined) return;
     track.mediaStreamTrack = media;
+    this.#playback.update(track);
     this.#emit('trackSubscribed', track);
   }
 }

@@ -2,8 +2,8 @@ const FIRST_MS = 200;
 const LONGEST_MS = 5_000;
 
 /**
- * The pause before the n-th try (from 0). The upper half of it is chance, so that those who lost the same gateway do not
- * all come back at once.
+ * The pause before attempt n (from 0). Its upper half is random, so that the clients of a lost gateway do not all come
+ * back at once.
  */
 export function backoffMs(attempt: number, random: number): number {
   const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** attempt);

@@ -1,4 +1,4 @@
-/** A pause that can be cut short. */
+/** A pause that `end` cuts short. */
 export function pause(milliseconds: number): { over: Promise<void>; end: () => void } {
   let end = (): void => undefined;
   const over = new Promise<void>((resolve) => {

@@ -17,21 +17,26 @@ export interface CloseInfo {
 
 export interface SessionListener {
   onState: (state: ConnectionState) => void;
-  /** Joined, or back again. What it tells replaces what was known. */
+  /** Joined or resumed. The welcome replaces all earlier state. */
   onWelcome: (welcome: WelcomeMessage) => void;
   onMessage: (message: ServerMessage) => void;
-  /** Once, at the very end. */
+  /** `offerId` of the last offer that was answered over the present peer connection. */
+  lastAnswered: () => number | undefined;
+  /** Called once, at the very end. */
   onClosed: (close: CloseInfo) => void;
 }
 
-const JOIN_ATTEMPT_MS = 10_000;
-const RESUME_ATTEMPT_MS = 5_000;
+/** How long one attempt to join or resume may take. A shorter time would double the load of a gateway with a queue. */
+const ATTEMPT_MS = 10_000;
 const PONG_WITHIN_MS = 5_000;
-/** When the browser says that the network has changed, it is worth asking and not waiting long. */
+/** The deadline of a ping after the browser reports a network change, when a dead connection is likely. */
 const PROBE_WITHIN_MS = 2_000;
 const LEAVE_WITHIN_MS = 1_000;
 
-/** A session, over as many connections as it takes: joins, keeps alive, resumes, gives up. */
+/** The first message of a connection, once the version of the protocol is known. */
+type FirstMessage = (version: 1 | 2) => ClientMessage;
+
+/** A session over any number of connections: joins, keeps alive, resumes, gives up. */
 export class Session {
   readonly #platform: Platform;
   readonly #settings: Settings;
@@ -65,17 +70,22 @@ export class Session {
   async join(): Promise<void> {
     const { token, autoSubscribe, requireMedia, connectTimeoutMs } = this.#settings;
     const giveUpAt = this.#platform.now() + connectTimeoutMs;
-    const end = await this.#connect({ type: 'join', token, autoSubscribe, requireMedia }, giveUpAt, JOIN_ATTEMPT_MS);
+    const end = await this.#connect(() => ({ type: 'join', token, autoSubscribe, requireMedia }), giveUpAt, 'join');
     if (end === undefined) return;
     this.#finish(
       end.reason === undefined
-        ? { reason: 'unreachable', message: 'No gateway can be reached.' }
+        ? { reason: 'unreachable', message: 'No gateway is reachable.' }
         : { reason: end.reason, message: end.message },
     );
     throw this.#closedError();
   }
 
-  /** Resolves once there is a connection; rejects when the call is over. */
+  /** The version of the protocol that the present gateway speaks. */
+  get version(): 1 | 2 {
+    return this.#socket?.version ?? 2;
+  }
+
+  /** Resolves once a connection is open; rejects if the call is over. */
   connected(): Promise<void> {
     if (this.#state === 'connected') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(this.#closedError());
@@ -91,19 +101,19 @@ export class Session {
     }
   }
 
-  /** Sends without waiting for anything; dropped while there is no connection. */
+  /** Sends without waiting for an answer; dropped while there is no connection. */
   post(message: ClientMessage): void {
     if (this.#state === 'connected') this.#socket?.send(message);
   }
 
-  /** Resolves once the gateway has let go, or after a second without it. */
+  /** Resolves when the gateway has acknowledged, or after one second. */
   async leave(): Promise<void> {
     if (this.#state === 'closed') return;
     const socket = this.#socket;
     if (this.#state === 'connected' && socket !== undefined) {
       await socket.request({ type: 'leave' }, LEAVE_WITHIN_MS).catch(() => undefined);
     }
-    this.#finish({ reason: 'left', message: 'You left.' });
+    this.#finish({ reason: 'left', message: 'Left the room.' });
   }
 
   async #reconnect(): Promise<void> {
@@ -112,44 +122,52 @@ export class Session {
     const { autoSubscribe } = this.#settings;
     const { sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
-    const end = await this.#connect(
-      { type: 'resume', sessionId, resumeSecret, autoSubscribe },
-      giveUpAt,
-      RESUME_ATTEMPT_MS,
-    );
+    const first = (version: 1 | 2): ClientMessage => {
+      const offerId = version === 1 ? undefined : this.#listener.lastAnswered();
+      const known = { type: 'resume', sessionId, resumeSecret, autoSubscribe } as const;
+      return offerId === undefined ? known : { ...known, offerId };
+    };
+    const end = await this.#connect(first, giveUpAt, 'resume');
     if (end === undefined) return;
     this.#finish(
       end.reason === undefined
-        ? { reason: 'connection_lost', message: 'The connection was lost and could not be made again in time.' }
+        ? {
+            reason: 'connection_lost',
+            message: 'The connection was lost and could not be restored within the grace period.',
+          }
         : { reason: end.reason, message: end.message },
     );
   }
 
   /**
-   * Tries until a gateway welcomes this session or says no, but begins no try after `giveUpAt`.
-   * Resolves to how the last try ended, or to undefined once connected.
+   * Tries until a gateway welcomes this session or refuses it, but starts no attempt after `giveUpAt`.
+   * @returns how the last attempt ended, or undefined once connected.
    */
-  async #connect(first: ClientMessage, giveUpAt: number, attemptMs: number): Promise<SocketEnd | undefined> {
-    const isResume = first.type === 'resume';
+  async #connect(first: FirstMessage, giveUpAt: number, type: 'join' | 'resume'): Promise<SocketEnd | undefined> {
+    let retryAfterMs = 0;
     for (let attempt = 0; ; attempt++) {
-      // At first without a pause: nobody has lost anything yet.
-      if (attempt > 0 || isResume) {
-        const waiting = pause(Math.min(backoffMs(attempt, this.#platform.random()), giveUpAt - this.#platform.now()));
+      // The first join attempt needs no pause: no other client lost a gateway at the same moment.
+      if (attempt > 0 || type === 'resume') {
+        const pauseMs = retryAfterMs + backoffMs(attempt, this.#platform.random());
+        const waiting = pause(Math.min(pauseMs, giveUpAt - this.#platform.now()));
         this.#hurry = waiting.end;
         await waiting.over;
       }
       if (this.#isClosed()) return undefined;
-      const end = await this.#attempt(first, attemptMs);
+      const end = await this.#attempt(first);
       if (end === undefined || this.#isClosed()) return undefined;
-      if (end.reconnect !== 'resume' || this.#platform.now() >= giveUpAt) return end;
+      // The gateway would refuse an attempt before `retryAfterMs` again.
+      ({ retryAfterMs } = end);
+      if (end.reconnect !== 'resume' || this.#platform.now() + retryAfterMs >= giveUpAt) return end;
     }
   }
 
-  /** One connection; resolves once it is welcomed (undefined) or over. */
-  #attempt(first: ClientMessage, attemptMs: number): Promise<SocketEnd | undefined> {
+  /** One connection attempt; resolves to undefined once the gateway welcomes it, or to how it ended. */
+  #attempt(first: FirstMessage): Promise<SocketEnd | undefined> {
     return new Promise((resolve) => {
       let isWelcome = false;
-      const socket = new SignalingSocket(this.#platform, this.#settings.url, () => socket.send(first), {
+      const begin = () => socket.send(first(socket.version));
+      const socket = new SignalingSocket(this.#platform, this.#settings.url, begin, {
         onMessage: (message) => {
           if (message.type === 'welcome' && !isWelcome) {
             isWelcome = true;
@@ -164,7 +182,7 @@ export class Session {
           else resolve(end);
         },
       });
-      const tooLong = setTimeout(() => socket.close(), attemptMs);
+      const tooLong = setTimeout(() => socket.close(), ATTEMPT_MS);
       this.#hurry = () => socket.close();
     });
   }
@@ -183,7 +201,7 @@ export class Session {
     this.#state = 'connected';
     this.#listener.onWelcome(welcome);
     if (isBack) this.#listener.onState('connected');
-    this.#settleWaiting(({ resolve }) => resolve());
+    this.#endWaiting(({ resolve }) => resolve());
   }
 
   #lost(socket: SignalingSocket, end: SocketEnd): void {
@@ -199,7 +217,7 @@ export class Session {
     void this.#reconnect();
   }
 
-  /** Asks whether the gateway is still there; ends the connection when it is not. */
+  /** Pings the gateway; closes the connection if no answer comes in time. */
   #probe(withinMs: number): void {
     const socket = this.#socket;
     socket?.request({ type: 'ping' }, withinMs).catch((error: unknown) => {
@@ -224,18 +242,18 @@ export class Session {
     this.#hurry();
     this.#listener.onState('closed');
     this.#listener.onClosed(close);
-    this.#settleWaiting(({ reject }) => reject(this.#closedError()));
+    this.#endWaiting(({ reject }) => reject(this.#closedError()));
   }
 
-  /** Asked anew after every wait: `leave` may have come meanwhile. */
+  /** Checked again after every wait, because `leave` may have run in between. */
   #isClosed(): boolean {
     return this.#state === 'closed';
   }
 
-  #settleWaiting(settle: (waiting: { resolve: () => void; reject: (error: CallplaneError) => void }) => void): void {
+  #endWaiting(end: (waiting: { resolve: () => void; reject: (error: CallplaneError) => void }) => void): void {
     const waiting = [...this.#untilConnected];
     this.#untilConnected.clear();
-    for (const one of waiting) settle(one);
+    for (const one of waiting) end(one);
   }
 
   #closedError(): CallplaneError {

@@ -2,35 +2,43 @@ import { CallplaneError } from '../errors.js';
 import type { Platform, WebSocketLike } from '../platform.js';
 import {
   CLOSE_REASONS,
-  SUBPROTOCOL,
+  SUBPROTOCOLS,
   type ClientMessage,
   type CloseReason,
   type IceServersMessage,
   type OkMessage,
   type PongMessage,
   type PublishedMessage,
+  type RosterMessage,
   type ServerMessage,
+  type ServerMessageV1,
+  type ShownMessage,
 } from '../protocol.generated.js';
+import { Version1 } from './version-1.js';
 
-/** How a connection ended. Without a reason it was the network, or somebody on the way. */
+/** How a connection ended. Without a reason, the network or a proxy ended it. */
 export interface SocketEnd {
   reason: CloseReason | undefined;
   message: string;
   reconnect: 'no' | 'resume' | 'join';
+  /** How long the gateway asks this client to stay away, in milliseconds. */
+  retryAfterMs: number;
 }
 
 export interface SocketListener {
-  /** Everything but the answers to requests. */
+  /** Everything but the answers to requests; `shown`, because its order among the changes matters. */
   onMessage: (message: ServerMessage) => void;
-  /** Exactly once, also when it never opened. */
+  /** Called exactly once, even if the socket never opened. */
   onEnd: (end: SocketEnd) => void;
 }
 
-/** What answers a request of each type; everything else is answered with `ok`. */
+/** The answer to each type of request; the others are answered with `ok`. */
 interface Answers {
   publish: PublishedMessage;
   iceServers: IceServersMessage;
   ping: PongMessage;
+  roster: RosterMessage;
+  show: ShownMessage;
 }
 export type AnswerTo<T extends ClientMessage> = T['type'] extends keyof Answers ? Answers[T['type']] : OkMessage;
 
@@ -41,33 +49,40 @@ interface Waiting {
 }
 
 const OPEN = 1;
+const TOO_MANY_PAUSE_MS = 3_000;
 
-/** One WebSocket connection to a gateway, from its opening to its end. */
+/** One WebSocket connection to a gateway, from its opening to its end. Its messages are those of version 2. */
 export class SignalingSocket {
   readonly #socket: WebSocketLike;
   readonly #listener: SocketListener;
   readonly #waiting = new Map<string, Waiting>();
+  readonly #version1 = new Version1();
   #requests = 0;
-  #said: SocketEnd | undefined;
+  #closing: SocketEnd | undefined;
   #isOver = false;
 
   constructor(platform: Platform, url: string, onOpen: () => void, listener: SocketListener) {
     this.#listener = listener;
-    const socket = (this.#socket = new platform.WebSocket(url, SUBPROTOCOL));
+    const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOLS[2], SUBPROTOCOLS[1]]));
     socket.onopen = onOpen;
     socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
     socket.onclose = (event: { code: number; reason: string }) =>
-      this.#end(this.#said ?? endOf(event.code, event.reason));
+      this.#end(this.#closing ?? endOf(event.code, event.reason));
     // 'close' always follows.
     socket.onerror = () => undefined;
   }
 
-  /** Sends if it can. */
+  /** The version that the gateway speaks, known once the socket is open. */
+  get version(): 1 | 2 {
+    return this.#socket.protocol === SUBPROTOCOLS[1] ? 1 : 2;
+  }
+
+  /** Drops the message if the socket is not open. */
   send(message: ClientMessage): void {
     if (!this.#isOver && this.#socket.readyState === OPEN) this.#socket.send(JSON.stringify(message));
   }
 
-  /** Rejects with the gateway's error, with `no_answer`, or with `connection_lost` when the connection ends before. */
+  /** Rejects with the gateway's error, with `no_answer`, or with `connection_lost` if the connection ends first. */
   request<T extends ClientMessage>(message: T, timeoutMs: number): Promise<AnswerTo<T>> {
     return new Promise((resolve, reject) => {
       if (this.#isOver || this.#socket.readyState !== OPEN) {
@@ -84,21 +99,24 @@ export class SignalingSocket {
     });
   }
 
-  /** Ends it at once: on a network that is gone, a browser's own closing takes minutes. */
+  /** Ends the connection at once: on a dead network, the browser's own close takes minutes. */
   close(): void {
     this.#socket.close(1000);
-    this.#end(this.#said ?? NETWORK);
+    this.#end(this.#closing ?? NETWORK);
   }
 
   #receive(data: unknown): void {
     if (this.#isOver || typeof data !== 'string') return;
-    const message = parse(data);
-    if (message === undefined) {
+    const parsed = parse(data);
+    if (parsed === undefined) {
       this.close();
       return;
     }
+    const message = this.version === 1 ? this.#version1.read(parsed as ServerMessageV1) : (parsed as ServerMessage);
     if (message.type === 'closing') {
-      this.#said = { reason: message.reason, message: message.message, reconnect: message.reconnect };
+      const { reason, reconnect } = message;
+      const retryAfterMs = (message.retryAfterSeconds ?? 0) * 1000 || retryAfterOf(reason);
+      this.#closing = { reason, message: message.message, reconnect, retryAfterMs };
       this.close();
       return;
     }
@@ -108,11 +126,14 @@ export class SignalingSocket {
       return;
     }
     const waiting = this.#waiting.get(replyTo);
+    if (message.type === 'shown') this.#listener.onMessage(message);
     if (waiting === undefined) return;
     this.#waiting.delete(replyTo);
     clearTimeout(waiting.timer);
-    if (message.type === 'error') waiting.reject(new CallplaneError(message.code, message.message));
-    else waiting.resolve(message);
+    if (message.type === 'error') {
+      const { code, details = [] } = message;
+      waiting.reject(new CallplaneError(code, message.message, { details }));
+    } else waiting.resolve(message);
   }
 
   #end(end: SocketEnd): void {
@@ -127,24 +148,36 @@ export class SignalingSocket {
   }
 }
 
-const NETWORK: SocketEnd = { reason: undefined, message: 'The connection was lost.', reconnect: 'resume' };
+const NETWORK: SocketEnd = {
+  reason: undefined,
+  message: 'The connection was lost.',
+  reconnect: 'resume',
+  retryAfterMs: 0,
+};
 
-function parse(data: string): ServerMessage | undefined {
+function parse(data: string): ServerMessage | ServerMessageV1 | undefined {
   try {
-    return JSON.parse(data) as ServerMessage;
+    return JSON.parse(data) as ServerMessage | ServerMessageV1;
   } catch {
-    // Whoever says this is no gateway.
+    // A gateway sends only JSON, so the peer is not one.
     return undefined;
   }
 }
 
-/** The close frame says the reason again, for when the message before it did not make it. */
-function endOf(code: number, reason: string): SocketEnd {
-  const known = Object.entries(CLOSE_REASONS).find(([name, entry]) => name === reason && entry.code === code);
-  if (known === undefined) return NETWORK;
-  return { reason: known[0] as CloseReason, message: known[1].message, reconnect: known[1].reconnect };
+/** The close frame repeats the reason, in case the message before it was lost. */
+function endOf(code: number, text: string): SocketEnd {
+  const names = Object.keys(CLOSE_REASONS) as CloseReason[];
+  const reason = names.find((name) => name === text && CLOSE_REASONS[name].code === code);
+  if (reason === undefined) return NETWORK;
+  const { message, reconnect } = CLOSE_REASONS[reason];
+  return { reason, message, reconnect, retryAfterMs: retryAfterOf(reason) };
+}
+
+/** Fallback for when the gateway's last message, which names the pause, was lost. */
+function retryAfterOf(reason: CloseReason): number {
+  return reason === 'too_many_attempts' ? TOO_MANY_PAUSE_MS : 0;
 }
 
 function connectionLost(): CallplaneError {
-  return new CallplaneError('connection_lost', 'The connection was lost before the answer came.');
+  return new CallplaneError('connection_lost', 'The connection was lost before the response arrived.');
 }

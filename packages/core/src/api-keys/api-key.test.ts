@@ -4,7 +4,7 @@ import { API_KEY_PATTERN, formatApiKey, hashApiKey, parseApiKey } from './api-ke
 import { API_KEY_TYPES, mayUse, SCOPES } from './scopes.js';
 
 describe('API keys', () => {
-  test.each(API_KEY_TYPES)('a %s key is recognised by its own format', (type) => {
+  test.each(API_KEY_TYPES)('are recognised as %s by their format', (type) => {
     for (let round = 0; round < 200; round++) {
       const key = formatApiKey(type, randomBytes(32));
       expect(key).toMatch(type === 'secret' ? /^rtc_sk_[0-9A-Za-z]{49}$/ : /^rtc_pk_[0-9A-Za-z]{49}$/);
@@ -13,13 +13,13 @@ describe('API keys', () => {
     }
   });
 
-  test('the extremes of the random part have the same length as all others', () => {
+  test('have the same length for the extremes of the random part', () => {
     for (const bytes of [new Uint8Array(32), new Uint8Array(32).fill(255)]) {
       expect(parseApiKey(formatApiKey('secret', bytes))).toBe('secret');
     }
   });
 
-  test('a single wrong, missing or added character is refused by the checksum alone', () => {
+  test('are rejected by their checksum with any single wrong, missing or added character', () => {
     const key = formatApiKey('secret', randomBytes(32));
     for (let at = 0; at < key.length; at++) {
       const other = key[at] === 'x' ? 'y' : 'x';
@@ -30,11 +30,11 @@ describe('API keys', () => {
     expect(parseApiKey('')).toBeNull();
   });
 
-  test('the stored hash is the SHA-256 of the whole key', () => {
+  test('are stored as the SHA-256 of the whole key', () => {
     expect(hashApiKey('abc').toString('hex')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 
-  test('a publishable key may use nothing that needs a scope, whatever scopes it was given', () => {
+  test('of the type publishable grant no scope, whatever scopes they were given', () => {
     for (const scope of SCOPES) {
       expect(mayUse({ keyType: 'publishable', scopes: [...SCOPES] }, scope)).toBe(false);
       expect(mayUse({ keyType: 'secret', scopes: [scope] }, scope)).toBe(true);

@@ -4,28 +4,28 @@ import type { ApiKeyType } from './scopes.js';
 
 const KEY_PREFIX = { secret: 'rtc_sk_', publishable: 'rtc_pk_' } as const satisfies Record<ApiKeyType, string>;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 62^43 > 2^256: what 32 random bytes need. */
+/** 62^43 > 2^256: enough for 32 random bytes. */
 const RANDOM_LENGTH = 43;
-/** 62^6 > 2^32: what a CRC-32 needs. */
+/** 62^6 > 2^32: enough for a CRC-32. */
 const CHECKSUM_LENGTH = 6;
 
-/** Random bytes that a key is made of. */
+/** Number of random bytes in a key. */
 export const API_KEY_RANDOM_BYTES = 32;
 
-/** Finds a whole key anywhere in a text: for secret scanners and for the redaction of logs. */
+/** Finds whole keys anywhere in a text, for secret scanners and for the redaction of logs. */
 export const API_KEY_PATTERN = /rtc_[sp]k_[0-9A-Za-z]{20,}/g;
 
 /**
- * An API key: prefix, 256 random bits in base 62, and the CRC-32 of both in base 62 as a tail, so that a typo is
- * refused without a look-up. (The scheme of GitHub's tokens.)
+ * Formats an API key: prefix, 256 random bits in base 62, and the CRC-32 of both in base 62. The checksum rejects a
+ * typo without a look-up. (GitHub's tokens use the same scheme.)
  */
 export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string {
-  if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key takes 32 random bytes');
+  if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
   const head = KEY_PREFIX[type] + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
   return head + checksum(head);
 }
 
-/** The type of a well-formed key; null for anything else, a key with a wrong checksum included. */
+/** The type of a well-formed key; null for any other text, including a key with a wrong checksum. */
 export function parseApiKey(text: string): ApiKeyType | null {
   const type = text.startsWith(KEY_PREFIX.secret)
     ? 'secret'
@@ -36,12 +36,12 @@ export function parseApiKey(text: string): ApiKeyType | null {
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH) ? type : null;
 }
 
-/** SHA-256 of the whole key: all that is stored of it. A key is random, so a slow hash would add nothing. */
+/** SHA-256 of the whole key; the key itself is not stored. A key is random, so a slow hash would add nothing. */
 export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** What a person may see of a key afterwards. */
+/** The part of a key that is shown after its creation. */
 export function apiKeyHint(key: string): string {
   return key.slice(-4);
 }

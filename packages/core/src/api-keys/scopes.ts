@@ -1,10 +1,11 @@
-/** What a secret key may be allowed to do; each endpoint names the one that it needs. */
+/** Permissions of secret keys; each route names the scope that it needs. */
 export const SCOPES = [
   'rooms:create',
   'rooms:read',
   'rooms:end',
   'tokens:create',
   'participants:read',
+  'participants:update',
   'participants:remove',
   'webhooks:read',
   'webhooks:write',
@@ -16,11 +17,13 @@ export const API_KEY_TYPES = ['secret', 'publishable'] as const;
 
 export type ApiKeyType = (typeof API_KEY_TYPES)[number];
 
-/** Who calls: every repository look-up that a request can reach takes it first. */
+/**
+ * The caller's tenant. Every repository function that a request can reach takes it, right after its database handle.
+ */
 export interface Tenant {
   readonly projectId: string;
   readonly environmentId: string;
-  /** W3C Trace Context of the request, if it came with one: what the request causes is written under it. */
+  /** W3C Trace Context of the request, if it sent one; the events and operations of the request carry it. */
   readonly traceparent?: string | null;
 }
 
@@ -31,7 +34,9 @@ export interface Caller extends Tenant {
   readonly scopes: readonly Scope[];
 }
 
-/** A publishable key is refused everywhere but on routes that need no scope. */
+/**
+ * Whether a caller's key grants a scope. A publishable key grants none, so it may only use routes that need no scope.
+ */
 export function mayUse(caller: Pick<Caller, 'keyType' | 'scopes'>, scope: Scope): boolean {
   return caller.keyType === 'secret' && caller.scopes.includes(scope);
 }

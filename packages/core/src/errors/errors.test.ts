@@ -4,19 +4,19 @@ import { describe, expect, test } from '@jest/globals';
 import { ERROR_TABLE, PublicError } from './errors.js';
 
 const documentation = readFileSync(resolve(import.meta.dirname, '../../../../docs/errors.md'), 'utf8');
-/** `| 404 | `ROOM_NOT_FOUND` | when | what to do |` */
+/** Matches rows such as `| 404 | `ROOM_NOT_FOUND` | when | what to do |`. */
 const documented = [...documentation.matchAll(/^\| (\d{3}) +\| `([A-Z_]+)` +\|/gm)].map(([, status, code]) => [
   code,
   Number(status),
 ]);
 
 describe('the table of public errors', () => {
-  test('docs/errors.md documents every code once, with its status, and no other', () => {
+  test('is documented in docs/errors.md: every code once, with its status, and no other', () => {
     const table = Object.entries(ERROR_TABLE).map(([code, { status }]) => [code, status]);
     expect(documented.sort()).toEqual(table.sort());
   });
 
-  test('an error without a message of its own tells that of the table', () => {
+  test('gives an error without its own message the default message', () => {
     const error = new PublicError('ROOM_NOT_FOUND');
     expect(error.status).toBe(404);
     expect(error.message).toBe(ERROR_TABLE.ROOM_NOT_FOUND.message);

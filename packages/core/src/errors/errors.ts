@@ -1,52 +1,63 @@
-/** The one table of public errors: code → HTTP status and default message. docs/errors.md explains each. */
+/** The single table of public errors: code → HTTP status and default message. docs/errors.md explains each. */
 export const ERROR_TABLE = {
-  VALIDATION_FAILED: { status: 400, message: 'The request is not valid; see details.' },
+  VALIDATION_FAILED: { status: 400, message: 'The request is invalid. See details.' },
   MALFORMED_JSON: { status: 400, message: 'The request body is not valid JSON.' },
   UNAUTHENTICATED: {
     status: 401,
     message: 'Send a valid API key as "Authorization: Bearer <API_KEY>".',
   },
   INSUFFICIENT_SCOPE: { status: 403, message: 'The API key lacks the scope that this operation needs.' },
-  ROOM_NOT_FOUND: { status: 404, message: 'No such room in this environment.' },
-  PARTICIPANT_NOT_FOUND: { status: 404, message: 'No such participant in this room.' },
-  SESSION_NOT_FOUND: { status: 404, message: 'No such active session in this room.' },
-  WEBHOOK_NOT_FOUND: { status: 404, message: 'No such webhook endpoint in this environment.' },
-  DELIVERY_NOT_FOUND: { status: 404, message: 'No such delivery of this webhook endpoint.' },
-  RECOVERY_NOT_FOUND: { status: 404, message: 'No such recovery of this webhook endpoint.' },
+  ORIGIN_NOT_ALLOWED: { status: 403, message: 'Connections from this origin are not allowed.' },
+  ROOM_NOT_FOUND: { status: 404, message: 'Room not found in this environment.' },
+  PARTICIPANT_NOT_FOUND: { status: 404, message: 'Participant not found in this room.' },
+  SESSION_NOT_FOUND: { status: 404, message: 'Active session not found in this room.' },
+  TRACK_NOT_FOUND: { status: 404, message: 'The participant publishes no such track at present.' },
+  WEBHOOK_NOT_FOUND: { status: 404, message: 'Webhook endpoint not found in this environment.' },
+  DELIVERY_NOT_FOUND: { status: 404, message: 'Delivery not found for this webhook endpoint.' },
+  RECOVERY_NOT_FOUND: { status: 404, message: 'Recovery not found for this webhook endpoint.' },
   OPERATION_NOT_FOUND: { status: 404, message: 'No runtime operation exists for this resource.' },
-  ROUTE_NOT_FOUND: { status: 404, message: 'No such route.' },
-  METHOD_NOT_ALLOWED: { status: 405, message: 'This route does not take this method; see the Allow header.' },
+  ROUTE_NOT_FOUND: { status: 404, message: 'Route not found.' },
+  METHOD_NOT_ALLOWED: { status: 405, message: 'The route does not support this method. See the Allow header.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
   ROOM_ENDED: { status: 409, message: 'The room is ending or has ended.' },
-  REPLAY_COUNT_MISMATCH: { status: 409, message: 'The delivery has another replay count; see details.' },
+  PARTICIPANT_REMOVED: { status: 409, message: 'The participant was removed from the room.' },
+  REPLAY_COUNT_MISMATCH: { status: 409, message: 'The replay count does not match. See details.' },
   DELIVERY_NOT_TERMINAL: {
     status: 409,
-    message: 'The delivery is pending or delivering; only a finished one can be replayed.',
+    message: 'The delivery is pending or delivering. Only finished deliveries can be replayed.',
+  },
+  EVENT_ERASED: {
+    status: 409,
+    message: 'Personal data of the event was erased. It cannot be sent again.',
   },
   REPLAY_LIMIT_REACHED: { status: 409, message: 'The delivery has been replayed 100 times.' },
   WEBHOOK_DISABLED: { status: 409, message: 'The webhook endpoint is disabled.' },
-  WEBHOOK_LIMIT_REACHED: { status: 409, message: 'The environment has 50 webhook endpoints already.' },
+  WEBHOOK_LIMIT_REACHED: { status: 409, message: 'The environment already has 50 webhook endpoints.' },
   IDEMPOTENCY_CONFLICT: {
     status: 409,
-    message: 'A request with this Idempotency-Key is still under way; try again in a moment.',
+    message: 'A request with this Idempotency-Key is in progress. Try again shortly.',
   },
   PAYLOAD_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, message: 'Send the body as "Content-Type: application/json" in UTF-8.' },
-  IDEMPOTENCY_KEY_REUSED: { status: 422, message: 'This Idempotency-Key was used with another request body.' },
-  RATE_LIMITED: { status: 429, message: 'Too many requests with this API key; see Retry-After.' },
-  INTERNAL: { status: 500, message: 'Something went wrong on our side; quote the requestId when you report it.' },
-  UNAVAILABLE: { status: 503, message: 'The service cannot reach its database at the moment; try again shortly.' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, message: 'This Idempotency-Key was used with a different request body.' },
+  RATE_LIMITED: { status: 429, message: 'Too many requests. See Retry-After.' },
+  INTERNAL: { status: 500, message: 'Internal error. Quote the requestId when you report it.' },
+  UNAVAILABLE: { status: 503, message: 'The database is temporarily unavailable. Try again shortly.' },
 } as const satisfies Record<string, { status: number; message: string }>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
-/** Where a request is wrong: `path` is `body.name`, `path.roomId`, `query.limit` or `headers.idempotency-key`. */
+/**
+ * Location of an error in a request: `path` is `body.name`, `path.roomId`, `query.limit` or `headers.idempotency-key`.
+ */
 export interface ErrorDetail {
   path: string;
   message: string;
 }
 
-/** An error that may be told to the caller. Whatever must not be told goes into `cause`, which only the log sees. */
+/**
+ * An error that the caller may see. Details that the caller must not see go into `cause`, which only the log contains.
+ */
 export class PublicError extends Error {
   readonly code: ErrorCode;
   readonly details: readonly ErrorDetail[] | undefined;

@@ -1,6 +1,6 @@
-import { typeid } from 'typeid-js';
+import { TypeID, typeid } from 'typeid-js';
 
-/** Every kind of id and its prefix. */
+/** The prefix of every kind of id. */
 export const ID_PREFIXES = {
   project: 'proj',
   environment: 'env',
@@ -21,15 +21,21 @@ export const ID_PREFIXES = {
 export type IdKind = keyof typeof ID_PREFIXES;
 
 /**
- * A new TypeID (`room_01jd…`): prefix and 26 characters that sort by time.
+ * Creates a TypeID (`room_01jd…`): prefix and 26 characters that sort by time.
  * Source: https://github.com/jetify-com/typeid, version 0.3.
  */
 export function newId(kind: IdKind): string {
   return typeid(ID_PREFIXES[kind]).toString();
 }
 
-/** What a path segment must look like to be looked up at all; anything else is a 400. */
+/** The lowest id of this kind that could be created at this time: ids sort by their time, in milliseconds. */
+export function firstIdAt(kind: IdKind, time: Date): string {
+  const hex = time.getTime().toString(16).padStart(12, '0');
+  return TypeID.fromUUID(ID_PREFIXES[kind], `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`).toString();
+}
+
+/** Path segments that do not match are rejected with a 400, without a look-up. */
 export const PATH_ID_PATTERN = '^[A-Za-z0-9_-]{1,128}$';
 
-/** An `x-request-id` that a caller sends is kept when it looks like this. */
+/** A caller's `x-request-id` is kept when it matches. */
 export const REQUEST_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;

@@ -3,21 +3,39 @@ import { backoffMs, type Random } from './schedule.js';
 export const OPERATION_KINDS = ['room.end', 'participant.remove'] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
-/** `pending` until it is `completed` or `failed`; whether a worker holds it at this moment is internal. */
+/** `pending` until it is `completed` or `failed`. Whether a worker currently holds it is internal. */
 export const OPERATION_STATUSES = ['pending', 'completed', 'failed'] as const;
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** Why the last attempt failed: names the step, never an internal host. */
+/** Why the last attempt failed; names the step and never an internal host. */
 export interface OperationError {
   code: 'STEP_FAILED' | 'LEASE_EXPIRED';
   message: string;
 }
 
-/** What a failed attempt leads to. */
+/** An operation as the API shows it. */
+export interface OperationState {
+  id: string;
+  kind: OperationKind;
+  status: OperationStatus;
+  attempts: number;
+  lastError: OperationError | null;
+  completedAt: Date | null;
+}
+
+/** The next state after a failed attempt. */
 export type FailureOutcome = { status: 'pending'; delayMs: number } | { status: 'failed' };
 
-/** After a failed attempt: wait and try again, or, after the run's last attempt, give up. */
+/** Decides after a failed attempt: retry after a delay, or fail after the run's last attempt. */
 export function afterFailure(runAttempt: number, random: Random): FailureOutcome {
   const delayMs = backoffMs(runAttempt, random);
   return delayMs === null ? { status: 'failed' } : { status: 'pending', delayMs };
+}
+
+/**
+ * Whether a repeated request for a clean-up starts a new run of its operation. Otherwise the caller gets the operation
+ * as it is: a pending one goes on, and a completed one has nothing left to do.
+ */
+export function startsNewRun(existing: OperationStatus): boolean {
+  return existing === 'failed';
 }

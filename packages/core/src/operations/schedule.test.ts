@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { afterFailure } from './operation.js';
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, backoffMs, CONCURRENCY_PER_WORKER, LEASE_SECONDS } from './schedule.js';
 
-describe("the contract's schedule", () => {
+describe('the retry schedule', () => {
   test('has the numbers of the specification', () => {
     expect(ATTEMPTS_PER_RUN).toBe(8);
     expect([...BACKOFF_SECONDS]).toEqual([5, 30, 120, 600, 1800, 3600, 21600]);
@@ -11,7 +11,7 @@ describe("the contract's schedule", () => {
   });
 
   test.each(BACKOFF_SECONDS.map((seconds, index) => [index + 1, seconds] as const))(
-    'after attempt %i it waits %i s and up to 20 percent more',
+    'waits after attempt %i for %i s and up to 20 percent more',
     (attempt, seconds) => {
       expect(backoffMs(attempt, () => 0)).toBe(seconds * 1000);
       expect(backoffMs(attempt, () => 0.5)).toBe(seconds * 1100);
@@ -20,7 +20,7 @@ describe("the contract's schedule", () => {
     },
   );
 
-  test('the jitter is spread evenly over its range', () => {
+  test('spreads the jitter evenly over its range', () => {
     const waits = Array.from({ length: 10_000 }, () => backoffMs(3, Math.random)!);
     const share = (from: number, to: number) => waits.filter((ms) => ms >= from && ms < to).length / waits.length;
     for (let slice = 0; slice < 4; slice++) {
@@ -28,7 +28,7 @@ describe("the contract's schedule", () => {
     }
   });
 
-  test('a run ends with its eighth attempt', () => {
+  test('ends a run with its eighth attempt', () => {
     for (let attempt = 1; attempt < ATTEMPTS_PER_RUN; attempt++) {
       expect(afterFailure(attempt, () => 0)).toEqual({
         status: 'pending',

@@ -9,7 +9,7 @@ export type ParticipantStatus = (typeof PARTICIPANT_STATUSES)[number];
 export const SESSION_END_REASONS = ['left', 'removed', 'room_ended', 'connection_lost', 'superseded'] as const;
 export type SessionEndReason = (typeof SESSION_END_REASONS)[number];
 
-/** What a participant token may permit. */
+/** Permissions that a participant token can carry. */
 export const PERMISSIONS = [
   'room:join',
   'audio:publish',
@@ -22,7 +22,7 @@ export type Permission = (typeof PERMISSIONS)[number];
 
 export const TOKEN_TTL_SECONDS = { min: 60, default: 600, max: 3600 } as const;
 
-/** The moments of a participant's life that the database holds. */
+/** The stored times of a participant's presence. */
 export interface Presence {
   readonly createdAt: Date;
   readonly connectedAt: Date | null;
@@ -30,12 +30,15 @@ export interface Presence {
   readonly tokenExpiresAt: Date;
 }
 
-/** Until its first connection a participant has joined when its token was issued. */
+/** Time of joining: the first connection, or the issue of the token before that. */
 export function joinedAt(presence: Presence): Date {
   return presence.connectedAt ?? presence.createdAt;
 }
 
-/** One that never connected has left when its last token expired: derived, so no sweep has to write it. */
+/**
+ * Time of leaving. A participant that never connected left when its last token expired; derived here, so that no sweep
+ * has to write it.
+ */
 export function leftAt(presence: Presence, now: Date): Date | null {
   if (presence.leftAt !== null || presence.connectedAt !== null) return presence.leftAt;
   return presence.tokenExpiresAt <= now ? presence.tokenExpiresAt : null;

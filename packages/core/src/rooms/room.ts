@@ -2,11 +2,30 @@
 export const ROOM_STATUSES = ['created', 'active', 'ending', 'ended'] as const;
 export type RoomStatus = (typeof ROOM_STATUSES)[number];
 
+/** A room as stored; its project is the project of its environment. */
+export interface RoomState {
+  id: string;
+  name: string;
+  metadata: Record<string, unknown>;
+  status: RoomStatus;
+  maxParticipants: number;
+  createdAt: Date;
+  startedAt: Date | null;
+  endedAt: Date | null;
+}
+
 export const ROOM_NAME_LENGTH_MAX = 120;
 export const ROOM_MAX_PARTICIPANTS_DEFAULT = 100;
 export const ROOM_MAX_PARTICIPANTS_MAX = 100_000;
 
-/** From `ending` on no token is issued and nobody joins. */
+/** The statuses in which tokens are issued and joins are accepted; both stop with `ending`. */
+export const OPEN_ROOM_STATUSES: readonly RoomStatus[] = ['created', 'active'];
+
 export function isOpen(status: RoomStatus): boolean {
-  return status === 'created' || status === 'active';
+  return OPEN_ROOM_STATUSES.includes(status);
+}
+
+/** An open room after a participant has joined it: the first join starts the room. */
+export function afterJoin<Room extends { status: RoomStatus; startedAt: Date | null }>(room: Room, now: Date): Room {
+  return room.status === 'created' ? { ...room, status: 'active', startedAt: now } : room;
 }

@@ -8,14 +8,14 @@ describe('sealed secrets', () => {
   const old = entry('k1');
   const keys = parseMasterKeys([old]);
 
-  test('open to what was sealed, and two boxes of one secret differ', () => {
+  test('open to the original text, and differ each time the same text is sealed', () => {
     const box = seal(keys, 'geheim äöü', 'signing-key:a');
     expect(box).toMatch(/^s1\.k1\.[\w-]+$/);
     expect(open(keys, box, 'signing-key:a')).toBe('geheim äöü');
     expect(seal(keys, 'geheim äöü', 'signing-key:a')).not.toBe(box);
   });
 
-  test('a second master key seals from then on, and what the first one sealed still opens', () => {
+  test('are sealed with a newly added master key, and still open with the old one', () => {
     const box = seal(keys, 'old', 'c');
     const both = parseMasterKeys([entry('k2'), old]);
     expect(open(both, box, 'c')).toBe('old');
@@ -23,7 +23,7 @@ describe('sealed secrets', () => {
     expect(() => open(keys, seal(both, 'new', 'c'), 'c')).toThrow('master key "k2" is not configured');
   });
 
-  test('a box that was altered or moved to another context does not open', () => {
+  test('do not open after they were altered or moved to another context', () => {
     const box = seal(keys, 'secret', 'c');
     expect(() => open(keys, box, 'd')).toThrow();
     const at = box.length - 5;
@@ -31,7 +31,7 @@ describe('sealed secrets', () => {
     expect(() => open(keys, 'plain', 'c')).toThrow('not a sealed secret');
   });
 
-  test('a malformed list of keys is refused without showing it', () => {
+  test('reject a malformed list of master keys without showing it', () => {
     expect(() => parseMasterKeys([])).toThrow('at least one');
     expect(() => parseMasterKeys([old, 'k2:c2hvcnQ='])).toThrow(
       /^entry 2 is not "<id>:<base64 of 32 bytes>" \(openssl rand -base64 32\)$/,

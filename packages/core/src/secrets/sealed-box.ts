@@ -4,14 +4,16 @@ const FORMAT = 's1';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Master keys by id. The first one seals; all of them open, so that a new one can be put before the old. */
+/**
+ * Master keys by id. The first one seals and all of them open, so that a new key can be added in front of the old one.
+ */
 export interface MasterKeys {
   readonly sealWith: string;
   readonly keys: ReadonlyMap<string, Buffer>;
 }
 
 /**
- * Reads `k2:<base64 of 32 bytes>,k1:<base64 of 32 bytes>`.
+ * Parses `k2:<base64 of 32 bytes>,k1:<base64 of 32 bytes>`.
  * @throws Error that names the entry by its position, never its value.
  */
 export function parseMasterKeys(entries: readonly string[]): MasterKeys {
@@ -30,8 +32,9 @@ export function parseMasterKeys(entries: readonly string[]): MasterKeys {
 }
 
 /**
- * AES-256-GCM: `s1.<key id>.<base64url of IV, ciphertext and tag>`.
- * @param context what the secret belongs to (`signing-key:<kid>`): authenticated, so a box cannot be moved elsewhere.
+ * Seals with AES-256-GCM: `s1.<key id>.<base64url of IV, ciphertext and tag>`.
+ * @param context the owner of the secret (`signing-key:<kid>`). It is authenticated, so a sealed text cannot be moved
+ * to another owner.
  */
 export function seal(masterKeys: MasterKeys, plaintext: string, context: string): string {
   const iv = randomBytes(IV_BYTES);
@@ -41,7 +44,7 @@ export function seal(masterKeys: MasterKeys, plaintext: string, context: string)
   return `${FORMAT}.${masterKeys.sealWith}.${box.toString('base64url')}`;
 }
 
-/** @throws Error when the box was altered, belongs to another context, or its master key is not configured. */
+/** @throws Error when the sealed text was altered, belongs to another context, or its master key is not configured. */
 export function open(masterKeys: MasterKeys, sealed: string, context: string): string {
   const [format, keyId, body] = sealed.split('.');
   if (format !== FORMAT || keyId === undefined || body === undefined) throw new Error('not a sealed secret');

@@ -1,3 +1,2 @@
-/** How often a signaling instance says that it lives, and after how long a silence it is dead, in milliseconds. */
-export const INSTANCE_HEARTBEAT_MS = 2000;
+/** After this time without a heartbeat, in milliseconds, the cleanup worker ends the sessions of an instance. */
 export const INSTANCE_DEAD_MS = 8000;

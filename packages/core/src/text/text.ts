@@ -1,6 +1,13 @@
-const WHITE_SPACE = /^\p{White_Space}$/u;
+/** Property White_Space, and the byte order mark, which is invisible and which editors leave at the start of files. */
+const WHITE_SPACE = /^[\p{White_Space}\ufeff]$/u;
+/**
+ * A visible character: no control, format, surrogate, separator or combining character, and none that is displayed as
+ * nothing (Default_Ignorable_Code_Point: fillers and variation selectors). The blank Braille pattern and the null
+ * notehead are symbols in Unicode, but blank.
+ */
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/u;
 
-/** The text without leading and trailing Unicode white space (property White_Space). Linear in its length. */
+/** Removes leading and trailing Unicode white space and U+FEFF. Linear in the length of the text. */
 export function trimUnicode(text: string): string {
   let start = 0;
   let end = text.length;
@@ -9,14 +16,20 @@ export function trimUnicode(text: string): string {
   return text.slice(start, end);
 }
 
-/** Length in Unicode code points, which is what PostgreSQL's char_length counts too. */
+/** A name as stored: trimmed, and empty when it has no visible character. */
+export function trimName(text: string): string {
+  const trimmed = trimUnicode(text);
+  return VISIBLE.test(trimmed) ? trimmed : '';
+}
+
+/** Length in Unicode code points, like PostgreSQL's char_length. */
 export function codePointLength(text: string): number {
   let length = 0;
   for (const _ of text) length++;
   return length;
 }
 
-/** Why PostgreSQL cannot hold this text, or null. */
+/** Why PostgreSQL cannot store this text; null if it can. */
 export function unstorableReason(text: string): string | null {
   if (text.includes('\u0000')) return 'must not contain U+0000';
   if (!text.isWellFormed()) return 'must not contain a lone surrogate';

@@ -5,7 +5,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const GOOD = `00-${TRACE}-b7ad6b7169203331-01`;
 
 describe('traceparent', () => {
-  test('is kept when well formed, also of a later version', () => {
+  test('is accepted when well formed, also in a later version', () => {
     expect(parseTraceparent(GOOD)).toBe(GOOD);
     expect(parseTraceparent(` ${GOOD} `)).toBe(GOOD);
     expect(parseTraceparent(`cc-${TRACE}-b7ad6b7169203331-01-what-the-future-holds`)).toBe(GOOD);
@@ -23,11 +23,11 @@ describe('traceparent', () => {
     [GOOD.slice(0, -1)],
     [`cc-${TRACE}-b7ad6b7169203331-01-${'x'.repeat(600)}`],
     [[GOOD, GOOD]],
-  ])('is ignored when it is not: %s', (header) => {
+  ])('is ignored when malformed: %s', (header) => {
     expect(parseTraceparent(header)).toBeNull();
   });
 
-  test('goes on with the same trace and flags and a new parent', () => {
+  test('is forwarded with the same trace and flags and a new parent', () => {
     expect(traceIdOf(GOOD)).toBe(TRACE);
     expect(nextTraceparent(GOOD, '00f067aa0ba902b7')).toBe(`00-${TRACE}-00f067aa0ba902b7-01`);
   });

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { issueTurnCredentials } from './turn-credentials.js';
+import { newId } from '../ids/ids.js';
+import { environmentSubject, issueTurnCredentials, sessionOfUsername } from './turn-credentials.js';
 
 const now = new Date('2026-01-01T00:00:00.750Z');
 const settings = { stunUrls: ['stun:a'], turnUrls: ['turn:a', 'turn:b'], secret: 'north', ttlSeconds: 3600 };
 
 describe('TURN credentials', () => {
-  test('follow the scheme of coturn, computed here by hand', () => {
+  test('follow the scheme of coturn, as computed by openssl', () => {
     const issued = issueTurnCredentials(settings, 'env_1', now);
     expect(issued).toEqual({
       expiresAt: new Date('2026-01-01T01:00:00.000Z'),
@@ -24,10 +25,26 @@ describe('TURN credentials', () => {
     });
   });
 
-  test('without a secret there is STUN alone, and without any server nothing', () => {
+  test('contain only STUN without a secret, and nothing without servers', () => {
     expect(issueTurnCredentials({ ...settings, secret: null }, 'env_1', now).iceServers).toEqual([
       { urls: ['stun:a'] },
     ]);
     expect(issueTurnCredentials({ ...settings, turnUrls: [], stunUrls: [] }, 'env_1', now).iceServers).toEqual([]);
+  });
+
+  test('get a different subject each time for one environment', () => {
+    const subjects = Array.from({ length: 100 }, () => environmentSubject('env_1'));
+    expect(new Set(subjects).size).toBe(100);
+    expect(subjects.every((subject) => /^env_1:[0-9a-f]{16}$/.test(subject))).toBe(true);
+  });
+
+  test('have a username that yields a session id only for sessions', () => {
+    const session = newId('session');
+    expect(sessionOfUsername(`1767229200:${session}`)).toBe(session);
+    const others = [
+      ...[session, `:${session}`, `x:${session}`, `1767229200:${session}:1`, `1767229200:${session}x`],
+      ...[`1767229200:1:${session}`, `1767229200:${session}\n`, `1767229200:${newId('room')}`, '1767229200:env_1:00'],
+    ];
+    expect(others.map(sessionOfUsername)).toEqual(others.map(() => null));
   });
 });

@@ -1,6 +1,13 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { ID_PREFIXES } from '../ids/ids.js';
 
-/** An entry of `RTCConfiguration.iceServers`; STUN entries have `urls` alone. */
+/** Matches exactly `<expiry>:<session id>`. */
+const SESSION_USERNAME = new RegExp(`^\\d{1,12}:(${ID_PREFIXES.session}_[0-9a-z]{26})$`);
+
+/** Bounds and default of the setting `TURN_TTL_SECONDS`. */
+export const TURN_TTL_SECONDS = { min: 60, default: 3600, max: 86_400 } as const;
+
+/** An entry of `RTCConfiguration.iceServers`; STUN entries have only `urls`. */
 export interface IceServer {
   urls: string[];
   username?: string;
@@ -18,16 +25,29 @@ export interface TurnCredentials {
 export interface TurnSettings {
   readonly stunUrls: readonly string[];
   readonly turnUrls: readonly string[];
-  /** coturn's `static-auth-secret`; null when no relay is configured: the answer is then STUN only. */
+  /** coturn's `static-auth-secret`. Null when no relay is configured; the ICE servers are then STUN only. */
   readonly secret: string | null;
   readonly ttlSeconds: number;
 }
 
 /**
- * Temporary credentials in the scheme of coturn's `use-auth-secret`: username `<expiry Unix seconds>:<subject>`,
+ * Subject of the credentials of an environment. coturn counts allocations by the part of the username after the expiry.
+ * The random part therefore gives each credential its own quota, so that one caller cannot use up the quota of all.
+ */
+export function environmentSubject(environmentId: string): string {
+  return `${environmentId}:${randomBytes(8).toString('hex')}`;
+}
+
+/** The id of the session that a username was issued for; null for any other username. */
+export function sessionOfUsername(username: string): string | null {
+  return SESSION_USERNAME.exec(username)?.[1] ?? null;
+}
+
+/**
+ * Issues temporary credentials in the scheme of coturn's `use-auth-secret`: username `<expiry Unix seconds>:<subject>`,
  * credential base64(HMAC-SHA1(secret, username)).
  * Source: draft-uberti-behave-turn-rest-00 and the coturn manual.
- * @param subject the session or environment that they are issued for.
+ * @param subject a session's id, or an {@link environmentSubject}.
  */
 export function issueTurnCredentials(settings: TurnSettings, subject: string, now: Date): TurnCredentials {
   const expiresUnixSeconds = Math.floor(now.getTime() / 1000) + settings.ttlSeconds;

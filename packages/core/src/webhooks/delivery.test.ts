@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS } from '../operations/schedule.js';
-import { afterAttempt, classifyStatus, isProof, RUN_AGE_MS_MAX, SLOW_ATTEMPT_MS } from './delivery.js';
+import { afterAttempt, classifyStatus, isProof, RUN_AGE_MS_MAX, PROOF_WITHIN_MS } from './delivery.js';
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from './vocabulary.js';
 
 const noJitter = () => 0;
@@ -11,8 +11,8 @@ const attempt = (changes: Partial<Parameters<typeof afterAttempt>[0]>) =>
 const retried = (outcome: AttemptOutcome, statusCode: number | null = null) =>
   attempt({ outcome, statusCode }).status === 'pending';
 
-describe('statuses', () => {
-  test('2xx succeeds; 408, 425, 429 and 5xx are retried; every other is final', () => {
+describe('classifyStatus', () => {
+  test('accepts 2xx, retries 408, 425, 429 and 5xx, and rejects every other status', () => {
     for (let status = 100; status <= 999; status++) {
       const expected =
         status >= 200 && status < 300
@@ -31,8 +31,8 @@ describe('statuses', () => {
   });
 });
 
-describe('after an attempt', () => {
-  test('a success ends the run, however old it is and whichever attempt it was', () => {
+describe('a delivery after an attempt', () => {
+  test('succeeds after a success, whatever the age of the run and the number of the attempt', () => {
     for (let runAttempt = 1; runAttempt <= ATTEMPTS_PER_RUN; runAttempt++) {
       expect(attempt({ runAttempt, outcome: 'success', statusCode: 204, runAgeMs: RUN_AGE_MS_MAX * 2 })).toEqual({
         status: 'succeeded',
@@ -40,22 +40,25 @@ describe('after an attempt', () => {
     }
   });
 
-  test('failures of name, connection, certificate and time are retried, and so is an answer that is none', () => {
+  test('is retried after failures of DNS, connection, TLS and time, and after a response that is not HTTP', () => {
     for (const outcome of ['dns', 'connect', 'tls', 'timeout'] as const) expect(retried(outcome)).toBe(true);
     expect(retried('response', null)).toBe(true);
-    // The head arrived, the rest did not.
-    expect(retried('response', 200)).toBe(true);
-    expect(retried('timeout', 200)).toBe(true);
-    // Slow in answering what would have been final.
-    expect(retried('timeout', 404)).toBe(true);
   });
 
-  test('an unsafe destination is final', () => {
+  test('follows the status of a response head, even if the body does not end', () => {
+    for (const outcome of ['response', 'timeout'] as const) {
+      expect(attempt({ outcome, statusCode: 200 })).toEqual({ status: 'succeeded' });
+      expect(attempt({ outcome, statusCode: 404 })).toEqual({ status: 'failed', reason: 'rejected' });
+      expect(retried(outcome, 503)).toBe(true);
+    }
+  });
+
+  test('fails at once at an unsafe destination', () => {
     expect(attempt({ outcome: 'blocked' })).toEqual({ status: 'failed', reason: 'unsafe_destination' });
     expect(attempt({ outcome: 'blocked', runAttempt: 8 })).toEqual({ status: 'failed', reason: 'unsafe_destination' });
   });
 
-  test('a whole run by the clock: eight attempts, each after the wait that the contract says', () => {
+  test('gets eight attempts in a run, each after the wait of the contract', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 8 }),
@@ -80,7 +83,7 @@ describe('after an attempt', () => {
     );
   });
 
-  test('no attempt comes later than seven days after the run began', () => {
+  test('gets no attempt later than seven days after the start of its run', () => {
     const sevenDaysMs = 7 * 24 * 3600 * 1000;
     for (const [index, seconds] of BACKOFF_SECONDS.entries()) {
       const runAttempt = index + 1;
@@ -102,7 +105,7 @@ describe('after an attempt', () => {
     });
   });
 
-  test('whatever comes, at most eight attempts are made and none after the seventh day', () => {
+  test('gets at most eight attempts and none after the seventh day, for any input', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -122,11 +125,11 @@ describe('after an attempt', () => {
   });
 });
 
-describe('proof of an endpoint', () => {
-  test('is a success within two seconds and nothing else', () => {
+describe('isProof', () => {
+  test('accepts only a success within two seconds', () => {
     expect(isProof('success', 204, 0)).toBe(true);
-    expect(isProof('success', 200, SLOW_ATTEMPT_MS - 1)).toBe(true);
-    expect(isProof('success', 200, SLOW_ATTEMPT_MS)).toBe(false);
+    expect(isProof('success', 200, PROOF_WITHIN_MS - 1)).toBe(true);
+    expect(isProof('success', 200, PROOF_WITHIN_MS)).toBe(false);
     for (const outcome of ATTEMPT_OUTCOMES.filter((each) => each !== 'success')) {
       expect(isProof(outcome, 200, 1)).toBe(false);
       expect(isProof(outcome, null, 1)).toBe(false);

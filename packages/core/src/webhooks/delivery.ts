@@ -2,10 +2,10 @@ import { backoffMs, type Random } from '../operations/schedule.js';
 import { RUN_AGE_DAYS_MAX, type AttemptOutcome, type DeliveryFailureReason } from './vocabulary.js';
 
 export const RUN_AGE_MS_MAX = RUN_AGE_DAYS_MAX * 24 * 60 * 60 * 1000;
-/** An attempt that takes this long leaves its endpoint unproven, however it ends. */
-export const SLOW_ATTEMPT_MS = 2000;
+/** A successful attempt proves its endpoint if it takes less than this. */
+export const PROOF_WITHIN_MS = 2000;
 
-/** What a final status says of a delivery. Redirects are not followed, so 3xx is final too. */
+/** Classifies the status of a response. Redirects are not followed, so 3xx is rejected too. */
 export function classifyStatus(statusCode: number): 'success' | 'retry' | 'rejected' {
   if (statusCode >= 200 && statusCode <= 299) return 'success';
   if (statusCode === 408 || statusCode === 425 || statusCode === 429) return 'retry';
@@ -18,10 +18,11 @@ export type AfterAttempt =
   | { status: 'failed'; reason: DeliveryFailureReason };
 
 /**
- * What becomes of a delivery after an attempt (the retry policy of the specification, section 6).
+ * The next state of a delivery after an attempt (the retry policy of the specification, section 6). Once a response
+ * head has arrived, its status decides, even if the rest of the response fails.
  * @param input.runAttempt 1 for the first attempt of the run.
- * @param input.statusCode null when no complete head of an answer arrived.
- * @param input.runAgeMs since the run began; a replay begins a new one.
+ * @param input.statusCode null when no complete response head arrived.
+ * @param input.runAgeMs age of the run; a replay starts a new run.
  */
 export function afterAttempt(input: {
   runAttempt: number;
@@ -33,23 +34,25 @@ export function afterAttempt(input: {
   const { runAttempt, outcome, statusCode, runAgeMs, random } = input;
   if (outcome === 'success') return { status: 'succeeded' };
   if (outcome === 'blocked') return { status: 'failed', reason: 'unsafe_destination' };
-  // Anything else is a failure of the network: a wrong certificate, an answer that is not HTTP, and one that breaks
-  // off after a good status.
-  if (outcome === 'response' && statusCode !== null && classifyStatus(statusCode) === 'rejected') {
-    return { status: 'failed', reason: 'rejected' };
-  }
+  // Without a status the network failed: no connection, a wrong certificate, or a response that is not HTTP.
+  const verdict = statusCode === null ? 'retry' : classifyStatus(statusCode);
+  if (verdict === 'success') return { status: 'succeeded' };
+  if (verdict === 'rejected') return { status: 'failed', reason: 'rejected' };
   const delayMs = backoffMs(runAttempt, random);
   if (delayMs === null) return { status: 'failed', reason: 'attempts_exhausted' };
   if (runAgeMs + delayMs > RUN_AGE_MS_MAX) return { status: 'failed', reason: 'run_expired' };
   return { status: 'pending', delayMs };
 }
 
-/** Whether an attempt proves its endpoint: one that answers well and soon may use a worker's free slots. */
+/**
+ * Whether an attempt proves its endpoint: a 2xx response within {@link PROOF_WITHIN_MS}. Operators see it. A worker
+ * schedules by it only if the row has no slot time, because an earlier release wrote it (`scheduling/slot-time.ts`).
+ */
 export function isProof(outcome: AttemptOutcome, statusCode: number | null, durationMs: number): boolean {
   return (
     outcome === 'success' &&
     statusCode !== null &&
     classifyStatus(statusCode) === 'success' &&
-    durationMs < SLOW_ATTEMPT_MS
+    durationMs < PROOF_WITHIN_MS
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createAddressJudge, judgeAddresses, judgeUrl } from './destination.js';
+import { addressesToTry, createAddressFilter, checkUrl, createPortFilter, mayConnectTo } from './destination.js';
 import {
   block,
   colons,
@@ -13,36 +13,36 @@ import {
   type Block,
 } from './destination.testkit.js';
 
-const isPublic = createAddressJudge([]);
-const judge = (text: string, isAllowed = isPublic) => judgeUrl(text, { allowHttp: true, isAllowed });
-const refused = { ok: false, reason: 'must not lead to an address that is not public' };
+const isPublic = createAddressFilter([]);
+const check = (text: string, isAllowed = isPublic) => checkUrl(text, { allowHttp: true, isAllowed });
+const refused = { ok: false, reason: 'must not use an address that is not public' };
 
-/** Any address of the block, its first and last more often than others. */
+/** Any address of the block; prefers its first and last address. */
 const addressIn = ({ first, size }: Block) =>
   fc.oneof(fc.constantFrom(first, first + size - 1n), fc.bigInt({ min: first, max: first + size - 1n }));
 
-describe('addresses', () => {
-  test.each(SPECIAL_IPV4)('%s is refused, in every spelling', (cidr) => {
+describe('addresses of webhook destinations', () => {
+  test.each(SPECIAL_IPV4)('in %s are rejected in every spelling', (cidr) => {
     fc.assert(
       fc.property(addressIn(block(cidr)), (address) => {
         expect(isPublic(dotted(address))).toBe(false);
-        for (const host of spellingsOfIpv4(address)) expect([host, judge(`http://${host}/`)]).toEqual([host, refused]);
+        for (const host of spellingsOfIpv4(address)) expect([host, check(`http://${host}/`)]).toEqual([host, refused]);
       }),
       { numRuns: 50 },
     );
   });
 
-  test.each(SPECIAL_IPV6)('%s is refused, in every spelling', (cidr) => {
+  test.each(SPECIAL_IPV6)('in %s are rejected in every spelling', (cidr) => {
     fc.assert(
       fc.property(addressIn(block(cidr)), (address) => {
         for (const spelling of spellingsOfIpv6(address)) expect(isPublic(spelling.slice(1, -1))).toBe(false);
-        for (const host of spellingsOfIpv6(address)) expect([host, judge(`http://${host}/`)]).toEqual([host, refused]);
+        for (const host of spellingsOfIpv6(address)) expect([host, check(`http://${host}/`)]).toEqual([host, refused]);
       }),
       { numRuns: 50 },
     );
   });
 
-  test('right before and after each range of IPv4 there is what the next range says', () => {
+  test('next to an IPv4 range are rejected only if another range contains them', () => {
     const blocks = SPECIAL_IPV4.map(block);
     for (const { first, size } of blocks) {
       for (const address of [first - 1n, first + size].filter((each) => each >= 0n && each < 1n << 32n)) {
@@ -52,7 +52,7 @@ describe('addresses', () => {
     }
   });
 
-  test('all other addresses are accepted, in every spelling', () => {
+  test('outside of the special ranges are accepted in every spelling', () => {
     const outside = (cidrs: string[]) => {
       const blocks = cidrs.map(block);
       return (address: bigint) => !blocks.some((each) => isInside(address, each));
@@ -60,13 +60,13 @@ describe('addresses', () => {
     fc.assert(
       fc.property(addressIn(block('0.0.0.0/0')).filter(outside(SPECIAL_IPV4)), (address) => {
         expect(isPublic(dotted(address))).toBe(true);
-        for (const host of spellingsOfIpv4(address)) expect([host, judge(`http://${host}/`).ok]).toEqual([host, true]);
+        for (const host of spellingsOfIpv4(address)) expect([host, check(`http://${host}/`).ok]).toEqual([host, true]);
       }),
     );
     fc.assert(
       fc.property(addressIn(block('2000::/3')).filter(outside(SPECIAL_IPV6)), (address) => {
         expect(isPublic(colons(address))).toBe(true);
-        for (const host of spellingsOfIpv6(address)) expect([host, judge(`http://${host}/`).ok]).toEqual([host, true]);
+        for (const host of spellingsOfIpv6(address)) expect([host, check(`http://${host}/`).ok]).toEqual([host, true]);
       }),
     );
     for (const address of ['1.1.1.1', '8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e']) {
@@ -74,7 +74,7 @@ describe('addresses', () => {
     }
   });
 
-  test('no IPv6 form of an IPv4 address is public, whatever address it is', () => {
+  test('of IPv4 are not public in any IPv6 form', () => {
     fc.assert(
       fc.property(addressIn(block('0.0.0.0/0')), fc.bigInt({ min: 0n, max: (1n << 80n) - 1n }), (ipv4, rest) => {
         const forms = {
@@ -88,16 +88,16 @@ describe('addresses', () => {
         };
         for (const [name, address] of Object.entries(forms)) {
           expect([name, isPublic(colons(address))]).toEqual([name, false]);
-          // Whoever allows all of IPv4 has not allowed its tunnels.
-          const isAllowed = createAddressJudge(['0.0.0.0/0']);
+          // Allowing all of IPv4 does not allow its tunnels.
+          const isAllowed = createAddressFilter(['0.0.0.0/0']);
           expect([name, isAllowed(colons(address))]).toEqual([name, name === 'mapped']);
         }
       }),
     );
   });
 
-  test('what is no plain address is refused', () => {
-    const isAllowed = createAddressJudge(['0.0.0.0/0', '::/0']);
+  test('are rejected unless they are plain addresses', () => {
+    const isAllowed = createAddressFilter(['0.0.0.0/0', '::/0']);
     for (const text of ['', 'localhost', '0x7f.1', '2130706433', '127.1', '0177.0.0.1', '8.8.8.8 ', 'fe80::1%eth0']) {
       expect([text, isAllowed(text)]).toEqual([text, false]);
     }
@@ -105,9 +105,9 @@ describe('addresses', () => {
   });
 });
 
-describe('allowed ranges', () => {
-  test('open what lies within and nothing else', () => {
-    const isAllowed = createAddressJudge(['127.0.0.0/8', '10.1.2.3/32', 'fd00::/8', '::1/128']);
+describe('allowed ranges of addresses', () => {
+  test('allow the addresses within and no others', () => {
+    const isAllowed = createAddressFilter(['127.0.0.0/8', '10.1.2.3/32', 'fd00::/8', '::1/128']);
     for (const address of ['127.0.0.1', '127.255.255.255', '10.1.2.3', 'fd12::1', '::1', '8.8.8.8']) {
       expect([address, isAllowed(address)]).toEqual([address, true]);
     }
@@ -116,17 +116,17 @@ describe('allowed ranges', () => {
     }
   });
 
-  test('of IPv4 hold for the mapped form too', () => {
-    const isAllowed = createAddressJudge(['127.0.0.0/8']);
+  test('of IPv4 also apply to the IPv4-mapped form', () => {
+    const isAllowed = createAddressFilter(['127.0.0.0/8']);
     expect(isAllowed('::ffff:127.0.0.1')).toBe(true);
     expect(isAllowed('::ffff:7f00:1')).toBe(true);
     expect(isAllowed('::ffff:10.0.0.1')).toBe(false);
     for (const text of ['::127.0.0.1', '::7f00:1', '64:ff9b::127.0.0.1', '2002:7f00:1::']) {
       expect([text, isAllowed(text)]).toEqual([text, false]);
     }
-    expect(createAddressJudge(['::127.0.0.0/104'])('::ffff:127.0.0.1')).toBe(false);
-    expect(judge('http://[::ffff:127.0.0.1]:8080/', isAllowed).ok).toBe(true);
-    expect(judge('http://0x7f.1:8080/', isAllowed).ok).toBe(true);
+    expect(createAddressFilter(['::127.0.0.0/104'])('::ffff:127.0.0.1')).toBe(false);
+    expect(check('http://[::ffff:127.0.0.1]:8080/', isAllowed).ok).toBe(true);
+    expect(check('http://0x7f.1:8080/', isAllowed).ok).toBe(true);
   });
 
   test.each([
@@ -151,22 +151,22 @@ describe('allowed ranges', () => {
       '10.0.0.0/255.0.0.0',
       ' 10.0.0.0/8',
     ],
-  ])('%j is named and refused', (cidr) => {
-    expect(() => createAddressJudge(['127.0.0.0/8', cidr])).toThrow(RangeError);
-    expect(() => createAddressJudge([cidr])).toThrow(JSON.stringify(cidr));
+  ])('are rejected by name when malformed: %j', (cidr) => {
+    expect(() => createAddressFilter(['127.0.0.0/8', cidr])).toThrow(RangeError);
+    expect(() => createAddressFilter([cidr])).toThrow(JSON.stringify(cidr));
   });
 });
 
-describe('URLs', () => {
-  test('https is accepted; http when it is allowed; nothing else ever', () => {
-    const strict = (text: string) => judgeUrl(text, { allowHttp: false, isAllowed: isPublic });
+describe('webhook URLs', () => {
+  test('are accepted with https, with http when it is allowed, and with no other scheme', () => {
+    const strict = (text: string) => checkUrl(text, { allowHttp: false, isAllowed: isPublic });
     expect(strict('https://example.com/hooks?a=b')).toEqual({
       ok: true,
       url: new URL('https://example.com/hooks?a=b'),
     });
     expect(strict('HTTPS://EXAMPLE.com:8443').ok).toBe(true);
     expect(strict('http://example.com/')).toEqual({ ok: false, reason: 'must begin with https://' });
-    expect(judge('http://example.com/').ok).toBe(true);
+    expect(check('http://example.com/').ok).toBe(true);
     for (const text of [
       'ftp://example.com',
       'file:///etc/passwd',
@@ -174,21 +174,21 @@ describe('URLs', () => {
       'ws://example.com',
       'gopher:x',
     ]) {
-      expect(judge(text)).toEqual({ ok: false, reason: 'must begin with https:// or http://' });
+      expect(check(text)).toEqual({ ok: false, reason: 'must begin with https:// or http://' });
       expect(strict(text).ok).toBe(false);
     }
   });
 
-  test('a user name or a password is refused, also one that hides the host', () => {
+  test('are rejected with a user name or a password, also one that hides the host', () => {
     for (const authority of ['user@', 'user:pass@', ':pass@', 'example.com:443@', 'a%40b@', 'example.com%2f@']) {
-      expect(judge(`https://${authority}example.org/`)).toEqual({
+      expect(check(`https://${authority}example.org/`)).toEqual({
         ok: false,
-        reason: 'must not hold a user name or a password',
+        reason: 'must not contain a user name or a password',
       });
     }
   });
 
-  test('what is no URL is refused', () => {
+  test('are rejected when they are not absolute URLs', () => {
     for (const text of [
       '',
       'example.com',
@@ -198,20 +198,56 @@ describe('URLs', () => {
       'https://a b/',
       'https://1.2.3.256/',
     ]) {
-      expect(judge(text)).toEqual({ ok: false, reason: 'must be an absolute URL' });
+      expect(check(text)).toEqual({ ok: false, reason: 'must be an absolute URL' });
     }
-    expect(judge('https://[fe80::1%25eth0]/').ok).toBe(false);
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => typeof judge(text).ok === 'boolean'));
+    expect(check('https://[fe80::1%25eth0]/').ok).toBe(false);
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => typeof check(text).ok === 'boolean'));
   });
 
-  test('it has at most 2048 characters, as given and as stored', () => {
+  test('have at most 2048 characters, as given and as stored', () => {
     const start = 'https://example.com/';
-    expect(judge(start.padEnd(2048, 'a')).ok).toBe(true);
-    expect(judge(start.padEnd(2049, 'a'))).toEqual({ ok: false, reason: 'must have at most 2048 characters' });
-    expect(judge(start.padEnd(1000, 'ä')).ok).toBe(false);
+    expect(check(start.padEnd(2048, 'a')).ok).toBe(true);
+    expect(check(start.padEnd(2049, 'a'))).toEqual({ ok: false, reason: 'must have at most 2048 characters' });
+    expect(check(start.padEnd(1000, 'ä')).ok).toBe(false);
   });
 
-  test('names are not judged: only what they resolve to is', () => {
+  test('may use port 443 and ports from 1024 by default, and port 80 with http', () => {
+    const open = ['https://example.com/', 'https://example.com:443/', 'https://example.com:1024/'];
+    const closed = [
+      'https://example.com:22/',
+      'https://example.com:25/',
+      'https://example.com:80/',
+      'https://example.com:1023/',
+      'https://example.com:0/',
+      'http://example.com:25/',
+    ];
+    for (const text of [...open, 'https://example.com:65535/', 'http://example.com/', 'http://example.com:80/']) {
+      expect([text, check(text).ok]).toEqual([text, true]);
+    }
+    for (const text of closed) {
+      expect([text, check(text)]).toEqual([
+        text,
+        { ok: false, reason: expect.stringMatching(/^must have an allowed port/) as unknown as string },
+      ]);
+    }
+  });
+
+  test('may use the configured ports', () => {
+    const isAllowedPort = createPortFilter(['443', '8000-8080']);
+    const configured = (text: string) => checkUrl(text, { allowHttp: false, isAllowed: isPublic, isAllowedPort }).ok;
+    expect(
+      ['', ':443', ':8000', ':8080', ':7999', ':8081'].map((port) => configured(`https://a.test${port}/`)),
+    ).toEqual([true, true, true, true, false, false]);
+    const onlyHigh = createPortFilter(['1024-65535']);
+    expect(checkUrl('https://a.test/', { allowHttp: false, isAllowed: isPublic, isAllowedPort: onlyHigh }).ok).toBe(
+      false,
+    );
+    for (const text of ['', '0', '65536', '9-8', '1-65536', 'x', '443-', '-1', '1e3', ' 443']) {
+      expect(() => createPortFilter(['443', text])).toThrow(JSON.stringify(text));
+    }
+  });
+
+  test('may have any host name: only its resolved addresses are checked', () => {
     for (const host of [
       'localhost',
       'internal.example',
@@ -219,23 +255,29 @@ describe('URLs', () => {
       'xn--nxasmq6b',
       'metadata.google.internal',
     ]) {
-      expect(judge(`https://${host}/`).ok).toBe(true);
+      expect(check(`https://${host}/`).ok).toBe(true);
     }
   });
 });
 
 describe('resolved addresses', () => {
-  test('the first is connected to, if each one is allowed', () => {
-    expect(judgeAddresses(['8.8.8.8', '2606:4700:4700::1111'], isPublic)).toBe('8.8.8.8');
-    expect(judgeAddresses([], isPublic)).toBeNull();
+  test('are tried in their order, two of each family', () => {
+    const many = ['1.1.1.1', '2606::1', '1.1.1.2', '1.1.1.3', '2606::2', '2606::3', '1.1.1.4'];
+    expect(addressesToTry(many)).toEqual(['1.1.1.1', '2606::1', '1.1.1.2', '2606::2']);
+    expect(addressesToTry(['1.1.1.1'])).toEqual(['1.1.1.1']);
   });
 
-  test('a single one that is not public spoils all, wherever it stands', () => {
+  test('yield the first address if all are allowed', () => {
+    expect(mayConnectTo(['8.8.8.8', '2606:4700:4700::1111'], isPublic)).toBe(true);
+    expect(mayConnectTo([], isPublic)).toBe(false);
+  });
+
+  test('are rejected together if any of them is not public, at any position', () => {
     const special = fc.constantFrom(...SPECIAL_IPV4.map((cidr) => dotted(block(cidr).first)));
     const others = fc.array(fc.constantFrom('8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'));
     fc.assert(
       fc.property(others, special, others, (before, bad, after) => {
-        expect(judgeAddresses([...before, bad, ...after], isPublic)).toBeNull();
+        expect(mayConnectTo([...before, bad, ...after], isPublic)).toBe(false);
       }),
     );
   });

@@ -1,4 +1,7 @@
-/** The IANA special-purpose address registries (2025-10-09), every line of them, and what else is not global unicast. */
+/**
+ * Every entry of the IANA special-purpose address registries (2025-10-09), and other addresses that are not global
+ * unicast.
+ */
 export const SPECIAL_IPV4 = [
   ...['0.0.0.0/8', '0.0.0.0/32', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.0.0/29', '192.0.0.8/32', '192.0.0.9/32', '192.0.0.10/32', '192.0.0.170/32'],
@@ -23,7 +26,7 @@ export interface Block {
 
 const ipv4ToNumber = (text: string) => text.split('.').reduce((sum, part) => (sum << 8n) | BigInt(part), 0n);
 
-/** Reads nothing but what stands above: hexadecimal groups, at most one `::`. */
+/** Parses only the spellings of this file: hexadecimal groups and at most one `::`. */
 function ipv6ToNumber(text: string): bigint {
   const [left = [], right = []] = text.split('::').map((half) => half.split(':').filter((group) => group !== ''));
   const zeros = Array<string>(8 - left.length - right.length).fill('0');
@@ -44,7 +47,7 @@ const groups = (address: bigint) =>
   Array.from({ length: 8 }, (_, index) => ((address >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
 export const colons = (address: bigint) => groups(address).join(':');
 
-/** Every way in which the WHATWG URL parser reads this IPv4 address. */
+/** All kinds of spellings that the WHATWG URL parser reads as this IPv4 address. */
 export function spellingsOfIpv4(address: bigint): string[] {
   const [a, b, c, d] = dotted(address).split('.').map(Number) as [number, number, number, number];
   const hex = (part: number) => `0x${part.toString(16)}`;
@@ -73,7 +76,7 @@ export function spellingsOfIpv4(address: bigint): string[] {
   ];
 }
 
-/** Every way in which the WHATWG URL parser reads this IPv6 address, brackets included. */
+/** All kinds of spellings that the WHATWG URL parser reads as this IPv6 address, with brackets. */
 export function spellingsOfIpv6(address: bigint): string[] {
   const short = groups(address);
   const dottedTail = `${short.slice(0, 6).join(':')}:${dotted(address & 0xffff_ffffn)}`;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { parseUrl } from '../text/parse-url.js';
 
 export const WEBHOOK_URL_CHARACTERS_MAX = 2048;
 
@@ -9,8 +10,8 @@ type Range = [Address, number];
 const ranges = (list: readonly string[]): Range[] => list.map((cidr) => ipaddr.parseCIDR(cidr));
 
 /**
- * The IANA IPv4 special-purpose address registry (RFC 6890), whole, and multicast. Some of its entries are globally
- * reachable (192.0.0.9 and .10, AS112, AMT); they are anycast services of the network next to us, never a customer's.
+ * The complete IANA IPv4 special-purpose address registry (RFC 6890), and multicast. Some of its entries are globally
+ * reachable (192.0.0.9 and .10, AS112, AMT). They are anycast services of the nearest network, never a customer's.
  */
 const NEVER_PUBLIC_IPV4 = ranges([
   '0.0.0.0/8', // this network
@@ -34,12 +35,12 @@ const NEVER_PUBLIC_IPV4 = ranges([
 ]);
 
 /**
- * IANA gives out global unicast from here alone. All of these lie outside: unspecified, loopback, IPv4-mapped,
+ * IANA assigns global unicast addresses only from this range. It excludes: unspecified, loopback, IPv4-mapped,
  * IPv4-compatible, IPv4-translated, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only and dummy prefix (100::/64,
  * 100:0:0:1::/64), segment routing (5f00::/16), unique local, link-local, site-local and multicast.
  */
 const GLOBAL_UNICAST_IPV6 = ranges(['2000::/3']);
-/** What the IANA IPv6 special-purpose address registry lists within 2000::/3. */
+/** The entries of the IANA IPv6 special-purpose address registry within 2000::/3. */
 const NEVER_PUBLIC_IPV6 = ranges([
   '2001::/23', // IETF protocol assignments: Teredo, PCP, TURN and DNS-SD anycast, benchmarks, AMT, AS112, ORCHID, DRIP
   '2001:db8::/32', // documentation
@@ -49,23 +50,23 @@ const NEVER_PUBLIC_IPV6 = ranges([
 ]);
 
 /**
- * Judges the addresses that a delivery may connect to: globally routable unicast, or within an allowed range. An IPv6
- * form that embeds an IPv4 address is never public. Ranges of IPv4 also open the IPv4-mapped form, since connecting
- * to that reaches the IPv4 host; no other form.
- * @throws RangeError naming the range that is none.
+ * Creates the check of the addresses that a delivery may connect to: globally routable unicast, or within an allowed
+ * range. An IPv6 form that embeds an IPv4 address is never public. An allowed IPv4 range also allows the IPv4-mapped
+ * form, because connecting to it reaches the IPv4 host, but no other form.
+ * @throws RangeError that names the invalid range.
  */
-export function createAddressJudge(allowedCidrs: readonly string[]): (address: string) => boolean {
+export function createAddressFilter(allowedCidrs: readonly string[]): (address: string) => boolean {
   const allowed = allowedCidrs.map(parseRange);
   return (text) => {
-    // ipaddr.js also reads octal and short forms. Resolvers and parsed URLs never write them, and a zone has no
-    // meaning away from this host.
+    // ipaddr.js also reads octal and short forms, which resolvers and parsed URLs never write. A zone has no meaning
+    // outside this host.
     if (isIP(text) === 0 || text.includes('%')) return false;
     const address = parseAddress(text);
     return isPublic(address) || isWithin(address, allowed) || isWithin(unmapped(address), allowed);
   };
 }
 
-/** ipaddr.js takes `::127.0.0.1` for `::ffff:127.0.0.1`; the URL parser writes both in hexadecimal first. */
+/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`; the URL parser first writes both in hexadecimal. */
 function parseAddress(text: string): Address {
   return ipaddr.parse(isIP(text) === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1));
 }
@@ -100,36 +101,84 @@ function parseRange(cidr: string): Range {
 }
 
 /**
- * Judges what can be told from the URL alone; names are judged once they are resolved. The WHATWG parser has by then
- * turned decimal, hexadecimal, octal, short and full-width spellings of an address into one. Store `url.href`, not
- * the text. A fragment is harmless: it is never sent.
- * @returns a `reason` that a caller may read, to stand after the name of the field.
+ * Port 443 and the unprivileged ports: mail, SSH, DNS and other services of the operating system listen on the others.
  */
-export function judgeUrl(
+export const WEBHOOK_PORTS_DEFAULT: readonly string[] = ['443', '1024-65535'];
+
+/**
+ * Creates the check of the ports that a delivery may connect to.
+ * @param ranges ports and ranges of ports: `443`, `1024-65535`.
+ * @throws RangeError that names the entry that is neither.
+ */
+export function createPortFilter(ranges: readonly string[]): (port: number) => boolean {
+  const parsed = ranges.map((text) => {
+    const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
+    if (first === undefined || +first < 1 || +first > Number(last) || Number(last) > 65_535) {
+      throw new RangeError(`${JSON.stringify(text)} is not a port or a range of ports such as 443 or 1024-65535.`);
+    }
+    return [+first, Number(last)] as const;
+  });
+  return (port) => parsed.some(([first, last]) => port >= first && port <= last);
+}
+
+const isDefaultPort = createPortFilter(WEBHOOK_PORTS_DEFAULT);
+
+/** Port 80 needs no entry of its own: it is allowed wherever http is allowed. */
+function isPortOpen(url: URL, isAllowedPort: (port: number) => boolean): boolean {
+  if (url.port !== '') return isAllowedPort(Number(url.port));
+  return url.protocol === 'http:' || isAllowedPort(443);
+}
+
+/**
+ * Checks everything that the URL alone shows; host names are checked once they are resolved. The WHATWG parser has
+ * already normalised decimal, hexadecimal, octal, short and full-width spellings of an address. Store `url.href`, not
+ * the text. A fragment is harmless, because it is never sent.
+ * @returns a `reason` for the caller, phrased to follow the name of the field.
+ */
+export function checkUrl(
   text: string,
-  settings: { allowHttp: boolean; isAllowed: (address: string) => boolean },
+  settings: {
+    allowHttp: boolean;
+    isAllowed: (address: string) => boolean;
+    isAllowedPort?: (port: number) => boolean;
+  },
 ): { ok: true; url: URL } | { ok: false; reason: string } {
   const refuse = (reason: string) => ({ ok: false, reason }) as const;
   const tooLong = `must have at most ${WEBHOOK_URL_CHARACTERS_MAX} characters`;
   if (text.length > WEBHOOK_URL_CHARACTERS_MAX) return refuse(tooLong);
-  if (!URL.canParse(text)) return refuse('must be an absolute URL');
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === null) return refuse('must be an absolute URL');
   // Percent-encoding makes a URL longer.
   if (url.href.length > WEBHOOK_URL_CHARACTERS_MAX) return refuse(`${tooLong}, percent-encoded`);
   if (url.protocol !== 'https:' && !(settings.allowHttp && url.protocol === 'http:')) {
     return refuse(settings.allowHttp ? 'must begin with https:// or http://' : 'must begin with https://');
   }
-  if (url.username !== '' || url.password !== '') return refuse('must not hold a user name or a password');
+  if (url.username !== '' || url.password !== '') return refuse('must not contain a user name or a password');
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  if (host === '') return refuse('must name a host');
-  if (isIP(host) !== 0 && !settings.isAllowed(host)) return refuse('must not lead to an address that is not public');
+  if (host === '') return refuse('must have a host');
+  if (isIP(host) !== 0 && !settings.isAllowed(host)) return refuse('must not use an address that is not public');
+  if (!isPortOpen(url, settings.isAllowedPort ?? isDefaultPort)) {
+    return refuse('must have an allowed port: 443, or 1024 and above, unless configured otherwise');
+  }
   return { ok: true, url };
 }
 
 /**
- * The address to connect to, of those that a name resolved to; null when there is none, or when a single one is not
- * allowed: a name that mixes public and private addresses is an attack or a mistake.
+ * Whether a delivery may connect to the addresses that a name resolved to: there is one, and all of them are allowed. A
+ * name that mixes public and private addresses is an attack or a mistake.
  */
-export function judgeAddresses(addresses: readonly string[], isAllowed: (address: string) => boolean): string | null {
-  return addresses.every(isAllowed) ? (addresses[0] ?? null) : null;
+export function mayConnectTo(addresses: readonly string[], isAllowed: (address: string) => boolean): boolean {
+  return addresses.length > 0 && addresses.every(isAllowed);
+}
+
+/**
+ * Maximum number of addresses per family that an attempt tries, so that an attempt does not scan a host with thousands
+ * of addresses.
+ */
+export const ADDRESSES_TRIED_PER_FAMILY_MAX = 2;
+
+/** Selects the addresses to try, in their order. The caller has checked all of them. */
+export function addressesToTry(addresses: readonly string[]): string[] {
+  const tried = { 4: 0, 6: 0 };
+  return addresses.filter((address) => (tried[isIP(address) === 6 ? 6 : 4] += 1) <= ADDRESSES_TRIED_PER_FAMILY_MAX);
 }

@@ -1,18 +1,21 @@
 import { REPLAYS_MAX, type DeliveryStatus } from './vocabulary.js';
 
-/** Why a delivery cannot be replayed now; each is a public error code. */
+/** Why a delivery cannot be replayed now; each value is a public error code. */
 export type ReplayConflict =
-  'REPLAY_COUNT_MISMATCH' | 'DELIVERY_NOT_TERMINAL' | 'REPLAY_LIMIT_REACHED' | 'WEBHOOK_DISABLED';
+  'REPLAY_COUNT_MISMATCH' | 'DELIVERY_NOT_TERMINAL' | 'EVENT_ERASED' | 'REPLAY_LIMIT_REACHED' | 'WEBHOOK_DISABLED';
 
-/** Whether a delivery may be replayed; of several conflicts the first in this order. */
+/** Decides whether a delivery may be replayed; of several conflicts, returns the first in the order of the checks. */
 export function decideReplay(input: {
   status: DeliveryStatus;
   replayCount: number;
   expectedReplayCount: number;
+  /** Whether the personal data in its event was erased, or an erasure is pending. */
+  isErased: boolean;
   isEnabled: boolean;
 }): ReplayConflict | null {
   if (input.replayCount !== input.expectedReplayCount) return 'REPLAY_COUNT_MISMATCH';
   if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';
+  if (input.isErased) return 'EVENT_ERASED';
   if (input.replayCount >= REPLAYS_MAX) return 'REPLAY_LIMIT_REACHED';
   return input.isEnabled ? null : 'WEBHOOK_DISABLED';
 }

@@ -13,7 +13,7 @@ import {
   TERMINAL_RETENTION_DAYS,
 } from './vocabulary.js';
 
-/** How webhook deliveries are signed and retried, as `GET /v1/webhooks/signature-contract` states it. */
+/** How webhook deliveries are signed and retried; `GET /v1/webhooks/signature-contract` returns it. */
 export const SIGNATURE_CONTRACT = {
   version: 'v1',
   algorithm: 'HMAC-SHA256',

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { generateSigningSecret, signDelivery } from './signature.js';
 
 describe('the signature of a delivery', () => {
-  test('is what openssl computes by hand', () => {
+  test('equals the result of openssl', () => {
     // printf '%s' '1767225600.dlv_1.0.{"id":"evt_1"}' | openssl dgst -sha256 -hmac whsec_c2VjcmV0
     expect(
       signDelivery({
@@ -17,7 +17,7 @@ describe('the signature of a delivery', () => {
     ).toBe('t=1767225600,v1=d2e28a66add5574788d128ae5b4d2220cce06b06a7a20be7034e491fea94f699');
   });
 
-  test('covers the very bytes of the body, be they text or not', () => {
+  test('covers the exact bytes of the body, whether or not they are text', () => {
     fc.assert(
       fc.property(
         fc.uint8Array(),
@@ -39,7 +39,7 @@ describe('the signature of a delivery', () => {
     );
   });
 
-  test('a secret is whsec_ and 32 bytes in standard base64', () => {
+  test('uses a secret of whsec_ and 32 bytes in standard base64', () => {
     expect(generateSigningSecret(Buffer.alloc(32, 0xff))).toBe(`whsec_${'/'.repeat(42)}8=`);
     expect(generateSigningSecret(randomBytes(32))).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(() => generateSigningSecret(randomBytes(16))).toThrow(RangeError);

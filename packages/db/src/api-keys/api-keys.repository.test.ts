@@ -3,7 +3,7 @@ import { createTestDatabase } from '@callplane/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
-import { findApiKeyByHash, insertApiKey, listApiKeys, revokeApiKey, type NewApiKey } from './api-keys.repository.js';
+import { findApiKeysByHash, insertApiKey, listApiKeys, revokeApiKey, type NewApiKey } from './api-keys.repository.js';
 
 const createdAt = new Date('2030-01-01T00:00:00.123Z');
 const expiresAt = new Date('2030-04-01T00:00:00.000Z');
@@ -18,10 +18,10 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('a key is found by its hash alone, with its tenant', async () => {
+test('finds a key with its tenant by its hash alone', async () => {
   const key = keyFrom('key_find', 1);
   expect(await insertApiKey(database.prisma, key)).toBe('created');
-  expect(await findApiKeyByHash(database.prisma, key.keyHash)).toEqual({
+  expect(await findByHash(key.keyHash)).toEqual({
     keyId: 'key_find',
     keyType: 'secret',
     scopes: ['rooms:read', 'tokens:create'],
@@ -30,16 +30,16 @@ test('a key is found by its hash alone, with its tenant', async () => {
     expiresAt,
     revokedAt: null,
   });
-  expect(await findApiKeyByHash(database.prisma, keyFrom('key_other', 2).keyHash)).toBeNull();
+  expect(await findByHash(keyFrom('key_other', 2).keyHash)).toBeUndefined();
 });
 
-test('a key needs an environment that exists', async () => {
+test('rejects a key of an environment that does not exist', async () => {
   const outcome = await insertApiKey(database.prisma, { ...keyFrom('key_lost', 3), environmentId: 'env_lost' });
   expect(outcome).toBe('environment_not_found');
   expect(await listApiKeys(database.prisma, 'env_lost')).toBeNull();
 });
 
-test('the list of an environment holds its own keys, oldest first, and no hash', async () => {
+test('lists the keys of an environment oldest first, without keys of others and without hashes', async () => {
   for (const [id, seed] of [['key_b2', 5] as const, ['key_b1', 4] as const]) {
     await insertApiKey(database.prisma, { ...keyFrom(id, seed), environmentId: 'env_b' });
   }
@@ -51,16 +51,21 @@ test('the list of an environment holds its own keys, oldest first, and no hash',
   ]);
 });
 
-test('a revoked key stays revoked since the first time, and tells its hash for the notice', async () => {
+test('keeps the first time of revocation when a key is revoked again, and returns its hash for the notice', async () => {
   const key = keyFrom('key_revoked', 6);
   await insertApiKey(database.prisma, key);
   const first = new Date('2030-02-01T00:00:00.000Z');
   const expected = { keyHash: key.keyHash, revokedAt: first };
   expect(await revokeApiKey(database.prisma, 'key_revoked', first)).toEqual(expected);
   expect(await revokeApiKey(database.prisma, 'key_revoked', new Date('2030-03-01T00:00:00.000Z'))).toEqual(expected);
-  expect(await findApiKeyByHash(database.prisma, key.keyHash)).toMatchObject({ revokedAt: first });
+  expect(await findByHash(key.keyHash)).toMatchObject({ revokedAt: first });
   expect(await revokeApiKey(database.prisma, 'key_lost', first)).toBeNull();
 });
+
+async function findByHash(keyHash: Uint8Array) {
+  const hash = Buffer.from(keyHash).toString('hex');
+  return (await findApiKeysByHash(database.sql, [hash])).get(hash);
+}
 
 function keyFrom(id: string, seed: number): NewApiKey {
   const key = formatApiKey('secret', Buffer.alloc(32, seed));

@@ -1,14 +1,14 @@
 import type { ApiKeyType, Scope, Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { environmentExists } from '../tenants/tenants.repository.js';
 
-/** A key as its owner may see it afterwards. */
+/** An API key as its owner sees it after creation. */
 export interface ApiKeyRow {
   id: string;
   environmentId: string;
   type: ApiKeyType;
   name: string | null;
-  /** Its last four characters. */
+  /** Last four characters of the key. */
   keyHint: string;
   scopes: Scope[];
   createdAt: Date;
@@ -16,10 +16,10 @@ export interface ApiKeyRow {
   revokedAt: Date | null;
 }
 
-/** `keyHash`: the SHA-256 of the whole key, all that is stored of it. */
+/** `keyHash` is the SHA-256 of the whole key; the key itself is not stored. */
 export type NewApiKey = Omit<ApiKeyRow, 'revokedAt'> & { keyHash: Uint8Array<ArrayBuffer> };
 
-/** Whose key it is and what it may do: what authentication needs. Whether it is still valid is the caller's to judge. */
+/** Tenant and scopes of a key, for authentication. The caller checks the expiry and the revocation. */
 export interface ApiKeyIdentity extends Tenant {
   keyId: string;
   keyType: ApiKeyType;
@@ -29,23 +29,24 @@ export interface ApiKeyIdentity extends Tenant {
 }
 
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<'created' | 'environment_not_found'> {
-  // Environments are never deleted, so one that is found here is still there for the insert.
+  // Environments are never deleted, so one that exists here still exists for the insert.
   if (!(await environmentExists(db, key.environmentId))) return 'environment_not_found';
   await db.apiKey.create({ data: key, select: { id: true } });
   return 'created';
 }
 
-/** One statement, typed here because it authenticates requests: the model API would look the environment up by a second. */
-export async function findApiKeyByHash(db: Db, keyHash: Uint8Array): Promise<ApiKeyIdentity | null> {
-  const [row] = await db.$queryRaw<ApiKeyIdentity[]>`
-    SELECT k.id AS "keyId", k.type AS "keyType", k.scopes, e.project_id AS "projectId", e.id AS "environmentId",
-      k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt"
-    FROM api_keys k JOIN environments e ON e.id = k.environment_id
-    WHERE k.key_hash = ${keyHash}`;
-  return row ?? null;
+/** Finds keys by hash, for the authentication of every request. Hashes and the keys of the map are hexadecimal. */
+export async function findApiKeysByHash(db: TypedSql, hashes: readonly string[]): Promise<Map<string, ApiKeyIdentity>> {
+  const rows = await db.$queryRaw<(ApiKeyIdentity & { hash: string })[]>`
+    SELECT requested.hash, k.id AS "keyId", k.type AS "keyType", k.scopes, e.project_id AS "projectId",
+      e.id AS "environmentId", k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt"
+    FROM unnest(${[...hashes]}::text[]) AS requested(hash)
+    JOIN api_keys k ON k.key_hash = decode(requested.hash, 'hex')
+    JOIN environments e ON e.id = k.environment_id`;
+  return new Map(rows.map(({ hash, ...identity }) => [hash, identity]));
 }
 
-/** Oldest first, the revoked and expired ones too; null when there is no such environment. */
+/** Lists keys oldest first, including revoked and expired ones. @returns null when the environment does not exist. */
 export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKeyRow[] | null> {
   if (!(await environmentExists(db, environmentId))) return null;
   const keys = await db.apiKey.findMany({
@@ -57,8 +58,9 @@ export async function listApiKeys(db: Db, environmentId: string): Promise<ApiKey
 }
 
 /**
- * Revokes a key; one that is revoked already stays so since then. For operators: takes the bare id.
- * @returns the key's hash, for the notice `apiKeyRevoked`; null when there is no such key.
+ * Revokes a key; a key that is already revoked keeps its time of revocation. For operators: takes the bare id, without
+ * a tenant.
+ * @returns the key's hash, for the notice `apiKeyRevoked`; null when the key does not exist.
  */
 export async function revokeApiKey(
   db: Db,

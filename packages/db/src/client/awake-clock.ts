@@ -1,31 +1,35 @@
-/** How often this process looks whether it runs, and by how much such a look may be late, in milliseconds. */
+/**
+ * Interval at which the clock checks that the process runs, and the delay of a check that still counts as running. In
+ * milliseconds.
+ */
 const LOOK_MS = 100;
 const LATE_MS = 100;
 
 /**
- * Time in which this process ran. When it stood still (stopped, its machine paused, no CPU for it), the timers that came
- * due meanwhile fire before Node reads what its sockets received. A deadline on this clock leaves the time to read it.
+ * A clock that counts only the time in which this process ran. After a pause (SIGSTOP, a paused machine, CPU
+ * starvation), Node fires the due timers before it reads the sockets. A deadline on this clock leaves time to read
+ * responses that arrived during the pause.
  */
 export class AwakeClock {
   readonly #looking = setInterval(() => this.#look(), LOOK_MS).unref();
   #lookedAtMs = performance.now();
   #stoodMs = 0;
 
-  /** For how long this process has stood still so far, in milliseconds. */
+  /** Total time for which this process has been paused so far, in milliseconds. */
   get stoodMs(): number {
     this.#look();
     return this.#stoodMs;
   }
 
-  /** Milliseconds since some moment, without those in which this process stood still. */
+  /** Milliseconds since an arbitrary moment, without the time in which this process was paused. */
   get nowMs(): number {
     this.#look();
     return this.#lookedAtMs - this.#stoodMs;
   }
 
   /**
-   * Calls `expire` once this process has run for so long.
-   * @returns what calls it off.
+   * Calls `expire` once this process has run for `milliseconds`.
+   * @returns a function that cancels the timer.
    */
   after(milliseconds: number, expire: () => void): () => void {
     let { stoodMs } = this;

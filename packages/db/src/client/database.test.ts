@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createTestDatabase, eventually, startTestPostgres, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, eventually, startTestPostgres, stopAtEnd, PATIENT_DEADLINES } from '@callplane/testing';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
 
 const DEADLINES = { connectMs: 2000, statementMs: 1500, transactionMs: 1500 };
-/** Longer than all of them, than a statement is waited for, and than anybody usually waits for a connection. */
+/** Longer than all deadlines, than the wait for a statement, and than the usual wait for a connection. */
 const STOOD_MS = 4000;
 
 let url: string;
@@ -28,12 +28,18 @@ function open(settings: Partial<DatabaseSettings> = {}): Database {
   return database;
 }
 
-/** As a stopped process does: nothing runs and nothing is read, while PostgreSQL goes on. */
+/** A database apart from the one that the other tests share. */
+async function ownDatabase() {
+  const { url: own } = await createTestDatabase();
+  return { url: own, name: new URL(own).pathname.slice(1) };
+}
+
+/** Simulates a stopped process: it runs no code and reads no socket, while PostgreSQL continues. */
 function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STOOD_MS);
 }
 
-/** What became of it, and after how many milliseconds. */
+/** The outcome of a query, and how many milliseconds it took. */
 async function outcome(asked: PromiseLike<unknown>) {
   const startedAt = performance.now();
   const result = await Promise.resolve(asked).then(
@@ -43,7 +49,7 @@ async function outcome(asked: PromiseLike<unknown>) {
   return { result, ms: performance.now() - startedAt };
 }
 
-test('whoever waited for a connection while the process stood still gets one', async () => {
+test('gives a connection to callers that waited for one while the process was paused', async () => {
   const database = open({ deadlines: { ...DEADLINES, connectMs: 3000, transactionMs: 15_000 } });
   await database.prisma.room.count();
   let letGo: () => void = () => undefined;
@@ -52,7 +58,7 @@ test('whoever waited for a connection while the process stood still gets one', a
   await eventually(() => database.connections().used === 1);
   const answers = [
     database.prisma.room.count(),
-    database.hot.$queryRaw`SELECT 1`,
+    database.sql.$queryRaw`SELECT 1`,
     database.transaction((tx) => tx.$queryRaw`SELECT 1`),
   ].map(outcome);
   await eventually(() => database.connections().waiting === 3);
@@ -62,24 +68,24 @@ test('whoever waited for a connection while the process stood still gets one', a
   await holding;
 });
 
-test('a connection that was being opened while the process stood still is opened anew', async () => {
+test('opens a connection anew if the process was paused while opening it', async () => {
   const database = open();
   const answer = outcome(database.ping());
   standStill();
   expect((await answer).result).toBe('done');
 });
 
-test('an answer that came while the process stood still is taken', async () => {
+test('accepts a result that arrived while the process was paused', async () => {
   const database = open();
   await database.ping();
-  const answer = outcome(database.hot.$queryRaw`SELECT 1 FROM pg_sleep(0.2)`);
-  // By then it has been sent.
+  const answer = outcome(database.sql.$queryRaw`SELECT 1 FROM pg_sleep(0.2)`);
+  // By then the statement has been sent.
   await turn();
   standStill();
   expect((await answer).result).toBe('done');
 });
 
-test('a transaction in which the process stood still goes on and commits', async () => {
+test('continues and commits a transaction during which the process was paused', async () => {
   const database = open();
   await database.transaction(async (tx) => {
     await tx.$executeRaw`SET LOCAL idle_in_transaction_session_timeout = 0`;
@@ -90,7 +96,7 @@ test('a transaction in which the process stood still goes on and commits', async
   expect(await reader.prisma.$queryRaw`SELECT n FROM stood_still`).toEqual([{ n: 1 }]);
 });
 
-test('a transaction that PostgreSQL ended meanwhile is unavailable, and its connection is replaced', async () => {
+test('reports a transaction that PostgreSQL ended during a pause as unavailable, and replaces its connection', async () => {
   const database = open();
   const answer = outcome(
     database.transaction(async (tx) => {
@@ -104,7 +110,58 @@ test('a transaction that PostgreSQL ended meanwhile is unavailable, and its conn
   await database.ping();
 });
 
-test('a process that runs waits no longer than it should, for a connection, an answer or the end of a transaction', async () => {
+test('reports a read-only PostgreSQL as unavailable for writes, and replaces its connections', async () => {
+  const { url: own, name } = await ownDatabase();
+  const settings = { url: own, poolMax: 2, deadlines: PATIENT_DEADLINES };
+  const admin = open(settings);
+  // In separate transactions, because `ALTER DATABASE` is a write as well.
+  const setReadOnly = (value: 'on' | 'off') =>
+    admin.transaction(async (tx) => {
+      await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
+      await tx.$executeRawUnsafe(`ALTER DATABASE "${name}" SET default_transaction_read_only = ${value}`);
+    });
+  await setReadOnly('on');
+  const database = open(settings);
+  const write = { id: 'proj_1', name: 'A', createdAt: new Date() };
+  const create = () => database.prisma.project.create({ data: write });
+  for (const ask of [
+    create,
+    () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
+    () => database.prisma.$executeRaw`DELETE FROM projects`,
+    () => database.transaction((tx) => tx.project.create({ data: write })),
+  ]) {
+    expect((await outcome(ask())).result).toBe('unavailable');
+  }
+  expect(await database.prisma.project.count()).toBe(0);
+  await setReadOnly('off');
+  // Sessions that were opened during the read-only phase would stay read-only; each was replaced when it refused a
+  // write.
+  await eventually(async () => (await outcome(create())).result === 'done');
+  expect(await database.prisma.project.count()).toBe(1);
+});
+
+test.each([
+  ['53100', 'disk full'],
+  ['53200', 'out of memory'],
+  ['53300', 'too many connections'],
+])('reports SQLSTATE %s (%s) as unavailable on every path of a statement', async (code) => {
+  const { url: own } = await ownDatabase();
+  const database = open({ url: own, deadlines: PATIENT_DEADLINES });
+  await database.prisma.$executeRawUnsafe(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = '${code}'; END $$`);
+  await database.prisma.$executeRawUnsafe('CREATE TRIGGER refuse BEFORE INSERT ON projects EXECUTE FUNCTION refuse()');
+  const write = { id: 'proj_1', name: 'A', createdAt: new Date() };
+  for (const ask of [
+    () => database.prisma.project.create({ data: write }),
+    () => database.sql.$queryRaw`INSERT INTO projects (id, name, created_at) VALUES ('proj_1', 'A', now())`,
+    () => database.transaction((tx) => tx.project.create({ data: write })),
+    () => database.transaction((tx) => tx.$executeRaw`INSERT INTO projects VALUES ('proj_1', 'A', now())`),
+  ]) {
+    expect((await outcome(ask())).result).toBe('unavailable');
+  }
+});
+
+test('enforces the deadlines of connections, statements and transactions in a process that runs', async () => {
   const postgres = await startTestPostgres();
   const settings = { url: (await postgres.createDatabase()).url };
   const [connected, crowded, fresh] = [open(settings), open(settings), open(settings)];
@@ -119,8 +176,8 @@ test('a process that runs waits no longer than it should, for a connection, an a
 
   postgres.freeze();
   const [unanswered, crowdedOut, unbegun, unopened] = await Promise.all([
-    outcome(crowded.hot.$queryRaw`SELECT 1 AS unanswered`),
-    outcome(crowded.hot.$queryRaw`SELECT 1 AS crowded_out`),
+    outcome(crowded.sql.$queryRaw`SELECT 1 AS unanswered`),
+    outcome(crowded.sql.$queryRaw`SELECT 1 AS crowded_out`),
     outcome(connected.transaction(async () => undefined)),
     outcome(fresh.ping()),
   ]);

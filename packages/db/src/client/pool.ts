@@ -1,20 +1,27 @@
 import pg from 'pg';
 import type { AwakeClock } from './awake-clock.js';
-
-type Connected = Parameters<pg.Pool['connect']>[0];
-type Query = (...asked: unknown[]) => unknown;
+import { isReadOnlySession } from './unavailable.js';
 
 /**
- * A pool whose deadlines count only the time in which this process ran. node-postgres's own fire as soon as a process
- * that stood still goes on, though the answers lie in its sockets.
+ * Minimum age of a connection that is replaced for being read-only, in milliseconds. While the server itself is
+ * read-only, replacing every connection that refuses a write would only add work.
+ */
+const READ_ONLY_REPLACED_AFTER_MS = 2000;
+
+type Connected = Parameters<pg.Pool['connect']>[0];
+type Query = (...args: unknown[]) => unknown;
+
+/**
+ * A pool whose deadlines count only the time in which this process ran. node-postgres's own deadlines fire as soon as a
+ * paused process resumes, although the responses wait in its sockets.
  */
 export class Pool extends pg.Pool {
   readonly #awake: AwakeClock;
   readonly #connectMs: number;
 
   /**
-   * @param deadlines in milliseconds. `connectMs`: until somebody has a connection, new or free; `answerMs`: until a
-   *   statement has its answer.
+   * @param deadlines in milliseconds. `connectMs`: until a caller has a connection, new or idle; `answerMs`: until a
+   * statement has its result.
    */
   constructor(
     config: Omit<pg.PoolConfig, 'Client' | 'connectionTimeoutMillis' | 'query_timeout'>,
@@ -38,37 +45,54 @@ export class Pool extends pg.Pool {
         });
       });
     }
-    const askedAtMs = this.#awake.nowMs;
-    const ask = (): void => {
+    const startedAtMs = this.#awake.nowMs;
+    const attempt = (): void => {
       const { stoodMs } = this.#awake;
       super.connect((error, client, release) => {
-        // Nothing was sent yet, so whoever waited while the process stood still may as well queue up again.
+        // Nothing was sent yet, so a caller that waited while the process was paused can safely queue again.
         const stood = this.#awake.stoodMs > stoodMs;
-        if (error !== undefined && stood && this.#awake.nowMs - askedAtMs < this.#connectMs) ask();
+        if (error !== undefined && stood && this.#awake.nowMs - startedAtMs < this.#connectMs) attempt();
         else callback(error, client, release);
       });
     };
-    ask();
+    attempt();
     return undefined;
   }
 }
 
-/** Connections that end when a statement has no answer in time: nothing that is asked behind it would have one either. */
+/**
+ * Connections that close when a statement gets no result in time: the statements queued behind it would get none
+ * either. They also close when the session turns out to be read-only. It may stay read-only after a failover, while a
+ * new connection reaches the server that accepts writes.
+ */
 function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client {
   return class extends pg.Client {
-    // All the ways to call it are node-postgres's: with a callback, which comes last, or for a promise.
-    override query(...asked: unknown[]): never {
+    readonly #openedAtMs = awake.nowMs;
+
+    // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.
+    override query(...args: unknown[]): never {
       const answered = awake.after(answerMs, () => void this.end());
-      const callback = asked.at(-1);
+      const callback = args.at(-1);
       if (typeof callback === 'function') {
-        asked[asked.length - 1] = (...answer: unknown[]): void => {
+        args[args.length - 1] = (...answer: unknown[]): void => {
           answered();
+          this.#endIfReadOnly(answer[0]);
           (callback as Query)(...answer);
         };
       }
-      const result = (super.query as Query).apply(this, asked);
-      if (result instanceof Promise) result.then(answered, answered);
+      const result = (super.query as Query).apply(this, args);
+      if (result instanceof Promise) {
+        result.then(answered, (error: unknown) => {
+          answered();
+          this.#endIfReadOnly(error);
+        });
+      }
       return result as never;
+    }
+
+    #endIfReadOnly(error: unknown): void {
+      const ageMs = awake.nowMs - this.#openedAtMs;
+      if (isReadOnlySession(error) && ageMs >= READ_ONLY_REPLACED_AFTER_MS) void this.end();
     }
   };
 }

@@ -1,10 +1,12 @@
 /** Prisma: cannot reach, timed out, closed, pool exhausted, transaction not started, too many connections. */
 const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
+/** PostgreSQL accepts no writes: a standby, a demoted primary, or a server that an operator has set to read-only. */
+const READ_ONLY = '25006';
 /**
- * PostgreSQL: shutting down, crashed, starting up, too many connections, statement took too long (somebody frozen holds
- * its row); class 08 is connection exceptions.
+ * PostgreSQL: shutting down, crashed, starting up, disk full, out of memory, too many connections, read-only, statement
+ * timeout (a frozen client holds its row). Class 08 is connection exceptions.
  */
-const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53300|25P03)$/;
+const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P03)$/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -13,22 +15,28 @@ const SOCKET_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
+  'ENETUNREACH',
 ]);
 const DRIVER_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
-/** node-postgres gives no code to these. */
+/** node-postgres gives these errors no code. */
 const PG_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;
 
-/** A transaction was not over in time and is rolled back. */
+/** A transaction exceeded its deadline and is rolled back. */
 export class TransactionLateError extends Error {
   constructor(milliseconds: number) {
     super(`the transaction was not over within ${milliseconds} ms`);
   }
 }
 
+/** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
+export function isReadOnlySession(error: unknown): boolean {
+  return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
+}
+
 /**
- * Whether an error means that PostgreSQL cannot be reached at the moment (the API answers 503, a worker tries again),
- * as against a statement that is wrong. Looks through Prisma's wrappers down to the driver's own error.
+ * Whether an error means that PostgreSQL is temporarily unavailable, as opposed to a wrong statement. The API then
+ * responds with 503, and a worker retries. Looks through Prisma's wrappers down to the driver's own error.
  */
 export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > 6) return false;

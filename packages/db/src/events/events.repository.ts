@@ -1,12 +1,12 @@
 import type { EventType, Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** Where an event stands in the list of its environment, and in that of its room. */
+/** Position of an event in the list of its environment and in the list of its room. */
 export interface EventPosition {
   id: string;
   roomId: string | null;
-  /** Null for events of no room. */
+  /** Null for events that belong to no room. */
   sequence: number | null;
   /** 64 bits, in decimal. */
   transactionId: string;
@@ -19,9 +19,12 @@ export interface EventRow extends EventPosition {
 
 const POSITION = Prisma.sql`id, room_id AS "roomId", sequence, transaction_id::text AS "transactionId"`;
 
-/** The events of a room, by sequence: its numbers are handed out under the room's lock, so none commits out of turn. */
+/**
+ * Lists the events of a room by sequence. Sequence numbers are assigned under the room's lock, so events commit in the
+ * order of their numbers.
+ */
 export async function listRoomEvents(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   roomId: string,
   page: { type: EventType | null; afterSequence: number; limit: number },
@@ -34,11 +37,11 @@ export async function listRoomEvents(
 }
 
 /**
- * The events of an environment, in the order of the transactions that wrote them. It ends before the oldest transaction
- * that is still open: what that one commits later would otherwise come to stand behind a cursor that has passed it.
+ * Lists the events of an environment in the order of the transactions that wrote them. The list ends before the oldest
+ * open transaction. Its events could otherwise commit behind a cursor that has already passed them.
  */
 export async function listEvents(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   page: { type: EventType | null; after: { transactionId: string; id: string } | null; limit: number },
 ): Promise<EventRow[]> {
@@ -54,20 +57,11 @@ export async function listEvents(
     ORDER BY transaction_id, id LIMIT ${page.limit}`;
 }
 
-/** Where an event of the environment stands; null when there is none. */
-export async function findEventPosition(db: Db, tenant: Tenant, eventId: string): Promise<EventPosition | null> {
+/** The position of an event of the environment; null when the event does not exist. */
+export async function findEventPosition(db: TypedSql, tenant: Tenant, eventId: string): Promise<EventPosition | null> {
   const [row] = await db.$queryRaw<EventPosition[]>`
     SELECT ${POSITION} FROM events WHERE id = ${eventId} AND environment_id = ${tenant.environmentId}`;
   return row ?? null;
-}
-
-/** The JSON text of an event that a delivery refers to. */
-export async function findEventBody(db: Db, tenant: Tenant, eventId: string): Promise<string | null> {
-  const event = await db.event.findFirst({
-    where: { id: eventId, environmentId: tenant.environmentId },
-    select: { body: true },
-  });
-  return event?.body ?? null;
 }
 
 function ofType(type: EventType | null): Prisma.Sql {

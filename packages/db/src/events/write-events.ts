@@ -1,21 +1,11 @@
-import { newId, serialiseEvent, type EventType, type Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import { newId, serialiseEvent, type NewEvent, type Tenant } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** Something that happened, to be told. */
-export interface NewEvent {
-  type: EventType;
-  /** Names its resources, each as the API returns it. */
-  data: Record<string, unknown>;
-}
-
-/** A delivery to be woken; shaped like what packages/queue takes. */
+/** A delivery for which a worker must be woken, once for its endpoint. packages/queue takes this shape. */
 export interface WakeableDelivery {
   id: string;
-  /** The replay count: each replay is a run of its own. */
-  run: number;
-  runAttempts: number;
-  wakeUps: number;
+  endpointId: string;
 }
 
 export interface WrittenEvents {
@@ -24,48 +14,78 @@ export interface WrittenEvents {
   deliveries: WakeableDelivery[];
 }
 
-/** Which of the environment's endpoints get an event, beside their subscription. */
+/**
+ * The endpoints that get an event: all subscribers, all subscribers except one, or only one endpoint, even if it does
+ * not subscribe to the event's type.
+ */
 export type Recipients = { only: string } | { except: string } | 'all';
 
 /**
- * Writes events and their deliveries, in the transaction of the change that they report: from its commit on they are
- * delivered at least once. Call it last: it locks the room's row for the sequence numbers, a block for all of them.
- * @param roomId the room that all of them belong to; null for events of no room, which have no sequence.
+ * Writes events and their deliveries in the transaction of the change that they report: once it commits, they are
+ * delivered at least once. Call it once the transaction holds all its locks on other tables: it locks the room's row
+ * until the commit, to reserve a block of sequence numbers.
+ * @param events finished events of one room, or events that belong to no room and get no sequence.
  */
 export async function writeEvents(
-  tx: Db,
-  tenant: Tenant,
-  roomId: string | null,
+  tx: TypedSql,
   events: readonly NewEvent[],
-  now: Date,
   recipients: Recipients = 'all',
 ): Promise<WrittenEvents> {
-  if (events.length === 0) return { eventIds: [], deliveries: [] };
+  const [one] = events;
+  if (one === undefined) return { eventIds: [], deliveries: [] };
+  const { tenant, roomId } = one;
+  if (events.some((event) => event.roomId !== roomId)) throw new Error('the events belong to several rooms');
   const first = roomId === null ? null : await takeSequence(tx, roomId, events.length);
-  const rows = events.map(({ type, data }, index) => {
-    const id = newId('event');
-    const sequence = first === null ? null : first + index;
-    const body = serialiseEvent({ id, type, createdAt: now, ...tenantIds(tenant), sequence, data });
-    return { id, type, sequence, body };
-  });
-  const createdAt = now.toISOString();
+  const numbered = numberEvents(events, first);
   const deliveries = await tx.$queryRaw<WakeableDelivery[]>`
-    WITH event AS (
-      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent)
-      SELECT id, ${tenant.environmentId}, type, ${roomId}::text, sequence, body, ${createdAt}::timestamptz,
-        ${tenant.traceparent ?? null}::text
-      FROM unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ type }) => type)}::text[],
-        ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[])
-        AS new (id, type, sequence, body)
-      RETURNING id, type
-    )
-    ${fanOut(tenant, createdAt, recipients)}`;
-  return { eventIds: rows.map(({ id }) => id), deliveries };
+    WITH ${insertEvents(one, numbered)} ${fanOut(tenant, one.createdAt.toISOString(), recipients)}`;
+  return { eventIds: numbered.map(({ id }) => id), deliveries };
+}
+
+interface NumberedEvent {
+  id: string;
+  type: string;
+  sequence: number | null;
+  participantId: string | null;
+  body: string;
 }
 
 /**
- * The tail of a statement whose CTE `event (id, type)` has just been written: a delivery of each for every endpoint
- * that wants it. Disabled endpoints get theirs too, held back until they are enabled.
+ * Gives events their ids and sequence numbers, and serialises them.
+ * @param first the sequence number of the first event; null for events that belong to no room.
+ */
+export function numberEvents(events: readonly NewEvent[], first: number | null): NumberedEvent[] {
+  return events.map((event, index) => {
+    const id = newId('event');
+    const sequence = first === null ? null : first + index;
+    const { type, participantId } = event;
+    return { id, type, sequence, participantId, body: serialiseEvent(event, { id, sequence }) };
+  });
+}
+
+/**
+ * The CTE `event (id, type)`, which inserts events. {@link fanOut} follows it.
+ * @param one any of the events: they have one tenant, room and time.
+ */
+export function insertEvents(
+  { tenant, roomId, createdAt }: Pick<NewEvent, 'tenant' | 'roomId' | 'createdAt'>,
+  rows: readonly NumberedEvent[],
+): Prisma.Sql {
+  return Prisma.sql`event AS (
+      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
+      SELECT id, ${tenant.environmentId}, type, ${roomId}::text, sequence, body, ${createdAt.toISOString()}::timestamptz,
+        ${tenant.traceparent ?? null}::text, participant_id
+      FROM unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ type }) => type)}::text[],
+        ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[],
+        ${rows.map(({ participantId }) => participantId)}::text[])
+        AS new (id, type, sequence, body, participant_id)
+      RETURNING id, type
+    )`;
+}
+
+/**
+ * The last part of a statement whose CTE `event (id, type)` inserts events: inserts a delivery of each event for every
+ * recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
  */
 export function fanOut(tenant: Tenant, createdAt: string, recipients: Recipients = 'all'): Prisma.Sql {
   const chosen =
@@ -79,17 +99,16 @@ export function fanOut(tenant: Tenant, createdAt: string, recipients: Recipients
     SELECT callplane_typeid('dlv'), e.environment_id, e.id, event.id, event.type, 'pending', ${createdAt}::timestamptz
     FROM event JOIN webhook_endpoints e ON e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL AND ${chosen}
     ORDER BY event.id
-    RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+    RETURNING id, endpoint_id AS "endpointId"`;
 }
 
-/** Reserves so many numbers of the room's sequence and returns the first. Others wait until this commits. */
-async function takeSequence(tx: Db, roomId: string, count: number): Promise<number> {
+/**
+ * Reserves `count` numbers of the room's sequence and returns the first. Other writers wait until this transaction
+ * commits.
+ */
+async function takeSequence(tx: TypedSql, roomId: string, count: number): Promise<number> {
   const [room] = await tx.$queryRaw<{ last: number }[]>`
     UPDATE rooms SET last_sequence = last_sequence + ${count}::int WHERE id = ${roomId} RETURNING last_sequence AS last`;
   if (room === undefined) throw new Error(`no room ${roomId} to number events of`);
   return room.last - count + 1;
-}
-
-function tenantIds({ projectId, environmentId }: Tenant): Tenant {
-  return { projectId, environmentId };
 }

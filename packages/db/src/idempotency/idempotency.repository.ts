@@ -1,6 +1,8 @@
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
+import { deleteBatch } from '../client/delete-batch.js';
+import { Prisma } from '../generated/client.js';
 
-/** One request that may be repeated: a key is known per environment and route. */
+/** Identifies one idempotent request: a key is unique per environment and route. */
 export interface IdempotencyScope {
   environmentId: string;
   /** Method and route pattern, e.g. `POST /v1/rooms`. */
@@ -11,15 +13,21 @@ export interface IdempotencyScope {
 export interface IdempotencyRecord {
   requestHash: Uint8Array;
   responseStatus: number;
-  responseBody: string;
+  /**
+   * Values that the request generated beside those in its body, as JSON. Null in records that an earlier release wrote.
+   */
+  made: string | null;
+  /** The whole response, in records that an earlier release wrote. */
+  responseBody: string | null;
 }
 
 /**
- * Holds the key until the transaction ends, without waiting: false when a request with it is under way. (Waiting on
- * the unique index instead would tie up a connection for each repetition.)
- * @param lockId 64 bits that stand for the scope, in decimal.
+ * Locks the key until the transaction ends, without waiting. (Waiting on the unique index instead would occupy a
+ * connection for each repeated request.)
+ * @param lockId 64-bit hash of the scope.
+ * @returns false when another request with the key is in progress.
  */
-export async function tryLockIdempotencyKey(tx: Db, lockId: bigint): Promise<boolean> {
+export async function tryLockIdempotencyKey(tx: TypedSql, lockId: bigint): Promise<boolean> {
   const [row] = await tx.$queryRaw<{ locked: boolean }[]>`
     SELECT pg_try_advisory_xact_lock(${lockId.toString()}::bigint) AS locked`;
   return row?.locked === true;
@@ -39,21 +47,20 @@ export async function findIdempotencyRecord(
 export async function saveIdempotencyRecord(
   tx: Db,
   scope: IdempotencyScope,
-  record: { requestHash: Uint8Array<ArrayBuffer>; responseStatus: number; responseBody: string },
+  record: { requestHash: Uint8Array<ArrayBuffer>; responseStatus: number; made: string },
   times: { createdAt: Date; expiresAt: Date },
 ): Promise<void> {
-  // An expired record that the sweep has not deleted yet gives way.
+  // Overwrites an expired record that the sweep has not deleted yet.
   await tx.idempotencyRecord.upsert({
     where: { environmentId_route_key: { environmentId: scope.environmentId, route: scope.route, key: scope.key } },
     create: { ...scope, ...record, ...times },
-    update: { ...record, ...times },
+    update: { ...record, ...times, responseBody: null },
   });
 }
 
-/** Deletes up to `limit` expired records; returns how many. */
-export async function deleteExpiredIdempotencyRecords(db: Db, now: Date, limit: number): Promise<number> {
-  return db.$executeRaw`
-    DELETE FROM idempotency_records WHERE ctid IN (
-      SELECT ctid FROM idempotency_records WHERE expires_at <= ${now} LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    )`;
+/** Deletes up to `limit` expired records and returns their number. */
+export function deleteExpiredIdempotencyRecords(db: TypedSql, now: Date, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.ctid FROM idempotency_records target WHERE target.expires_at <= ${now.toISOString()}::timestamptz`;
+  return deleteBatch(db, 'idempotency_records', { rows, limit, key: 'ctid' });
 }

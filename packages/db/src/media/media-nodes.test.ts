@@ -8,7 +8,7 @@ beforeAll(async () => {
   rooms = await startTestRooms();
 });
 
-test('of several who move a room at once one does, and all learn where it is', async () => {
+test('lets one of several concurrent moves of a room win, and returns its placement to all', async () => {
   const roomId = await rooms.newRoom();
   await rooms.enter(roomId, { mediaNodeId: 'a' });
   const snapshot = await rooms.snapshot(roomId);
@@ -17,36 +17,44 @@ test('of several who move a room at once one does, and all learn where it is', a
   expect(ids.size).toBe(1);
   expect(standing.map(({ mediaGeneration }) => mediaGeneration)).toEqual([2, 2, 2]);
   const [now] = standing;
-  expect(await placeRoom(rooms.database, roomId, now!, null)).toEqual({ mediaNodeId: null, mediaGeneration: 3 });
-  expect(await roomsStatus(rooms.database.hot, [roomId, 'room_unknown'])).toEqual(
+  expect(await placeRoom(rooms.database, roomId, now!, null)).toEqual({
+    mediaNodeId: null,
+    mediaGeneration: 3,
+    version: 3,
+  });
+  expect(await roomsStatus(rooms.database.sql, [roomId, 'room_unknown'])).toEqual(
     new Map([[roomId, { roomId, status: 'active', mediaNodeId: null, mediaGeneration: 3 }]]),
   );
 });
 
-test('a room that ends moves nowhere', async () => {
+test('does not move a room that is ending', async () => {
   const roomId = await rooms.newRoom();
   await rooms.enter(roomId, { mediaNodeId: 'a' });
   const snapshot = await rooms.snapshot(roomId);
   await rooms.end(roomId);
-  expect(await placeRoom(rooms.database, roomId, snapshot, 'b')).toEqual({ mediaNodeId: 'a', mediaGeneration: 1 });
+  expect(await placeRoom(rooms.database, roomId, snapshot, 'b')).toEqual({
+    mediaNodeId: 'a',
+    mediaGeneration: 1,
+    version: 2,
+  });
 });
 
-test('loads count the rooms and sessions of each server, and say which is drained', async () => {
+test('counts the rooms and sessions of each media server, and reports which are draining', async () => {
   const [one, two] = [await rooms.newRoom(), await rooms.newRoom()];
   for (const roomId of [one, one, two]) await rooms.enter(roomId, { mediaNodeId: 'loaded' });
-  await setNodeDraining(rooms.database.hot, 'drained', true);
-  const loads = await nodeLoads(rooms.database.hot);
+  await setNodeDraining(rooms.database.sql, 'drained', true);
+  const loads = await nodeLoads(rooms.database.sql);
   expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false });
   expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true });
-  expect((await roomsOnNode(rooms.database.hot, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
-  await setNodeDraining(rooms.database.hot, 'drained', false);
-  expect((await nodeLoads(rooms.database.hot)).get('drained')).toMatchObject({ draining: false });
+  expect((await roomsOnNode(rooms.database.sql, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
+  await setNodeDraining(rooms.database.sql, 'drained', false);
+  expect((await nodeLoads(rooms.database.sql)).get('drained')).toMatchObject({ draining: false });
 });
 
-test('the state of a server is news when it changes', async () => {
-  const record = (state: 'up' | 'down') => recordNodeState(rooms.database.hot, 'watched', state);
-  await setNodeDraining(rooms.database.hot, 'watched', true);
-  expect((await listMediaNodes(rooms.database.hot)).find(({ id }) => id === 'watched')).toMatchObject({
+test('reports the state of a media server as changed only when it changes', async () => {
+  const record = (state: 'up' | 'down') => recordNodeState(rooms.database.sql, 'watched', state);
+  await setNodeDraining(rooms.database.sql, 'watched', true);
+  expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
     state: null,
     checkedAt: null,
   });
@@ -56,7 +64,7 @@ test('the state of a server is news when it changes', async () => {
     true,
     false,
   ]);
-  expect((await listMediaNodes(rooms.database.hot)).find(({ id }) => id === 'watched')).toMatchObject({
+  expect((await listMediaNodes(rooms.database.sql)).find(({ id }) => id === 'watched')).toMatchObject({
     state: 'up',
     draining: true,
     checkedAt: expect.any(Date),

@@ -1,27 +1,25 @@
 import type { TypedSql } from '../client/database.js';
+import { isObservationValid } from '../client/observation.sql.js';
 
 export type MediaNodeState = 'up' | 'down';
 
 export interface MediaNodeLoad {
-  /** Rooms placed there that have not ended. */
+  /** Rooms on this server that have not ended. */
   rooms: number;
-  /** Live sessions in them. */
+  /** Live sessions in these rooms. */
   sessions: number;
-  /** No new rooms are placed there. */
+  /** A draining server gets no new rooms. */
   draining: boolean;
 }
 
 export interface MediaNodeRow extends MediaNodeLoad {
   id: string;
-  /** As a worker saw it last; null when none has looked lately. */
+  /** The state that a worker last observed; null when the observation is too old. */
   state: MediaNodeState | null;
   checkedAt: Date | null;
 }
 
-/** What was seen longer ago says nothing: the workers are away, or the server is not configured any more. */
-const SEEN_WITHIN_MS = 30_000;
-
-/** Every media server that is known or carries rooms. */
+/** Lists every media server that has a row or carries rooms. */
 export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
   return db.$queryRaw<MediaNodeRow[]>`
     WITH placed AS (
@@ -32,13 +30,13 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
       coalesce(draining, false) AS draining,
-      CASE WHEN checked_at > now() - ${SEEN_WITHIN_MS}::int * interval '1 millisecond' THEN state END AS state,
+      CASE WHEN ${isObservationValid} THEN state END AS state,
       checked_at AS "checkedAt"
     FROM media_nodes n FULL JOIN placed ON placed.id = n.id
     ORDER BY 1`;
 }
 
-/** What placement weighs. Servers that carry nothing and are not known yet are missing. */
+/** Load of the media servers, for placement. Servers without a row and without rooms are missing. */
 export async function nodeLoads(db: TypedSql): Promise<Map<string, MediaNodeLoad>> {
   const rows = await listMediaNodes(db);
   return new Map(rows.map(({ id, rooms, sessions, draining }) => [id, { rooms, sessions, draining }]));
@@ -51,8 +49,8 @@ export async function setNodeDraining(db: TypedSql, nodeId: string, draining: bo
 }
 
 /**
- * Notes what a worker has just seen of a media server.
- * @returns whether that is news.
+ * Records the state of a media server that a worker has just observed.
+ * @returns whether the state has changed.
  */
 export async function recordNodeState(db: TypedSql, nodeId: string, state: MediaNodeState): Promise<boolean> {
   const [row] = await db.$queryRaw<{ changed: boolean }[]>`

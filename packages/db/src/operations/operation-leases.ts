@@ -1,9 +1,12 @@
-import { ATTEMPTS_PER_RUN, type OperationError, type OperationKind, type OperationState } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { OperationError, OperationKind, OperationState } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
 
-/** A row that this worker holds. All lease times are PostgreSQL's, so that workers need not agree on the time. */
+/**
+ * An operation that this worker has claimed. All lease times are PostgreSQL's, so the workers' clocks need not agree.
+ */
 export interface ClaimedOperation {
   id: string;
   kind: OperationKind;
@@ -11,18 +14,20 @@ export interface ClaimedOperation {
   projectId: string;
   roomId: string;
   participantId: string | null;
-  /** Of the request that asked for it: what the clean-up causes is written under it. */
+  /** Trace context of the request that created the operation; the events of the clean-up carry it. */
   traceparent: string | null;
   run: number;
   runAttempts: number;
-  attempts: number;
-  /** Fencing token: whoever comes back late with an old one writes nothing. */
+  /** Fencing token: a worker with an outdated token cannot write. */
   leaseToken: string;
-  /** How long after it was due the claim came. */
+  /** Time from the due time to the claim. */
   lagMs: number;
 }
 
-/** Thrown inside a transaction when the lease has run out or passed to another worker: nothing may be written. */
+/**
+ * Thrown inside a transaction when the lease has expired or passed to another worker, so that the transaction writes
+ * nothing.
+ */
 export class LeaseLost extends Error {
   constructor(operationId: string) {
     super(`the lease on ${operationId} is lost`);
@@ -30,16 +35,20 @@ export class LeaseLost extends Error {
   }
 }
 
-/** A lease holds while its token stands in the row and its time has not run out. */
+/**
+ * A lease is valid while the row holds its token and its time has not expired. (For deliveries the token alone decides,
+ * because a late answer of a receiver still counts.)
+ */
 const holds = (claim: Pick<ClaimedOperation, 'id' | 'leaseToken'>): Prisma.Sql =>
   Prisma.sql`id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid AND lease_expires_at > now()`;
 
 /**
- * Takes a row that is due and free, and counts the attempt: a worker that dies right after has used one.
- * @returns null when the row is not due, held by another, or settled.
+ * Claims a due row without a valid lease and counts the attempt, so that a worker that dies right afterwards has used
+ * one.
+ * @returns null when the row is not due, leased to another worker, or settled.
  */
 export async function claimOperation(
-  db: Db,
+  db: TypedSql,
   operationId: string,
   leaseToken: string,
   leaseMs: number,
@@ -49,16 +58,17 @@ export async function claimOperation(
     SET lease_token = ${leaseToken}::uuid, lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond',
       attempts = attempts + 1, run_attempts = run_attempts + 1
     WHERE id = ${operationId} AND status = 'pending' AND due_at <= now()
-      AND (lease_expires_at IS NULL OR lease_expires_at <= now()) AND run_attempts < ${ATTEMPTS_PER_RUN}
+      AND ${isUnleased} AND NOT ${isExhausted}
     RETURNING id, kind, environment_id AS "environmentId",
-      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId", room_id AS "roomId", participant_id AS "participantId",
-      traceparent, run, run_attempts AS "runAttempts", attempts, lease_token::text AS "leaseToken",
+      (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId",
+      room_id AS "roomId", participant_id AS "participantId", traceparent, run, run_attempts AS "runAttempts",
+      lease_token::text AS "leaseToken",
       (extract(epoch FROM now() - due_at) * 1000)::int AS "lagMs"`;
   return claimed ?? null;
 }
 
-/** In how many milliseconds a pending row that nobody holds is due; null when there is nothing to wait for. */
-export async function dueInMs(db: Db, operationId: string): Promise<number | null> {
+/** Milliseconds until a pending row without a lease is due; null when there is no such row or it is due already. */
+export async function dueInMs(db: TypedSql, operationId: string): Promise<number | null> {
   const [row] = await db.$queryRaw<{ ms: number }[]>`
     SELECT ceil(extract(epoch FROM due_at - now()) * 1000)::int AS ms FROM runtime_operations
     WHERE id = ${operationId} AND status = 'pending' AND lease_token IS NULL AND due_at > now()`;
@@ -66,7 +76,8 @@ export async function dueInMs(db: Db, operationId: string): Promise<number | nul
 }
 
 /**
- * First thing in every transaction of a step: holds the row until the commit, so that nobody can claim it meanwhile.
+ * Locks the row until the commit, so that no other worker can claim it meanwhile. Every transaction of a step begins
+ * with it, or with a function that settles the row under the lease.
  * @throws LeaseLost
  */
 export async function assertLease(tx: Prisma.TransactionClient, claim: ClaimedOperation): Promise<void> {
@@ -84,37 +95,46 @@ export async function settleCompleted(tx: Prisma.TransactionClient, claim: Claim
   if (settled === 0) throw new LeaseLost(claim.id);
 }
 
+/** A row whose last wake-up lies this far in the past is taken by the first scan after it is due, in milliseconds. */
+const LONG_AGO_MS = 3_600_000;
+
 /**
- * The attempt failed and another follows after the delay. The wake-up is counted as sent for the moment it is due.
+ * Settles a failed attempt that is followed by another one after the delay.
+ * @param isSent whether a job is sent for the due time; without one, a scan takes the row as soon as it is due.
  * @throws LeaseLost
  */
 export async function settleRetry(
-  db: Db,
+  db: TypedSql,
   claim: ClaimedOperation,
   delayMs: number,
   error: OperationError,
+  isSent: boolean,
 ): Promise<WakeableOperation> {
   const [row] = await db.$queryRaw<WakeableOperation[]>`
     UPDATE runtime_operations
     SET due_at = now() + ${delayMs}::int * interval '1 millisecond',
-      woken_at = now() + ${delayMs}::int * interval '1 millisecond', wake_ups = 1,
+      woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int * interval '1 millisecond', wake_ups = 1,
       last_error = ${JSON.stringify(error)}::jsonb, lease_token = NULL, lease_expires_at = NULL
     WHERE ${holds(claim)}
-    RETURNING id, kind, run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+    RETURNING ${WAKEABLE_COLUMNS}`;
   if (row === undefined) throw new LeaseLost(claim.id);
   return row;
 }
 
 /**
- * The run's last attempt failed.
+ * Settles the operation as failed after the run's last attempt.
  * @throws LeaseLost
  */
-export async function settleFailed(db: Db, claim: ClaimedOperation, error: OperationError): Promise<OperationState> {
+export async function settleFailed(
+  db: TypedSql,
+  claim: ClaimedOperation,
+  error: OperationError,
+): Promise<OperationState> {
   const [settled] = await db.$queryRaw<OperationState[]>`
     UPDATE runtime_operations
     SET status = 'failed', last_error = ${JSON.stringify(error)}::jsonb, lease_token = NULL, lease_expires_at = NULL
     WHERE ${holds(claim)}
-    RETURNING id, kind, status, attempts, last_error AS "lastError", completed_at AS "completedAt"`;
+    RETURNING ${OPERATION_COLUMNS}`;
   if (settled === undefined) throw new LeaseLost(claim.id);
   return settled;
 }

@@ -1,6 +1,6 @@
 import {
-  decideRequest,
   newId,
+  startsNewRun,
   type OperationKind,
   type OperationState,
   type OperationStatus,
@@ -8,23 +8,37 @@ import {
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { touchSessions } from '../sessions/session-connection.js';
+import { isRoomOpen } from '../rooms/room.sql.js';
+import { OPERATION_COLUMNS, WAKE_UP_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
 
-/** What a wake-up needs to know of a row. */
+/** The fields of a row that a wake-up job needs. */
 export interface WakeableOperation {
   id: string;
+  environmentId: string;
   kind: OperationKind;
   run: number;
   runAttempts: number;
   wakeUps: number;
 }
 
-/** The answer to asking for a clean-up. `wake` is set when a worker has to be told of it. */
+/** The result of a request for a clean-up. `wake` is set when a worker must be woken for it. */
 export interface AcceptedOperation {
   operation: OperationState;
   wake: WakeableOperation | null;
+  /** The room's version after the request; null if it is not known. */
+  roomVersion: number | null;
 }
 
 const SHOWN = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
+
+export async function findOperation(db: Db, tenant: Tenant, operationId: string): Promise<OperationState | null> {
+  const operation = await db.runtimeOperation.findFirst({
+    where: { id: operationId, environmentId: tenant.environmentId },
+    select: SHOWN,
+  });
+  return operation as OperationState | null;
+}
 
 export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
@@ -47,8 +61,8 @@ export async function findParticipantOperation(
 }
 
 /**
- * Accepts the end of a room: its status and the operation change together, so that from this commit on nobody gets a
- * token and nobody joins. One statement for the first request; a repeated one takes the slower way.
+ * Accepts the end of a room. The room's status and the operation change together, so from this commit on no token is
+ * issued and no participant joins. The first request takes one statement; a repeated one takes a transaction.
  * @returns null when the environment has no such room.
  */
 export async function acceptRoomEnd(
@@ -57,34 +71,38 @@ export async function acceptRoomEnd(
   roomId: string,
   now: Date,
 ): Promise<AcceptedOperation | null> {
-  const [created] = await database.prisma.$queryRaw<AcceptedRow[]>`
+  const [created] = await database.sql.$queryRaw<(AcceptedRow & { roomVersion: number })[]>`
     WITH room AS (
-      UPDATE rooms SET status = 'ending'
-      WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} AND status IN ('created', 'active')
-      RETURNING id
+      UPDATE rooms SET status = 'ending', version = version + 1
+      WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} AND ${isRoomOpen}
+      RETURNING id, version
     )
     INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, traceparent)
     SELECT ${newId('operation')}, ${tenant.environmentId}, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz,
       ${tenant.traceparent ?? null}::text
     FROM room
-    RETURNING ${ACCEPTED}`;
-  if (created !== undefined) return accepted(created);
+    RETURNING ${ACCEPTED}, (SELECT version FROM room) AS "roomVersion"`;
+  if (created !== undefined) {
+    const { roomVersion, ...row } = created;
+    return accepted(row, roomVersion);
+  }
   return database.transaction(async (tx) => {
-    // Requests for the same room queue up here; rows that refer to the room can still be written.
+    // Serialises requests for the same room. NO KEY, so that transactions can still insert rows that refer to the room.
     const rooms = await tx.$queryRaw<unknown[]>`
       SELECT 1 FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
     return rooms.length === 0 ? null : acceptAgain(tx, { roomId, kind: 'room.end' });
   });
 }
 
-/** A room whose end was accepted because nobody is in it. */
+/** A room whose end was accepted because it is empty. */
 export interface EmptyRoomEnd extends WakeableOperation {
   roomId: string;
+  roomVersion: number;
 }
 
 /**
- * Accepts the end of rooms that somebody was in and that have been empty for so long: the same operation, in one
- * conditional statement, so that a join which comes in between wins. Several at once share the rooms.
+ * Accepts the end of rooms that had participants and have been empty for `emptyMs`. Writes the same operation as a
+ * request, in one conditional statement, so that a concurrent join wins. Concurrent calls share the rooms.
  */
 export function acceptEmptyRoomEnds(
   db: TypedSql,
@@ -94,23 +112,24 @@ export function acceptEmptyRoomEnds(
 ): PromiseLike<EmptyRoomEnd[]> {
   return db.$queryRaw<EmptyRoomEnd[]>`
     WITH room AS (
-      UPDATE rooms SET status = 'ending'
+      UPDATE rooms SET status = 'ending', version = version + 1
       WHERE id = ANY(ARRAY(
         SELECT id FROM rooms
         WHERE status = 'active' AND empty_since <= now() - ${emptyMs}::int * interval '1 millisecond'
         ORDER BY empty_since LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
       ))
-      RETURNING id, environment_id
+      RETURNING id, environment_id, version
     )
     INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
     SELECT callplane_typeid('op'), environment_id, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
     FROM room
-    RETURNING id, kind, run, run_attempts AS "runAttempts", wake_ups AS "wakeUps", room_id AS "roomId"`;
+    RETURNING ${WAKEABLE_COLUMNS}, room_id AS "roomId",
+      (SELECT version FROM room WHERE room.id = room_id) AS "roomVersion"`;
 }
 
 /**
- * Accepts the removal of a participant: its identity is blocked and its tokens are revoked from this commit on. One
- * statement for the first request; a repeated one takes the slower way.
+ * Accepts the removal of a participant: from this commit on the participant is blocked and its tokens are revoked. The
+ * first request takes one statement; a repeated one takes a transaction.
  * @returns null when the room has no such participant.
  */
 export async function acceptParticipantRemoval(
@@ -121,7 +140,7 @@ export async function acceptParticipantRemoval(
   now: Date,
 ): Promise<AcceptedOperation | null> {
   const at = now.toISOString();
-  const [created] = await database.prisma.$queryRaw<AcceptedRow[]>`
+  const [created] = await database.sql.$queryRaw<AcceptedRow[]>`
     WITH participant AS (
       UPDATE participants SET removed_at = ${at}::timestamptz
       WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
@@ -136,7 +155,11 @@ export async function acceptParticipantRemoval(
       ${at}::timestamptz, ${tenant.traceparent ?? null}::text
     FROM participant
     RETURNING ${ACCEPTED}`;
-  if (created !== undefined) return accepted(created);
+  if (created !== undefined) {
+    // A statement of its own, which sees a session whose join the one before has waited for. Best effort: the clean-up
+    // begins with it, too.
+    return accepted(created, await touchSessions(database.sql, participantId).catch(() => null));
+  }
   return database.transaction(async (tx) => {
     const participants = await tx.$queryRaw<unknown[]>`
       SELECT 1 FROM participants
@@ -148,28 +171,27 @@ export async function acceptParticipantRemoval(
 
 type AcceptedRow = OperationState & WakeableOperation;
 
-/** What {@link AcceptedRow} holds, of a row that was just written. */
-const ACCEPTED = Prisma.sql`id, kind, status, attempts, last_error AS "lastError", completed_at AS "completedAt", run,
-  run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+/** The columns of {@link AcceptedRow}, for a row that was just written. */
+const ACCEPTED = Prisma.sql`${OPERATION_COLUMNS}, ${WAKE_UP_COLUMNS}`;
 
-function accepted(row: AcceptedRow): AcceptedOperation {
-  return { operation: row, wake: row };
+function accepted(row: AcceptedRow, roomVersion: number | null): AcceptedOperation {
+  return { operation: row, wake: row, roomVersion };
 }
 
-/** A request for what has been asked for before. */
+/** Handles a repeated request for the same clean-up. */
 async function acceptAgain(
   tx: Prisma.TransactionClient,
   subject: { roomId: string; kind: 'room.end' } | { participantId: string; kind: 'participant.remove' },
 ): Promise<AcceptedOperation> {
   const existing = await tx.runtimeOperation.findFirstOrThrow({ where: subject });
-  if (decideRequest(existing.status as OperationStatus) !== 'rerun') {
-    return { operation: existing as OperationState, wake: null };
+  if (!startsNewRun(existing.status as OperationStatus)) {
+    return { operation: existing as OperationState, wake: null, roomVersion: null };
   }
   const [rerun] = await tx.$queryRaw<AcceptedRow[]>`
     UPDATE runtime_operations
     SET status = 'pending', run = run + 1, run_attempts = 0, wake_ups = 1, due_at = now(), woken_at = now()
     WHERE id = ${existing.id}
     RETURNING ${ACCEPTED}`;
-  if (rerun === undefined) throw new Error(`${existing.id} is gone`);
-  return accepted(rerun);
+  if (rerun === undefined) throw new Error(`${existing.id} no longer exists`);
+  return accepted(rerun, null);
 }

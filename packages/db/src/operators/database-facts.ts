@@ -1,24 +1,25 @@
-import type { Db } from '../client/database.js';
+import { INSTANCE_DEAD_MS } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 
-/** What `rtc doctor` judges of PostgreSQL. */
+/** Facts about PostgreSQL that `rtc doctor` checks. */
 export interface DatabaseFacts {
   /** Such as 180004. */
   versionNumber: number;
   version: string;
-  /** By PostgreSQL's clock, at the moment of the answer. */
+  /** By PostgreSQL's clock, at the time of the query. */
   now: Date;
-  /** `fsync` and `synchronous_commit`: off would lose accepted work in a crash. */
+  /** Whether `fsync` and `synchronous_commit` are on: without them, a crash would lose accepted work. */
   durable: boolean;
   connections: number;
   connectionsMax: number;
-  /** Ids of the master keys that secrets at rest are sealed with. */
+  /** Ids of the master keys that seal secrets at rest. */
   masterKeyIds: string[];
   activeSigningKeys: number;
-  /** Signaling processes whose heart beats. */
+  /** Signaling processes with a recent heartbeat. */
   signalingInstances: number;
 }
 
-export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
+export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
   const [facts] = await db.$queryRaw<[DatabaseFacts]>`
     SELECT current_setting('server_version_num')::int AS "versionNumber", current_setting('server_version') AS version,
       clock_timestamp()::timestamptz(3) AS now,
@@ -32,7 +33,7 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
         ) AS secrets ORDER BY 1
       ) AS "masterKeyIds",
       (SELECT count(*)::int FROM signing_keys WHERE status = 'active') AS "activeSigningKeys",
-      (SELECT count(*)::int FROM signaling_instances WHERE heartbeat_at > now() - interval '8 seconds')
-        AS "signalingInstances"`;
+      (SELECT count(*)::int FROM signaling_instances
+        WHERE heartbeat_at > now() - ${INSTANCE_DEAD_MS}::int * interval '1 millisecond') AS "signalingInstances"`;
   return facts;
 }

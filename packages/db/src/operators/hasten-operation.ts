@@ -1,14 +1,15 @@
-import type { Db } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
+import { isUnleased, WAKEABLE_COLUMNS } from '../operations/operation.sql.js';
 import type { WakeableOperation } from '../operations/operations.repository.js';
 
 /**
- * Has a pending operation tried now rather than when its retry is due. The attempt counts like any other.
- * @returns null when it is not pending, or a worker holds it at present.
+ * Makes a pending operation due now instead of at its retry time. The attempt counts like any other.
+ * @returns null when it is not pending, or when a worker currently holds it.
  */
-export async function hastenOperation(db: Db, operationId: string): Promise<WakeableOperation | null> {
+export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
   const [row] = await db.$queryRaw<WakeableOperation[]>`
     UPDATE runtime_operations SET due_at = now(), woken_at = now(), wake_ups = wake_ups + 1
-    WHERE id = ${operationId} AND status = 'pending' AND (lease_expires_at IS NULL OR lease_expires_at <= now())
-    RETURNING id, kind, run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+    WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
+    RETURNING ${WAKEABLE_COLUMNS}`;
   return row ?? null;
 }

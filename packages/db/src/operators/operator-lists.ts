@@ -1,6 +1,4 @@
-/**
- * What `rtc` asks for operators: across tenants, and so by bare id. Nothing that a request can reach may call these.
- */
+/** Queries of `rtc` for operators: across tenants, and therefore by bare id. Request handlers must never call them. */
 import type {
   DeliveryFailureReason,
   DeliveryStatus,
@@ -11,7 +9,7 @@ import type {
   RoomStatus,
   Tenant,
 } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 export interface OperationListing {
@@ -23,28 +21,26 @@ export interface OperationListing {
   participantId: string | null;
   run: number;
   attempts: number;
-  /** When the next attempt is due; of a settled operation when the last one was. */
+  /** Due time of the next attempt; for a settled operation, of the last one. */
   dueAt: Date;
-  /** Whether a worker holds it at present. */
+  /** Whether a worker currently holds it. */
   held: boolean;
   lastError: OperationError | null;
   createdAt: Date;
   completedAt: Date | null;
 }
 
-const OPERATION = Prisma.sql`
-  SELECT id, kind, status, environment_id AS "environmentId", room_id AS "roomId", participant_id AS "participantId", run,
-    attempts, due_at AS "dueAt", coalesce(lease_expires_at > now(), false) AS held, last_error AS "lastError",
-    created_at AS "createdAt", completed_at AS "completedAt"
-  FROM runtime_operations`;
+const OPERATION_LISTING = Prisma.sql`id, kind, status, environment_id AS "environmentId", room_id AS "roomId",
+  participant_id AS "participantId", run, attempts, due_at AS "dueAt", coalesce(lease_expires_at > now(), false) AS held,
+  last_error AS "lastError", created_at AS "createdAt", completed_at AS "completedAt"`;
 
 /** Newest first. */
 export function listAllOperations(
-  db: Db,
+  db: TypedSql,
   filter: { status: OperationStatus | null; kind: OperationKind | null; environmentId: string | null; limit: number },
-): Promise<OperationListing[]> {
+): PromiseLike<OperationListing[]> {
   return db.$queryRaw<OperationListing[]>`
-    ${OPERATION}
+    SELECT ${OPERATION_LISTING} FROM runtime_operations
     ${where([
       filter.status === null ? null : Prisma.sql`status = ${filter.status}`,
       filter.kind === null ? null : Prisma.sql`kind = ${filter.kind}`,
@@ -53,9 +49,14 @@ export function listAllOperations(
     ORDER BY id DESC LIMIT ${filter.limit}`;
 }
 
-export async function findOperationById(db: Db, operationId: string): Promise<(OperationListing & Tenant) | null> {
-  const [row] = await db.$queryRaw<OperationListing[]>`${OPERATION} WHERE id = ${operationId}`;
-  return row === undefined ? null : { ...row, projectId: await projectOf(db, row.environmentId) };
+export async function findOperationById(
+  db: TypedSql,
+  operationId: string,
+): Promise<(OperationListing & Tenant) | null> {
+  const [row] = await db.$queryRaw<(OperationListing & Tenant)[]>`
+    SELECT ${OPERATION_LISTING}, (SELECT project_id FROM environments WHERE environments.id = environment_id) AS "projectId"
+    FROM runtime_operations WHERE id = ${operationId}`;
+  return row ?? null;
 }
 
 export interface DeliveryListing {
@@ -67,37 +68,53 @@ export interface DeliveryListing {
   eventId: string;
   eventType: EventType;
   replayCount: number;
-  /** Of this run. */
+  /** Attempts of this run. */
   attempts: number;
   dueAt: Date;
   createdAt: Date;
   completedAt: Date | null;
 }
 
-const DELIVERY = Prisma.sql`
-  SELECT id, status, failure_reason AS "failureReason", environment_id AS "environmentId", endpoint_id AS "endpointId",
-    event_id AS "eventId", event_type AS "eventType", replay_count AS "replayCount", run_attempts AS attempts,
-    due_at AS "dueAt", created_at AS "createdAt", completed_at AS "completedAt"
-  FROM webhook_deliveries`;
+const DELIVERY = {
+  id: true,
+  status: true,
+  failureReason: true,
+  environmentId: true,
+  endpointId: true,
+  eventId: true,
+  eventType: true,
+  replayCount: true,
+  runAttempts: true,
+  dueAt: true,
+  createdAt: true,
+  completedAt: true,
+} as const;
+type DeliverySelected = Prisma.WebhookDeliveryGetPayload<{ select: typeof DELIVERY }>;
+
+const toDeliveryListing = ({ runAttempts, ...row }: DeliverySelected): DeliveryListing =>
+  ({ ...row, attempts: runAttempts }) as DeliveryListing;
 
 /** Newest first. */
-export function listAllDeliveries(
+export async function listAllDeliveries(
   db: Db,
   filter: { status: DeliveryStatus | null; endpointId: string | null; environmentId: string | null; limit: number },
 ): Promise<DeliveryListing[]> {
-  return db.$queryRaw<DeliveryListing[]>`
-    ${DELIVERY}
-    ${where([
-      filter.status === null ? null : Prisma.sql`status = ${filter.status}`,
-      filter.endpointId === null ? null : Prisma.sql`endpoint_id = ${filter.endpointId}`,
-      filter.environmentId === null ? null : Prisma.sql`environment_id = ${filter.environmentId}`,
-    ])}
-    ORDER BY id DESC LIMIT ${filter.limit}`;
+  const rows = await db.webhookDelivery.findMany({
+    where: {
+      ...(filter.status === null ? {} : { status: filter.status }),
+      ...(filter.endpointId === null ? {} : { endpointId: filter.endpointId }),
+      ...(filter.environmentId === null ? {} : { environmentId: filter.environmentId }),
+    },
+    orderBy: { id: 'desc' },
+    take: filter.limit,
+    select: DELIVERY,
+  });
+  return rows.map(toDeliveryListing);
 }
 
 export async function findDeliveryById(db: Db, deliveryId: string): Promise<(DeliveryListing & Tenant) | null> {
-  const [row] = await db.$queryRaw<DeliveryListing[]>`${DELIVERY} WHERE id = ${deliveryId}`;
-  return row === undefined ? null : { ...row, projectId: await projectOf(db, row.environmentId) };
+  const row = await db.webhookDelivery.findUnique({ where: { id: deliveryId }, select: DELIVERY });
+  return row === null ? null : { ...toDeliveryListing(row), projectId: await projectOf(db, row.environmentId) };
 }
 
 export interface EndpointListing {
@@ -109,17 +126,17 @@ export interface EndpointListing {
   /** Whether its last attempt succeeded quickly. */
   proven: boolean;
   failingSince: Date | null;
-  /** Deliveries that are not finished. */
+  /** Deliveries that are pending or delivering. */
   open: number;
-  /** When the oldest of these has been due since; null when there is none. */
+  /** Due time of the oldest open delivery; null when there is none. */
   oldestDueAt: Date | null;
 }
 
-/** Those with the oldest open delivery first. */
+/** Endpoints with the oldest open delivery come first. */
 export function listAllWebhookEndpoints(
-  db: Db,
+  db: TypedSql,
   filter: { environmentId: string | null; limit: number },
-): Promise<EndpointListing[]> {
+): PromiseLike<EndpointListing[]> {
   return db.$queryRaw<EndpointListing[]>`
     SELECT e.id, e.environment_id AS "environmentId", e.url, e.enabled, e.disabled_reason AS "disabledReason", e.proven,
       e.failing_since AS "failingSince", coalesce(d.open, 0)::int AS open, d.oldest AS "oldestDueAt"
@@ -159,9 +176,9 @@ export interface RoomListing {
 
 /** Newest first. */
 export function listAllRooms(
-  db: Db,
+  db: TypedSql,
   filter: { status: RoomStatus | null; environmentId: string | null; limit: number },
-): Promise<RoomListing[]> {
+): PromiseLike<RoomListing[]> {
   return db.$queryRaw<RoomListing[]>`
     SELECT id, environment_id AS "environmentId", name, status, max_participants AS "maxParticipants",
       (SELECT count(*)::int FROM participant_sessions s WHERE s.room_id = rooms.id AND s.ended_at IS NULL) AS participants,
@@ -177,6 +194,12 @@ export function listAllRooms(
 export async function tenantOfRoom(db: Db, roomId: string): Promise<Tenant | null> {
   const row = await db.room.findUnique({ where: { id: roomId }, select: { environmentId: true } });
   return row === null ? null : { ...row, projectId: await projectOf(db, row.environmentId) };
+}
+
+/** The tenant of an environment; null if it does not exist. */
+export async function tenantOfEnvironment(db: Db, environmentId: string): Promise<Tenant | null> {
+  const row = await db.environment.findUnique({ where: { id: environmentId }, select: { projectId: true } });
+  return row === null ? null : { ...row, environmentId };
 }
 
 async function projectOf(db: Db, environmentId: string): Promise<string> {

@@ -1,21 +1,21 @@
 import { open, seal, type MasterKeys } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
 
 export interface Resealed {
   webhookSecrets: number;
   signingKeys: number;
-  /** Stored answers of idempotency keys that an older master key still opens: they expire within 24 hours. */
+  /** Stored responses of idempotency keys that an older master key still seals; they expire within 24 hours. */
   answersLeft: number;
 }
 
 const BATCH = 500;
 
 /**
- * Seals every secret at rest with the first master key that another one seals, so that the others can be removed. Safe
- * to repeat and to interrupt: each row is changed only while it holds what was read.
+ * Seals every secret at rest that another master key seals with the first one, so that the others can be removed. Safe
+ * to repeat and to interrupt: an update changes a row only while it holds the value that was read.
  * @throws Error when a row's master key is not configured.
  */
-export async function resealSecrets(db: Db, masterKeys: MasterKeys): Promise<Resealed> {
+export async function resealSecrets(db: TypedSql, masterKeys: MasterKeys): Promise<Resealed> {
   const prefix = `s1.${masterKeys.sealWith}.`;
   const again = (sealed: string, context: string): string =>
     seal(masterKeys, open(masterKeys, sealed, context), context);
@@ -41,6 +41,6 @@ export async function resealSecrets(db: Db, masterKeys: MasterKeys): Promise<Res
   }
   const [{ left }] = await db.$queryRaw<[{ left: number }]>`
     SELECT count(*)::int AS left FROM idempotency_records
-    WHERE starts_with(response_body, 's1.') AND NOT starts_with(response_body, ${prefix})`;
+    WHERE starts_with(coalesce(made, response_body), 's1.') AND NOT starts_with(coalesce(made, response_body), ${prefix})`;
   return { webhookSecrets, signingKeys, answersLeft: left };
 }

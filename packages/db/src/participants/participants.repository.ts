@@ -1,5 +1,6 @@
 import type { ParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
+import { isRoomOpen } from '../rooms/room.sql.js';
 
 export interface NewParticipant {
   id: string;
@@ -26,9 +27,9 @@ const SHOWN = {
 } as const;
 
 /**
- * A participant identity with its token, when the room is open.
- * One statement, typed here because it is hot: the room is looked up and both rows are written in one round trip.
- * @returns the room's status (nothing was written unless it is open), or null when there is no such room.
+ * Inserts a participant with its token if the room is open. A single statement reads the room and
+ * writes both rows in one round trip.
+ * @returns the room's status (nothing was written unless the room is open), or null when the room does not exist.
  */
 export async function insertParticipantIfOpen(
   db: TypedSql,
@@ -39,7 +40,7 @@ export async function insertParticipantIfOpen(
   const expiresAt = participant.token.expiresAt.toISOString();
   const [room] = await db.$queryRaw<{ status: RoomStatus }[]>`
     WITH room AS (
-      -- The lock makes this and acceptRoomEnd wait for each other, so that the clean-up misses nobody.
+      -- The lock makes this and acceptRoomEnd wait for each other, so that the clean-up misses no participant.
       SELECT id, status FROM rooms WHERE id = ${participant.roomId} AND environment_id = ${tenant.environmentId}
       FOR SHARE
     ), participant AS (
@@ -48,7 +49,7 @@ export async function insertParticipantIfOpen(
       SELECT ${participant.id}, ${tenant.environmentId}, id, ${participant.externalId}, ${participant.name},
         ${JSON.stringify(participant.metadata)}::jsonb, ${participant.role}, ${createdAt}::timestamptz,
         ${expiresAt}::timestamptz
-      FROM room WHERE status IN ('created', 'active')
+      FROM room AS rooms WHERE ${isRoomOpen}
       RETURNING id
     ), token AS (
       INSERT INTO participant_tokens (id, participant_id, permissions, created_at, expires_at)
@@ -73,13 +74,13 @@ export async function findParticipant(
   return participant as ParticipantState | null;
 }
 
-/** Where a page of participants begins: after this one, in the list's order. */
+/** Cursor of a page of participants: the page starts after this one. */
 export interface ParticipantPosition {
   connectedAt: Date;
   id: string;
 }
 
-/** Those who have connected, the latest first. */
+/** Lists participants that have connected, the latest first. */
 export async function listParticipants(
   db: Db,
   tenant: Tenant,
@@ -108,7 +109,7 @@ export async function listParticipants(
   return participants as ParticipantState[];
 }
 
-/** Whether a participant's session in this room is still going on. */
+/** Whether this session of the room has not ended. */
 export async function hasActiveSession(db: Db, tenant: Tenant, roomId: string, sessionId: string): Promise<boolean> {
   const session = await db.participantSession.findFirst({
     where: { id: sessionId, roomId, environmentId: tenant.environmentId, endedAt: null },

@@ -1,24 +1,24 @@
-import type { Db } from '../client/database.js';
-import { endPresence } from '../participants/participant-cleanup.js';
-import type { EndedSession } from '../sessions/session-events.js';
+import type { EndedSession } from '@callplane/core';
+import type { Prisma } from '../generated/client.js';
+import { endPresence } from '../sessions/session-ends.js';
 
-/** Participants that one transaction ends at most, so that a large room never holds locks for long. */
+/** Maximum number of participants per transaction, so that a large room does not hold locks for long. */
 const BATCH = 2000;
 
 /**
  * Ends the sessions and the presence of up to {@link BATCH} participants of a room who have not left. Safe to repeat.
- * @returns how many have left by this (0 when nobody is left), and the sessions that ended.
+ * @returns the number of participants of this batch (0 when none was left), and the ended sessions.
  */
 export async function endRoomPresence(
-  db: Db,
+  tx: Prisma.TransactionClient,
   roomId: string,
   now: Date,
 ): Promise<{ left: number; ended: EndedSession[] }> {
-  const present = await db.$queryRaw<{ id: string }[]>`
+  const present = await tx.$queryRaw<{ id: string }[]>`
     SELECT id FROM participants WHERE room_id = ${roomId} AND left_at IS NULL
     ORDER BY id LIMIT ${BATCH} FOR NO KEY UPDATE`;
   const ended = await endPresence(
-    db,
+    tx,
     present.map(({ id }) => id),
     'room_ended',
     now,
@@ -26,7 +26,7 @@ export async function endRoomPresence(
   return { left: present.length, ended };
 }
 
-/** The clean-up is complete. */
-export async function markRoomEnded(db: Db, roomId: string, now: Date): Promise<void> {
-  await db.room.updateMany({ where: { id: roomId, status: 'ending' }, data: { status: 'ended', endedAt: now } });
+/** Marks the room as ended once its clean-up is complete. */
+export async function markRoomEnded(tx: Prisma.TransactionClient, roomId: string, now: Date): Promise<void> {
+  await tx.room.updateMany({ where: { id: roomId, status: 'ending' }, data: { status: 'ended', endedAt: now } });
 }

@@ -1,26 +1,20 @@
-import type { RoomState, RoomStatus, Tenant } from '@callplane/core';
+import type { NewEvent, RoomState, RoomStatus, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
-import { fanOut, type WakeableDelivery } from '../events/write-events.js';
-import { ROOM_COLUMNS } from './room-row.js';
+import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
+import { ROOM_COLUMNS, ROOM_FIELDS } from './room.sql.js';
 
 export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
 
-/** The event that tells of a new room: the first of its sequence. */
-export interface RoomCreatedEvent {
-  id: string;
-  type: 'room.created';
-  body: string;
-}
-
 /**
- * The room, its first event and that event's deliveries, in one statement: typed here because it is hot.
+ * Inserts the room, its first event and that event's deliveries, in one statement.
+ * @param created the event `room.created`.
  * @returns the deliveries to wake.
  */
 export function insertRoom(
   db: TypedSql,
   tenant: Tenant,
   room: NewRoom,
-  event: RoomCreatedEvent,
+  created: NewEvent,
 ): PromiseLike<WakeableDelivery[]> {
   const createdAt = room.createdAt.toISOString();
   return db.$queryRaw<WakeableDelivery[]>`
@@ -28,16 +22,10 @@ export function insertRoom(
       INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
       VALUES (${room.id}, ${tenant.environmentId}, ${room.name}, ${JSON.stringify(room.metadata)}::jsonb, 'created',
         ${room.maxParticipants}, ${createdAt}::timestamptz, 1)
-    ), event AS (
-      INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent)
-      VALUES (${event.id}, ${tenant.environmentId}, ${event.type}, ${room.id}, 1, ${event.body},
-        ${createdAt}::timestamptz, ${tenant.traceparent ?? null}::text)
-      RETURNING id, type
-    )
+    ), ${insertEvents(created, numberEvents([created], 1))}
     ${fanOut(tenant, createdAt)}`;
 }
 
-/** Hot like {@link insertRoom}. */
 export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<RoomState | null> {
   const [row] = await db.$queryRaw<RoomState[]>`
     SELECT ${ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} AND environment_id = ${tenant.environmentId}`;
@@ -54,8 +42,8 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
 }
 
 /**
- * Newest first: ids sort by the time of creation.
- * @param beforeId the last id of the page before; rows added meanwhile come before it and move nothing.
+ * Lists rooms newest first: ids sort by the time of creation.
+ * @param beforeId the last id of the previous page. Rooms that are added meanwhile sort before it, so no page shifts.
  */
 export async function listRooms(
   db: Db,
@@ -70,7 +58,7 @@ export async function listRooms(
     },
     orderBy: { id: 'desc' },
     take: page.limit,
-    omit: { environmentId: true, lastSequence: true, mediaNodeId: true, mediaGeneration: true, emptySince: true },
+    select: ROOM_FIELDS,
   });
   return rooms as RoomState[];
 }

@@ -1,15 +1,21 @@
-import type { RoomState, SessionEndReason, Tenant } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import {
+  participantLeft,
+  type EndedSession,
+  type RoomState,
+  type SessionEndReason,
+  type Tenant,
+} from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
-import { sessionEvents, type EndedSession } from './session-events.js';
 
 /**
- * Tells of sessions that this transaction has just ended: `track.unpublished` of what each was publishing, then its
- * `participant.left`. Notes if that has left the room empty. Last in its transaction, like all that write events.
+ * Writes the events of sessions that this transaction has just ended: `track.unpublished` for each track, then
+ * `participant.left`. Sets `empty_since` when the room is empty now. Like `writeEvents`, it needs all
+ * other locks of the transaction before it.
  * @returns the deliveries to wake.
  */
 export async function writeSessionsEnded(
-  tx: Db,
+  tx: TypedSql,
   tenant: Tenant,
   room: RoomState,
   ended: readonly EndedSession[],
@@ -17,10 +23,10 @@ export async function writeSessionsEnded(
   now: Date,
 ): Promise<WakeableDelivery[]> {
   if (ended.length === 0) return [];
-  const events = sessionEvents(tenant, room, now);
-  const left = ended.flatMap((session) => events.left(session, reason));
-  const { deliveries } = await writeEvents(tx, tenant, room.id, left, now);
-  // Under the lock on the room that the events' numbers took: of several that leave at once, the last sees nobody.
+  const left = ended.flatMap((session) => participantLeft({ tenant, room, now }, session, reason));
+  const { deliveries } = await writeEvents(tx, left);
+  // Runs under the room's lock, which the sequence numbers took: of several participants that leave at once, the last
+  // one finds the room empty.
   await tx.$executeRaw`
     UPDATE rooms SET empty_since = now()
     WHERE id = ${room.id} AND status = 'active' AND empty_since IS NULL

@@ -1,13 +1,12 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
 import { endParticipantPresence } from '../participants/participant-cleanup.js';
 import { endRoomPresence, markRoomEnded } from '../rooms/room-cleanup.js';
 import { findRoom } from '../rooms/rooms.repository.js';
-import { endSession, markDisconnected } from './end-session.js';
 import { writeSessionsEnded } from './ended-sessions.js';
 import { sweepLostSessions } from './lost-sessions.js';
-import { resumeSession } from './resume-session.js';
-import { publishTracks, updateOwnMetadata } from './session-tracks.js';
+import { publishTracks } from './session-tracks.js';
 import {
   hashOf,
   NOON,
@@ -38,7 +37,7 @@ const KINDS = [
   'end',
 ] as const;
 const step = fc.record({
-  // Ends are rare, or nothing else would happen.
+  // Ending the room and removing participants are rare; otherwise few other steps would take effect.
   kind: fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom(...KINDS.slice(0, 8)) },
     { weight: 1, arbitrary: fc.constantFrom(...KINDS.slice(8)) },
@@ -46,17 +45,17 @@ const step = fc.record({
   who: fc.nat({ max: PEOPLE - 1 }),
 });
 
-test('whatever happens at once: one joined and one left a session, no gap in the numbers, never beyond capacity', async () => {
+test('any concurrent steps leave one join and one leave per session, gap-free sequence numbers, and no room above its capacity', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 8 }),
       async (waves) => {
         const roomId = await rooms.newRoom({ maxParticipants: CAPACITY });
         const people = await Promise.all(Array.from({ length: PEOPLE }, () => rooms.invite(roomId)));
-        /** What each knows of its session. */
+        /** The session and connection that each participant knows. */
         const held = new Map<string, { sessionId: string; connection: number }>();
         for (const wave of waves) {
-          // Each wave at once; a failure (a deadlock is one) fails the property.
+          // The steps of a wave run concurrently; any error, such as a deadlock, fails the property.
           await Promise.all(wave.map(({ kind, who }) => act(roomId, people[who]!, kind, held)));
           expect(
             await rooms.database.prisma.participantSession.count({ where: { roomId, endedAt: null } }),
@@ -67,7 +66,7 @@ test('whatever happens at once: one joined and one left a session, no gap in the
     ),
     { numRuns: 40, endOnFailure: true },
   );
-}, 120_000);
+});
 
 async function act(
   roomId: string,
@@ -86,7 +85,7 @@ async function act(
     }
     case 'resume': {
       if (mine === undefined) return;
-      const resumed = await resumeSession(database, {
+      const resumed = await resumeOne(database, {
         sessionId: mine.sessionId,
         resumeSecretHash: hash,
         instanceId: 'i2',
@@ -95,10 +94,10 @@ async function act(
       return;
     }
     case 'leave':
-      if (mine !== undefined) await endSession(database, mine, 'left', NOON);
+      if (mine !== undefined) await endOne(database, mine, 'left', NOON);
       return;
     case 'disconnect':
-      if (mine !== undefined) await markDisconnected(database, mine);
+      if (mine !== undefined) await disconnectOne(database, mine);
       return;
     case 'publish':
     case 'unpublish':
@@ -106,7 +105,7 @@ async function act(
         await publishTracks(database, mine, kind === 'publish' ? [track('a'), track('b')] : [], NOON);
       return;
     case 'metadata':
-      if (mine !== undefined) await updateOwnMetadata(database, mine, { at: kind });
+      if (mine !== undefined) await updateMetadataOf(database, mine, { at: kind });
       return;
     case 'sweep':
       await sweepLostSessions(database, { graceMs: 0, instanceDeadMs: 8000, limit: 100 }, NOON);
@@ -159,7 +158,7 @@ async function check(roomId: string): Promise<void> {
   }
 }
 
-/** Published and not unpublished; throws if one is published or unpublished twice in a row. */
+/** Ids of the tracks that are still published; fails if a track is published or unpublished twice in a row. */
 function openTracks(events: readonly StoredEvent[]): Set<string> {
   const open = new Set<string>();
   for (const { type, data } of events) {

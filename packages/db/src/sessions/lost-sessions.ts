@@ -1,48 +1,50 @@
 import type { Database, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { endSessionsWhere } from '../participants/participant-cleanup.js';
+import { endSessionsWhere, type EndedNow } from './session-ends.js';
+import { isRoomOpen } from '../rooms/room.sql.js';
 import { writeSessionsEnded } from './ended-sessions.js';
-import { SUBJECT_COLUMNS, toSubject, type Subject, type SubjectRow } from './held-session.js';
+import { SUBJECT_COLUMNS, toSubject, type Subject, type SubjectRow } from './session.sql.js';
 
 export interface LostSessionLimits {
-  /** How long a session may be without a connection. */
+  /** How long a session may stay without a connection. */
   graceMs: number;
-  /** An instance that has not told of itself for so long is dead. */
+  /** Age of the last heartbeat from which an instance counts as dead. */
   instanceDeadMs: number;
-  /** Sessions of one sweep. */
+  /** Maximum number of sessions per sweep. */
   limit: number;
 }
 
 export interface SweptSessions {
   ended: { sessionId: string; roomId: string }[];
-  /** The rooms that they were in, each once. */
-  roomIds: string[];
+  /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
+  rooms: { roomId: string; version: number }[];
   deliveries: WakeableDelivery[];
 }
 
 /**
- * Ends sessions (`connection_lost`) whose grace is over: counted from when their connection was lost, or, when the
- * instance that held it died, from its last heartbeat. Each ends once, whoever comes first: another sweep, the
- * participant that comes back, or its removal. What is being removed and what is in a room that ends is left to that
- * clean-up, which ends it for its own reason.
+ * Ends sessions (`connection_lost`) whose grace period is over. The grace period starts when the connection was lost,
+ * or, when the instance that held it died, with its last heartbeat. Each session ends once, whichever comes first:
+ * another sweep, a resumption, or the participant's removal. Sessions that are being removed, and sessions of a room
+ * that ends, are left to that clean-up, which ends them for its own reason.
  */
 export async function sweepLostSessions(
   database: Database,
   limits: LostSessionLimits,
   now: Date,
 ): Promise<SweptSessions> {
-  const swept: SweptSessions = { ended: [], roomIds: [], deliveries: [] };
+  const swept: SweptSessions = { ended: [], rooms: [], deliveries: [] };
   const byRoom = new Map<string, LostSession[]>();
-  for (const lost of await findLostSessions(database.hot, limits)) {
+  for (const lost of await findLostSessions(database.sql, limits)) {
     const { id } = lost.subject.room;
     byRoom.set(id, [...(byRoom.get(id) ?? []), lost]);
   }
   for (const [roomId, lost] of byRoom) {
-    const { sessionIds, deliveries } = await endLost(database, lost, now);
-    if (sessionIds.length === 0) continue;
-    swept.roomIds.push(roomId);
-    swept.ended.push(...sessionIds.map((sessionId) => ({ sessionId, roomId })));
+    const { ended, deliveries } = await endLost(database, lost, now);
+    const [first] = ended;
+    if (first === undefined) continue;
+    swept.rooms.push({ roomId, version: first.version });
+    swept.ended.push(...ended.map(({ sessionId }) => ({ sessionId, roomId })));
     swept.deliveries.push(...deliveries);
   }
   return swept;
@@ -60,7 +62,7 @@ async function findLostSessions(
   const over = Prisma.sql`now() - ${graceMs}::int * interval '1 millisecond'`;
   const rows = await db.$queryRaw<(SubjectRow & { connection: number })[]>`
     WITH RECURSIVE holders AS (
-      -- Each instance that live sessions name: hops through the index instead of reading all of it.
+      -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
       (SELECT instance_id FROM participant_sessions WHERE ended_at IS NULL AND instance_id IS NOT NULL
         ORDER BY instance_id LIMIT 1)
       UNION ALL
@@ -77,7 +79,7 @@ async function findLostSessions(
       UNION ALL
       SELECT held.* FROM dead JOIN participant_sessions held
         ON held.instance_id = dead.instance_id AND held.ended_at IS NULL AND held.disconnected_at IS NULL
-      -- Of an instance without a row nothing is known but that the session began.
+      -- An instance without a row has no known heartbeat, so the grace period starts with the session.
       WHERE dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}
       UNION ALL
       SELECT * FROM participant_sessions
@@ -86,36 +88,33 @@ async function findLostSessions(
     SELECT ${SUBJECT_COLUMNS}, s.connection
     FROM s
     JOIN participants ON participants.id = s.participant_id AND participants.removed_at IS NULL
-    JOIN rooms ON rooms.id = s.room_id AND rooms.status IN ('created', 'active')
+    JOIN rooms ON rooms.id = s.room_id AND ${isRoomOpen}
     JOIN environments ON environments.id = s.environment_id
     ORDER BY s.room_id LIMIT ${limit}`;
   return rows.map((row) => ({ subject: toSubject(row), connection: row.connection }));
 }
 
-/** Those of one room, in one transaction. */
+/** Ends the lost sessions of one room, in one transaction. */
 async function endLost(
   database: Database,
   lost: readonly LostSession[],
   now: Date,
-): Promise<{ sessionIds: string[]; deliveries: WakeableDelivery[] }> {
+): Promise<{ ended: EndedNow[]; deliveries: WakeableDelivery[] }> {
   const [first] = lost;
-  if (first === undefined) return { sessionIds: [], deliveries: [] };
+  if (first === undefined) return { ended: [], deliveries: [] };
   const { tenant, room } = first.subject;
   return database.transaction(async (tx) => {
-    // Whoever is locked is just being dealt with, by another sweep or by itself.
+    // Skips locked participants: another sweep or their own connection is already handling them.
     const locked = await tx.$queryRaw<{ id: string }[]>`
       SELECT id FROM participants WHERE id = ANY(${lost.map(({ subject }) => subject.participant.id)}::text[])
       ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`;
-    // One that was resumed meanwhile has another connection.
+    // A session that was resumed meanwhile has another connection number.
     const which = Prisma.sql`(id, connection) IN (
       SELECT * FROM unnest(${lost.map(({ subject }) => subject.sessionId)}::text[],
         ${lost.map(({ connection }) => connection)}::int[])
     )`;
     const participantIds = locked.map(({ id }) => id);
     const ended = await endSessionsWhere(tx, participantIds, which, 'connection_lost', now);
-    return {
-      sessionIds: ended.map(({ sessionId }) => sessionId),
-      deliveries: await writeSessionsEnded(tx, tenant, room, ended, 'connection_lost', now),
-    };
+    return { ended, deliveries: await writeSessionsEnded(tx, tenant, room, ended, 'connection_lost', now) };
   });
 }

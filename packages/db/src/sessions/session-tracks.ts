@@ -1,90 +1,141 @@
-import type { TrackIdentity } from '@callplane/core';
-import type { Database } from '../client/database.js';
+import {
+  publishableSources,
+  trackPublished,
+  trackUnpublished,
+  type Permission,
+  type TrackIdentity,
+} from '@callplane/core';
+import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
-import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './held-session.js';
-import { sessionEvents } from './session-events.js';
+import { Prisma } from '../generated/client.js';
+import { rememberTracks } from './past-tracks.sql.js';
+import { inRounds } from './rounds.js';
+import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
+import { bumpRooms, lockHeld } from './versions.sql.js';
 
 const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
 
 /**
- * What a session publishes from now on, all of it: tells of those that are new and of those that ended. One that is
- * published anew under its id, after a fault of the media server, only changes its place.
+ * Replaces the set of tracks that a session publishes, and writes events for new and ended tracks. A track that is
+ * published again under its id, after a fault of the media server, only gets a new location and no event.
+ *
+ * Tracks without permission are left out: the server may have withdrawn it since the gateway checked the offer.
+ * @param media where the session's media is, for an instance that resumes it; undefined keeps what was written before.
  */
 export async function publishTracks(
   database: Database,
   held: HeldSession,
   tracks: readonly TrackState[],
   now: Date,
+  media?: unknown,
 ): Promise<TracksOutcome> {
-  return database.transaction(async (tx) => {
-    const [row] = await tx.$queryRaw<SubjectRow[]>`
-      SELECT ${SUBJECT_COLUMNS} FROM ${SUBJECT_TABLES} WHERE ${isHeld(held)} FOR NO KEY UPDATE OF s`;
+  return database.sqlTransaction(async (sql) => {
+    const [row] = await sql.$queryRaw<(SubjectRow & { permissions: Permission[] })[]>`
+      SELECT ${SUBJECT_COLUMNS}, s.permissions FROM ${SUBJECT_TABLES} WHERE ${isHeld(held)} FOR NO KEY UPDATE OF s`;
     if (row === undefined) return NOT_WRITTEN;
-    const wanted = {
-      ids: tracks.map(({ trackId }) => trackId),
-      kinds: tracks.map(({ kind }) => kind),
-      sources: tracks.map(({ source }) => source),
-    };
-    // A statement of its own, so that the insertion below finds what it has deleted gone.
-    const unpublished = await tx.$queryRaw<TrackIdentity[]>`
-      DELETE FROM session_tracks
-      WHERE session_id = ${held.sessionId} AND (track_id, kind, source) NOT IN (
-        SELECT * FROM unnest(${wanted.ids}::text[], ${wanted.kinds}::text[], ${wanted.sources}::text[])
-      )
-      RETURNING track_id AS "trackId", kind, source`;
-    const inserted = await tx.$queryRaw<{ trackId: string; isNew: boolean }[]>`
-      INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
-      SELECT ${held.sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz
-      FROM unnest(${wanted.ids}::text[], ${wanted.kinds}::text[], ${wanted.sources}::text[],
-        ${tracks.map(({ feedId }) => feedId)}::text[], ${tracks.map(({ mid }) => mid)}::text[],
-        ${tracks.map(({ muted }) => muted)}::boolean[]) AS new (track_id, kind, source, feed_id, mid, muted)
-      ON CONFLICT (session_id, track_id) DO UPDATE
-        SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted
-      -- Only a row that was just inserted has no transaction that ended or locked it.
-      RETURNING track_id AS "trackId", xmax = 0 AS "isNew"`;
-    const fresh = new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId));
+    const allowed = publishableSources(row.permissions);
+    const permitted = tracks.filter(({ source }) => allowed.includes(source));
+    const { unpublished, fresh } = await replaceTracks(sql, held.sessionId, permitted, now);
+    await sql.$executeRaw`
+      WITH ${bumpRooms(Prisma.sql`SELECT ${row.roomId}`)}
+      UPDATE participant_sessions s SET version = room.version,
+        media = coalesce(${media === undefined || media === null ? null : JSON.stringify(media)}::jsonb, s.media)
+      FROM room WHERE s.id = ${held.sessionId}`;
     const subject = toSubject(row);
-    const events = sessionEvents(subject.tenant, subject.room, now);
-    const { deliveries } = await writeEvents(
-      tx,
-      subject.tenant,
-      subject.room.id,
-      [
-        ...unpublished.map((track) => events.unpublished(subject, track)),
-        ...tracks.filter(({ trackId }) => fresh.has(trackId)).map((track) => events.published(subject, track)),
-      ],
-      now,
-    );
+    const of = { tenant: subject.tenant, room: subject.room, now };
+    const published = permitted.filter(({ trackId }) => fresh.has(trackId));
+    const { deliveries } = await writeEvents(sql, [
+      ...unpublished.map((track) => trackUnpublished(of, subject, track)),
+      ...published.map((track) => trackPublished(of, subject, track)),
+    ]);
     return { written: true, deliveries };
   });
+}
+
+/** @returns the tracks that were deleted, and the ids of those that are new. */
+async function replaceTracks(
+  sql: TypedSql,
+  sessionId: string,
+  tracks: readonly TrackState[],
+  now: Date,
+): Promise<{ unpublished: TrackIdentity[]; fresh: Set<string> }> {
+  const ids = tracks.map(({ trackId }) => trackId);
+  const kinds = tracks.map(({ kind }) => kind);
+  const sources = tracks.map(({ source }) => source);
+  // A separate statement, so that the insertion below does not conflict with the deleted rows.
+  const unpublished = await sql.$queryRaw<TrackIdentity[]>`
+    WITH ended AS (
+      DELETE FROM session_tracks
+      WHERE session_id = ${sessionId} AND (track_id, kind, source) NOT IN (
+        SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[])
+      )
+      RETURNING session_id, track_id, kind, source, published_at
+    ), ${rememberTracks(now)}
+    SELECT track_id AS "trackId", kind, source FROM ended`;
+  const inserted = await sql.$queryRaw<{ trackId: string; isNew: boolean }[]>`
+    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
+    SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz
+    FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[], ${tracks.map(({ feedId }) => feedId)}::text[],
+      ${tracks.map(({ mid }) => mid)}::text[], ${tracks.map(({ muted }) => muted)}::boolean[])
+      AS new (track_id, kind, source, feed_id, mid, muted)
+    ON CONFLICT (session_id, track_id) DO UPDATE
+      -- A renegotiation unmutes nothing: the server may have muted the track since the client made its offer.
+      SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted
+        OR (session_tracks.muted AND session_tracks.feed_id = excluded.feed_id AND session_tracks.mid = excluded.mid)
+    -- Only a row that was just inserted has no transaction that ended or locked it.
+    RETURNING track_id AS "trackId", xmax = 0 AS "isNew"`;
+  return { unpublished, fresh: new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId)) };
 }
 
 export function unpublishAll(database: Database, held: HeldSession, now: Date): Promise<TracksOutcome> {
   return publishTracks(database, held, [], now);
 }
 
-/** Whether a track is muted is shown to others, but not worth an event. */
+/** Other participants see whether a track is muted, but there is no event for it. */
 export async function setTrackMuted(
   database: Database,
   held: HeldSession,
   trackId: string,
   muted: boolean,
 ): Promise<TracksOutcome> {
-  const rows = await database.hot.$queryRaw<unknown[]>`
-    UPDATE session_tracks t SET muted = ${muted} FROM participant_sessions s
-    WHERE t.session_id = s.id AND t.track_id = ${trackId} AND ${isHeld(held)} RETURNING 1`;
-  return { written: rows.length > 0, deliveries: [] };
+  const written = await setTracksMuted(database, [{ held, trackId, muted }]);
+  return { written: written.has(held.sessionId), deliveries: [] };
 }
 
-/** Replaces the metadata of the participant whose session this is. False when another connection has it, or it ended. */
-export async function updateOwnMetadata(
-  database: Database,
-  held: HeldSession,
-  metadata: Record<string, unknown>,
-): Promise<boolean> {
-  const rows = await database.hot.$queryRaw<unknown[]>`
-    UPDATE participants SET metadata = ${JSON.stringify(metadata)}::jsonb FROM participant_sessions s
-    WHERE participants.id = s.participant_id AND participants.removed_at IS NULL AND ${isHeld(held)} RETURNING 1`;
-  return rows.length > 0;
+export interface MuteChange {
+  held: HeldSession;
+  trackId: string;
+  muted: boolean;
+}
+
+/** {@link setTrackMuted} for several sessions. @returns the ids of the sessions that hold their tracks. */
+export async function setTracksMuted(database: Database, changes: readonly MuteChange[]): Promise<Set<string>> {
+  const written = await inRounds(
+    changes,
+    ({ held }) => held.sessionId,
+    async (round) => {
+      const rows = await database.sql.$queryRaw<{ id: string }[]>`
+        WITH ${lockHeld(
+          round.map(({ held }) => held),
+          Prisma.sql`EXISTS (
+            SELECT 1 FROM session_tracks t
+            JOIN unnest(${round.map(({ held }) => held.sessionId)}::text[], ${round.map(({ trackId }) => trackId)}::text[])
+              AS track (session_id, id) ON track.session_id = t.session_id AND track.id = t.track_id
+            WHERE t.session_id = s.id
+          )`,
+        )}, ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held`)}, muted AS (
+          UPDATE session_tracks t SET muted = input.muted
+          FROM unnest(${round.map(({ held }) => held.sessionId)}::text[], ${round.map(({ trackId }) => trackId)}::text[],
+            ${round.map(({ muted }) => muted)}::boolean[]) AS input (session_id, track_id, muted)
+          WHERE t.session_id = ANY(ARRAY(SELECT id FROM held)) AND t.session_id = input.session_id
+            AND t.track_id = input.track_id
+        )
+        UPDATE participant_sessions s SET version = room.version FROM held JOIN room ON room.id = held.room_id
+        WHERE s.id = held.id RETURNING s.id`;
+      const ids = new Set(rows.map(({ id }) => id));
+      return round.map(({ held }) => ids.has(held.sessionId));
+    },
+  );
+  return new Set(changes.filter((_, at) => written[at]).map(({ held }) => held.sessionId));
 }

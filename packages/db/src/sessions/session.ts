@@ -1,7 +1,7 @@
-import type { ParticipantState, Permission, RoomState, SessionEndReason, Tenant, TrackIdentity } from '@callplane/core';
+import type { ParticipantState, Permission, SessionEndReason, Tenant, TrackIdentity } from '@callplane/core';
 import type { WakeableDelivery } from '../events/write-events.js';
 
-/** Where a room's media is, and how often that has changed: compared and swapped when it moves. */
+/** Media server of a room, and a counter that each move increments for its compare-and-swap. */
 export interface RoomPlacement {
   /** A name of MEDIA_NODES; null while the room has no media server. */
   mediaNodeId: string | null;
@@ -11,7 +11,10 @@ export interface RoomPlacement {
 /** A published track as it is stored. */
 export interface TrackState extends TrackIdentity {
   muted: boolean;
-  /** Where the media server has it: feed and media section; both change when it is published anew after a fault. */
+  /**
+   * Location of the track on the media server: feed and media section. Both change when it is published again after a
+   * fault.
+   */
   feedId: string;
   mid: string;
 }
@@ -19,25 +22,21 @@ export interface TrackState extends TrackIdentity {
 /** A live session, its participant and its tracks. */
 export interface SessionState {
   sessionId: string;
+  /** The room's version with the latest visible change of the session. */
+  version: number;
   participant: ParticipantState;
   startedAt: Date;
   permissions: readonly Permission[];
-  /** The signaling instance that holds its connection, or held it last; null once that has let go for a removal. */
+  /**
+   * The signaling instance that holds the connection, or held it last. Null after the instance has released the session
+   * for its clean-up.
+   */
   instanceId: string | null;
-  /** Counts the connections of this session: whoever holds an older one writes nothing. */
+  /** Connection number of the session: a connection with an older number cannot write (fencing). */
   connection: number;
-  /** Since when it has no connection; null while it has one. */
+  /** Since when the session has had no connection; null while it has one. */
   disconnectedAt: Date | null;
   tracks: TrackState[];
-}
-
-/** A room with everybody in it, read in one statement: what a signaling instance compares with what it last told. */
-export interface RoomSnapshot extends RoomPlacement {
-  tenant: Tenant;
-  room: RoomState;
-  /** Number of the room's latest event: grows with each join, leave, publish and unpublish. */
-  sequence: number;
-  sessions: SessionState[];
 }
 
 export interface JoinInput {
@@ -45,55 +44,78 @@ export interface JoinInput {
   roomId: string;
   participantId: string;
   tokenId: string;
+  /** Permissions of the token. Those that the server has set for the participant go before them. */
   permissions: readonly Permission[];
   /** SHA-256 of the resume secret. */
   resumeSecretHash: Uint8Array;
   instanceId: string;
-  /** Where the room's media goes if it is nowhere yet. */
+  /** The media server for the room if it has none yet. */
   mediaNodeId: string | null;
+  /** The number from {@link admitJoins}; a join without a number is never `overtaken`. */
+  joinNumber?: number;
+  /** Protocol version of the client. Version 1 cannot show a room whose roster is paged. Default: 2. */
+  protocol?: 1 | 2;
+  /**
+   * Called inside the transaction, the last time right before its commit. A client that has gone by then may have joined
+   * elsewhere, so its join writes nothing.
+   */
+  isWanted?: () => boolean;
 }
 
-/** Nothing was written unless the outcome is `joined`. */
+/** The outcome of one join of a batch. Every outcome except `joined` has written nothing. */
 export type JoinOutcome =
   | {
       outcome: 'joined';
       sessionId: string;
       connection: number;
-      /** Sessions of the same participant that this one has ended. */
+      /** The session as the others see it, with the room's version after the join. */
+      state: SessionState;
+      /** Sessions of the same participant that this join has ended. */
       supersededSessionIds: string[];
+      /** Deliveries to wake. Those of a batch are all in its first join. */
       deliveries: WakeableDelivery[];
     }
-  | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' };
+  | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
+  /** A later join of the same participant was admitted meanwhile. */
+  | { outcome: 'overtaken' }
+  /** The client has disconnected. */
+  | { outcome: 'abandoned' }
+  /** The room's roster is paged, which the client's protocol version cannot show. */
+  | { outcome: 'too_large' }
+  /** The join was tried alone after its batch had failed, and failed, too. */
+  | { outcome: 'failed'; error: unknown };
 
 export type ResumeOutcome =
   | {
       outcome: 'resumed';
       connection: number;
-      /** Whoever held it before: it may still have a dead connection to drop. */
+      /** The instance that held the session before, which may still have a dead connection to drop. */
       previousInstanceId: string | null;
       tenant: Tenant;
       roomId: string;
       participantId: string;
       permissions: readonly Permission[];
+      /** The session with its tracks, read after the resumption. */
+      state: SessionState;
+      /** Where its media is, as the previous holder wrote it; null without media. */
+      media: unknown;
     }
   | { outcome: 'ended'; reason: SessionEndReason }
-  /** There is no such session, or the secret is another one. */
+  /** The session exceeds its rate of resumptions; its connection stays as it is. */
+  | { outcome: 'too_many'; waitMs: number }
+  /** Another transaction has locked the session or its room, and the caller does not want to wait for it. */
+  | { outcome: 'busy'; roomId: string }
+  /** The session does not exist, or the secret is wrong. */
   | { outcome: 'unknown' };
 
-/** A session's connection, as the instance knows it that holds it. */
+/** A session and the number of the connection that holds it. */
 export interface HeldSession {
   sessionId: string;
   connection: number;
 }
 
-export interface EndOutcome {
-  /** False when it had ended already, or another connection has it: nothing was written. */
-  ended: boolean;
-  deliveries: WakeableDelivery[];
-}
-
 export interface TracksOutcome {
-  /** False when the session has ended or another connection has it: nothing was written. */
+  /** False when the session has ended, or another connection holds it: nothing was written. */
   written: boolean;
   deliveries: WakeableDelivery[];
 }

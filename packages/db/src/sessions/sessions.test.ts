@@ -1,13 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { TypedSql } from '../client/database.js';
-import { Prisma } from '../generated/client.js';
-import { roomsOnNode } from '../media/room-placement.js';
+import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
 import { endRoomPresence } from '../rooms/room-cleanup.js';
-import { endSession, markDisconnected, releaseSession } from './end-session.js';
-import { resumeSession } from './resume-session.js';
-import { readRoomSnapshots, readSessionEnd } from './room-snapshots.js';
-import { publishTracks, setTrackMuted, unpublishAll, updateOwnMetadata } from './session-tracks.js';
-import { isParticipantHeld, sessionsHeldBy } from './signaling-instances.js';
+import { markDisconnected, releaseSession } from './session-connection.js';
+import { resumeSessions } from './resume-sessions.js';
+import { readSessionEnd } from './room-changes.js';
+import { publishTracks, setTrackMuted, unpublishAll } from './session-tracks.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 
 let rooms: TestRooms;
@@ -16,7 +13,7 @@ beforeAll(async () => {
 });
 const LATER = new Date(NOON.getTime() + 5000);
 const resume = (entered: { sessionId: string; secret: string }, instanceId = 'instance-2') =>
-  resumeSession(rooms.database, {
+  resumeOne(rooms.database, {
     sessionId: entered.sessionId,
     resumeSecretHash: hashOf(entered.secret),
     instanceId,
@@ -25,13 +22,13 @@ const snapshotOf = (roomId: string) => rooms.snapshot(roomId);
 const typesOf = async (roomId: string) => (await rooms.events(roomId)).map(({ type }) => type);
 
 describe('a session', () => {
-  test('is resumed by another instance, and nobody leaves or joins by it', async () => {
+  test('is resumed by another instance without a leave or a join', async () => {
     const roomId = await rooms.newRoom();
     const entered = await rooms.enter(roomId, { permissions: ['room:join', 'messages:send'] });
-    expect(await markDisconnected(rooms.database, entered.held)).toBe(true);
+    expect(await disconnectOne(rooms.database, entered.held)).toBe(true);
     expect((await snapshotOf(roomId)).sessions[0]).toMatchObject({ disconnectedAt: expect.any(Date) });
     const resumed = await resume(entered);
-    expect(resumed).toEqual({
+    expect(resumed).toMatchObject({
       outcome: 'resumed',
       connection: 2,
       previousInstanceId: 'instance-1',
@@ -49,7 +46,7 @@ describe('a session', () => {
     expect(await typesOf(roomId)).toEqual(['room.started', 'participant.joined']);
   });
 
-  test('belongs to its latest connection: an older one writes nothing', async () => {
+  test('rejects every write of a connection that is not its latest', async () => {
     const roomId = await rooms.newRoom();
     const entered = await rooms.enter(roomId);
     await publishTracks(rooms.database, entered.held, [track('a')], NOON);
@@ -57,17 +54,17 @@ describe('a session', () => {
     const before = await snapshotOf(roomId);
     const old = entered.held;
     const { database } = rooms;
-    expect(await markDisconnected(database, old)).toBe(false);
-    expect(await releaseSession(database.hot, old)).toBe(false);
-    expect(await endSession(database, old, 'left', NOON)).toEqual({ ended: false, deliveries: [] });
+    expect(await disconnectOne(database, old)).toBe(false);
+    expect(await releaseSession(database.sql, old)).toBe(false);
+    expect(await endOne(database, old, 'left', NOON)).toBe(false);
     expect(await publishTracks(database, old, [track('b')], NOON)).toEqual({ written: false, deliveries: [] });
     expect(await unpublishAll(database, old, NOON)).toEqual({ written: false, deliveries: [] });
     expect(await setTrackMuted(database, old, 'a', true)).toEqual({ written: false, deliveries: [] });
-    expect(await updateOwnMetadata(database, old, { a: 1 })).toBe(false);
+    expect(await updateMetadataOf(database, old, { a: 1 })).toBe(false);
     expect(await snapshotOf(roomId)).toEqual(before);
   });
 
-  test('resumed by two instances at once belongs to one of them', async () => {
+  test('belongs to exactly one of several instances that resume it concurrently', async () => {
     const roomId = await rooms.newRoom();
     const entered = await rooms.enter(roomId);
     const outcomes = await Promise.all(['instance-2', 'instance-3', 'instance-4'].map((id) => resume(entered, id)));
@@ -83,24 +80,56 @@ describe('a session', () => {
     expect(writes.map(({ written }) => written)).toEqual(connections.map((connection) => connection === 4));
   });
 
-  test('is not resumed with another secret, after its end, its removal, or the end of its room', async () => {
+  test('is busy while another transaction has locked its room or itself, if the caller does not want to wait', async () => {
+    const [locked, free] = [await rooms.newRoom(), await rooms.newRoom()];
+    const entered = [await rooms.enter(locked), await rooms.enter(free), await rooms.enter(free)];
+    const inputs = entered.map(({ sessionId, secret }) => {
+      return { sessionId, resumeSecretHash: hashOf(secret), instanceId: 'instance-2' };
+    });
+    const held = entered.map((one) => one.held);
+    const { database } = rooms;
+    const unknown = { ...inputs[0]!, resumeSecretHash: hashOf('guessed') };
+    await database.transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM participant_sessions WHERE id = ${held[2]!.sessionId} FOR UPDATE`;
+      await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${locked} FOR UPDATE`;
+      expect(await markDisconnected(database, held, { skipLocked: true })).toEqual({
+        changed: new Set([free]),
+        busy: new Set([held[0]!.sessionId, held[2]!.sessionId]),
+      });
+      expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject([
+        { outcome: 'busy', roomId: locked },
+        { outcome: 'resumed', connection: 2 },
+        { outcome: 'busy', roomId: free },
+      ]);
+      expect(await resumeSessions(database, [unknown], { skipLocked: true })).toEqual([{ outcome: 'unknown' }]);
+    });
+    expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject(
+      [2, 3, 2].map((connection) => ({ outcome: 'resumed', connection })),
+    );
+    expect(await markDisconnected(database, held, { skipLocked: true })).toEqual({
+      changed: new Set(),
+      busy: new Set(),
+    });
+  });
+
+  test('is not resumed with a wrong secret, after its end, its removal, or the end of its room', async () => {
     const roomId = await rooms.newRoom();
     const [gone, removed, stays] = [await rooms.enter(roomId), await rooms.enter(roomId), await rooms.enter(roomId)];
     expect(await resume({ ...stays, secret: 'guessed' })).toEqual({ outcome: 'unknown' });
     expect(await resume({ sessionId: 'sess_unknown', secret: 'x' })).toEqual({ outcome: 'unknown' });
-    await endSession(rooms.database, gone.held, 'left', NOON);
+    await endOne(rooms.database, gone.held, 'left', NOON);
     expect(await resume(gone)).toEqual({ outcome: 'ended', reason: 'left' });
     expect(await resume({ ...gone, secret: 'guessed' })).toEqual({ outcome: 'unknown' });
     await rooms.remove(roomId, removed.participantId);
     expect(await resume(removed)).toEqual({ outcome: 'ended', reason: 'removed' });
-    // Its clean-up has not run yet, but it is in the room no more.
+    // Its clean-up has not run yet, but the snapshot does not contain it any more.
     expect((await snapshotOf(roomId)).sessions.map(({ sessionId }) => sessionId)).toEqual([stays.sessionId]);
     expect(await resume(stays)).toMatchObject({ outcome: 'resumed' });
     await rooms.end(roomId);
     expect(await resume(stays)).toEqual({ outcome: 'ended', reason: 'room_ended' });
     const ids = [gone, removed, stays].map(({ sessionId }) => sessionId);
-    expect([...(await readSessionEnd(rooms.database.hot, [...ids, 'sess_unknown']))]).toHaveLength(3);
-    expect(await readSessionEnd(rooms.database.hot, ids)).toEqual(
+    expect([...(await readSessionEnd(rooms.database.sql, [...ids, 'sess_unknown']))]).toHaveLength(3);
+    expect(await readSessionEnd(rooms.database.sql, ids)).toEqual(
       new Map([
         [gone.sessionId, 'left'],
         [removed.sessionId, 'removed'],
@@ -109,14 +138,14 @@ describe('a session', () => {
     );
   });
 
-  test('of the last one who leaves empties the room; of the others it does not', async () => {
+  test('marks the room as empty only when the last participant leaves', async () => {
     const roomId = await rooms.newRoom();
     const entered = await Promise.all([1, 2, 3, 4, 5].map(() => rooms.enter(roomId)));
     const emptySince = async () =>
       (await rooms.database.prisma.room.findUniqueOrThrow({ where: { id: roomId } })).emptySince;
-    await endSession(rooms.database, entered[0]!.held, 'left', LATER);
+    await endOne(rooms.database, entered[0]!.held, 'left', LATER);
     expect(await emptySince()).toBeNull();
-    await Promise.all(entered.slice(1).map(({ held }) => endSession(rooms.database, held, 'left', LATER)));
+    await Promise.all(entered.slice(1).map(({ held }) => endOne(rooms.database, held, 'left', LATER)));
     expect(await emptySince()).not.toBeNull();
     expect((await rooms.events(roomId)).filter(({ type }) => type === 'participant.left')).toHaveLength(5);
   });
@@ -125,7 +154,7 @@ describe('a session', () => {
     const roomId = await rooms.newRoom();
     const { held } = await rooms.enter(roomId);
     const metadata = JSON.parse('{"__proto__": {"a": 1}, "hand": "up"}');
-    expect(await updateOwnMetadata(rooms.database, held, metadata)).toBe(true);
+    expect(await updateMetadataOf(rooms.database, held, metadata)).toBe(true);
     expect(JSON.stringify((await snapshotOf(roomId)).sessions[0]!.participant.metadata)).toBe(
       '{"hand":"up","__proto__":{"a":1}}',
     );
@@ -133,7 +162,7 @@ describe('a session', () => {
 });
 
 describe('tracks', () => {
-  test('are told when they are new and when they end; a new place of one is told to nobody', async () => {
+  test('write events when they are new and when they end, but not when their location changes', async () => {
     const roomId = await rooms.newRoom();
     const { held, participantId, sessionId } = await rooms.enter(roomId);
     const video = track('v', { kind: 'video', source: 'camera', mid: '1' });
@@ -142,7 +171,7 @@ describe('tracks', () => {
     await publishTracks(rooms.database, held, moved, LATER);
     expect((await snapshotOf(roomId)).sessions[0]!.tracks).toEqual(moved);
     expect(await typesOf(roomId)).toHaveLength(4);
-    // The same id with something else in it is another track.
+    // The same id with another source is another track.
     await publishTracks(rooms.database, held, [{ ...video, source: 'screen' }], LATER);
     await unpublishAll(rooms.database, held, LATER);
     await unpublishAll(rooms.database, held, LATER);
@@ -178,12 +207,12 @@ describe('tracks', () => {
     const roomId = await rooms.newRoom();
     const { held } = await rooms.enter(roomId);
     await publishTracks(rooms.database, held, [track('a')], NOON);
-    await endSession(rooms.database, held, 'left', LATER);
+    await endOne(rooms.database, held, 'left', LATER);
     expect(await publishTracks(rooms.database, held, [track('b')], LATER)).toEqual({ written: false, deliveries: [] });
     expect((await typesOf(roomId)).slice(2)).toEqual(['track.published', 'track.unpublished', 'participant.left']);
   });
 
-  test('that are being published when the room ends are unpublished by it', async () => {
+  test('are unpublished when the room ends while they are being published', async () => {
     for (let round = 0; round < 10; round += 1) {
       const roomId = await rooms.newRoom();
       const { held } = await rooms.enter(roomId);
@@ -199,76 +228,3 @@ describe('tracks', () => {
     }
   });
 });
-
-test('hot statements go through indexes', async () => {
-  const roomId = await rooms.newRoom();
-  const { environmentId } = rooms.tenant;
-  await rooms.sql(`
-    INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, started_at)
-    SELECT 'room_x' || n, '${environmentId}', 'Room', '{}', 'active', 100, now(), now() FROM generate_series(1, 2000) n`);
-  await rooms.sql(`
-    INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at, connected_at, left_at)
-    SELECT 'part_x' || n, '${environmentId}', 'room_x' || (1 + n % 2000), 'Ada', '{}', 'participant', now(), now(), now(), now()
-    FROM generate_series(1, 20000) n`);
-  await rooms.sql(`
-    INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, ended_at, end_reason, instance_id)
-    SELECT 'sess_x' || n, environment_id, room_id, 'part_x' || n, now(), CASE WHEN n > 500 THEN now() END,
-      CASE WHEN n > 500 THEN 'left' END, 'instance-1'
-    FROM participants JOIN generate_series(1, 20000) n ON participants.id = 'part_x' || n`);
-  await rooms.sql(`
-    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
-    SELECT 'sess_x' || n, 'a', 'audio', 'microphone', 'feed', '0', false, now() FROM generate_series(1, 2000) n`);
-  await rooms.sql('ANALYZE');
-  const plans = await Promise.all([
-    planOf((db) => readRoomSnapshots(db, [roomId])),
-    planOf((db) => readSessionEnd(db, ['sess_x1'])),
-    planOf((db) => sessionsHeldBy(db, 'instance-2')),
-    planOf((db) => isParticipantHeld(db, 'part_x1', { graceMs: 15_000, instanceDeadMs: 8000 })),
-    planOf((db) => roomsOnNode(db, 'node')),
-  ]);
-  for (const plan of plans)
-    expect(plan).not.toMatch(/Seq Scan on (participant_sessions|participants|rooms|session_tracks)/);
-  expect(plans[0]).toContain('participant_sessions_live_in_room_idx');
-});
-
-test('a room of 1,000 who publish is read in a moment', async () => {
-  const roomId = await rooms.newRoom({ status: 'active' });
-  const { environmentId } = rooms.tenant;
-  await rooms.sql(`
-    INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at, connected_at)
-    SELECT 'part_y' || n, '${environmentId}', '${roomId}', 'Ada', '{"seat": 1}', 'participant', now(), now(), now()
-    FROM generate_series(1, 1000) n`);
-  await rooms.sql(`
-    INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, instance_id, permissions)
-    SELECT 'sess_y' || n, '${environmentId}', '${roomId}', 'part_y' || n, now(), 'instance-1', '{room:join}'
-    FROM generate_series(1, 1000) n`);
-  await rooms.sql(`
-    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
-    SELECT 'sess_y' || n, k, k, CASE k WHEN 'audio' THEN 'microphone' ELSE 'camera' END, 'feed', '0', false, now()
-    FROM generate_series(1, 1000) n, unnest('{audio,video}'::text[]) k`);
-  await rooms.sql('ANALYZE');
-  const times: number[] = [];
-  for (let n = 0; n < 10; n += 1) {
-    const startedAt = performance.now();
-    const { sessions } = await snapshotOf(roomId);
-    times.push(performance.now() - startedAt);
-    expect(sessions).toHaveLength(1000);
-    expect(sessions[0]!.tracks).toHaveLength(2);
-  }
-  const median = times.sort((a, b) => a - b)[5]!;
-  process.stderr.write(`    measured: snapshot of 1,000 sessions with 2,000 tracks ${Math.round(median)} ms\n`);
-  expect(median).toBeLessThan(1000);
-});
-
-/** How PostgreSQL would run the one statement that `run` sends. */
-async function planOf(run: (db: TypedSql) => PromiseLike<unknown>): Promise<string> {
-  let plan: Promise<{ 'QUERY PLAN': string }[]> | undefined;
-  await run({
-    $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
-      const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-      plan = rooms.database.prisma.$queryRaw(Prisma.sql`EXPLAIN ${statement}`);
-      return Promise.resolve([] as T);
-    },
-  });
-  return (await plan!).map((row) => row['QUERY PLAN']).join('\n');
-}

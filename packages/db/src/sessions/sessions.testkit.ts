@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { newId, type Permission, type RoomStatus, type Tenant } from '@callplane/core';
-import { createTestDatabase, inviteTestParticipant, stopAtEnd } from '@callplane/testing';
+import { newId, PERMISSIONS, type RoomStatus, type Tenant } from '@callplane/core';
+import { createTestDatabase, inviteTestParticipant, joinOne, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import { acceptParticipantRemoval, acceptRoomEnd } from '../operations/operations.repository.js';
 import { Database } from '../client/database.js';
 import { createEnvironment, createProject } from '../tenants/tenants.repository.js';
-import { joinRoom } from './join-room.js';
-import { readRoomSnapshots } from './room-snapshots.js';
-import type { JoinInput, JoinOutcome, RoomSnapshot, TrackState } from './session.js';
+import { readRoomChanges, type RoomChanges } from './room-changes.js';
+import { toSession } from './session-tuple.js';
+import type { JoinInput, JoinOutcome, SessionState, TrackState } from './session.js';
 
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 export const hashOf = (secret: string) => new Uint8Array(createHash('sha256').update(secret).digest());
@@ -23,6 +23,9 @@ export interface StoredEvent {
   data: any;
 }
 
+/** A room with all its live sessions. */
+export type RoomSnapshot = Omit<RoomChanges, 'sessions'> & { sessions: SessionState[] };
+
 export interface TestRooms {
   database: Database;
   databaseUrl: string;
@@ -31,7 +34,7 @@ export interface TestRooms {
   invite(roomId: string): Promise<Invited>;
   inputOf(roomId: string, invited: Invited, more?: Partial<JoinInput>): JoinInput;
   join(roomId: string, invited: Invited, more?: Partial<JoinInput>): Promise<JoinOutcome>;
-  /** Invites and joins; the secret is the session's resume secret. */
+  /** Invites and joins; `secret` is the session's resume secret. */
   enter(
     roomId: string,
     more?: Partial<JoinInput>,
@@ -39,7 +42,7 @@ export interface TestRooms {
   snapshot(roomId: string): Promise<RoomSnapshot>;
   remove(roomId: string, participantId: string): ReturnType<typeof acceptParticipantRemoval>;
   end(roomId: string): ReturnType<typeof acceptRoomEnd>;
-  /** The room's events in the order of their numbers. */
+  /** The room's events, by sequence number. */
   events(roomId: string): Promise<StoredEvent[]>;
   sessions(roomId: string): Promise<{ id: string; endReason: string | null; participantId: string }[]>;
   sql(statement: string): Promise<unknown>;
@@ -47,17 +50,10 @@ export interface TestRooms {
 
 export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> {
   const { url } = await createTestDatabase();
-  const database = new Database({ url, poolMax });
+  const database = new Database({ url, poolMax, deadlines: PATIENT_DEADLINES });
   stopAtEnd(() => database.close());
   const { prisma } = database;
-  const tenant: Tenant = { projectId: newId('project'), environmentId: newId('environment') };
-  await createProject(prisma, { id: tenant.projectId, name: 'Test', createdAt: NOON });
-  await createEnvironment(prisma, {
-    id: tenant.environmentId,
-    projectId: tenant.projectId,
-    name: 'test',
-    createdAt: NOON,
-  });
+  const tenant = await createTenant(database);
 
   const rooms: TestRooms = {
     database,
@@ -80,7 +76,7 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       return id;
     },
     async invite(roomId) {
-      const { roomStatus, ...invited } = await inviteTestParticipant(database.hot, tenant, roomId, NOON);
+      const { roomStatus, ...invited } = await inviteTestParticipant(database.sql, tenant, roomId, NOON);
       if (roomStatus === null) throw new Error(`no room ${roomId}`);
       return invited;
     },
@@ -89,13 +85,13 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       roomId,
       participantId,
       tokenId,
-      permissions: ['room:join'] satisfies Permission[],
+      permissions: [...PERMISSIONS],
       resumeSecretHash: hashOf('secret'),
       instanceId: 'instance-1',
       mediaNodeId: null,
       ...more,
     }),
-    join: (roomId, invited, more) => joinRoom(database, rooms.inputOf(roomId, invited, more), NOON),
+    join: (roomId, invited, more) => joinOne(database, rooms.inputOf(roomId, invited, more), NOON),
     async enter(roomId, more) {
       const invited = await rooms.invite(roomId);
       const secret = randomBytes(16).toString('hex');
@@ -104,13 +100,32 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       const { sessionId, connection } = joined;
       return { ...joined, ...invited, secret, held: { sessionId, connection } };
     },
-    async snapshot(roomId) {
-      const snapshot = (await readRoomSnapshots(database.hot, [roomId])).get(roomId);
-      if (snapshot === undefined) throw new Error(`no room ${roomId}`);
-      return snapshot;
-    },
     remove: (roomId, participantId) => acceptParticipantRemoval(database, tenant, roomId, participantId, NOON),
     end: (roomId) => acceptRoomEnd(database, tenant, roomId, NOON),
+    ...readersOf(database),
+  };
+  return rooms;
+}
+
+async function createTenant({ prisma }: Database): Promise<Tenant> {
+  const tenant: Tenant = { projectId: newId('project'), environmentId: newId('environment') };
+  await createProject(prisma, { id: tenant.projectId, name: 'Test', createdAt: NOON });
+  await createEnvironment(prisma, {
+    id: tenant.environmentId,
+    projectId: tenant.projectId,
+    name: 'test',
+    createdAt: NOON,
+  });
+  return tenant;
+}
+
+function readersOf({ prisma, sql }: Database): Pick<TestRooms, 'snapshot' | 'events' | 'sessions' | 'sql'> {
+  return {
+    async snapshot(roomId) {
+      const changes = (await readRoomChanges(sql, [{ roomId, after: null }])).get(roomId);
+      if (changes === undefined) throw new Error(`no room ${roomId}`);
+      return { ...changes, sessions: changes.sessions.map((tuple) => toSession(roomId, tuple)) };
+    },
     async events(roomId) {
       const rows = await prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
       return rows.map(({ type, sequence, body }) => ({ type, sequence: sequence!, data: JSON.parse(body).data }));
@@ -123,7 +138,6 @@ export async function startTestRooms({ poolMax = 20 } = {}): Promise<TestRooms> 
       }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };
-  return rooms;
 }
 
 export function track(trackId: string, more: Partial<TrackState> = {}): TrackState {

@@ -1,25 +1,31 @@
 import type { TypedSql } from '../client/database.js';
 import type { HeldSession } from './session.js';
 
-/** A signaling process says that it lives. Repeat it every two seconds. */
+/** Records a heartbeat of a signaling process. Call it every two seconds. */
 export async function beat(db: TypedSql, instanceId: string): Promise<void> {
   await db.$queryRaw`
     INSERT INTO signaling_instances (id) VALUES (${instanceId})
     ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()`;
 }
 
-/** A signaling process stops: the grace of what it still holds begins now, and nobody waits for it any more. */
+/**
+ * Removes a signaling process that stops. The grace period of the sessions that it still holds begins now, and
+ * removals no longer wait for it.
+ */
 export async function removeInstance(db: TypedSql, instanceId: string): Promise<void> {
   await db.$queryRaw`
-    WITH held AS (
-      UPDATE participant_sessions SET disconnected_at = coalesce(disconnected_at, now())
+    WITH held AS MATERIALIZED (
+      SELECT id FROM participant_sessions
       WHERE instance_id = ${instanceId} AND ended_at IS NULL AND disconnected_at IS NULL
+      ORDER BY id FOR NO KEY UPDATE
+    ), disconnected AS (
+      UPDATE participant_sessions SET disconnected_at = now() WHERE id = ANY(ARRAY(SELECT id FROM held))
     )
     DELETE FROM signaling_instances WHERE id = ${instanceId}`;
 }
 
 /**
- * Removes the rows of processes that died without saying so, once nothing is left of them.
+ * Removes the rows of dead processes that no longer hold a live session.
  * @returns their ids.
  */
 export async function deleteDeadInstances(db: TypedSql, instanceDeadMs: number): Promise<string[]> {
@@ -32,8 +38,9 @@ export async function deleteDeadInstances(db: TypedSql, instanceDeadMs: number):
 }
 
 /**
- * The live sessions that say that this process has their connection. One that it does not know is a ghost: the answer
- * to the join or the resumption was lost. (One that has just been written may still be on its way to it.)
+ * The live sessions whose connection this process holds according to the database. If the process does not know one of
+ * them, the response to the join or the resumption was lost. (A session that was just written may still be on its way
+ * to the process.)
  */
 export async function sessionsHeldBy(
   db: TypedSql,
@@ -47,8 +54,8 @@ export async function sessionsHeldBy(
 }
 
 /**
- * Whether a living process still has the connection, or the media handles, of a participant's session. It lets go when
- * it sees that the session is to end, or at the latest when the grace is over.
+ * Whether a live process still holds the connection or the media handles of a participant's session. The process
+ * releases them when it sees that the session must end, or at the latest when the grace period is over.
  */
 export async function isParticipantHeld(
   db: TypedSql,
@@ -62,11 +69,4 @@ export async function isParticipantHeld(
         OR s.disconnected_at > now() - ${limits.graceMs}::int * interval '1 millisecond')
       AND i.heartbeat_at > now() - ${limits.instanceDeadMs}::int * interval '1 millisecond'`;
   return rows.length > 0;
-}
-
-/** The session of a participant that goes on, if there is one. */
-export async function liveSessionOf(db: TypedSql, participantId: string): Promise<string | null> {
-  const [row] = await db.$queryRaw<{ id: string }[]>`
-    SELECT id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL`;
-  return row?.id ?? null;
 }

@@ -3,23 +3,24 @@ import type { Database } from '../client/database.js';
 import { generateSigningKey } from './signing-key.js';
 
 /**
- * How long a retired key verifies beyond the longest token, in seconds: clocks differ, and an instance that has not heard
- * of the change may sign with it a little longer.
+ * How long a retired key still verifies after the longest token lifetime, in seconds: clocks differ, and an instance
+ * that has not received the change yet may sign with it a little longer.
  */
 const RETIREMENT_MARGIN_SECONDS = 300;
 
-/** The key that waits to sign. */
+/** The published key that does not sign yet. */
 export interface WaitingSigningKey {
   kid: string;
   activatesAt: Date;
 }
 
-/** `waiting`: an earlier rotation is still under way, nothing was done. */
+/** `waiting`: an earlier rotation is still in progress, and nothing was written. */
 export type Rotation = { outcome: 'rotated' | 'waiting' } & WaitingSigningKey;
 
 /**
- * Makes the first signing key when none is active. Instances that start at once agree on one, by the unique index.
- * @returns whether this call made it.
+ * Creates the first signing key when none is active. The unique index lets only one of several concurrent instances
+ * create it.
+ * @returns whether this call created it.
  */
 export async function ensureSigningKey(database: Database, masterKeys: MasterKeys, now: Date): Promise<boolean> {
   const active = await database.prisma.signingKey.findFirst({ where: { status: 'active' }, select: { id: true } });
@@ -27,8 +28,8 @@ export async function ensureSigningKey(database: Database, masterKeys: MasterKey
 }
 
 /**
- * Publishes a new key, which signs from `publishSeconds` on: by then every verifier has to have fetched the JWKS again.
- * At most one key waits at a time.
+ * Publishes a new key, which signs after `publishSeconds`: by then every verifier must have fetched the JWKS again. At
+ * most one key waits at a time.
  */
 export async function rotateSigningKey(
   database: Database,
@@ -45,18 +46,18 @@ export async function rotateSigningKey(
       select: { id: true, activatesAt: true },
     });
     if (next !== null) return { outcome: 'waiting', kid: next.id, activatesAt: next.activatesAt };
-    // The key that was in the way became active between the two statements: there is room for ours now.
+    // The waiting key that blocked the insert became active between the two statements, so the insert can succeed now.
   }
 }
 
 /**
- * Lets the waiting key sign once its time has come; the active one retires: its private part is erased, its public part
- * verifies until the last token that it signed has expired. Any number of instances may try: one of them does it.
+ * Activates the waiting key once it is due, and retires the active one. Its private part is erased; its public part
+ * verifies until the last token that it signed has expired. Any number of instances may call this: one of them does it.
  * @returns the id of the key that this call activated, null when none was due.
  */
 export function activateDueSigningKey(database: Database, now: Date): Promise<string | null> {
   return database.transaction(async (tx) => {
-    // Whoever comes second waits here for the first, and then finds that the row is `next` no more.
+    // A second caller waits here for the first, and then finds no row that is still `next`.
     const [due] = await tx.$queryRaw<{ id: string }[]>`
       SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${now} FOR UPDATE`;
     if (due === undefined) return null;
@@ -75,7 +76,7 @@ export function activateDueSigningKey(database: Database, now: Date): Promise<st
   });
 }
 
-/** The new key's id; null when another one holds that status. */
+/** Inserts a new key and returns its id; null when another key has that status. */
 async function insertSigningKey(
   database: Database,
   masterKeys: MasterKeys,

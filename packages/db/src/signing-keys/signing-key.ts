@@ -2,11 +2,11 @@ import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'n
 import { promisify } from 'node:util';
 import { open, seal, type MasterKeys } from '@callplane/core';
 
-/** The public part as it is stored. Source: RFC 7518, section 6.2.1. */
-// A type and not an interface: only then is it a JSON object to TypeScript.
+/** The public key as stored. Source: RFC 7518, section 6.2.1. */
+// A type, because TypeScript does not accept an interface as a JSON object.
 export type PublicJwk = { kty: 'EC'; crv: 'P-256'; x: string; y: string };
 
-/** A key of the JWKS (RFC 7517); never has the private `d`. */
+/** A key of the JWKS (RFC 7517), without the private `d`. */
 export type PublishedJwk = PublicJwk & { kid: string; alg: 'ES256'; use: 'sig' };
 
 export interface NewSigningKey {
@@ -17,7 +17,7 @@ export interface NewSigningKey {
 
 const generate = promisify(generateKeyPair);
 
-/** A new ES256 key, its private part (PKCS#8 PEM) sealed for this very key id. */
+/** Generates an ES256 key. Its private part (PKCS#8 PEM) is sealed with its key id as the context. */
 export async function generateSigningKey(masterKeys: MasterKeys): Promise<NewSigningKey> {
   const { publicKey, privateKey } = await generate('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' }) as { x: string; y: string };
@@ -27,12 +27,12 @@ export async function generateSigningKey(masterKeys: MasterKeys): Promise<NewSig
   return { kid, publicJwk, privateKeySealed: seal(masterKeys, pem, contextOf(kid)) };
 }
 
-/** @throws Error when the box was altered or its master key is not configured. */
+/** @throws Error when the sealed text was altered or its master key is not configured. */
 export function openSigningKey(masterKeys: MasterKeys, kid: string, privateKeySealed: string): KeyObject {
   return createPrivateKey(open(masterKeys, privateKeySealed, contextOf(kid)));
 }
 
-/** What verifiers may know. */
+/** The public form of a key for the JWKS. */
 export function publishedJwk(kid: string, { kty, crv, x, y }: PublicJwk): PublishedJwk {
   return { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
 }

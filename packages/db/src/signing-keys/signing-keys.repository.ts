@@ -3,11 +3,10 @@ import type { MasterKeys } from '@callplane/core';
 import type { Database, Db } from '../client/database.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
 
-export const SIGNING_KEY_STATUSES = ['next', 'active', 'retired'] as const;
-/** `next` is published and does not sign yet, `active` signs, `retired` still verifies. */
-export type SigningKeyStatus = (typeof SIGNING_KEY_STATUSES)[number];
+/** `next` is published and does not sign yet, `active` signs, `retired` only verifies. */
+export type SigningKeyStatus = 'next' | 'active' | 'retired';
 
-/** A key as an operator may see it. */
+/** A key as shown to operators. */
 export interface SigningKeyRow {
   id: string;
   status: SigningKeyStatus;
@@ -18,15 +17,15 @@ export interface SigningKeyRow {
 }
 
 export interface SigningKeys {
-  /** What signs tokens now. */
+  /** The key that signs tokens now. */
   signer: { kid: string; privateKey: KeyObject };
-  /** What verifies them: the active key, one that is about to follow, and those whose tokens may still be alive. */
+  /** The keys that verify tokens: the active key, the waiting one, and retired ones whose tokens may still be valid. */
   jwks: { keys: PublishedJwk[] };
 }
 
 /**
- * Reads the keys that sign and verify at this moment, in one query.
- * @throws Error when no key is active (`ensureSigningKey` makes the first), or its master key is not configured.
+ * Reads the current signing and verification keys, in one query.
+ * @throws Error when no key is active (`ensureSigningKey` creates the first), or its master key is not configured.
  */
 export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date): Promise<SigningKeys> {
   const rows = await database.prisma.signingKey.findMany({
@@ -41,18 +40,18 @@ export async function loadSigningKeys(database: Database, masterKeys: MasterKeys
   };
 }
 
-/** The public keys that verify at this moment, for those who never sign: the same that the JWKS names. */
+/** The public keys of the JWKS, for processes that never sign. */
 export async function loadVerificationKeys(db: Db, now: Date): Promise<PublishedJwk[]> {
   const rows = await db.signingKey.findMany({ where: verifying(now), omit: { privateKeySealed: true } });
   return rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk));
 }
 
-/** The active key, one that is about to follow, and those whose tokens may still be alive. */
+/** Selects the active key, the waiting one, and retired ones whose tokens may still be valid. */
 function verifying(now: Date) {
   return { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] };
 }
 
-/** All of them, newest first. */
+/** Lists all keys, newest first. */
 export async function listSigningKeys(db: Db): Promise<SigningKeyRow[]> {
   const rows = await db.signingKey.findMany({
     orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
@@ -61,7 +60,7 @@ export async function listSigningKeys(db: Db): Promise<SigningKeyRow[]> {
   return rows as SigningKeyRow[];
 }
 
-/** Removes retired keys that verify nothing any more; returns how many there were. */
+/** Deletes retired keys that no longer verify and returns their number. */
 export async function deleteExpiredSigningKeys(db: Db, now: Date): Promise<number> {
   const { count } = await db.signingKey.deleteMany({ where: { status: 'retired', verifiesUntil: { lte: now } } });
   return count;

@@ -10,7 +10,7 @@ import { deleteExpiredSigningKeys, listSigningKeys, loadSigningKeys } from './si
 const masterKeys = parseMasterKeys([`k1:${Buffer.alloc(32, 1).toString('base64')}`]);
 const start = new Date('2030-01-01T00:00:00.000Z');
 const after = (seconds: number) => new Date(start.getTime() + seconds * 1000);
-/** The longest token and the margin: how long a retired key verifies. */
+/** How long a retired key verifies: the longest token lifetime and the margin. */
 const VERIFIES_SECONDS = 3600 + 300;
 
 let database: Database;
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.close());
 
-test('instances that start at once agree on one active key', async () => {
+test('creates one active key when several instances start at once', async () => {
   const made = await Promise.all(Array.from({ length: 8 }, () => ensureSigningKey(database, masterKeys, start)));
   expect(made.filter(Boolean)).toHaveLength(1);
   expect(await listSigningKeys(database.prisma)).toEqual([
@@ -35,7 +35,7 @@ test('instances that start at once agree on one active key', async () => {
   expect(await ensureSigningKey(database, masterKeys, after(1))).toBe(false);
 });
 
-test('what the signer signs, the published key verifies; nothing private is published', async () => {
+test("publishes a key that verifies the signer's signatures, without any private member", async () => {
   await ensureSigningKey(database, masterKeys, start);
   const { signer, jwks } = await loadSigningKeys(database, masterKeys, start);
   const jwk = jwks.keys[0]!;
@@ -47,7 +47,7 @@ test('what the signer signs, the published key verifies; nothing private is publ
   expect(verify('sha256', message, publicKey, sign('sha256', message, signer.privateKey))).toBe(true);
 });
 
-test('a private key is stored sealed for its own id, and opens with its master key alone', async () => {
+test('stores a private key sealed for its own id, which only its master key opens', async () => {
   await ensureSigningKey(database, masterKeys, start);
   const row = await database.prisma.signingKey.findFirstOrThrow();
   expect(row.privateKeySealed).toMatch(/^s1\.k1\./);
@@ -62,11 +62,11 @@ test('a private key is stored sealed for its own id, and opens with its master k
   await expect(loadSigningKeys(database, masterKeys, start)).rejects.toThrow();
 });
 
-test('without an active key nothing is signed', async () => {
+test('cannot sign without an active key', async () => {
   await expect(loadSigningKeys(database, masterKeys, start)).rejects.toThrow('no signing key is active');
 });
 
-test('a new key is published before it signs, and at most one waits', async () => {
+test('publishes a new key before it signs, and lets at most one key wait', async () => {
   await ensureSigningKey(database, masterKeys, start);
   const before = await loadSigningKeys(database, masterKeys, start);
   const rotations = await Promise.all(
@@ -75,7 +75,7 @@ test('a new key is published before it signs, and at most one waits', async () =
   const [next, ...more] = rotations.filter(({ outcome }) => outcome === 'rotated');
   expect(more).toEqual([]);
   expect(next).toMatchObject({ activatesAt: after(310) });
-  // Those who came second are told which key waits.
+  // The other callers get the waiting key.
   expect(new Set(rotations.map(({ kid }) => kid))).toEqual(new Set([next!.kid]));
 
   expect(await activateDueSigningKey(database, after(309))).toBeNull();
@@ -87,7 +87,7 @@ test('a new key is published before it signs, and at most one waits', async () =
   expect((await loadSigningKeys(database, masterKeys, after(310))).signer.kid).toBe(next!.kid);
 });
 
-test('instances that activate at once: one does, and the old key retires without its private part', async () => {
+test('lets one of several concurrent instances activate a key, and retires the old one without its private part', async () => {
   await ensureSigningKey(database, masterKeys, start);
   const old = (await loadSigningKeys(database, masterKeys, start)).signer.kid;
   const { kid } = await rotateSigningKey(database, masterKeys, start, 0);
@@ -102,7 +102,7 @@ test('instances that activate at once: one does, and the old key retires without
   expect(await database.prisma.signingKey.count({ where: { status: 'active' } })).toBe(1);
 });
 
-test('a retired key stays in the JWKS until the last token that it signed has expired, and is removed then', async () => {
+test('keeps a retired key in the JWKS until the last token that it signed has expired, and then deletes it', async () => {
   await ensureSigningKey(database, masterKeys, start);
   const old = (await loadSigningKeys(database, masterKeys, start)).signer.kid;
   await rotateSigningKey(database, masterKeys, start, 0);
@@ -117,7 +117,7 @@ test('a retired key stays in the JWKS until the last token that it signed has ex
   expect(await listSigningKeys(database.prisma)).toHaveLength(1);
 });
 
-test('a rotation during a rotation’s last moment finds room again', async () => {
+test('lets a rotation that runs concurrently with an activation succeed or report the waiting key', async () => {
   await ensureSigningKey(database, masterKeys, start);
   await rotateSigningKey(database, masterKeys, start, 0);
   const [activated, rotation] = await Promise.all([
@@ -129,7 +129,7 @@ test('a rotation during a rotation’s last moment finds room again', async () =
   expect(await database.prisma.signingKey.count({ where: { status: 'active' } })).toBe(1);
 });
 
-test('the thumbprint is that of RFC 7638 for elliptic curves', () => {
+test('computes the thumbprint of RFC 7638 for elliptic curves', () => {
   // The public key of RFC 7515, appendix A.3; the thumbprint was computed with "openssl dgst" over the canonical JSON.
   const x = 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU';
   const y = 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0';

@@ -19,19 +19,19 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('a project comes back as it was created, oldest first', async () => {
+test('lists projects as they were created, oldest first', async () => {
   await createProject(database.prisma, { ...project, id: 'proj_b' });
   expect(await listProjects(database.prisma)).toEqual([project, { ...project, id: 'proj_b' }]);
 });
 
-test('an environment needs a project that exists', async () => {
+test('rejects an environment of a project that does not exist', async () => {
   const environment = { id: 'env_lost', projectId: 'proj_lost', name: 'dev', createdAt };
   expect(await createEnvironment(database.prisma, environment)).toBe('project_not_found');
   expect(await environmentExists(database.prisma, 'env_lost')).toBe(false);
   expect(await listEnvironments(database.prisma, 'proj_lost')).toBeNull();
 });
 
-test('of two environments of one name at once a project gets one, and another project may have that name', async () => {
+test('gives a project one of two concurrent environments with the same name, and allows the name in another project', async () => {
   const create = (id: string, projectId: string) =>
     createEnvironment(database.prisma, { id, projectId, name: 'production', createdAt });
   const outcomes = await Promise.all([create('env_1', 'proj_a'), create('env_2', 'proj_a')]);

@@ -23,19 +23,19 @@ export async function createEnvironment(
   db: Db,
   environment: EnvironmentRow,
 ): Promise<'created' | 'project_not_found' | 'name_taken'> {
-  // Projects are never deleted, so one that is found here is still there for the insert.
+  // Projects are never deleted, so one that exists here still exists for the insert.
   const project = await db.project.findUnique({ where: { id: environment.projectId }, select: { id: true } });
   if (project === null) return 'project_not_found';
   const { count } = await db.environment.createMany({ data: [environment], skipDuplicates: true });
   return count === 1 ? 'created' : 'name_taken';
 }
 
-/** All of them, oldest first: a deployment has few. */
+/** Lists all projects, oldest first, without pages: a deployment has few. */
 export function listProjects(db: Db): Promise<ProjectRow[]> {
   return db.project.findMany({ orderBy: { id: 'asc' } });
 }
 
-/** Oldest first; null when there is no such project. */
+/** Lists environments, oldest first; null when the project does not exist. */
 export async function listEnvironments(db: Db, projectId: string): Promise<EnvironmentRow[] | null> {
   const project = await db.project.findUnique({ where: { id: projectId }, select: { id: true } });
   return project === null ? null : db.environment.findMany({ where: { projectId }, orderBy: { id: 'asc' } });

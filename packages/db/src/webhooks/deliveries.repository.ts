@@ -7,32 +7,34 @@ import {
   type ReplayConflict,
   type Tenant,
 } from '@callplane/core';
-import type { Db } from '../client/database.js';
+import type { Db, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
+import { isErased, START_RUN } from './delivery.sql.js';
 import { holdWebhookEndpoint } from './endpoints.repository.js';
 
-/** A delivery as a caller may see it. */
+/** A delivery as the API shows it. */
 export interface DeliveryRow {
   id: string;
   eventId: string;
   eventType: EventType;
   endpointId: string;
-  /** Of this run once it is pinned, else the endpoint's present one; so too the version. */
+  /** URL of this run once it is pinned, otherwise the endpoint's current URL; likewise for the key version. */
   url: string;
   signingKeyVersion: number;
   status: DeliveryStatus;
   failureReason: DeliveryFailureReason | null;
   replayCount: number;
-  /** Of this run. */
+  /** Attempts of this run. */
   attempts: number;
-  dueAt: Date;
+  /** Null unless the delivery is pending and its endpoint is enabled. */
+  nextAttemptAt: Date | null;
   createdAt: Date;
-  /** Latest terminal outcome. */
+  /** Time of the latest terminal outcome. */
   completedAt: Date | null;
 }
 
-/** The log of one attempt, as it is stored. */
+/** The stored log of one attempt. */
 export interface AttemptRow {
   id: string;
   deliveryId: string;
@@ -54,28 +56,75 @@ export interface AttemptRow {
   responseTruncated: boolean;
 }
 
-const DELIVERY = Prisma.sql`
-  SELECT d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
+/** The columns of a {@link DeliveryRow}, for {@link DELIVERY_TABLES}. */
+const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
-    d.due_at AS "dueAt", d.created_at AS "createdAt", d.completed_at AS "completedAt"
-  FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
+    CASE WHEN d.status = 'pending' AND e.enabled THEN d.due_at END AS "nextAttemptAt", d.created_at AS "createdAt",
+    d.completed_at AS "completedAt"`;
+const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
 
 export async function findDelivery(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
 ): Promise<DeliveryRow | null> {
   const [row] = await db.$queryRaw<DeliveryRow[]>`
-    ${DELIVERY}
+    SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES}
     WHERE d.id = ${deliveryId} AND d.endpoint_id = ${endpointId} AND d.environment_id = ${tenant.environmentId}`;
   return row ?? null;
 }
 
+/** A delivery with its event and attempts, to find out why it failed. */
+export interface DeliveryDetail {
+  delivery: DeliveryRow;
+  /** The event's JSON text, as sent. */
+  eventBody: string;
+  /** Newest first, over all runs. */
+  attempts: AttemptRow[];
+}
+
+/**
+ * Reads everything in one statement, so that all parts show the same moment. Separate statements could show a delivery
+ * as `delivering` beside the attempt that has ended it.
+ */
+export async function findDeliveryDetail(
+  db: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+  deliveryId: string,
+  attemptsMax: number,
+): Promise<DeliveryDetail | null> {
+  const [row] = await db.$queryRaw<(DeliveryRow & { eventBody: string; recent: StoredAttempt[] })[]>`
+    SELECT ${DELIVERY_COLUMNS}, v.body AS "eventBody", coalesce(a.recent, '[]'::jsonb) AS recent
+    FROM ${DELIVERY_TABLES} JOIN events v ON v.id = d.event_id
+    LEFT JOIN LATERAL (
+      SELECT jsonb_agg(to_jsonb(recent) ORDER BY recent.id DESC) AS recent FROM (
+        SELECT id, delivery_id AS "deliveryId", replay_count AS "replayCount", attempt, url,
+          signing_key_version AS "signingKeyVersion", started_at AS "startedAt", duration_ms AS "durationMs", outcome,
+          error_code AS "errorCode", status_code AS "statusCode", address, dns_ms AS "dnsMs", connect_ms AS "connectMs",
+          tls_ms AS "tlsMs", first_byte_ms AS "firstByteMs", response_body AS "responseBody",
+          response_truncated AS "responseTruncated"
+        FROM webhook_attempts WHERE delivery_id = d.id ORDER BY id DESC LIMIT ${attemptsMax}
+      ) recent
+    ) a ON true
+    WHERE d.id = ${deliveryId} AND d.endpoint_id = ${endpointId} AND d.environment_id = ${tenant.environmentId}`;
+  if (row === undefined) return null;
+  const { eventBody, recent, ...delivery } = row;
+  return {
+    delivery,
+    eventBody,
+    attempts: recent.map((attempt) => ({ ...attempt, startedAt: new Date(attempt.startedAt) })),
+  };
+}
+
+/** An attempt after its conversion to JSON. */
+type StoredAttempt = Omit<AttemptRow, 'startedAt'> & { startedAt: string };
+
 /** Newest first. */
 export async function listDeliveries(
-  db: Db,
+  db: TypedSql,
   tenant: Tenant,
   endpointId: string,
   page: { status: DeliveryStatus | null; eventType: EventType | null; beforeId: string | null; limit: number },
@@ -88,10 +137,11 @@ export async function listDeliveries(
     ...(page.beforeId === null ? [] : [Prisma.sql`d.id < ${page.beforeId}`]),
   ];
   return db.$queryRaw<DeliveryRow[]>`
-    ${DELIVERY} WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY d.id DESC LIMIT ${page.limit}`;
+    SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES} WHERE ${Prisma.join(conditions, ' AND ')}
+    ORDER BY d.id DESC LIMIT ${page.limit}`;
 }
 
-/** Newest first, over all runs. The caller has found the delivery. */
+/** Lists attempts newest first, over all runs. The caller has checked that the delivery belongs to the tenant. */
 export async function listAttempts(
   db: Db,
   deliveryId: string,
@@ -111,10 +161,10 @@ export type ReplayResult =
   | { ok: false; conflict: ReplayConflict; replayCount: number };
 
 /**
- * Starts a new run of a delivery that is finished, with the endpoint's present URL and secret. Of replays that race,
- * the row's lock lets one through, and the count turns the others away. Locks the delivery before its endpoint, as
- * everyone does.
- * @param expectedReplayCount what the caller has read.
+ * Starts a new run of a finished delivery, with the endpoint's current URL and secret. The row's lock lets one of
+ * several concurrent replays through, and the changed count rejects the others. Locks the delivery before its endpoint,
+ * like every other transaction.
+ * @param expectedReplayCount the count that the caller has read.
  */
 export async function replayDelivery(
   tx: Prisma.TransactionClient,
@@ -123,22 +173,26 @@ export async function replayDelivery(
   deliveryId: string,
   expectedReplayCount: number,
 ): Promise<ReplayResult> {
-  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number }[]>`
-    SELECT status, replay_count AS "replayCount" FROM webhook_deliveries
+  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number; eventId: string }[]>`
+    SELECT status, replay_count AS "replayCount", event_id AS "eventId" FROM webhook_deliveries
     WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${tenant.environmentId}
     FOR NO KEY UPDATE`;
   const endpoint = await holdWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
   if (row === undefined) return { ok: false, conflict: 'no delivery' };
-  const conflict = decideReplay({ ...row, isEnabled: endpoint.enabled, expectedReplayCount });
+  const isErased = await holdEvent(tx, row.eventId);
+  const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
   const [wake] = await tx.$queryRaw<[WakeableDelivery]>`
-    UPDATE webhook_deliveries
-    SET status = 'pending', failure_reason = NULL, completed_at = NULL, replay_count = replay_count + 1, run_attempts = 0,
-      run_started_at = now(), url = NULL, secret_version = NULL, due_at = now(), woken_at = now(), wake_ups = 1
-    WHERE id = ${deliveryId}
-    RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+    UPDATE webhook_deliveries SET ${START_RUN} WHERE id = ${deliveryId} RETURNING id, endpoint_id AS "endpointId"`;
   const delivery = await findDelivery(tx, tenant, endpointId, deliveryId);
-  if (delivery === null) throw new Error(`delivery ${deliveryId} is locked and gone`);
+  if (delivery === null) throw new Error(`delivery ${deliveryId} is locked but no longer exists`);
   return { ok: true, delivery, wake };
+}
+
+/** Prevents the erasure of an event until the transaction ends; true when it was erased or an erasure is pending. */
+async function holdEvent(tx: Prisma.TransactionClient, eventId: string): Promise<boolean> {
+  const [event] = await tx.$queryRaw<{ erased: boolean }[]>`
+    SELECT ${isErased} AS erased FROM events v WHERE v.id = ${eventId} FOR SHARE OF v`;
+  return event?.erased ?? true;
 }

@@ -1,23 +1,13 @@
-import { ATTEMPTS_PER_RUN, newId, type AfterAttempt, type AttemptOutcome } from '@callplane/core';
-import type { Db, TypedSql } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
+import { newId, type AfterAttempt, type AttemptOutcome } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { ATTEMPT_COLUMNS } from './delivery.sql.js';
+import { NOTE_STANDING, SLOT_MS_NOTED_MIN } from './endpoint-standing.sql.js';
 
-/** What a worker needs to know before it decides when to claim a delivery. */
-export interface DeliveryGlance {
-  id: string;
-  endpointId: string;
-  /** In how many milliseconds it is due; 0 or less when it is. */
-  dueInMs: number;
-  /** The endpoint's last attempt succeeded quickly. */
-  proven: boolean;
-  /** The endpoint was never tried. */
-  isNew: boolean;
-  /** Not the first attempt of its run. */
-  isRetry: boolean;
-}
-
-/** A row that this worker holds. All times are PostgreSQL's, so that workers need not agree on the time. */
+/**
+ * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
+ * that starts the attempt later adds the time that it has waited, measured on its own clock.
+ */
 export interface ClaimedDelivery {
   id: string;
   environmentId: string;
@@ -26,23 +16,25 @@ export interface ClaimedDelivery {
   eventType: string;
   replayCount: number;
   runAttempt: number;
-  /** Pinned for the run, as is the version of the secret. */
+  /** Pinned for the run, like the version of the secret. */
   url: string;
   secretVersion: number;
   secretSealed: string;
-  /** The event's bytes. */
+  /** The JSON text of the event. */
   body: string;
-  /** W3C Trace Context of what caused the event. */
+  /** W3C Trace Context of the request that caused the event. */
   traceparent: string | null;
-  /** Fencing token: whoever comes back late, after another took the row, writes nothing. */
+  /** Fencing token: after another worker has claimed the row, a late worker cannot write. */
   leaseToken: string;
-  claimedAt: Date;
+  /** Start of the attempt. */
+  startedAt: Date;
   runAgeMs: number;
-  /** How long after it was due the claim came. */
+  dueAt: Date;
+  /** Time from the due time to the start of the attempt. */
   lagMs: number;
 }
 
-/** What an attempt was, for its log. */
+/** The result of an attempt, for its log. */
 export interface AttemptRecord {
   durationMs: number;
   outcome: AttemptOutcome;
@@ -59,96 +51,73 @@ export interface AttemptRecord {
   responseTruncated: boolean;
 }
 
-/**
- * Looks at many deliveries at once. Those that are not pending, or whose endpoint takes none, are left out. (The rows are
- * found before anything is asked of them: after a burst the planner, not knowing of it yet, takes the index of open rows
- * for a shorter way, and goes through all of them.)
- */
-export function glanceAtDeliveries(db: TypedSql, ids: readonly string[]): PromiseLike<DeliveryGlance[]> {
-  return db.$queryRaw<DeliveryGlance[]>`
-    WITH d AS MATERIALIZED (
-      SELECT id, endpoint_id, due_at, run_attempts, status FROM webhook_deliveries WHERE ${isAmong('id', ids)}
-    )
-    SELECT d.id, d.endpoint_id AS "endpointId", ceil(extract(epoch FROM d.due_at - now()) * 1000)::int AS "dueInMs",
-      e.proven, NOT e.proven AND e.failing_since IS NULL AS "isNew", d.run_attempts > 0 AS "isRetry"
-    FROM d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-    WHERE d.status = 'pending' AND d.run_attempts < ${ATTEMPTS_PER_RUN}::int
-      AND e.enabled AND e.deleted_at IS NULL`;
-}
-
-/**
- * Takes rows that are due and free, and counts their attempts: a worker that dies right after has used one of each. The
- * run's first claim pins URL and secret. May be committed asynchronously: a claim that is lost is made again.
- * @returns those that were taken. Missing is what is not due, held by another or settled, whose endpoint is disabled or
- * deleted, and of several also what somebody has locked just now: ask again for that one alone, which waits.
- */
-export function claimDeliveries(
-  db: TypedSql,
-  asked: readonly { deliveryId: string; leaseToken: string }[],
-  leaseMs: number,
-): PromiseLike<ClaimedDelivery[]> {
-  const ids = asked.map(({ deliveryId }) => deliveryId);
-  return db.$queryRaw<ClaimedDelivery[]>`
-    WITH asked AS (
-      SELECT d.id, d.status, d.due_at, d.run_attempts, new.token FROM webhook_deliveries d
-      JOIN unnest(${ids}::text[], ${asked.map(({ leaseToken }) => leaseToken)}::uuid[]) AS new (id, token) ON new.id = d.id
-      WHERE ${isAmong('d.id', ids)}
-      FOR NO KEY UPDATE OF d ${waiting(asked.length)}
-    )
-    UPDATE webhook_deliveries d
-    SET status = 'delivering', lease_token = asked.token,
-      lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond', run_attempts = d.run_attempts + 1,
-      url = coalesce(d.url, e.url), secret_version = coalesce(d.secret_version, e.signing_key_version)
-    FROM asked, webhook_endpoints e, webhook_secrets s, events v
-    WHERE d.id = asked.id AND asked.status = 'pending' AND asked.due_at <= now()
-      AND asked.run_attempts < ${ATTEMPTS_PER_RUN}::int
-      AND e.id = d.endpoint_id AND e.enabled AND e.deleted_at IS NULL
-      AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, e.signing_key_version)
-      AND v.id = d.event_id
-    RETURNING d.id, d.environment_id AS "environmentId", d.endpoint_id AS "endpointId", d.event_id AS "eventId",
-      d.event_type AS "eventType", d.replay_count AS "replayCount", d.run_attempts AS "runAttempt", d.url,
-      d.secret_version AS "secretVersion", s.secret_sealed AS "secretSealed", v.body, v.traceparent,
-      d.lease_token::text AS "leaseToken", now() AS "claimedAt",
-      (extract(epoch FROM now() - d.run_started_at) * 1000)::float8 AS "runAgeMs",
-      (extract(epoch FROM now() - d.due_at) * 1000)::float8 AS "lagMs"`;
-}
-
-/** Takes one row; see {@link claimDeliveries}. Null when it cannot be taken. */
-export async function claimDelivery(
-  db: TypedSql,
-  deliveryId: string,
-  leaseToken: string,
-  leaseMs: number,
-): Promise<ClaimedDelivery | null> {
-  const [claimed] = await claimDeliveries(db, [{ deliveryId, leaseToken }], leaseMs);
-  return claimed ?? null;
-}
-
-/** An attempt that has ended, and what follows from it. */
+/** An attempt that has ended, and its consequence for the delivery. */
 export interface EndedAttempt {
-  claim: Pick<ClaimedDelivery, 'id' | 'leaseToken' | 'url' | 'secretVersion' | 'claimedAt'>;
+  claim: Pick<
+    ClaimedDelivery,
+    'id' | 'leaseToken' | 'url' | 'secretVersion' | 'startedAt' | 'replayCount' | 'runAttempt'
+  >;
   attempt: AttemptRecord;
   after: AfterAttempt;
-  /** Whether it leaves its endpoint proven. */
+  /** Whether the endpoint counts as proven afterwards. */
   proves: boolean;
+  /** Estimated slot time of the endpoint's next attempt, in milliseconds. */
+  slotMs: number;
 }
 
-/** That an endpoint goes on failing is written down no more often than this, in seconds. */
-const FAILURE_NOTED_SECONDS = 60;
+/**
+ * A settled attempt. Its key is the lease token, not the id of the delivery: a worker may hold two attempts at one
+ * delivery if a crash of PostgreSQL undid the claim of the first one.
+ */
+export interface SettledDelivery {
+  id: string;
+  leaseToken: string;
+}
 
 /**
- * Settles attempts, all in one statement: the log, the deliveries, and the endpoints' standing where it changes. The
- * token decides, not the lease's time: as long as it stands in the row nobody else has taken the delivery, and an
- * answer that came late is still the answer. A sweep that ends the lease removes the token.
- *
- * An endpoint's row is skipped while another holds it (SKIP LOCKED), because whoever deletes an endpoint locks it
- * before its deliveries; the next attempt tells its standing again.
- * @param ended in the order in which they ended.
- * @returns what a wake-up needs of each row. Missing is what has lost its lease: of that nothing was written. Of several
- * also what somebody has locked just now: settle that one alone, which waits.
+ * Settles attempts in one statement: writes the log, the deliveries, and the state of the endpoints where it changes.
+ * The token decides, not the lease's expiry, unlike for operations: while the row holds the token, no other worker has
+ * claimed the delivery, and a late response still counts. A sweep that ends the lease removes the token.
+ * @param ended in the order in which the attempts ended.
+ * @returns the settled deliveries. A missing one has lost its lease, and nothing was written for it. With several
+ *   attempts, a delivery that is currently locked is missing too: settle it alone, which waits for the lock.
  */
-export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): PromiseLike<WakeableDelivery[]> {
-  const rows = ended.map(({ claim, attempt, after, proves }, position) => ({
+export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): PromiseLike<SettledDelivery[]> {
+  const rows = ended.map(toRow);
+  const ids = rows.map(({ id }) => id);
+  return db.$queryRaw<SettledDelivery[]>`
+    WITH ended AS (
+      SELECT new.* FROM webhook_deliveries d
+      JOIN json_to_recordset(${JSON.stringify(rows)}::json) AS new (${ENDED_COLUMNS}) ON new.id = d.id
+      WHERE ${isAmong(ids)} AND d.lease_token = new.token
+      FOR NO KEY UPDATE OF d ${skipLockedIfSeveral(ended.length)}
+    ), settled AS (
+      UPDATE webhook_deliveries d
+      SET status = ended.status, failure_reason = ended.reason, lease_token = NULL, lease_expires_at = NULL,
+        completed_at = CASE WHEN ended.delay_ms IS NULL THEN now() ELSE d.completed_at END,
+        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE ${AFTER_DELAY} END,
+        woken_at = CASE WHEN ended.delay_ms IS NULL THEN d.woken_at ELSE ${AFTER_DELAY} END, wake_ups = 1
+      FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
+      RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
+    ), logged AS (
+      INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
+      SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
+        status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated
+      FROM settled
+    ), ${NOTE_STANDING}
+    SELECT id, token::text AS "leaseToken" FROM settled`;
+}
+
+const AFTER_DELAY = Prisma.sql`now() + ended.delay_ms * interval '1 millisecond'`;
+
+/** The fields of {@link toRow} with their types. */
+const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, proves boolean,
+  slot_ms int, attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
+  error_code text, status_code int, address text, dns_ms int, connect_ms int, tls_ms int, first_byte_ms int,
+  response_body text, response_truncated boolean`;
+
+function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position: number) {
+  return {
     position,
     id: claim.id,
     token: claim.leaseToken,
@@ -156,10 +125,11 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     reason: after.status === 'failed' ? after.reason : null,
     delay_ms: after.status === 'pending' ? Math.round(after.delayMs) : null,
     proves,
+    slot_ms: Math.max(SLOT_MS_NOTED_MIN, Math.round(slotMs)),
     attempt_id: newId('attempt'),
     url: claim.url,
     version: claim.secretVersion,
-    started_at: claim.claimedAt.toISOString(),
+    started_at: claim.startedAt.toISOString(),
     duration_ms: Math.round(attempt.durationMs),
     outcome: attempt.outcome,
     error_code: attempt.errorCode,
@@ -171,74 +141,29 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     first_byte_ms: rounded(attempt.timings.firstByteMs),
     response_body: attempt.responseBody,
     response_truncated: attempt.responseTruncated,
-  }));
-  return db.$queryRaw<WakeableDelivery[]>`
-    WITH ended AS (
-      SELECT new.* FROM webhook_deliveries d
-      JOIN json_to_recordset(${JSON.stringify(rows)}::json) AS new (position int, id text, token uuid, status text,
-        reason text, delay_ms int, proves boolean, attempt_id text, url text, version int, started_at timestamptz,
-        duration_ms int, outcome text, error_code text, status_code int, address text, dns_ms int, connect_ms int,
-        tls_ms int, first_byte_ms int, response_body text, response_truncated boolean) ON new.id = d.id
-      WHERE ${isAmong(
-        'd.id',
-        rows.map(({ id }) => id),
-      )} AND d.lease_token = new.token
-      FOR NO KEY UPDATE OF d ${waiting(ended.length)}
-    ), settled AS (
-      UPDATE webhook_deliveries d
-      SET status = ended.status, failure_reason = ended.reason, lease_token = NULL, lease_expires_at = NULL,
-        completed_at = CASE WHEN ended.delay_ms IS NULL THEN now() ELSE d.completed_at END,
-        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE now() + ended.delay_ms * interval '1 millisecond' END,
-        woken_at = CASE WHEN ended.delay_ms IS NULL THEN d.woken_at ELSE now() + ended.delay_ms * interval '1 millisecond' END,
-        wake_ups = 1
-      FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
-      RETURNING d.endpoint_id, d.replay_count, d.run_attempts, d.wake_ups, ended.*
-    ), logged AS (
-      INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
-        duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms,
-        response_body, response_truncated)
-      SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
-        status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated
-      FROM settled
-    ), told AS (
-      SELECT DISTINCT ON (endpoint_id) endpoint_id, proves, outcome = 'success' AS succeeded,
-        bool_or(outcome = 'success') OVER (PARTITION BY endpoint_id) AS any_succeeded
-      FROM settled ORDER BY endpoint_id, position DESC
-    ), standing AS (
-      SELECT e.id, told.proves, told.succeeded, told.any_succeeded
-      FROM told JOIN webhook_endpoints e ON e.id = told.endpoint_id
-      WHERE e.proven <> told.proves OR (e.failing_since IS NULL) <> told.succeeded
-        OR (NOT told.succeeded AND (told.any_succeeded OR coalesce(e.last_failed_at, '-infinity')
-          < now() - ${FAILURE_NOTED_SECONDS}::int * interval '1 second'))
-      FOR NO KEY UPDATE OF e SKIP LOCKED
-    ), noted AS (
-      UPDATE webhook_endpoints e
-      SET proven = standing.proves,
-        failing_since = CASE WHEN standing.succeeded THEN NULL WHEN standing.any_succeeded THEN now()
-          ELSE coalesce(e.failing_since, now()) END,
-        last_failed_at = CASE WHEN standing.succeeded THEN NULL ELSE now() END
-      FROM standing WHERE e.id = standing.id
-    )
-    SELECT id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps" FROM settled`;
+  };
 }
 
 /**
- * Whether the row is one of these. Through a sub-select, because the plan then costs the same for however many: else
- * PostgreSQL finds that the plan for ten would be dearer than that for these, and plans anew each time, which takes it
- * twice as long as the statement itself.
+ * Whether the row `d` is one of `ids`. Uses a sub-select, so that the cost of the plan does not depend on their number.
+ * With a plain array, PostgreSQL finds its generic plan (for ten ids) more expensive than a plan for the actual ids. It
+ * then plans anew each time, which takes twice as long as the statement itself.
  */
-function isAmong(column: 'id' | 'd.id', ids: readonly string[]): Prisma.Sql {
-  return Prisma.sql`${Prisma.raw(column)} = ANY(ARRAY(SELECT unnest(${ids}::text[])))`;
+function isAmong(ids: readonly string[]): Prisma.Sql {
+  return Prisma.sql`d.id = ANY(ARRAY(SELECT unnest(${ids}::text[])))`;
 }
 
-/** A statement about several rows waits for nobody, so it holds up none of them and can be part of no deadlock. */
-function waiting(rows: number): Prisma.Sql {
+/**
+ * A statement about several rows skips locked ones instead of waiting. It therefore delays none of the others and
+ * cannot be part of a deadlock. A statement about one row waits for its lock.
+ */
+function skipLockedIfSeveral(rows: number): Prisma.Sql {
   return rows > 1 ? Prisma.sql`SKIP LOCKED` : Prisma.empty;
 }
 
-/** Gives a claimed row back untried: the attempt does not count. For failures that are this side's own. */
+/** Releases a claimed row without counting the attempt. For failures of the worker itself, not of the receiver. */
 export async function releaseDelivery(
-  db: Db,
+  db: TypedSql,
   claim: Pick<ClaimedDelivery, 'id' | 'leaseToken'>,
   delayMs: number,
 ): Promise<void> {
@@ -249,6 +174,7 @@ export async function releaseDelivery(
     WHERE id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid`;
 }
 
-function rounded(milliseconds: number | null): number | null {
+/** Rounds a time for the log of attempts. */
+export function rounded(milliseconds: number | null): number | null {
   return milliseconds === null ? null : Math.round(milliseconds);
 }

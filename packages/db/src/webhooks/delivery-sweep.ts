@@ -1,63 +1,32 @@
-import { ATTEMPTS_PER_RUN } from '@callplane/core';
-import type { Db } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
-
-/**
- * Finds rows that are due and that nothing has woken for a while, and marks them as woken. Several sweeps at once
- * share the rows. Those of disabled endpoints are held back until they are enabled.
- * @param quietMs how long ago the last wake-up must lie.
- */
-export function takeUnwokenDeliveries(db: Db, quietMs: number, limit: number): Promise<WakeableDelivery[]> {
-  return db.$queryRaw<WakeableDelivery[]>`
-    UPDATE webhook_deliveries SET woken_at = now(), wake_ups = wake_ups + 1
-    WHERE id = ANY(ARRAY(
-      SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-      WHERE d.status = 'pending' AND d.due_at <= now()
-        AND d.woken_at <= now() - ${quietMs}::int * interval '1 millisecond' AND d.run_attempts < ${ATTEMPTS_PER_RUN}
-        AND e.enabled AND e.deleted_at IS NULL
-      ORDER BY d.due_at LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
-    ))
-    RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
-}
-
-/** Tells the sweep that these wait in a worker's memory: waking them again would only double their jobs. */
-export async function touchDeliveries(db: Db, ids: readonly string[]): Promise<void> {
-  await db.$executeRaw`
-    UPDATE webhook_deliveries SET woken_at = now()
-    WHERE id = ANY(ARRAY(
-      SELECT id FROM webhook_deliveries WHERE id = ANY(${ids}::text[]) AND status = 'pending'
-      FOR NO KEY UPDATE SKIP LOCKED
-    ))`;
-}
+import type { TypedSql } from '../client/database.js';
+import { isExhausted } from '../operations/operation.sql.js';
 
 export interface ExpiredLease {
   id: string;
   endpointId: string;
-  /** That was the run's last attempt, so the delivery failed. */
+  /** Whether it was the run's last attempt, so that the delivery failed. */
   exhausted: boolean;
-  run: number;
   runAttempts: number;
-  wakeUps: number;
 }
 
 /**
- * Ends leases that ran out: their worker died or hangs. The row is due again at once, or failed when that was the run's
- * last attempt; the log gets a line for the attempt of which nothing is known.
+ * Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
+ * attempt. The log records the attempt as LEASE_EXPIRED, because its result is unknown.
  */
-export function endExpiredLeases(db: Db, leaseMs: number, limit: number): Promise<ExpiredLease[]> {
+export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): PromiseLike<ExpiredLease[]> {
   return db.$queryRaw<ExpiredLease[]>`
     WITH expired AS (
-      SELECT id, lease_expires_at FROM webhook_deliveries
+      SELECT id, lease_expires_at, ${isExhausted} AS exhausted FROM webhook_deliveries
       WHERE status = 'delivering' AND lease_expires_at <= now()
       ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
       UPDATE webhook_deliveries d
-      SET status = CASE WHEN d.run_attempts >= ${ATTEMPTS_PER_RUN} THEN 'failed' ELSE 'pending' END,
-        failure_reason = CASE WHEN d.run_attempts >= ${ATTEMPTS_PER_RUN} THEN 'attempts_exhausted' END,
-        completed_at = CASE WHEN d.run_attempts >= ${ATTEMPTS_PER_RUN} THEN now() ELSE d.completed_at END,
+      SET status = CASE WHEN exhausted THEN 'failed' ELSE 'pending' END,
+        failure_reason = CASE WHEN exhausted THEN 'attempts_exhausted' END,
+        completed_at = CASE WHEN exhausted THEN now() ELSE d.completed_at END,
         due_at = now(), woken_at = now(), wake_ups = 1, lease_token = NULL, lease_expires_at = NULL
       FROM expired WHERE d.id = expired.id
-      RETURNING d.*, expired.lease_expires_at AS expired_at
+      RETURNING d.*, exhausted, expired.lease_expires_at AS expired_at
     ), logged AS (
       INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
         duration_ms, outcome, error_code)
@@ -65,16 +34,15 @@ export function endExpiredLeases(db: Db, leaseMs: number, limit: number): Promis
         expired_at - ${leaseMs}::int * interval '1 millisecond', ${leaseMs}::int, 'timeout', 'LEASE_EXPIRED'
       FROM ended
     )
-    SELECT id, endpoint_id AS "endpointId", status = 'failed' AS exhausted, replay_count AS run,
-      run_attempts AS "runAttempts", wake_ups AS "wakeUps" FROM ended`;
+    SELECT id, endpoint_id AS "endpointId", exhausted, run_attempts AS "runAttempts" FROM ended`;
 }
 
 /**
- * Ends runs that are too old, also those of disabled endpoints. What is being delivered at this moment is left to its
- * worker, who knows the run's age too.
+ * Ends runs that are too old, also those of disabled endpoints. A delivery that is being sent is left to its worker,
+ * which checks the run's age too.
  * @returns the ids of the deliveries.
  */
-export async function expireRuns(db: Db, runAgeMsMax: number, limit: number): Promise<string[]> {
+export async function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     UPDATE webhook_deliveries
     SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
@@ -88,17 +56,17 @@ export async function expireRuns(db: Db, runAgeMsMax: number, limit: number): Pr
 }
 
 /**
- * Ends what still waits for endpoints that were removed lately. The removal ends what it sees; an event, a recovery's
- * step or an attempt that was under way meanwhile may commit a pending row after it.
+ * Ends pending deliveries of recently deleted endpoints. The deletion ends those that it sees; a concurrent event,
+ * recovery step or attempt may commit a pending row after it.
  * @returns the ids of the deliveries.
  */
-export async function endDeliveriesOfRemoved(db: Db, removedWithinMs: number, limit: number): Promise<string[]> {
+export async function endDeliveriesOfDeleted(db: TypedSql, deletedWithinMs: number, limit: number): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     UPDATE webhook_deliveries
     SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
     WHERE id = ANY(ARRAY(
       SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
-      WHERE e.deleted_at > now() - ${removedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'
+      WHERE e.deleted_at > now() - ${deletedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'
       LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
     ))
     RETURNING id`;

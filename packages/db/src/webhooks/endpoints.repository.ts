@@ -1,6 +1,6 @@
 import {
   ENDPOINTS_PER_ENVIRONMENT_MAX,
-  presentWebhookEndpoint,
+  webhookDisabled,
   type DeliveryFailureReason,
   type RecoveryStatus,
   type Tenant,
@@ -10,17 +10,7 @@ import type { Db } from '../client/database.js';
 import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
 
-export type NewWebhookEndpoint = Pick<
-  WebhookEndpointState,
-  'id' | 'url' | 'events' | 'description' | 'enabled' | 'createdAt'
->;
-
 export type WebhookEndpointChange = Partial<Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'>>;
-
-/** How long a secret that was replaced is kept at least: a claim that has just read its version may still need it. */
-const REPLACED_SECRET_KEPT_MS = 24 * 60 * 60 * 1000;
-/** Held deliveries that enabling an endpoint wakes itself, so that a request never writes a whole backlog. */
-const WOKEN_AT_ONCE = 500;
 
 const SHOWN = {
   id: true,
@@ -35,28 +25,24 @@ const SHOWN = {
 } as const;
 
 /**
- * Adds an endpoint with the first version of its secret. Creations in one environment queue up behind its row, so that
- * they cannot pass the limit together.
- * @returns null when the environment has as many as it may.
+ * Adds an endpoint with the first version of its secret. Creations in one environment run one after another on the lock
+ * of its row, so that they cannot exceed the limit together.
+ * @returns false when the environment has reached its limit.
  */
 export async function insertWebhookEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
-  endpoint: NewWebhookEndpoint,
+  endpoint: WebhookEndpointState,
   secretSealed: string,
-): Promise<WebhookEndpointState | null> {
+): Promise<boolean> {
   const { environmentId } = tenant;
   await tx.$queryRaw`SELECT 1 AS locked FROM environments WHERE id = ${environmentId} FOR NO KEY UPDATE`;
   const count = await tx.webhookEndpoint.count({ where: { environmentId, deletedAt: null } });
-  if (count >= ENDPOINTS_PER_ENVIRONMENT_MAX) return null;
-  const created = await tx.webhookEndpoint.create({
-    data: { ...endpoint, environmentId, signingKeyVersion: 1, updatedAt: endpoint.createdAt },
-    select: SHOWN,
-  });
-  await tx.webhookSecret.create({
-    data: { endpointId: endpoint.id, version: 1, secretSealed, createdAt: endpoint.createdAt },
-  });
-  return created as WebhookEndpointState;
+  if (count >= ENDPOINTS_PER_ENVIRONMENT_MAX) return false;
+  const { id, signingKeyVersion, createdAt } = endpoint;
+  await tx.webhookEndpoint.create({ data: { ...endpoint, environmentId }, select: { id: true } });
+  await tx.webhookSecret.create({ data: { endpointId: id, version: signingKeyVersion, secretSealed, createdAt } });
+  return true;
 }
 
 export async function findWebhookEndpoint(
@@ -71,7 +57,7 @@ export async function findWebhookEndpoint(
   return endpoint as WebhookEndpointState | null;
 }
 
-/** Whether the environment has or had this endpoint: its deliveries can be read after it was deleted. */
+/** Whether the endpoint exists or was deleted: its deliveries stay readable after the deletion. */
 export async function webhookEndpointExisted(db: Db, tenant: Tenant, endpointId: string): Promise<boolean> {
   const endpoint = await db.webhookEndpoint.findFirst({
     where: { id: endpointId, environmentId: tenant.environmentId },
@@ -100,7 +86,7 @@ export async function listWebhookEndpoints(
 }
 
 /**
- * Holds an endpoint as it is until the transaction ends: nobody changes, disables or deletes it meanwhile.
+ * Locks an endpoint against changes, disabling and deletion until the transaction ends.
  * @returns null when the environment has no such endpoint.
  */
 export async function holdWebhookEndpoint(
@@ -115,7 +101,8 @@ export async function holdWebhookEndpoint(
 }
 
 /**
- * Changes what differs. A new URL is unproven; enabling begins afresh and wakes what was held back.
+ * Applies the changes that differ from the stored values. A new URL makes the endpoint unproven. Enabling clears its
+ * failures and wakes the deliveries that were held back.
  * @returns null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
@@ -138,7 +125,7 @@ export async function updateWebhookEndpoint(
     data: {
       ...change,
       updatedAt: now,
-      ...(isMoved ? { proven: false, failingSince: null } : {}),
+      ...(isMoved ? { proven: false, failingSince: null, slotMs: null } : {}),
       ...(isEnabling ? { disabledReason: null, failingSince: null } : {}),
     },
     select: SHOWN,
@@ -150,8 +137,8 @@ export async function updateWebhookEndpoint(
 }
 
 /**
- * The operator's switch. Disabling says why, which the owner's own `enabled: false` does not, and tells the
- * environment's other endpoints.
+ * Enables or disables an endpoint for an operator. Unlike the owner's own `enabled: false`, disabling stores a reason
+ * and notifies the environment's other endpoints.
  * @returns null when the environment has no such endpoint.
  */
 export async function setWebhookEndpointEnabled(
@@ -170,14 +157,13 @@ export async function setWebhookEndpointEnabled(
     select: SHOWN,
   })) as WebhookEndpointState;
   if (!before.enabled) return { endpoint, deliveries: [] };
-  const event = { type: 'webhook.disabled' as const, data: { webhook: presentWebhookEndpoint(endpoint) } };
-  const { deliveries } = await writeEvents(tx, tenant, null, [event], now, { except: endpointId });
+  const { deliveries } = await writeEvents(tx, [webhookDisabled(tenant, endpoint, now)], { except: endpointId });
   return { endpoint, deliveries };
 }
 
 /**
- * Gives an endpoint its next secret. Older ones go once no open run is pinned to them.
- * @param sealVersion seals a new secret for the version that it gets.
+ * Gives an endpoint its next secret. A sweep deletes older ones that no open run is pinned to.
+ * @param sealVersion seals a new secret for its version number.
  * @returns null when the environment has no such endpoint.
  */
 export async function rotateWebhookSecret(
@@ -193,15 +179,6 @@ export async function rotateWebhookSecret(
   await tx.webhookSecret.create({
     data: { endpointId, version, secretSealed: sealVersion(version), createdAt: now },
   });
-  const replacedBefore = new Date(now.getTime() - REPLACED_SECRET_KEPT_MS);
-  await tx.$executeRaw`
-    DELETE FROM webhook_secrets old USING webhook_secrets next
-    WHERE old.endpoint_id = ${endpointId} AND next.endpoint_id = old.endpoint_id AND next.version = old.version + 1
-      AND next.created_at < ${replacedBefore}
-      AND NOT EXISTS (
-        SELECT 1 FROM webhook_deliveries d
-        WHERE d.endpoint_id = old.endpoint_id AND d.secret_version = old.version AND d.status IN ('pending', 'delivering')
-      )`;
   const rotated = await tx.webhookEndpoint.update({
     where: { id: endpointId },
     data: { signingKeyVersion: version, updatedAt: now },
@@ -211,12 +188,12 @@ export async function rotateWebhookSecret(
 }
 
 /**
- * Deletes an endpoint, ends its open deliveries and cancels its recoveries. A worker that holds one of them finds its
- * lease gone. What a transaction that still saw the endpoint fans out at this very moment is left to the workers: they
- * look at the endpoint with every claim.
+ * Deletes an endpoint, ends its open deliveries and cancels its recoveries. A worker that has claimed one of the
+ * deliveries has lost its lease. A concurrent transaction that still sees the endpoint may add deliveries. The workers
+ * handle these: they check the endpoint with every claim.
  *
- * Deliveries are locked before their endpoint, as replays do it. Those that came in between are taken without waiting
- * for whoever holds them: waiting in the other order could lock both up.
+ * Locks the deliveries before their endpoint, as replays do. Deliveries that were added in between are updated only if
+ * no other transaction has locked them: waiting in the reverse order could deadlock.
  * @returns false when the environment has no such endpoint.
  */
 export async function deleteWebhookEndpoint(
@@ -249,7 +226,7 @@ export async function deleteWebhookEndpoint(
   return true;
 }
 
-/** Changes of one endpoint queue up here. What refers to it can still be written. */
+/** Serialises changes of one endpoint. Transactions can still insert rows that refer to it. */
 async function lockWebhookEndpoint(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
@@ -261,13 +238,9 @@ async function lockWebhookEndpoint(
   return findWebhookEndpoint(tx, tenant, endpointId);
 }
 
-/** The oldest of what was held back; a sweep wakes the rest. */
+/** The oldest delivery that was held back: one is enough to wake the endpoint. */
 async function wakeHeldDeliveries(tx: Prisma.TransactionClient, endpointId: string): Promise<WakeableDelivery[]> {
   return tx.$queryRaw<WakeableDelivery[]>`
-    UPDATE webhook_deliveries SET wake_ups = wake_ups + 1, woken_at = now()
-    WHERE id IN (
-      SELECT id FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND status = 'pending' AND due_at <= now()
-      ORDER BY id LIMIT ${WOKEN_AT_ONCE} FOR NO KEY UPDATE SKIP LOCKED
-    )
-    RETURNING id, replay_count AS run, run_attempts AS "runAttempts", wake_ups AS "wakeUps"`;
+    SELECT id, endpoint_id AS "endpointId" FROM webhook_deliveries
+    WHERE endpoint_id = ${endpointId} AND status = 'pending' AND due_at <= now() ORDER BY id LIMIT 1`;
 }

@@ -3,7 +3,7 @@ import type { Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { holdWebhookEndpoint } from './endpoints.repository.js';
 
-/** A recovery as a caller may see it. */
+/** A recovery as the API shows it. */
 export interface RecoveryRow {
   id: string;
   endpointId: string;
@@ -35,7 +35,8 @@ const SHOWN = {
 } as const;
 
 /**
- * Asks for a recovery; a worker does it. That of a disabled endpoint waits until it is enabled.
+ * Requests a recovery, which a worker carries out. A recovery of a disabled endpoint waits until the endpoint is
+ * enabled.
  * @returns null when the environment has no such endpoint.
  */
 export async function insertRecovery(
@@ -65,7 +66,8 @@ export async function findRecovery(
 }
 
 /**
- * Cancels a recovery that is not complete; what it has replayed goes on. The worker that holds it finds its lease gone.
+ * Cancels a recovery that is not complete; the deliveries that it has replayed continue. The worker that holds it has
+ * lost its lease.
  * @returns false when the endpoint has no such recovery.
  */
 export async function cancelRecovery(

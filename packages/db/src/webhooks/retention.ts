@@ -1,28 +1,26 @@
-import type { Db } from '../client/database.js';
+import type { TypedSql } from '../client/database.js';
+import { deleteBatch } from '../client/delete-batch.js';
+import { Prisma } from '../generated/client.js';
 
-/**
- * Each function deletes one batch and returns how many rows it was; call it until that is less than the limit. Rows
- * that somebody holds are skipped, so no lock is waited for and none is held for long.
- */
+/** Each function deletes one batch, as {@link deleteBatch} describes. */
 
-/** Terminal deliveries with their attempts, so many days after their latest terminal outcome. */
-export function deleteOldDeliveries(db: Db, days: number, limit: number): Promise<number> {
-  return db.$executeRaw`
-    DELETE FROM webhook_deliveries WHERE id IN (
-      SELECT id FROM webhook_deliveries
-      WHERE status IN ('succeeded', 'failed') AND completed_at <= now() - ${days}::int * interval '1 day'
-      ORDER BY completed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    )`;
+/** Deletes terminal deliveries with their attempts, `days` days after their latest terminal outcome. */
+export function deleteOldDeliveries(db: TypedSql, days: number, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM webhook_deliveries target
+    WHERE target.status IN ('succeeded', 'failed') AND target.completed_at <= now() - ${days}::int * interval '1 day'
+    ORDER BY target.completed_at`;
+  return deleteBatch(db, 'webhook_deliveries', { rows, limit });
 }
 
 /**
- * Events that are as old and that no delivery refers to. Walks through them by time: those that are kept by a
- * delivery must not be read again at every batch.
- * @param from where the last batch ended; null to begin.
- * @returns where this one ended; null when there are no more.
+ * Deletes events that are at least `days` days old and that no delivery refers to. Walks through them by time with a
+ * cursor, so that batches do not read events again that a delivery keeps.
+ * @param from the cursor of the last batch; null starts from the beginning.
+ * @returns `next` is the cursor of this batch; null when there are no more events.
  */
 export async function deleteOldEvents(
-  db: Db,
+  db: TypedSql,
   days: number,
   limit: number,
   from: { createdAt: Date; id: string } | null,
@@ -50,43 +48,40 @@ export async function deleteOldEvents(
 }
 
 /**
- * Secrets that are not current and that no open run is pinned to. One is kept for an hour after it was replaced: a
- * claim that is under way may still pin it.
+ * Deletes secrets that are not current and that no open run is pinned to. A replaced secret is kept for an hour,
+ * because a concurrent claim may still pin it.
  */
-export function deleteUnusedSecrets(db: Db, limit: number): Promise<number> {
-  return db.$executeRaw`
-    DELETE FROM webhook_secrets WHERE (endpoint_id, version) IN (
-      SELECT s.endpoint_id, s.version
-      FROM webhook_secrets s
-        JOIN webhook_endpoints e ON e.id = s.endpoint_id AND s.version < e.signing_key_version
-      WHERE EXISTS (
-          SELECT 1 FROM webhook_secrets newer WHERE newer.endpoint_id = s.endpoint_id
-            AND newer.version > s.version AND newer.created_at <= now() - interval '1 hour')
-        AND NOT EXISTS (
-          SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = s.endpoint_id
-            AND d.status IN ('pending', 'delivering') AND d.secret_version = s.version)
-      LIMIT ${limit} FOR UPDATE OF s SKIP LOCKED
-    )`;
+export function deleteUnusedSecrets(db: TypedSql, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.endpoint_id, target.version
+    FROM webhook_secrets target
+      JOIN webhook_endpoints e ON e.id = target.endpoint_id AND target.version < e.signing_key_version
+    WHERE EXISTS (
+        SELECT 1 FROM webhook_secrets newer WHERE newer.endpoint_id = target.endpoint_id
+          AND newer.version > target.version AND newer.created_at <= now() - interval '1 hour')
+      AND NOT EXISTS (
+        SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = target.endpoint_id
+          AND d.status IN ('pending', 'delivering') AND d.secret_version = target.version)`;
+  return deleteBatch(db, 'webhook_secrets', { rows, limit, key: '(endpoint_id, version)' });
 }
 
-/** Recoveries that ended so long ago. */
-export function deleteOldRecoveries(db: Db, days: number, limit: number): Promise<number> {
-  return db.$executeRaw`
-    DELETE FROM webhook_recoveries WHERE id IN (
-      SELECT id FROM webhook_recoveries
-      WHERE status <> 'pending' AND completed_at <= now() - ${days}::int * interval '1 day'
-      LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    )`;
+/** Deletes recoveries that ended at least `days` days ago. */
+export function deleteOldRecoveries(db: TypedSql, days: number, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM webhook_recoveries target
+    WHERE target.status <> 'pending' AND target.completed_at <= now() - ${days}::int * interval '1 day'`;
+  return deleteBatch(db, 'webhook_recoveries', { rows, limit });
 }
 
-/** Deleted endpoints that no delivery and no recovery refers to, with their secrets. */
-export function deleteEmptyEndpoints(db: Db, days: number, limit: number): Promise<number> {
-  return db.$executeRaw`
-    DELETE FROM webhook_endpoints WHERE id IN (
-      SELECT e.id FROM webhook_endpoints e
-      WHERE e.deleted_at <= now() - ${days}::int * interval '1 day'
-        AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = e.id)
-        AND NOT EXISTS (SELECT 1 FROM webhook_recoveries r WHERE r.endpoint_id = e.id)
-      LIMIT ${limit} FOR UPDATE OF e SKIP LOCKED
-    )`;
+/**
+ * Deletes endpoints, with their secrets, that were deleted at least `days` days ago and that no delivery or recovery
+ * refers to.
+ */
+export function deleteEmptyEndpoints(db: TypedSql, days: number, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM webhook_endpoints target
+    WHERE target.deleted_at <= now() - ${days}::int * interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = target.id)
+      AND NOT EXISTS (SELECT 1 FROM webhook_recoveries r WHERE r.endpoint_id = target.id)`;
+  return deleteBatch(db, 'webhook_endpoints', { rows, limit });
 }

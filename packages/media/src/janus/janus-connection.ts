@@ -1,18 +1,25 @@
+import { randomUUID } from 'node:crypto';
 import WebSocket from 'ws';
 import { MediaError } from '../media-node.js';
 import { JanusError } from './janus-errors.js';
-import { errorIn, idIn, parseJanusMessage, type JanusMessage } from './janus-messages.js';
+import { errorIn, parseJanusMessage, type JanusMessage } from './janus-messages.js';
+import { KeepAlives } from './keep-alives.js';
 
-/** How long things may take, all in milliseconds. */
+/** Time limits, all in milliseconds. */
 export interface JanusDeadlines {
   /** TCP connection and WebSocket handshake. */
   connectMs: number;
-  /** Any request. */
+  /** Applies to every request without a deadline of its own. */
   requestMs: number;
-  /** Between two pings, and for the answer to one: a frozen server is found within both together. */
+  /**
+   * The pause between two pings and the deadline of each. Their sum is the longest time that a frozen server goes
+   * undetected.
+   */
   pingEveryMs: number;
   pingMs: number;
-  /** How long an offer to a subscriber may stay unanswered before further updates are refused. */
+  /** The pause between two keep-alives of a session. */
+  keepAliveEveryMs: number;
+  /** How long an offer to a subscriber may stay unanswered before `update()` rejects further changes. */
   offerMs: number;
 }
 
@@ -21,6 +28,7 @@ export const DEFAULT_DEADLINES: JanusDeadlines = {
   requestMs: 5_000,
   pingEveryMs: 2_000,
   pingMs: 2_000,
+  keepAliveEveryMs: 5_000,
   offerMs: 10_000,
 };
 
@@ -30,16 +38,18 @@ export interface JanusConnectionOptions {
   deadlines: JanusDeadlines;
 }
 
-/** A request; what every request has in common is added when it is sent. */
-export type JanusRequest = { janus: string; handle_id?: number } & Record<string, unknown>;
+/** A request. `request()` adds the fields that all requests share. */
+export type JanusRequest = { janus: string; session_id?: number; handle_id?: number } & Record<string, unknown>;
 
 export interface RequestOptions {
-  /** The answer is an event that follows a mere acknowledgement. */
+  /** Resolve with the event that follows the acknowledgement, not with the acknowledgement. */
   awaitsEvent?: boolean;
-  /** What the error is to call the request. */
+  /** The name of the request in error messages. */
   name?: string;
   deadlineMs?: number;
-  /** Told of a success that comes after the deadline: what it made is nobody's. */
+  /**
+   * Called with a success that arrives after the deadline, so that the caller can free what Janus has created.
+   */
   onLate?: (answer: JanusMessage) => void;
 }
 
@@ -52,29 +62,33 @@ interface Pending {
   reject: (error: MediaError) => void;
 }
 
-/** Who hears of a handle's notices, and of the end of the connection, with which the handle is gone. */
-export interface HandleListener {
+/** Receives the notices of a session. `onLost` reports the end of the connection, and so of the session. */
+export interface SessionListener {
   onNotice(message: JanusMessage): void;
   onLost(error: MediaError): void;
+  /** Called every `keepAliveEveryMs`. */
+  keepAlive(): void;
 }
 
-/** Rooms without end may be listed in one answer, of about 500 bytes each. */
+/** Room lists are not paged: one answer holds all rooms, at about 500 bytes each. */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * One WebSocket to Janus and the one session on it: requests with deadlines, notices to handles, and a ping that finds
- * a server which is frozen. Once its socket is lost it is over; Janus drops the session's handles within milliseconds.
+ * One WebSocket to Janus, which carries any number of sessions: requests with deadlines, notices to sessions, and a ping
+ * that detects a frozen server.
+ * A connection whose socket is lost stays ended. Janus keeps its sessions until their time to claim is over.
  */
 export class JanusConnection {
-  /** Resolves once it is over, with the reason. */
+  /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<MediaError>;
   readonly #pending = new Map<string, Pending>();
   readonly #late = new Map<string, (answer: JanusMessage) => void>();
-  readonly #handles = new Map<number, HandleListener>();
-  #sessionId: number | undefined;
+  readonly #sessions = new Map<number, SessionListener>();
+  readonly #keepAlives: KeepAlives;
+  /** The answer to a request on a session that another process has claimed goes to that process. */
+  readonly #transactionPrefix = randomUUID();
   #lastTransaction = 0;
   #lost: MediaError | undefined;
-  #pingTimer: NodeJS.Timeout | undefined;
   #end: (error: MediaError) => void = () => undefined;
 
   private constructor(
@@ -84,12 +98,16 @@ export class JanusConnection {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
+    this.#keepAlives = new KeepAlives(options.deadlines.keepAliveEveryMs);
     socket.on('message', (data: Buffer) => this.#receive(data.toString()));
-    socket.on('error', (error) => this.#lose('its connection failed', error));
-    socket.on('close', () => this.#lose('its connection was closed'));
+    socket.on('error', (error) => this.#lose('connection failed', error));
+    socket.on('close', () => this.#lose('connection closed'));
   }
 
-  /** Connects and makes a session. Rejects with a MediaError; `signal` closes it, at whatever time. */
+  /**
+   * Connects. Aborting `signal` closes the connection at any time.
+   * @throws MediaError if the connection cannot be made.
+   */
   static async open(options: JanusConnectionOptions, signal: AbortSignal): Promise<JanusConnection> {
     const socket = new WebSocket(options.url, 'janus-protocol', {
       handshakeTimeout: options.deadlines.connectMs,
@@ -105,9 +123,6 @@ export class JanusConnection {
       const opened = new Promise<undefined>((resolve) => socket.once('open', () => resolve(undefined)));
       const failed = await Promise.race([opened, connection.ended]);
       if (failed !== undefined) throw failed;
-      connection.#sessionId = idIn(await connection.request({ janus: 'create' }));
-      if (connection.#sessionId === undefined) throw new MediaError('refused', 'Janus made a session without an id');
-      connection.#pingLater();
       return connection;
     } catch (error) {
       connection.close();
@@ -115,14 +130,16 @@ export class JanusConnection {
     }
   }
 
-  /** Sends a request and resolves to its answer. Rejects with a JanusError, or a MediaError `timeout`, `unavailable`. */
+  /**
+   * Sends a request and resolves to its answer. Rejects with a JanusError, or a MediaError `timeout` or `unavailable`.
+   */
   request(
     message: JanusRequest,
     { awaitsEvent = false, name = message.janus, deadlineMs, onLate }: RequestOptions = {},
   ): Promise<JanusMessage> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     this.#lastTransaction += 1;
-    const transaction = String(this.#lastTransaction);
+    const transaction = `${this.#transactionPrefix}-${this.#lastTransaction}`;
     return new Promise((resolve, reject) => {
       const overdue = () => {
         this.#pending.delete(transaction);
@@ -131,52 +148,38 @@ export class JanusConnection {
       };
       const timer = setTimeout(overdue, deadlineMs ?? this.options.deadlines.requestMs);
       this.#pending.set(transaction, { name, awaitsEvent, timer, onLate, resolve, reject });
-      const session = this.#sessionId === undefined ? {} : { session_id: this.#sessionId };
-      this.socket.send(JSON.stringify({ ...message, ...session, transaction, apisecret: this.options.apiSecret }));
+      this.socket.send(JSON.stringify({ ...message, transaction, apisecret: this.options.apiSecret }));
     });
   }
 
-  /** Asks for an acknowledgement, which keeps the session alive too. */
-  async ping(): Promise<void> {
-    await this.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.options.deadlines.pingMs });
+  listen(sessionId: number, listener: SessionListener): void {
+    const replaced = this.#sessions.get(sessionId);
+    if (replaced !== undefined) this.#keepAlives.remove(replaced);
+    this.#sessions.set(sessionId, listener);
+    this.#keepAlives.add(listener);
   }
 
-  listen(handleId: number, listener: HandleListener): void {
-    this.#handles.set(handleId, listener);
+  unlisten(sessionId: number, listener: SessionListener): void {
+    this.#keepAlives.remove(listener);
+    if (this.#sessions.get(sessionId) === listener) this.#sessions.delete(sessionId);
   }
 
-  unlisten(handleId: number): void {
-    this.#handles.delete(handleId);
-  }
-
-  close(): void {
-    this.#lose('the connection was given up');
-  }
-
-  #pingLater(): void {
-    this.#pingTimer = setTimeout(() => {
-      this.ping().then(
-        () => {
-          if (this.#lost === undefined) this.#pingLater();
-        },
-        (error: unknown) => this.#lose('it did not answer a ping', error),
-      );
-    }, this.options.deadlines.pingEveryMs);
+  close(reason = 'connection abandoned', cause?: unknown): void {
+    this.#lose(reason, cause);
   }
 
   #receive(text: string): void {
     const message = parseJanusMessage(text);
     if (message === undefined) return;
-    const { transaction, sender } = message;
+    const { transaction, session } = message;
     if (transaction !== undefined) this.#answer(transaction, message);
-    else if (message.janus === 'timeout') this.#lose('it has ended the session');
-    else if (sender !== undefined) this.#handles.get(sender)?.onNotice(message);
+    else if (session !== undefined) this.#sessions.get(session)?.onNotice(message);
   }
 
   #answer(transaction: string, message: JanusMessage): void {
     const pending = this.#pending.get(transaction);
     if (pending === undefined) {
-      // Nobody waits any more; an acknowledgement can also come behind the event that it announces.
+      // The request has timed out, or Janus sent the acknowledgement after the event that it announces.
       if (message.janus === 'success') this.#late.get(transaction)?.(message);
       this.#late.delete(transaction);
       return;
@@ -191,9 +194,9 @@ export class JanusConnection {
 
   #lose(reason: string, cause?: unknown): void {
     if (this.#lost !== undefined) return;
-    const lost = new MediaError('unavailable', `The media server is away: ${reason}`, { cause });
+    const lost = new MediaError('unavailable', `The media server is unavailable: ${reason}`, { cause });
     this.#lost = lost;
-    clearTimeout(this.#pingTimer);
+    this.#keepAlives.close();
     // A frozen server would never answer the closing handshake.
     this.socket.terminate();
     for (const pending of this.#pending.values()) {
@@ -202,9 +205,9 @@ export class JanusConnection {
     }
     this.#pending.clear();
     this.#late.clear();
-    const handles = [...this.#handles.values()];
-    this.#handles.clear();
-    for (const handle of handles) handle.onLost(lost);
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    for (const session of sessions) session.onLost(lost);
     this.#end(lost);
   }
 }

@@ -1,6 +1,6 @@
 import { MediaError, type MediaErrorCode } from '../media-node.js';
 
-/** Error codes of Janus 1.1.2, of its core (src/apierror.h) and of its VideoRoom plug-in (janus_videoroom.c). */
+/** Error codes of Janus 1.1.2: of its core (src/apierror.h) and of its VideoRoom plug-in (janus_videoroom.c). */
 export const JANUS = {
   joinFirst: 424,
   alreadyJoined: 425,
@@ -35,7 +35,7 @@ const MEANING: Readonly<Record<number, MediaErrorCode>> = {
   [JANUS.webrtcState]: 'closed',
 };
 
-/** Janus answered with an error; `janusCode` is its number. The message holds Janus' words, which name ids alone. */
+/** An error that Janus answered; `janusCode` is its number. The message quotes Janus, which names only ids. */
 export class JanusError extends MediaError {
   constructor(
     request: string,
@@ -46,7 +46,7 @@ export class JanusError extends MediaError {
   }
 }
 
-/** Whether Janus answered with that very error. */
+/** Whether `error` is a JanusError with one of `codes`. */
 export function isJanusError(error: unknown, ...codes: number[]): boolean {
   return error instanceof JanusError && codes.includes(error.janusCode);
 }

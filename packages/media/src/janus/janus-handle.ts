@@ -1,9 +1,9 @@
 import type { IceCandidate } from '../media-node.js';
 import { MediaError } from '../media-node.js';
-import type { HandleListener, JanusConnection } from './janus-connection.js';
 import { idIn, pluginData, sdpIn, type SessionDescription } from './janus-messages.js';
+import type { HandleListener, JanusSession } from './janus-session.js';
 
-/** What the plug-in answered. */
+/** The plug-in's answer to a request. */
 export interface PluginAnswer {
   data: Readonly<Record<string, unknown>>;
   sdp: string | undefined;
@@ -11,19 +11,19 @@ export interface PluginAnswer {
 
 export type PluginRequest = { request: string } & Record<string, unknown>;
 
-/** A handle of the VideoRoom plug-in: what Janus calls one user of it, with one peer connection at most. */
+/** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
 export class JanusHandle {
   #detached: Promise<void> | undefined;
 
   private constructor(
-    private readonly connection: JanusConnection,
-    private readonly id: number,
+    private readonly session: JanusSession,
+    readonly id: number,
   ) {}
 
-  /** `label` is Janus' `opaque_id`, which its administration interface and its event handlers show. */
-  static async attach(connection: JanusConnection, label: string, listener?: HandleListener): Promise<JanusHandle> {
-    const discard = (handleId: number) => void new JanusHandle(connection, handleId).detach();
-    const answer = await connection.request(
+  /** `label` becomes Janus' `opaque_id`, which its administration interface and event handlers show. */
+  static async attach(session: JanusSession, label: string, listener?: HandleListener): Promise<JanusHandle> {
+    const discard = (handleId: number) => void new JanusHandle(session, handleId).detach();
+    const answer = await session.request(
       { janus: 'attach', plugin: 'janus.plugin.videoroom', opaque_id: label },
       {
         onLate: (late) => {
@@ -33,33 +33,38 @@ export class JanusHandle {
       },
     );
     const id = idIn(answer);
-    if (id === undefined) throw new MediaError('refused', 'Janus made a handle without an id');
-    if (listener !== undefined) connection.listen(id, listener);
-    return new JanusHandle(connection, id);
+    if (id === undefined) throw new MediaError('refused', 'Janus created a handle without an id');
+    return JanusHandle.adopt(session, id, listener);
+  }
+
+  /** Takes over a handle of a claimed session. */
+  static adopt(session: JanusSession, id: number, listener?: HandleListener): JanusHandle {
+    if (listener !== undefined) session.listen(id, listener);
+    return new JanusHandle(session, id);
   }
 
   async request(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
     const message = { janus: 'message', handle_id: this.id, body, ...(jsep === undefined ? {} : { jsep }) };
-    const answer = await this.connection.request(message, { awaitsEvent: true, name: body.request });
+    const answer = await this.session.request(message, { awaitsEvent: true, name: body.request });
     return { data: pluginData(answer), sdp: sdpIn(answer) };
   }
 
   async trickle(candidate: IceCandidate | null): Promise<void> {
-    await this.connection.request({
+    await this.session.request({
       janus: 'trickle',
       handle_id: this.id,
       candidate: candidate ?? { completed: true },
     });
   }
 
-  /** Idempotent, and never rejects: a handle that cannot be given back goes with its session. */
+  /** Idempotent, and never rejects: Janus frees a handle that cannot be detached when the session ends. */
   detach(): Promise<void> {
     this.#detached ??= (async () => {
-      this.connection.unlisten(this.id);
+      this.session.unlisten(this.id);
       try {
-        await this.connection.request({ janus: 'detach', handle_id: this.id });
+        await this.session.request({ janus: 'detach', handle_id: this.id });
       } catch {
-        // It is gone already, or the connection is.
+        // The handle or the connection is already gone.
       }
     })();
     return this.#detached;

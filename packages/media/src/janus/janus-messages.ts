@@ -1,9 +1,11 @@
-/** What Janus sends, as far as it was checked: everything else in a message is looked at where it is used. */
+/** A message from Janus with its envelope validated. The code that uses other fields of `body` validates them. */
 export interface JanusMessage {
   /** Its kind: `success`, `error`, `ack`, `event`, or a notice such as `hangup`. */
   readonly janus: string;
   readonly transaction: string | undefined;
-  /** The handle that a notice is about. */
+  /** The session that it belongs to. */
+  readonly session: number | undefined;
+  /** The handle that sent a notice. */
   readonly sender: number | undefined;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -13,7 +15,7 @@ export interface SessionDescription {
   sdp: string;
 }
 
-/** A message of Janus, or undefined for whatever is none. */
+/** Parses a Janus message; undefined if the text is not one. */
 export function parseJanusMessage(text: string): JanusMessage | undefined {
   let parsed: unknown;
   try {
@@ -24,33 +26,34 @@ export function parseJanusMessage(text: string): JanusMessage | undefined {
   const body = objectOf(parsed);
   const kind = body['janus'];
   if (typeof kind !== 'string') return undefined;
-  const { transaction, sender } = body;
+  const { transaction, session_id: session, sender } = body;
   return {
     janus: kind,
     transaction: typeof transaction === 'string' ? transaction : undefined,
+    session: typeof session === 'number' ? session : undefined,
     sender: typeof sender === 'number' ? sender : undefined,
     body,
   };
 }
 
-/** The id of a session or a handle that was made, or undefined when the answer holds none. */
+/** The id of a new session or handle, or undefined if the answer holds none. */
 export function idIn(message: JanusMessage): number | undefined {
   const { id } = objectOf(message.body['data']);
   return typeof id === 'number' ? id : undefined;
 }
 
-/** What the VideoRoom plug-in says in an answer or an event; empty when it says nothing. */
+/** The VideoRoom plug-in's data in an answer or event; empty if there is none. */
 export function pluginData(message: JanusMessage): Readonly<Record<string, unknown>> {
   return objectOf(objectOf(message.body['plugindata'])['data']);
 }
 
-/** The session description that comes with a message. */
+/** The SDP in a message's `jsep` field. */
 export function sdpIn(message: JanusMessage): string | undefined {
   const { sdp } = objectOf(message.body['jsep']);
   return typeof sdp === 'string' ? sdp : undefined;
 }
 
-/** The error in a message, of the core or of the plug-in: Janus manual, "Error codes"; janus_videoroom.c. */
+/** The error in a message, from the core or the plug-in: Janus manual, "Error codes"; janus_videoroom.c. */
 export function errorIn(message: JanusMessage): { code: number; reason: string } | undefined {
   const core = objectOf(message.body['error']);
   if (message.janus === 'error') return { code: Number(core['code'] ?? 0), reason: textOf(core['reason']) };
@@ -58,7 +61,7 @@ export function errorIn(message: JanusMessage): { code: number; reason: string }
   return code === undefined ? undefined : { code: Number(code), reason: textOf(error) };
 }
 
-/** The objects in a list; a list that is none, or holds something else, has fewer. */
+/** The list's items as objects; anything but an object becomes an empty one. Empty if `value` is not a list. */
 export function objectsIn(value: unknown): Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }

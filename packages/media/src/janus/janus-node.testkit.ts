@@ -1,11 +1,11 @@
 import WebSocket from 'ws';
 import { createRtcPeer, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
-import type { MediaNode, MediaPublisher, MediaSubscriber, StreamReference } from '../media-node.js';
+import type { MediaNode, MediaPublisher, MediaSession, MediaSubscriber, StreamReference } from '../media-node.js';
 import { JanusNode, type JanusNodeOptions } from './janus-node.js';
 
-export const UP_WITHIN_MS = 10_000;
+export const UP_WITHIN_MS = 60_000;
 
-/** A node on a test's Janus, closed when the test file ends. */
+/** A node connected to a test's Janus, closed at the end of the test file. */
 export function nodeOn(
   janus: Pick<TestJanus, 'url' | 'apiSecret' | 'adminKey'>,
   options: Partial<JanusNodeOptions> = {},
@@ -23,13 +23,15 @@ export function nodeOn(
 }
 
 export interface Sender {
+  session: MediaSession;
   publisher: MediaPublisher;
   peer: RtcPeer;
-  /** Why its peer connection ended, once it has. */
+  /** The reasons of its `closed` events. */
   closed: string[];
 }
 
 export interface Receiver {
+  session: MediaSession;
   subscriber: MediaSubscriber;
   peer: RtcPeer;
   closed: string[];
@@ -37,9 +39,10 @@ export interface Receiver {
   change(add: StreamReference[], remove?: StreamReference[]): Promise<string[] | null>;
 }
 
-/** A feed with audio and video that reaches the server. */
+/** Starts a feed with audio and video, and waits until its peer connection is up. */
 export async function startSender(node: MediaNode, roomId: string, feedId: string): Promise<Sender> {
-  const publisher = await node.attachPublisher(roomId, feedId);
+  const session = await node.openSession();
+  const publisher = await session.attachPublisher(roomId, feedId);
   const peer = await createRtcPeer();
   const closed: string[] = [];
   publisher.on('closed', (reason) => closed.push(reason));
@@ -50,11 +53,12 @@ export async function startSender(node: MediaNode, roomId: string, feedId: strin
   await peer.acceptAnswer(await publisher.publish(await peer.offer()));
   peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
   await connected;
-  return { publisher, peer, closed };
+  return { session, publisher, peer, closed };
 }
 
 export async function startReceiver(node: MediaNode, roomId: string, label = 'receiver'): Promise<Receiver> {
-  const subscriber = await node.attachSubscriber(roomId, label);
+  const session = await node.openSession();
+  const subscriber = await session.attachSubscriber(roomId, label);
   const peer = await createRtcPeer();
   const closed: string[] = [];
   subscriber.on('closed', (reason) => closed.push(reason));
@@ -68,10 +72,10 @@ export async function startReceiver(node: MediaNode, roomId: string, label = 're
     trickles = true;
     return offer.streams.map(({ feedId, mid }) => `${feedId}/${mid}`).sort();
   };
-  return { subscriber, peer, closed, change };
+  return { session, subscriber, peer, closed, change };
 }
 
-/** The labels (`opaque_id`) of every handle on a Janus, as its administration interface tells them. */
+/** The labels (`opaque_id`) of every handle on a Janus, as its administration interface lists them. */
 export async function handleLabels({ adminUrl, adminSecret }: TestJanus): Promise<string[]> {
   const socket = new WebSocket(adminUrl, 'janus-admin-protocol');
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
@@ -84,7 +88,7 @@ export async function handleLabels({ adminUrl, adminSecret }: TestJanus): Promis
   };
   const labels: string[] = [];
   for (const session_id of (await ask({ janus: 'list_sessions' })).sessions) {
-    // One that has just ended has no list.
+    // A session that has just ended has no list.
     for (const handle_id of (await ask({ janus: 'list_handles', session_id })).handles ?? []) {
       labels.push((await ask({ janus: 'handle_info', session_id, handle_id })).info?.opaque_id ?? '');
     }

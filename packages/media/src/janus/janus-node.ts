@@ -1,32 +1,25 @@
-import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  MediaError,
-  type MediaNode,
-  type MediaNodeEvents,
-  type MediaPublisher,
-  type MediaRoom,
-  type MediaSubscriber,
-} from '../media-node.js';
+import { MediaError, type MediaNode, type MediaNodeEvents, type MediaRoom, type MediaSession } from '../media-node.js';
 import { DEFAULT_DEADLINES, JanusConnection, type JanusDeadlines } from './janus-connection.js';
+import { isJanusError, JANUS } from './janus-errors.js';
 import { JanusHandle } from './janus-handle.js';
-import { JanusPublisher } from './janus-publisher.js';
-import { janusRooms, publishedStreams } from './janus-rooms.js';
-import { JanusSubscriber } from './janus-subscriber.js';
+import { JanusMediaSession } from './janus-media-session.js';
+import { janusRooms } from './janus-rooms.js';
+import { JanusSession } from './janus-session.js';
 
 export interface JanusNodeOptions {
   /** Its name in MEDIA_NODES. */
   id: string;
   /** Its WebSocket interface, `ws://host:port`. */
   url: string;
-  /** Janus' `api_secret`, asked in every request. */
+  /** Janus' `api_secret`, which every request carries. */
   apiSecret: string;
-  /** The VideoRoom plug-in's `admin_key`, asked of whoever creates rooms. */
+  /** The VideoRoom plug-in's `admin_key`, which requests to create or list rooms carry. */
   adminKey: string;
-  /** From 0 up to 1: spreads the reconnections of many processes. */
+  /** From 0 up to 1. Spreads the reconnections of many processes. */
   random: () => number;
-  /** Most that one publisher may send, over all of its video, in bits per second. Default 2500000. */
+  /** Upper limit for all video of one publisher together, in bits per second. Default 2500000. */
   videoBitrateMaxBps?: number;
   deadlines?: Partial<JanusDeadlines>;
 }
@@ -37,11 +30,12 @@ const RECONNECT_MAX_MS = 2_000;
 
 interface Standing {
   connection: JanusConnection;
-  control: JanusHandle;
+  /** Session of the room requests and the pings. */
+  control: JanusSession;
   rooms: ReturnType<typeof janusRooms>;
 }
 
-/** A media node that is a Janus 1.1.2 or later, with its VideoRoom plug-in (`string_ids`, `admin_key`). */
+/** A media node backed by Janus 1.1.2 or later with its VideoRoom plug-in (`string_ids`, `admin_key`). */
 export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNode {
   readonly id: string;
   readonly #options: JanusNodeOptions;
@@ -49,12 +43,12 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #standing: Standing | undefined;
-  /** Why it is not up. */
+  /** The reason why the node is down. */
   #absence: unknown;
 
   constructor(options: JanusNodeOptions) {
     super();
-    // One for each process that waits for it; not a leak.
+    // Each waiting caller adds a listener: a large number of listeners is no leak.
     this.setMaxListeners(0);
     this.id = options.id;
     this.#options = options;
@@ -68,11 +62,19 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
 
   async untilUp(deadlineMs: number): Promise<void> {
     if (this.state === 'up') return;
-    const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), this.#closing.signal]);
+    if (this.#closing.signal.aborted) throw this.#away();
+    // Not `AbortSignal.any` with `AbortSignal.timeout`: Node 20 may collect the timeout as garbage, and it never fires.
+    const waiting = new AbortController();
+    const abort = (): void => waiting.abort();
+    const timer = setTimeout(abort, deadlineMs);
+    this.#closing.signal.addEventListener('abort', abort, { once: true });
     try {
-      await once(this, 'up', { signal });
+      await once(this, 'up', { signal: waiting.signal });
     } catch {
       throw this.#away();
+    } finally {
+      clearTimeout(timer);
+      this.#closing.signal.removeEventListener('abort', abort);
     }
   }
 
@@ -82,10 +84,6 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
 
   async destroyRoom(roomId: string): Promise<'destroyed' | 'absent'> {
     return this.#up().rooms.destroy(roomId);
-  }
-
-  async hasRoom(roomId: string): Promise<boolean> {
-    return this.#up().rooms.exists(roomId);
   }
 
   async listRooms(): Promise<MediaRoom[]> {
@@ -104,25 +102,26 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
     await this.#up().rooms.moderate(roomId, feedId, mid, muted);
   }
 
-  async attachPublisher(roomId: string, feedId: string): Promise<MediaPublisher> {
-    return JanusPublisher.attach(this.#up().connection, roomId, feedId, this.#deadlines.requestMs);
+  async openSession(): Promise<MediaSession> {
+    return new JanusMediaSession(await JanusSession.create(this.#up().connection), this.#deadlines);
   }
 
-  async attachSubscriber(roomId: string, label: string): Promise<MediaSubscriber> {
-    const { connection } = this.#up();
-    const published = async () => {
-      const probe = await JanusHandle.attach(connection, `${label} looks`);
-      try {
-        return await publishedStreams(probe, roomId, randomUUID());
-      } finally {
-        await probe.detach();
-      }
-    };
-    return JanusSubscriber.attach(connection, { roomId, label, offerWithinMs: this.#deadlines.offerMs, published });
+  async claimSession(sessionId: number): Promise<MediaSession> {
+    return new JanusMediaSession(await JanusSession.claim(this.#up().connection, sessionId), this.#deadlines);
+  }
+
+  async destroySession(sessionId: number): Promise<'destroyed' | 'absent'> {
+    try {
+      await this.#up().connection.request({ janus: 'destroy', session_id: sessionId });
+      return 'destroyed';
+    } catch (error) {
+      if (isJanusError(error, JANUS.sessionNotFound)) return 'absent';
+      throw error;
+    }
   }
 
   async ping(): Promise<void> {
-    await this.#up().connection.ping();
+    await this.#ping(this.#up().control);
   }
 
   async close(): Promise<void> {
@@ -140,7 +139,7 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
     return new MediaError('unavailable', `The media node ${this.id} is ${reason}`, { cause: this.#absence });
   }
 
-  /** Connects, stays connected, and connects again, until it is closed. */
+  /** Connects, and reconnects after each loss, until the node is closed. */
   async #run(): Promise<void> {
     const { signal } = this.#closing;
     let failures = 0;
@@ -155,7 +154,7 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
         const error = await standing.connection.ended;
         this.#absence = error;
         this.#standing = undefined;
-        // Who closes it has lost nothing.
+        // Closing the node is not a loss.
         if (!this.#closing.signal.aborted) this.emit('down', error);
       }
       failures += 1;
@@ -168,22 +167,41 @@ export class JanusNode extends EventEmitter<MediaNodeEvents> implements MediaNod
     const { url, apiSecret, adminKey, videoBitrateMaxBps = VIDEO_BITRATE_MAX_BPS } = this.#options;
     const connection = await JanusConnection.open({ url, apiSecret, deadlines: this.#deadlines }, this.#closing.signal);
     try {
-      // Without this handle nothing can be asked about rooms: its end is the connection's.
-      const control = await JanusHandle.attach(connection, 'control', {
+      const control = await JanusSession.create(connection);
+      // Room requests and pings need this session and its handle, so their end closes the connection.
+      void control.ended.then((error) => connection.close('control session ended', error));
+      const handle = await JanusHandle.attach(control, 'control', {
         onNotice: (notice) => {
           if (notice.janus === 'detached') connection.close();
         },
         onLost: () => undefined,
       });
-      return { connection, control, rooms: janusRooms(control, { adminKey, videoBitrateMaxBps }) };
+      void this.#keepPinging(connection, control);
+      return { connection, control, rooms: janusRooms(handle, { adminKey, videoBitrateMaxBps }) };
     } catch (error) {
       connection.close();
       throw error;
     }
   }
+
+  /** Requests an acknowledgement. */
+  async #ping(control: JanusSession): Promise<void> {
+    await control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
+  }
+
+  /** Pings until the connection has ended. Ends it when a ping stays unanswered. */
+  async #keepPinging(connection: JanusConnection, control: JanusSession): Promise<void> {
+    const ended = new AbortController();
+    void connection.ended.then(() => ended.abort());
+    for (;;) {
+      await delay(this.#deadlines.pingEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
+      if (ended.signal.aborted) return;
+      await this.#ping(control).catch((error: unknown) => connection.close('no answer to a ping', error));
+    }
+  }
 }
 
-/** Doubles from 100 ms to 2 s, of which up to a half is taken off at random. */
+/** The pause before a reconnection: doubles from 100 ms to 2 s, less a random part of up to one half. */
 export function reconnectDelayMs(failures: number, random: () => number): number {
   const full = Math.min(RECONNECT_MAX_MS, RECONNECT_FIRST_MS * 2 ** Math.min(failures - 1, 16));
   return Math.round(full * (1 - random() / 2));

@@ -1,21 +1,26 @@
 import { EventEmitter } from 'node:events';
 import { MediaError, type IceCandidate, type MediaPeerEvents } from '../media-node.js';
-import type { HandleListener } from './janus-connection.js';
 import type { JanusHandle, PluginAnswer, PluginRequest } from './janus-handle.js';
 import { objectOf, pluginData, textOf, type JanusMessage, type SessionDescription } from './janus-messages.js';
+import type { HandleListener } from './janus-session.js';
 
-/** What publishers and subscribers have in common: candidates, the state of the peer connection, and the end. */
+/** The shared part of publishers and subscribers: candidates, the state of the peer connection, and its end. */
 export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements HandleListener {
   /** Set by attach(). */
   protected handle: JanusHandle | undefined;
   #closed: MediaError | undefined;
+
+  get handleId(): number {
+    if (this.handle === undefined) throw new MediaError('closed', 'The handle is not attached yet');
+    return this.handle.id;
+  }
 
   async addCandidate(candidate: IceCandidate | null): Promise<void> {
     await this.opened().trickle(candidate);
   }
 
   async detach(): Promise<void> {
-    this.end(new MediaError('closed', 'The handle was given back'));
+    this.end(new MediaError('closed', 'The handle was detached'));
     await this.handle?.detach();
   }
 
@@ -41,7 +46,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
       case 'event': {
         const { videoroom, leaving, reason } = pluginData(message);
         if (videoroom === 'destroyed') this.close('room destroyed');
-        // Of others it says their id.
+        // For other participants `leaving` holds their id.
         else if (leaving === 'ok') this.close(textOf(reason) || 'left');
         break;
       }
@@ -50,10 +55,10 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   }
 
   onLost(error: MediaError): void {
-    this.close('media server away', error);
+    this.close('media server unavailable', error);
   }
 
-  /** The peer connection is over. */
+  /** Handles the hang-up of the peer connection. */
   protected hungUp(reason: string): void {
     this.close(reason);
   }
@@ -61,26 +66,31 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   protected close(reason: string, error = new MediaError('closed', `The peer connection has ended: ${reason}`)): void {
     if (this.#closed !== undefined) return;
     this.end(error);
-    // Also what Janus itself has ended keeps its handle, and a publisher its place in the room, until they are given back.
+    // Janus keeps the handle, and a publisher's place in the room, until the handle is detached, even if Janus itself
+    // ended it.
     void this.handle?.detach();
     this.emit('closed', reason);
   }
 
-  /** From now on every request is refused, without a notice. */
+  /** Rejects every later request with `error`, without emitting `closed`. */
   protected end(error: MediaError): void {
     this.#closed ??= error;
   }
 
-  /** The handle; throws why it can no longer be used. */
+  /**
+   * Returns the handle.
+   * @throws MediaError the reason why the handle is not usable.
+   */
   protected opened(): JanusHandle {
     if (this.#closed !== undefined) throw this.#closed;
-    if (this.handle === undefined) throw new MediaError('closed', 'There is no handle yet');
+    if (this.handle === undefined) throw new MediaError('closed', 'The handle is not attached yet');
     return this.handle;
   }
 
   /**
-   * A request that changes the peer connection. Without an answer in time nobody knows which state Janus is in: the
-   * peer ends, and its owner attaches a new one.
+   * Sends a request that changes the peer connection. Without an answer in time, the state of the peer connection in
+   * Janus is unknown.
+   * The peer then ends, and its owner attaches a new one.
    */
   protected async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
     try {
@@ -92,7 +102,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   }
 }
 
-/** Null for the end of candidates, undefined for what is none. */
+/** Null for the end of candidates, undefined if `value` is not a candidate. */
 function candidateIn(value: unknown): IceCandidate | null | undefined {
   const { candidate, completed, sdpMid, sdpMLineIndex } = objectOf(value);
   if (completed === true) return null;

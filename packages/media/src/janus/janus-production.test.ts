@@ -33,7 +33,7 @@ function entrypoint(env: Record<string, string>) {
   return { child, ended, output: () => output };
 }
 
-test('the configuration for production runs as it stands, and media flows through it', async () => {
+test('Janus runs with the unchanged production configuration, and media flows through it', async () => {
   const run = newFolder();
   const port = await freePort();
   const secrets = { MEDIA_API_SECRET: 'production-api-secret', MEDIA_ADMIN_KEY: 'production_admin_key' };
@@ -71,7 +71,7 @@ test('the configuration for production runs as it stands, and media flows throug
   expect((await ended)[0]).toBe(0);
 });
 
-test('it does not start without a secret, nor with one that would break its files', async () => {
+test('Janus does not start without a secret or with a secret that would break its files', async () => {
   const needed = { JANUS_IP: hostIPv4(), MEDIA_API_SECRET: 'a', JANUS_RUN: newFolder() };
   const without = entrypoint(needed);
   expect((await without.ended)[0]).not.toBe(0);

@@ -1,15 +1,16 @@
-import { MediaError, type MediaPublisher } from '../media-node.js';
-import type { JanusConnection } from './janus-connection.js';
+import { MediaError, type MediaPublisher, type PublishOptions } from '../media-node.js';
 import { isJanusError, JANUS } from './janus-errors.js';
 import { JanusHandle } from './janus-handle.js';
+import { pluginData, textOf, type JanusMessage } from './janus-messages.js';
 import { JanusPeer } from './janus-peer.js';
+import type { JanusSession } from './janus-session.js';
 
 /** A handle that has joined a room as a publisher. */
 export class JanusPublisher extends JanusPeer implements MediaPublisher {
   #published = false;
-  /** Told of the hang-up that follows when nothing is published any more. */
+  /** Called on the hang-up that follows `unpublish`. */
   #onHangup: (() => void) | undefined;
-  /** Requests that change what is published, one after the other. */
+  /** Runs the requests that change the published streams one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(
@@ -20,13 +21,13 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
   }
 
   static async attach(
-    connection: JanusConnection,
+    session: JanusSession,
     roomId: string,
     feedId: string,
     hangupWithinMs: number,
   ): Promise<JanusPublisher> {
     const publisher = new JanusPublisher(feedId, hangupWithinMs);
-    publisher.handle = await JanusHandle.attach(connection, feedId, publisher);
+    publisher.handle = await JanusHandle.attach(session, feedId, publisher);
     try {
       await publisher.opened().request({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
     } catch (error) {
@@ -36,11 +37,20 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
     return publisher;
   }
 
-  publish(sdp: string): Promise<string> {
+  /** Takes over a publisher that has published on a claimed session. */
+  static adopt(session: JanusSession, handleId: number, feedId: string, hangupWithinMs: number): JanusPublisher {
+    const publisher = new JanusPublisher(feedId, hangupWithinMs);
+    publisher.handle = JanusHandle.adopt(session, handleId, publisher);
+    publisher.#published = true;
+    return publisher;
+  }
+
+  publish(sdp: string, { audioActivePackets }: PublishOptions = {}): Promise<string> {
     return this.#inTurn(async () => {
-      // Janus takes `publish` for the first offer of a peer connection and `configure` for those that change it.
+      // Janus takes `publish` for the first offer of a peer connection and `configure` for later ones.
       const request = this.#published ? 'configure' : 'publish';
-      const answer = await this.change({ request }, { type: 'offer', sdp });
+      const level = audioActivePackets === undefined ? {} : { audio_active_packets: audioActivePackets };
+      const answer = await this.change({ request, ...level }, { type: 'offer', sdp });
       if (answer.sdp === undefined) throw new MediaError('invalid_sdp', 'Janus did not answer the offer');
       this.#published = true;
       return answer.sdp;
@@ -50,7 +60,8 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
   unpublish(): Promise<void> {
     return this.#inTurn(async () => {
       if (!this.#published) return;
-      // Waited for, because Janus closes the peer connection a moment later, and a new one must not be taken for it.
+      // Janus closes the peer connection a moment after `unpublish`. Without this wait, that hang-up would end the next
+      // one.
       const hungUp = new Promise<void>((resolve) => {
         this.#onHangup = resolve;
       });
@@ -65,6 +76,18 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
         this.#onHangup = undefined;
       }
     });
+  }
+
+  override onNotice(message: JanusMessage): void {
+    // Janus does not report the end of speech if the packets end in the middle of it.
+    const { janus, body } = message;
+    if (janus === 'media' && body['type'] === 'audio' && body['receiving'] === false) {
+      this.emit('talking', textOf(body['mid']), null);
+    }
+    const { videoroom, id, mid, 'audio-level-dBov-avg': level } = pluginData(message);
+    if (videoroom !== 'talking' && videoroom !== 'stopped-talking') super.onNotice(message);
+    // Janus notifies every publisher of the room.
+    else if (id === this.feedId) this.emit('talking', textOf(mid), videoroom === 'talking' ? Number(level) : null);
   }
 
   protected override hungUp(reason: string): void {

@@ -5,36 +5,40 @@ import type { JanusHandle } from './janus-handle.js';
 import { objectsIn, textOf } from './janus-messages.js';
 
 /**
- * The cap on a room's publishers, which counts established connections alone (default 3): high, because the database
- * counts participants.
+ * The cap on a room's publishers, of which Janus counts only established connections (its default is 3). It is high
+ * because the database limits participants.
  */
 const PUBLISHERS_MAX = 100_000;
 
+/** Packets of 20 ms whose average level decides whether a track carries speech: half a second. */
+const AUDIO_ACTIVE_PACKETS = 25;
+/** The average level of speech, in dBov without its sign. Chromium's noise suppression leaves about 70 to 90. */
+const TALKING_BELOW_DBOV = 50;
+
 export interface JanusRoomOptions {
   adminKey: string;
-  /** Most that one publisher may send, over all of its video, in bits per second. */
+  /** Upper limit for all video of one publisher together, in bits per second. */
   videoBitrateMaxBps: number;
 }
 
 /**
- * The secret that a room is managed with: any process that knows the node's key can end the room, whoever made it.
+ * Derives the secret that manages a room. Any process with the node's key can destroy the room, even if another process
+ * created it.
  */
-export function roomSecret(adminKey: string, roomId: string): string {
+function roomSecret(adminKey: string, roomId: string): string {
   return createHmac('sha256', adminKey).update(roomId).digest('hex');
 }
 
-/** Names of the handles that look into rooms; they are no feeds. */
-export const PROBE_PREFIX = 'probe-';
+/** Prefix of the ids with which probe handles join rooms. `feeds()` leaves these ids out. */
+const PROBE_PREFIX = 'probe-';
 
-/** What can be asked about rooms over one handle: Janus manual, "VideoRoom plug-in", synchronous requests. */
+/** The room requests over one handle: Janus manual, "VideoRoom plug-in", synchronous requests. */
 export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps }: JanusRoomOptions) {
   const managed = (roomId: string) => ({ room: roomId, secret: roomSecret(adminKey, roomId) });
   const exists = async (roomId: string): Promise<boolean> =>
     (await control.request({ request: 'exists', room: roomId })).data['exists'] === true;
 
   return {
-    exists,
-
     async ensure(roomId: string): Promise<void> {
       try {
         await control.request({
@@ -45,9 +49,12 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
           permanent: false,
           publishers: PUBLISHERS_MAX,
           notify_joining: false,
-          audiolevel_event: false,
+          // Janus sends these events to every publisher of the room; see docs/decisions/0024-receive-slots.md.
+          audiolevel_event: true,
+          audio_active_packets: AUDIO_ACTIVE_PACKETS,
+          audio_level_average: TALKING_BELOW_DBOV,
           audiocodec: 'opus',
-          // Every browser knows VP8, and Janus prefers what stands first; H.264 is for devices that have nothing else.
+          // Every browser supports VP8, and Janus prefers the first codec. H.264 serves devices that have nothing else.
           videocodec: 'vp8,h264',
           bitrate: videoBitrateMaxBps,
           bitrate_cap: true,
@@ -64,7 +71,8 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
         if (isJanusError(error, JANUS.noSuchRoom)) return 'absent';
         throw error;
       }
-      if (await exists(roomId)) throw new MediaError('refused', `The room ${roomId} is still there`);
+      if (await exists(roomId))
+        throw new MediaError('refused', `The room ${roomId} still exists after its destruction`);
       return 'destroyed';
     },
 
@@ -104,8 +112,8 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
 }
 
 /**
- * The streams that somebody publishes in a room at this moment. Janus tells them to nobody but who joins, so `probe`,
- * a fresh handle, joins for a moment; nobody is told of it.
+ * The streams that a room's publishers send at this moment. Janus lists them only to a handle that joins.
+ * So `probe`, a fresh handle, joins for a moment; the room does not notify its participants.
  */
 export async function publishedStreams(probe: JanusHandle, roomId: string, name: string): Promise<StreamReference[]> {
   const joined = await probe.request({ request: 'join', ptype: 'publisher', room: roomId, id: PROBE_PREFIX + name });

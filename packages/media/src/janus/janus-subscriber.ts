@@ -1,56 +1,109 @@
-import { MediaError, type MediaSubscriber, type StreamReference, type SubscriberOffer } from '../media-node.js';
-import type { JanusConnection } from './janus-connection.js';
+import {
+  MediaError,
+  type CarriedStream,
+  type MediaSubscriber,
+  type StreamReference,
+  type StreamSettings,
+  type SubscriberOffer,
+  type SwitchOutcome,
+} from '../media-node.js';
 import { isJanusError, JANUS } from './janus-errors.js';
 import { JanusHandle, type PluginAnswer } from './janus-handle.js';
 import { objectsIn, textOf } from './janus-messages.js';
 import { JanusPeer } from './janus-peer.js';
+import type { JanusSession } from './janus-session.js';
 
-/** How often a change is tried again because a stream went away between looking and asking. */
+/**
+ * How long a chosen simulcast layer may be silent until Janus sends a lower one, in microseconds. Its default of 250 ms
+ * is too short for a publisher whose uplink recovers.
+ */
+const FALLBACK_US = 2_000_000;
+
+interface SubscriberChange {
+  add: (StreamReference & StreamSettings)[];
+  remove: StreamReference[];
+}
+
+/** How often a change is tried if a stream ends between the lookup and the request. */
 const TRIES_MAX = 3;
 
 export interface JanusSubscriberOptions {
   roomId: string;
   label: string;
   offerWithinMs: number;
-  /** The streams that somebody publishes in the room at this moment. */
+  /** The streams that the room's publishers send at this moment. */
   published: () => Promise<StreamReference[]>;
 }
 
 interface OutstandingOffer {
-  /** Resolves with the answer, rejects when the time for it is over. */
+  /** Resolves with the answer; rejects when the deadline for it passes. */
   answered: Promise<void>;
-  settle: (error?: MediaError) => void;
+  finish: (error?: MediaError) => void;
 }
 
 /** A handle that receives many streams over one peer connection (a multistream subscriber). */
 export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
   #joined = false;
-  /** The media section of each stream that is received. */
-  #sections = new Map<string, string>();
+  /** The received streams with their media sections. */
+  #carried: CarriedStream[] = [];
   #outstanding: OutstandingOffer | undefined;
-  /** Changes, one after the other: browsers fail on the order of media sections otherwise. */
+  /** Runs changes one after the other: concurrent ones fail in browsers on the order of media sections. */
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(private readonly options: JanusSubscriberOptions) {
     super();
   }
 
-  static async attach(connection: JanusConnection, options: JanusSubscriberOptions): Promise<JanusSubscriber> {
+  static async attach(session: JanusSession, options: JanusSubscriberOptions): Promise<JanusSubscriber> {
     const subscriber = new JanusSubscriber(options);
-    subscriber.handle = await JanusHandle.attach(connection, options.label, subscriber);
-    // The connection may have been lost meanwhile, before anybody could listen.
+    subscriber.handle = await JanusHandle.attach(session, options.label, subscriber);
+    // The connection may have ended before the handle had a listener.
     subscriber.opened();
     return subscriber;
   }
 
-  update(change: { add: StreamReference[]; remove: StreamReference[] }): Promise<SubscriberOffer | null> {
-    const done = this.#turn.then(async () => {
-      await this.#outstanding?.answered;
-      this.opened();
-      return this.#change(change);
+  /** Takes over a subscriber of a claimed session, whose last offer is answered. */
+  static adopt(
+    session: JanusSession,
+    options: JanusSubscriberOptions,
+    handleId: number,
+    streams: readonly CarriedStream[],
+  ): JanusSubscriber {
+    const subscriber = new JanusSubscriber(options);
+    subscriber.handle = JanusHandle.adopt(session, handleId, subscriber);
+    subscriber.#joined = true;
+    subscriber.#carried = [...streams];
+    return subscriber;
+  }
+
+  update(change: SubscriberChange): Promise<SubscriberOffer | null> {
+    return this.#inTurn(() => this.#change(change));
+  }
+
+  switch(changes: CarriedStream[]): Promise<SwitchOutcome> {
+    return this.#inTurn(async () => {
+      const absent: StreamReference[] = [];
+      let present = changes;
+      const answer = await this.#whileAbsent(
+        () => {
+          const streams = present.map(({ feedId, mid, subscriberMid }) => ({
+            feed: feedId,
+            mid,
+            sub_mid: subscriberMid,
+          }));
+          return streams.length === 0 ? null : this.change({ request: 'switch', streams });
+        },
+        (isPublished) => {
+          absent.push(...present.filter((one) => !isPublished(one)));
+          present = present.filter(isPublished);
+        },
+      );
+      if (answer === null) return { streams: this.#carried, absent, offer: null };
+      // A section that was idle needs a negotiation: Janus then answers `updated`, with an offer, before `switched`.
+      const offer = this.#offerIn(answer);
+      this.#carried = offer?.streams ?? streamsIn(answer);
+      return { streams: this.#carried, absent, offer };
     });
-    this.#turn = done.catch(() => undefined);
-    return done;
   }
 
   async answer(sdp: string): Promise<void> {
@@ -58,58 +111,70 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
     const offer = this.#outstanding;
     if (offer === undefined) throw new MediaError('refused', 'There is no offer to answer');
     await this.change({ request: 'start' }, { type: 'answer', sdp });
-    offer.settle();
+    offer.finish();
     if (this.#outstanding === offer) this.#outstanding = undefined;
   }
 
-  async selectLayer(
-    subscriberMid: string,
-    { spatial, temporal }: { spatial?: number | undefined; temporal?: number | undefined },
-  ): Promise<void> {
-    const handle = this.opened();
-    const layer = {
-      ...(spatial === undefined ? {} : { substream: spatial }),
-      ...(temporal === undefined ? {} : { temporal }),
-    };
-    await handle.request({ request: 'configure', streams: [{ mid: subscriberMid, ...layer }] });
+  async configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void> {
+    const streams = settings.map(({ subscriberMid, ...rest }) => ({ mid: subscriberMid, ...settingsOf(rest) }));
+    if (streams.length > 0) await this.opened().request({ request: 'configure', streams });
   }
 
   protected override end(error: MediaError): void {
     super.end(error);
-    this.#outstanding?.settle(error);
+    this.#outstanding?.finish(error);
   }
 
-  async #change({
-    add,
-    remove,
-  }: {
-    add: StreamReference[];
-    remove: StreamReference[];
-  }): Promise<SubscriberOffer | null> {
-    const removed = new Set(remove.map(keyOf));
-    const unsubscribe = [...removed].flatMap((key) => {
-      const section = this.#sections.get(key);
-      return section === undefined ? [] : [{ sub_mid: section }];
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(async () => {
+      await this.#outstanding?.answered;
+      this.opened();
+      return change();
     });
-    // Janus would give a stream that is received already a second section.
-    const wanted = new Map(add.map((stream) => [keyOf(stream), stream]));
-    for (const key of this.#sections.keys()) if (!removed.has(key)) wanted.delete(key);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
 
+  async #change({ add, remove }: SubscriberChange): Promise<SubscriberOffer | null> {
+    const removed = new Set(remove.map(keyOf));
+    const unsubscribe = this.#carried
+      .filter((stream) => removed.has(keyOf(stream)))
+      .map(({ subscriberMid }) => ({ sub_mid: subscriberMid }));
+    // Janus would open a second section for a stream that is already received.
+    const added = new Map(add.map((stream) => [keyOf(stream), stream]));
+    for (const key of this.#carried.map(keyOf)) if (!removed.has(key)) added.delete(key);
+    const answer = await this.#whileAbsent(
+      () => (added.size === 0 && unsubscribe.length === 0 ? null : this.#request([...added.values()], unsubscribe)),
+      (isPublished) => {
+        for (const [key, stream] of added) if (!isPublished(stream)) added.delete(key);
+      },
+    );
+    const offer = answer === null ? null : this.#offerIn(answer);
+    if (offer !== null) this.#carried = offer.streams;
+    return offer;
+  }
+
+  /**
+   * Janus rejects a whole request if one stream does not exist, and names that stream only in prose. Then `drop` has to
+   * leave out those that are not published, and the request is made again.
+   */
+  async #whileAbsent(
+    request: () => Promise<PluginAnswer> | null,
+    drop: (isPublished: (stream: StreamReference) => boolean) => void,
+  ): Promise<PluginAnswer | null> {
     for (let tries = 1; ; tries += 1) {
-      if (wanted.size === 0 && unsubscribe.length === 0) return null;
       try {
-        return this.#offerIn(await this.#request([...wanted.values()], unsubscribe));
+        return await request();
       } catch (error) {
         if (!isJanusError(error, JANUS.noSuchFeed) || tries === TRIES_MAX) throw error;
-        // Janus refuses the whole of a change that names one missing stream, and tells which in words only.
         const published = new Set((await this.options.published()).map(keyOf));
-        for (const key of wanted.keys()) if (!published.has(key)) wanted.delete(key);
+        drop((stream) => published.has(keyOf(stream)));
       }
     }
   }
 
-  async #request(add: StreamReference[], unsubscribe: { sub_mid: string }[]): Promise<PluginAnswer> {
-    const streams = add.map(({ feedId, mid }) => ({ feed: feedId, mid }));
+  async #request(add: (StreamReference & StreamSettings)[], unsubscribe: { sub_mid: string }[]): Promise<PluginAnswer> {
+    const streams = add.map(({ feedId, mid, ...settings }) => ({ feed: feedId, mid, ...settingsOf(settings) }));
     if (this.#joined) {
       return this.change({
         request: 'update',
@@ -117,42 +182,56 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
         ...(unsubscribe.length === 0 ? {} : { unsubscribe }),
       });
     }
-    // Without automatic updates Janus makes no offers by itself, which would collide with those that were asked for.
+    // With automatic updates, Janus makes offers on its own, which would collide with the requested ones.
     const join = { request: 'join', ptype: 'subscriber', room: this.options.roomId, autoupdate: false, streams };
     const answer = await this.change(join);
     this.#joined = true;
     return answer;
   }
 
-  #offerIn({ data, sdp }: PluginAnswer): SubscriberOffer | null {
+  #offerIn(answer: PluginAnswer): SubscriberOffer | null {
+    const { data, sdp } = answer;
     if (data['videoroom'] === 'updating') throw new MediaError('refused', 'An earlier offer is not answered yet');
-    // Without an offer nothing has changed, and nothing is listed either.
+    // An answer without an offer means that no negotiation is needed.
     if (sdp === undefined) return null;
-    const streams = objectsIn(data['streams'])
-      .filter((stream) => stream['active'] === true && stream['feed_id'] !== undefined)
-      .map((stream) => ({
-        feedId: textOf(stream['feed_id']),
-        mid: textOf(stream['feed_mid']),
-        subscriberMid: textOf(stream['mid']),
-      }));
-    this.#sections = new Map(streams.map((stream) => [keyOf(stream), stream.subscriberMid]));
+    const streams = streamsIn(answer);
     this.#outstanding = outstandingOffer(this.options.offerWithinMs);
-    return { sdp, streams };
+    return { sdp, streams, sectionCount: objectsIn(data['streams']).length };
   }
 }
 
+/** The streams that the media sections carry, as Janus lists them. */
+function streamsIn({ data }: PluginAnswer): CarriedStream[] {
+  return objectsIn(data['streams'])
+    .filter((stream) => stream['active'] === true && stream['feed_id'] !== undefined)
+    .map((stream) => ({
+      feedId: textOf(stream['feed_id']),
+      mid: textOf(stream['feed_mid']),
+      subscriberMid: textOf(stream['mid']),
+    }));
+}
+
+/** Janus' words for the settings; absent ones stay absent. */
+function settingsOf({ spatial, temporal, paused }: StreamSettings): Record<string, number | boolean> {
+  return {
+    ...(spatial === undefined ? {} : { substream: spatial, fallback: FALLBACK_US }),
+    ...(temporal === undefined ? {} : { temporal }),
+    ...(paused === undefined ? {} : { send: !paused }),
+  };
+}
+
 function outstandingOffer(withinMs: number): OutstandingOffer {
-  let settle: OutstandingOffer['settle'] = () => undefined;
+  let finish: OutstandingOffer['finish'] = () => undefined;
   const answered = new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => reject(new MediaError('timeout', 'An offer was not answered in time')), withinMs);
-    settle = (error) => {
+    finish = (error) => {
       clearTimeout(timer);
       if (error === undefined) resolve();
       else reject(error);
     };
   });
   answered.catch(() => undefined);
-  return { answered, settle };
+  return { answered, finish };
 }
 
 const keyOf = ({ feedId, mid }: StreamReference): string => JSON.stringify([feedId, mid]);

@@ -1,32 +1,30 @@
 import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
-/** Keys of this product in a Redis that it may share. */
+/** Prefix of all keys of this product, because other applications may share the Redis. */
 export const QUEUE_PREFIX = 'callplane';
 
-/** A job says "look at this row now" and nothing else. */
+/** A job says only that a worker should look at this row now. */
 export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
 export type OperationJob = Static<typeof OperationJob>;
 
-/** A delivery to look at now. */
+/**
+ * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
+ * deliveries, because workers of the previous release work on deliveries instead of endpoints.
+ */
 export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
 export type DeliveryJob = Static<typeof DeliveryJob>;
 
-/** Every queue, its payload and whose rows it wakes. */
+/** The payload schema of every queue. */
 export const QUEUES = {
   'room-end': OperationJob,
   'participant-remove': OperationJob,
   'webhook-delivery': DeliveryJob,
 } as const;
 
-/** Payload of each queue. */
-export interface JobPayloads {
-  'room-end': OperationJob;
-  'participant-remove': OperationJob;
-  'webhook-delivery': DeliveryJob;
-}
-
 export type QueueName = keyof typeof QUEUES;
+export type JobPayloads = { [Name in QueueName]: Static<(typeof QUEUES)[Name]> };
+export const QUEUE_NAMES = Object.keys(QUEUES) as QueueName[];
 
 export const QUEUE_OF_OPERATION = {
   'room.end': 'room-end',
@@ -34,8 +32,14 @@ export const QUEUE_OF_OPERATION = {
 } as const satisfies Record<OperationKind, QueueName>;
 
 /**
- * A job whose id exists in any state silently swallows a re-add, so each wake-up of a row has an id of its own; that
- * two of them may both arrive is harmless, because the claim decides who works.
+ * Only rows that are due within this time get a job, in milliseconds. Later rows wait in PostgreSQL until a scan finds
+ * them, and use no memory of Redis.
+ */
+export const SENT_AHEAD_MS = 60_000;
+
+/**
+ * BullMQ silently ignores a job whose id already exists in any state, so every wake-up of a row gets its own id. Two
+ * jobs of one row are harmless, because only one worker can claim the row.
  */
 export function wakeUpJobId(row: { id: string; run: number; runAttempts: number; wakeUps: number }): string {
   return `${row.id}_r${row.run}_a${row.runAttempts}_w${row.wakeUps}`;

@@ -1,48 +1,152 @@
+import type { OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
 import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_PREFIX, QUEUES, wakeUpJobId, type QueueName } from './catalogue.js';
+import { Allowance } from './allowance.js';
+import { QUEUE_NAMES, QUEUE_OF_OPERATION, QUEUE_PREFIX, wakeUpJobId, type QueueName } from './catalogue.js';
 
-export interface WakeUp {
+/** Announces that an endpoint has due deliveries. */
+export interface Doorbell {
+  /** A due delivery of the endpoint, or the endpoint's own id if the caller knows no such delivery. */
+  id: string;
+  endpointId: string;
+}
+
+/** Wake-ups that could not be sent. */
+export interface NotSent {
   queue: QueueName;
-  row: { id: string; run: number; runAttempts: number; wakeUps: number };
-  /** From now, in milliseconds. */
-  delayMs?: number;
+  count: number;
+  error: Error;
+}
+
+export interface ProducerEvents extends RedisEvents {
+  /** Called for every failed wake-up, so that callers need not report it. Scans of the workers find the rows. */
+  onNotSent?(notSent: NotSent): void;
 }
 
 export type WakeResult = { ok: true } | { ok: false; error: Error };
 
-/** How long sending wake-ups may take in all, in milliseconds: a request waits for it. */
+/** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 
-/** Sends wake-ups: fast and best effort. What it cannot send, a sweep wakes later. */
-export class JobProducer {
-  /** The `command` connection behind it, for other short commands of the same process. */
-  readonly redis: Redis;
-  readonly #queues = new Map<QueueName, Queue>();
+/** A row of a durable operation that a worker should look at. */
+export interface OperationWakeUp {
+  kind: OperationKind;
+  environmentId: string;
+  id: string;
+  run: number;
+  runAttempts: number;
+  wakeUps: number;
+}
 
-  constructor(redisUrl: string, events: RedisEvents) {
+/** Interval between two counts of the waiting jobs of operations, in milliseconds. */
+const COUNT_INTERVAL_MS = 1000;
+
+/**
+ * Sends wake-ups, fast and best effort. If it cannot send one, a scan of a worker finds the row later. It owns the
+ * process's connection to Redis and watches its health, so other users of Redis take a producer, too.
+ */
+export class JobProducer {
+  /** The `command` connection of this producer. The process may use it for other short commands. */
+  readonly redis: Redis;
+  /** Whether Redis currently accepts writes. */
+  readonly health: RedisHealth;
+  /** Bounds the wake-ups of operations that Redis holds for each environment. */
+  readonly #allowance = new Allowance();
+  readonly #counting: NodeJS.Timeout;
+  readonly #queues = new Map<QueueName, Queue>();
+  readonly #events: ProducerEvents;
+
+  constructor(redisUrl: string, events: ProducerEvents) {
+    this.#events = events;
     this.redis = connectRedis(redisUrl, 'command', events);
-    for (const name of Object.keys(QUEUES) as QueueName[]) {
+    this.health = watchRedis(this.redis);
+    for (const name of QUEUE_NAMES) {
       const queue = new Queue(name, {
         connection: this.redis,
         prefix: QUEUE_PREFIX,
         skipVersionCheck: true,
         defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
       });
-      // The connection tells of its losses itself.
+      // The connection itself reports its losses.
       queue.on('error', () => undefined);
       this.#queues.set(name, queue);
     }
+    this.#counting = setInterval(() => void this.#countOperations(), COUNT_INTERVAL_MS).unref();
   }
 
-  /** Never throws and never takes longer than a quarter of a second. */
-  async wake(wakeUp: WakeUp): Promise<WakeResult> {
-    return this.wakeAll([wakeUp]);
+  /**
+   * Wakes workers for operations. The number of jobs that Redis holds for an environment is bounded. Beyond this bound
+   * no job is sent, and a scan of a worker finds the row. Never throws, and takes at most 250 ms.
+   * @param delayMs at most `SENT_AHEAD_MS`, because rows that are due later wait in PostgreSQL.
+   * @returns `ok` if at least one wake-up was within the bound, and Redis has taken all that were. `onNotSent` gets the
+   * others.
+   */
+  wakeOperations(rows: readonly OperationWakeUp[], delayMs?: number): Promise<WakeResult> {
+    const allowed: OperationWakeUp[] = [];
+    const refused: OperationWakeUp[] = [];
+    for (const row of rows) (this.#allowance.take(row.environmentId) ? allowed : refused).push(row);
+    if (refused.length > 0) {
+      const error = new Error('the environment has reached its limit of jobs in Redis');
+      this.#report(operationBatches(refused, delayMs), error);
+      if (allowed.length === 0) return Promise.resolve({ ok: false, error });
+    }
+    return this.#add(operationBatches(allowed, delayMs));
   }
 
-  async wakeAll(wakeUps: readonly WakeUp[]): Promise<WakeResult> {
-    if (this.redis.status !== 'ready') return { ok: false, error: new Error('Redis is not connected') };
+  /**
+   * Rings the doorbells of endpoints with due deliveries: after a commit that has written deliveries, or because a
+   * worker hands endpoints over to others. BullMQ ignores a doorbell while an earlier one of the same endpoint exists,
+   * so Redis holds at most one job per endpoint. Never throws, and takes at most 250 ms. A failure is reported to
+   * `onNotSent`. Requests do not wait for it. Workers do, so that they drain only after their doorbells are sent.
+   */
+  wakeDeliveries(deliveries: readonly Doorbell[]): Promise<WakeResult> {
+    if (deliveries.length === 0) return Promise.resolve({ ok: true });
+    const byEndpoint = new Map(deliveries.map((doorbell) => [doorbell.endpointId, doorbell]));
+    return this.#add([
+      {
+        name: 'webhook-delivery',
+        jobs: [...byEndpoint].map(([endpointId, { id }]) => ({
+          name: 'webhook-delivery',
+          data: { deliveryId: id },
+          opts: { jobId: endpointId },
+        })),
+      },
+    ]);
+  }
+
+  /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
+  async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
+    const queues = [...this.#queues].filter(([name]) => names.includes(name));
+    const counts = await Promise.all(queues.map(([, queue]) => queue.getWaitingCount()));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#counting);
+    this.health.close();
+    await disconnectRedis(this.redis);
+  }
+
+  async #add(batches: readonly Batch[]): Promise<WakeResult> {
+    const error = await this.#send(batches);
+    if (error === null) return { ok: true };
+    this.#report(batches, error);
+    return { ok: false, error };
+  }
+
+  #report(batches: readonly Batch[], error: Error): void {
+    for (const { name, jobs } of batches) this.#events.onNotSent?.({ queue: name, count: jobs.length, error });
+  }
+
+  /** @returns why the jobs were not sent; null if they were. */
+  async #send(batches: readonly Batch[]): Promise<Error | null> {
+    if (batches.length === 0) return null;
+    if (this.redis.status !== 'ready') return new Error('Redis is not connected');
+    // Skips an unusable Redis, because every DELETE would wait for the deadline.
+    const { trouble } = this.health;
+    if (trouble !== null) return new RedisUnusable(trouble);
     let timer: NodeJS.Timeout | undefined;
     try {
       const deadline = new Promise<never>((_, reject) => {
@@ -51,42 +155,44 @@ export class JobProducer {
           ENQUEUE_DEADLINE_MS,
         );
       });
-      await Promise.race([Promise.all(this.#byQueue(wakeUps)), deadline]);
-      return { ok: true };
+      const added = batches.map(async ({ name, jobs }) => this.#queues.get(name)?.addBulk([...jobs]));
+      await Promise.race([Promise.all(added), deadline]);
+      return null;
     } catch (error) {
-      return { ok: false, error: error as Error };
+      // Probes at once to find the reason. Until the probe has ended, every DELETE waits for the deadline.
+      void this.health.probe();
+      return error as Error;
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Wakes deliveries that a commit has just written. */
-  wakeDeliveries(deliveries: readonly WakeUp['row'][]): Promise<WakeResult> {
-    if (deliveries.length === 0) return Promise.resolve({ ok: true });
-    return this.wakeAll(deliveries.map((row) => ({ queue: 'webhook-delivery', row })));
+  async #countOperations(): Promise<void> {
+    if (this.redis.status !== 'ready' || this.health.trouble !== null) return;
+    try {
+      this.#allowance.seeWaiting(await this.waitingCount(Object.values(QUEUE_OF_OPERATION)));
+    } catch {
+      // The next count follows in a second.
+    }
   }
+}
 
-  /** Jobs that wait to be taken from these queues (default: all): how far their workers are behind. */
-  async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
-    const queues = [...this.#queues].filter(([name]) => names.includes(name));
-    const counts = await Promise.all(queues.map(([, queue]) => queue.getWaitingCount()));
-    return counts.reduce((sum, count) => sum + count, 0);
-  }
+interface Batch {
+  name: QueueName;
+  jobs: readonly { name: string; data: object; opts: object }[];
+}
 
-  async close(): Promise<void> {
-    await disconnectRedis(this.redis);
-  }
-
-  #byQueue(wakeUps: readonly WakeUp[]): Promise<unknown>[] {
-    return [...this.#queues].flatMap(([name, queue]) => {
-      const jobs = wakeUps
-        .filter((wakeUp) => wakeUp.queue === name)
-        .map(({ row, delayMs }) => ({
-          name,
-          data: name === 'webhook-delivery' ? { deliveryId: row.id } : { operationId: row.id },
+function operationBatches(rows: readonly OperationWakeUp[], delayMs: number | undefined): Batch[] {
+  return Object.values(QUEUE_OF_OPERATION)
+    .map((name) => ({
+      name,
+      jobs: rows
+        .filter(({ kind }) => QUEUE_OF_OPERATION[kind] === name)
+        .map((row) => ({
+          name: row.environmentId,
+          data: { operationId: row.id },
           opts: { jobId: wakeUpJobId(row), ...(delayMs === undefined ? {} : { delay: delayMs }) },
-        }));
-      return jobs.length === 0 ? [] : [queue.addBulk(jobs)];
-    });
-  }
+        })),
+    }))
+    .filter(({ jobs }) => jobs.length > 0);
 }

@@ -1,39 +1,53 @@
 import { Ajv } from 'ajv';
-import { DelayedError, Worker, type Job } from 'bullmq';
+import { Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
 import { QUEUE_PREFIX, QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
-
-/** What a processor asks for: nothing more, or to be woken again later. */
-export type JobResult = { again: false } | { again: true; delayMs: number };
 
 export interface JobWorkerSettings<Name extends QueueName> {
   redisUrl: string;
   queue: Name;
   concurrency: number;
-  /** The contract's lease, in seconds: BullMQ's lock lasts as long, so both come free together. */
-  leaseSeconds: number;
-  process(job: JobPayloads[Name]): Promise<JobResult>;
+  /**
+   * Duration of BullMQ's lock of a job, in seconds. BullMQ finds a job that a dead worker has left behind after at most
+   * twice this time.
+   */
+  lockSeconds: number;
+  /**
+   * Called for each job. The job ends with it, because the rows decide when there is more to do.
+   * @param name name of the job. Jobs of operations have the id of their environment as their name.
+   */
+  process(job: JobPayloads[Name], name: string): void;
+  /**
+   * Called once Redis has removed the job. While the job exists, BullMQ ignores every other job with the same id, also
+   * one that announces newer rows. If job ids repeat, look for rows here instead of in `process`: then no row is
+   * missed.
+   */
+  onCompleted?(job: JobPayloads[Name], jobId: string): void;
   events: RedisEvents & {
-    /** A job that is not what the catalogue says, or a processor that threw: the row is left to the sweep. */
+    /** Called if a payload does not match the catalogue or the processor throws. A scan finds the row. */
     onJobError(error: Error): void;
   };
 }
 
 const ajv = new Ajv({ strict: false });
-/** BullMQ fails a job after this many stalls; high enough never to decide anything. */
+/** BullMQ fails a job after this many stalls. The number is high enough that this never happens. */
 const STALLS_MAX = 1_000_000;
 const STALLED_INTERVAL_MS = 30_000;
-/** How long closing waits for Redis once no job is under way, in milliseconds: it may never answer again. */
+/**
+ * How long BullMQ waits after a failed command before it takes jobs again, in milliseconds. With its default of 15 s,
+ * scans would find the rows sooner than jobs announce them.
+ */
+const RETRY_DELAY_MS = 1000;
+/** How long closing waits for Redis, in milliseconds: Redis may never answer again. */
 const FAREWELL_MS = 1000;
 
-/** Takes jobs of one queue and hands their payload on. Its own retries are off: rows decide what is tried again. */
+/** Takes jobs of one queue and passes on their payload. BullMQ's retries are off, because the rows decide them. */
 export class JobWorker<Name extends QueueName = QueueName> {
   readonly #redis: Redis;
-  /** BullMQ makes its blocking connection out of ours, and would wait for ever to say goodbye on it. */
+  /** BullMQ duplicates our connection for its blocking commands, and could wait forever to close the copy. */
   readonly #copies: Redis[] = [];
   readonly #worker: Worker<unknown>;
-  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(settings: JobWorkerSettings<Name>) {
     const { queue, events } = settings;
@@ -47,68 +61,40 @@ export class JobWorker<Name extends QueueName = QueueName> {
     const isPayload = ajv.compile<JobPayloads[Name]>(QUEUES[queue]);
     this.#worker = new Worker<unknown>(
       queue,
-      async (job: Job<unknown>, token) => {
-        if (!isPayload(job.data))
-          throw new Error(`job ${String(job.id)} of ${queue} has another payload than the catalogue says`);
-        const result = await this.#track(settings.process(job.data));
-        if (!result.again) return;
-        // The process's own clock decides here because BullMQ compares with it; the claim compares with PostgreSQL's.
-        await job.moveToDelayed(job.timestamp + Math.max(0, elapsedSince(job)) + result.delayMs, token);
-        throw new DelayedError();
+      // BullMQ expects a promise.
+      // eslint-disable-next-line @typescript-eslint/require-await
+      async (job: Job<unknown>) => {
+        if (!isPayload(job.data)) throw new Error(`job ${String(job.id)} of ${queue} has an invalid payload`);
+        settings.process(job.data, job.name);
       },
       {
         connection: this.#redis,
         prefix: QUEUE_PREFIX,
         concurrency: settings.concurrency,
-        lockDuration: settings.leaseSeconds * 1000,
-        stalledInterval: STALLED_INTERVAL_MS,
+        lockDuration: settings.lockSeconds * 1000,
+        stalledInterval: Math.min(STALLED_INTERVAL_MS, settings.lockSeconds * 1000),
+        runRetryDelay: RETRY_DELAY_MS,
         maxStalledCount: STALLS_MAX,
         skipVersionCheck: true,
         removeOnComplete: { count: 0 },
         removeOnFail: { count: 0 },
       },
     );
+    this.#worker.on('completed', (job) => {
+      if (isPayload(job.data)) settings.onCompleted?.(job.data, String(job.id));
+    });
     this.#worker.on('error', () => undefined);
     this.#worker.on('failed', (_job, error) => events.onJobError(error));
   }
 
-  /** Whether Redis answers this worker. */
-  async ping(): Promise<void> {
-    // Not before BullMQ has made its scripts known to the connection: a batch of commands that began before does not
-    // know them, and while it waits for a frozen Redis BullMQ would ask again and again without a pause for anything.
-    await this.#worker.waitUntilReady();
-    await this.#redis.ping();
-  }
-
-  /** Takes no more jobs and waits for those under way; for Redis only a moment. */
+  /** Takes no more jobs. Waits at most a second for Redis to learn that running jobs have ended. */
   async close(): Promise<void> {
-    const closing = this.#worker.close();
-    let closed: boolean;
-    do {
-      await Promise.allSettled(this.#underWay);
-      closed = await endsWithin(FAREWELL_MS, closing);
-    } while (!closed && this.#underWay.size > 0);
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FAREWELL_MS);
+    });
+    await Promise.race([this.#worker.close(), deadline]);
+    clearTimeout(timer);
     await Promise.all([this.#redis, ...this.#copies].map(disconnectRedis));
   }
-
-  #track<T>(job: Promise<T>): Promise<T> {
-    const tracked = job.finally(() => this.#underWay.delete(tracked));
-    this.#underWay.add(tracked);
-    return tracked;
-  }
-}
-
-/** Waits for `work`, but not longer than this; whether it ended. */
-async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([work.then(() => true), deadline]);
-  clearTimeout(timer);
-  return ended;
-}
-
-function elapsedSince(job: Job<unknown>): number {
-  return (job.processedOn ?? job.timestamp) - job.timestamp;
 }

@@ -1,33 +1,37 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from '../redis/redis-health.js';
 import { connectRedis, disconnectRedis } from '../redis/redis.js';
-import { QUEUE_PREFIX, QUEUES, type QueueName } from './catalogue.js';
-import { JobProducer, type WakeUp } from './job-producer.js';
+import { QUEUE_NAMES, QUEUE_PREFIX, type QueueName } from './catalogue.js';
+import { JobProducer, type Doorbell, type OperationWakeUp } from './job-producer.js';
 
-/** What Redis knows of one queue. */
+/** The state of one queue in Redis. */
 export interface QueueDepth {
   queue: QueueName;
-  /** Wake-ups that wait to be taken. */
+  /** Wake-ups that no worker has taken yet. */
   waiting: number;
-  /** Wake-ups for later. */
+  /** Wake-ups that become available later. */
   delayed: number;
-  /** Wake-ups that a worker is busy with. */
+  /** Wake-ups that a worker is processing. */
   active: number;
-  /** Worker processes that take from it. */
+  /** Worker processes that take jobs from the queue. */
   workers: number;
 }
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
-/** How long a command of a person waits for Redis, in milliseconds. */
+/** How long an interactive command waits for Redis, in milliseconds. */
 const PATIENCE_MS = 3000;
 
-/** Reads every queue over a connection of its own. @throws when Redis cannot be reached */
+/**
+ * Reads the depths of all queues over its own connection.
+ * @throws RedisUnusable if Redis cannot be reached.
+ */
 export async function readQueueDepths(redisUrl: string): Promise<QueueDepth[]> {
   const redis = connectRedis(redisUrl, 'command', quiet);
   try {
     await untilReady(redis);
     return await Promise.all(
-      (Object.keys(QUEUES) as QueueName[]).map(async (name) => {
+      QUEUE_NAMES.map(async (name) => {
         const queue = new Queue(name, { connection: redis, prefix: QUEUE_PREFIX, skipVersionCheck: true });
         queue.on('error', () => undefined);
         const [counts, workers] = await Promise.all([
@@ -48,37 +52,60 @@ export async function readQueueDepths(redisUrl: string): Promise<QueueDepth[]> {
   }
 }
 
-/** What `INFO` and `CONFIG` say that matters to us. @throws when Redis cannot be reached */
+/** The facts from `INFO` that Callplane depends on. */
 export interface RedisFacts {
   version: string;
-  /** `noeviction`, or jobs vanish under memory pressure; null when the server does not tell. */
+  /** Must be `noeviction`, otherwise Redis evicts jobs under memory pressure. Null if the server does not report it. */
   maxmemoryPolicy: string | null;
-  /** Whether jobs survive a restart of Redis; without it a sweep finds what was lost. */
+  /** Whether jobs survive a restart of Redis. If they do not, scans of the workers find the rows of lost jobs. */
   appendOnly: boolean;
+  role: string;
+  usedBytes: number;
+  /** 0 if there is no limit. */
+  maxBytes: number;
+  /** Why Redis rejects writes; null if it accepts them. */
+  trouble: RedisTrouble | null;
 }
 
+/** @throws RedisUnusable if Redis cannot be reached. */
 export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
   const redis = connectRedis(redisUrl, 'command', quiet);
   try {
     await untilReady(redis);
     const info = await redis.info();
+    const health = watchRedis(redis);
+    await health.probe();
+    health.close();
     const field = (name: string): string | null => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? null;
     return {
       version: field('redis_version') ?? 'unknown',
       maxmemoryPolicy: field('maxmemory_policy'),
       appendOnly: field('aof_enabled') === '1',
+      role: field('role') ?? 'unknown',
+      usedBytes: Number(field('used_memory') ?? 0),
+      maxBytes: Number(field('maxmemory') ?? 0),
+      trouble: health.trouble,
     };
   } finally {
     await disconnectRedis(redis);
   }
 }
 
-/** Sends wake-ups over a connection of its own; false when Redis cannot be reached, and the sweeps find the rows. */
-export async function wakeOnce(redisUrl: string, wakeUps: readonly WakeUp[]): Promise<boolean> {
+/** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
+export function wakeOperationsOnce(redisUrl: string, operations: readonly OperationWakeUp[]): Promise<boolean> {
+  return sendOnce(redisUrl, (producer) => producer.wakeOperations(operations));
+}
+
+/** Like {@link wakeOperationsOnce}, for deliveries. */
+export function wakeDeliveriesOnce(redisUrl: string, deliveries: readonly Doorbell[]): Promise<boolean> {
+  return sendOnce(redisUrl, (producer) => producer.wakeDeliveries(deliveries));
+}
+
+async function sendOnce(redisUrl: string, send: (producer: JobProducer) => Promise<{ ok: boolean }>): Promise<boolean> {
   const producer = new JobProducer(redisUrl, quiet);
   try {
     await untilReady(producer.redis);
-    return (await producer.wakeAll(wakeUps)).ok;
+    return (await send(producer)).ok;
   } catch {
     return false;
   } finally {
@@ -88,15 +115,15 @@ export async function wakeOnce(redisUrl: string, wakeUps: readonly WakeUp[]): Pr
 
 function untilReady(redis: Redis): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('Redis did not answer in time')), PATIENCE_MS);
-    const settle = (finish: () => void) => () => {
+    // Connected, but the server does not answer.
+    const timer = setTimeout(() => reject(new RedisUnusable('frozen')), PATIENCE_MS);
+    redis.once('ready', () => {
       clearTimeout(timer);
-      finish();
-    };
-    redis.once('ready', settle(resolve));
-    redis.once(
-      'error',
-      settle(() => reject(new Error('Redis cannot be reached'))),
-    );
+      resolve();
+    });
+    redis.once('error', (error) => {
+      clearTimeout(timer);
+      reject(new RedisUnusable(troubleOf(error), error));
+    });
   });
 }

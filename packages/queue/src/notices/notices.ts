@@ -1,45 +1,52 @@
 import type { Redis } from 'ioredis';
-import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import { isAnswering } from '../redis/redis-health.js';
+import { connectRedis, connectSubscriber, disconnectRedis, type RedisEvents } from '../redis/redis.js';
 
 /**
- * Hints between processes over Redis publish/subscribe. A notice may be lost: whoever acts on one reads the row
- * again, and whoever waits for one has a deadline.
+ * Hints between processes over Redis publish/subscribe. A notice may be lost, so a process that waits for one needs a
+ * deadline. A process that receives one reads the row again.
  */
-export const NOTICES = {
-  /** Payload: operation id. Its row has been settled. */
+const NOTICES = {
+  /** An operation has been settled. Payload: its id. */
   operationSettled: 'callplane:operation-settled',
-  /** Payload: hexadecimal SHA-256 of an API key that was revoked. */
+  /** An API key has been revoked. Payload: its hexadecimal SHA-256. */
   apiKeyRevoked: 'callplane:api-key-revoked',
-  /** Payload: empty. The signing keys have changed. */
+  /** The signing keys have changed. Payload: empty. */
   signingKeysChanged: 'callplane:signing-keys-changed',
 } as const;
 
 export type Notice = keyof typeof NOTICES;
 
-/** Tells every listening process; resolves to false when Redis cannot be reached. */
-export async function publishNotice(redis: Redis, notice: Notice, payload: string): Promise<boolean> {
+/** Publishes a notice to all listening processes. Resolves to false if Redis cannot be reached. */
+export function publishNotice(redis: Redis, notice: Notice, payload: string): Promise<boolean> {
+  return publish(redis, NOTICES[notice], payload);
+}
+
+/** Publishes on a channel. Resolves to false if Redis cannot be reached. */
+export async function publish(redis: Redis, channel: string, payload: string): Promise<boolean> {
+  if (!isAnswering(redis)) return false;
   try {
-    await redis.publish(NOTICES[notice], payload);
+    await redis.publish(channel, payload);
     return true;
   } catch {
     return false;
   }
 }
 
-/** Publishes one notice over a connection of its own: for a command that ends afterwards. */
+/** Publishes one notice over its own connection, for commands that exit afterwards. */
 export function publishNoticeOnce(redisUrl: string, notice: Notice, payload: string): Promise<boolean> {
   return withRedis(redisUrl, (redis) => publishNotice(redis, notice, payload));
 }
 
-/** Publishes over a connection of its own; false when Redis cannot be reached. */
-export async function withRedis(redisUrl: string, publish: (redis: Redis) => Promise<boolean>): Promise<boolean> {
+/** Runs `work` with its own connection. Resolves to false if Redis cannot be reached. */
+export async function withRedis(redisUrl: string, work: (redis: Redis) => Promise<boolean>): Promise<boolean> {
   const redis = connectRedis(redisUrl, 'command', { onLost: () => undefined, onReady: () => undefined });
   try {
     await new Promise<void>((resolve, reject) => {
       redis.once('ready', resolve);
       redis.once('error', reject);
     });
-    return await publish(redis);
+    return await work(redis);
   } catch {
     return false;
   } finally {
@@ -47,24 +54,24 @@ export async function withRedis(redisUrl: string, publish: (redis: Redis) => Pro
   }
 }
 
-/** Listens for notices on a connection of its own. */
+/** Listens for notices on its own connection. */
 export class NoticeListener {
   readonly #redis: Redis;
   readonly #handlers = new Map<string, (payload: string) => void>();
 
   constructor(redisUrl: string, events: RedisEvents) {
-    this.#redis = connectRedis(redisUrl, 'blocking', events);
+    this.#redis = connectSubscriber(redisUrl, events);
     this.#redis.on('message', (channel: string, payload: string) => this.#handlers.get(channel)?.(payload));
   }
 
-  /** One handler a notice. The subscription is renewed after every reconnection. */
+  /** Sets the handler of a notice and replaces an earlier one. The subscription survives reconnections. */
   on(notice: Notice, handler: (payload: string) => void): void {
     this.#handlers.set(NOTICES[notice], handler);
-    // While Redis is away the command waits in ioredis' offline queue; it can only fail when the listener is closed.
+    // While Redis is unavailable, ioredis queues the command. It fails only if the listener is closed.
     this.#redis.subscribe(NOTICES[notice]).catch(() => undefined);
   }
 
-  /** Whether a notice sent now would arrive. */
+  /** Whether this listener would receive a notice that is published now. */
   get isListening(): boolean {
     return this.#redis.status === 'ready';
   }

@@ -1,54 +1,94 @@
 import type { Redis } from 'ioredis';
-import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
-import { withRedis } from './notices.js';
+import { connectSubscriber, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import { publish, withRedis } from './notices.js';
+
+/** What a notice says about a change of a room. Its receiver may have to read the room. */
+export interface RoomNotice {
+  /**
+   * The versions that the notice covers: from `after` (null: unknown) to `version` (null: the newest one). Undefined:
+   * the publisher belongs to a release that writes no versions.
+   */
+  range?: { after: number | null; version: number | null };
+  /** What has changed in the range, so that a receiver that knows `after` need not read it. */
+  changes?: unknown;
+}
 
 /**
- * What goes over a room's channel: `changed` is a hint to read the room again, `message` is what one instance passes
- * on to the clients of another. Both may be lost: a change is found by the next regular look, a message is gone.
+ * Payload of a room's channel. `changed` says that the room has changed. `message` carries a message to the clients of
+ * other instances. `speakers` says who talks at the publishers of an instance. All may be lost: the next poll finds a
+ * change, and speakers are repeated, but a lost message is gone.
  */
-type RoomNotice =
-  { type: 'changed'; roomId: string; sequence?: number } | { type: 'message'; from: string; message: unknown };
+type Payload =
+  | ({ type: 'changed'; roomId: string; from?: string } & RoomNotice)
+  | { type: 'message'; from: string; message: unknown }
+  | { type: 'speakers'; from: string; talking: unknown };
 
 export interface RoomHandlers {
-  /** Somebody has changed the room. `sequence` is that of its latest event, where whoever tells of it knew. */
-  changed(sequence: number | null): void;
-  /** From another instance; one's own messages do not come back. */
+  /** The room has changed. An instance does not receive its own notices. */
+  changed(notice: RoomNotice): void;
+  /** A message from another instance. An instance does not receive its own messages. */
   message(message: unknown, from: string): void;
+  /** Who talks at the publishers of another instance. */
+  speakers?(talking: unknown, from: string): void;
 }
+
+/** Maximum length of a notice, in characters. A longer one is sent without its changes. */
+const NOTICE_CHARS_MAX = 64 * 1024;
 
 export interface RoomBusSettings {
   redisUrl: string;
-  /** Who sends: told to receivers. */
+  /** Id of this instance, which receivers get as `from`. */
   instanceId: string;
-  /** A `command` connection: publishing fails at once while Redis is away. */
+  /** A `command` connection, so that publishing fails at once while Redis is unavailable. */
   publisher: Redis;
-  /** `onReady` comes after each reconnection: what was said meanwhile is lost, so read again. */
+  /** `onReady` is called after each reconnection. Notices in between are lost, so rooms have to be read again. */
   events: RedisEvents;
 }
 
-/** One channel a room, so that an instance hears of its own rooms only. */
+/** Every room has its own channel, so that an instance receives only notices of its own rooms. */
 function channelOf(roomId: string): string {
   return `callplane:room:${roomId}`;
 }
 
 /**
- * Tells the instances that hold connections of a room that it has changed. Never throws, and takes no longer than a
- * command may; false when Redis cannot be reached.
+ * Notifies the instances that hold connections of a room that the room has changed. Never throws, and takes at most the
+ * deadline of a command.
  * @param redis a `command` connection.
+ * @param version the room's version after the change: instances that know it ignore the notice. Null if the publisher
+ * does not know it: every instance reads the room.
+ * @returns false if Redis cannot be reached.
  */
-export function publishRoomChanged(redis: Redis, roomId: string, sequence?: number): Promise<boolean> {
-  return publish(redis, roomId, { type: 'changed', roomId, ...(sequence === undefined ? {} : { sequence }) });
+export function publishRoomChanged(redis: Redis, roomId: string, version: number | null): Promise<boolean> {
+  return publish(
+    redis,
+    channelOf(roomId),
+    JSON.stringify({ type: 'changed', roomId, range: { after: null, version } }),
+  );
 }
 
-/** The same of several rooms, over a connection of its own: for a command that ends afterwards. */
-export function publishRoomsChangedOnce(redisUrl: string, roomIds: readonly string[]): Promise<boolean> {
+/**
+ * Sends a message to the instances that hold connections of the room. Never throws, and takes at most the deadline of a
+ * command.
+ * @param redis a `command` connection.
+ * @param from identifies the sender to the receivers; no instance has this id.
+ * @returns false if Redis cannot be reached.
+ */
+export function publishRoomMessage(redis: Redis, roomId: string, from: string, message: unknown): Promise<boolean> {
+  return publish(redis, channelOf(roomId), JSON.stringify({ type: 'message', from, message } satisfies Payload));
+}
+
+/** Like `publishRoomChanged` for several rooms, over its own connection, for commands that exit afterwards. */
+export function publishRoomsChangedOnce(
+  redisUrl: string,
+  rooms: readonly { roomId: string; version: number }[],
+): Promise<boolean> {
   return withRedis(redisUrl, async (redis) => {
-    const told = await Promise.all(roomIds.map((roomId) => publishRoomChanged(redis, roomId)));
-    return told.every(Boolean);
+    const published = await Promise.all(rooms.map(({ roomId, version }) => publishRoomChanged(redis, roomId, version)));
+    return published.every(Boolean);
   });
 }
 
-/** Hears and tells what happens in rooms, on a connection of its own. */
+/** Publishes and receives the notices of rooms. It subscribes on its own connection. */
 export class RoomBus {
   readonly #settings: RoomBusSettings;
   readonly #redis: Redis;
@@ -56,19 +96,19 @@ export class RoomBus {
 
   constructor(settings: RoomBusSettings) {
     this.#settings = settings;
-    this.#redis = connectRedis(settings.redisUrl, 'blocking', settings.events);
+    this.#redis = connectSubscriber(settings.redisUrl, settings.events);
     this.#redis.on('message', (channel: string, payload: string) => this.#receive(channel, payload));
   }
 
-  /** Whether something published now would arrive. */
+  /** Whether this instance would receive a notice that is published now. */
   get isListening(): boolean {
     return this.#redis.status === 'ready';
   }
 
-  /** One subscription a room; another takes its place. It is renewed after every reconnection. */
+  /** Subscribes to a room and replaces its earlier handlers. The subscription survives reconnections. */
   subscribe(roomId: string, handlers: RoomHandlers): void {
     this.#handlers.set(channelOf(roomId), handlers);
-    // While Redis is away the command waits in ioredis' offline queue; it can only fail when the bus is closed.
+    // While Redis is unavailable, ioredis queues the command. It fails only if the bus is closed.
     this.#redis.subscribe(channelOf(roomId)).catch(() => undefined);
   }
 
@@ -77,14 +117,31 @@ export class RoomBus {
     this.#redis.unsubscribe(channelOf(roomId)).catch(() => undefined);
   }
 
-  /** Best effort; see {@link publishRoomChanged}. One's own handler hears it too. */
-  publishChanged(roomId: string, sequence?: number): Promise<boolean> {
-    return publishRoomChanged(this.#settings.publisher, roomId, sequence);
+  /** Notifies the other instances that hold connections of the room. Best effort, see {@link publishRoomChanged}. */
+  publishChanged(roomId: string, notice: RoomNotice): Promise<boolean> {
+    const { instanceId, publisher } = this.#settings;
+    const { changes, ...rest } = notice;
+    const payload = { type: 'changed', roomId, from: instanceId, ...rest } satisfies Payload;
+    let text = JSON.stringify({ ...payload, changes });
+    if (text.length > NOTICE_CHARS_MAX) text = JSON.stringify(payload);
+    return publish(publisher, channelOf(roomId), text);
   }
 
-  /** To the other instances that hold connections of the room. Best effort, like all of this. */
+  /** Sends a message to the other instances that hold connections of the room. Best effort. */
   publishMessage(roomId: string, message: unknown): Promise<boolean> {
-    return publish(this.#settings.publisher, roomId, { type: 'message', from: this.#settings.instanceId, message });
+    const { instanceId, publisher } = this.#settings;
+    return publish(
+      publisher,
+      channelOf(roomId),
+      JSON.stringify({ type: 'message', from: instanceId, message } satisfies Payload),
+    );
+  }
+
+  /** Tells the other instances who talks at the publishers of this one. Best effort. */
+  publishSpeakers(roomId: string, talking: unknown): Promise<boolean> {
+    const { instanceId, publisher } = this.#settings;
+    const payload = { type: 'speakers', from: instanceId, talking } satisfies Payload;
+    return publish(publisher, channelOf(roomId), JSON.stringify(payload));
   }
 
   close(): Promise<void> {
@@ -95,27 +152,23 @@ export class RoomBus {
   #receive(channel: string, payload: string): void {
     const handlers = this.#handlers.get(channel);
     const notice = parse(payload);
-    if (handlers === undefined || notice === null) return;
-    if (notice.type === 'changed') handlers.changed(notice.sequence ?? null);
-    else if (notice.from !== this.#settings.instanceId) handlers.message(notice.message, notice.from);
+    if (handlers === undefined || notice === null || notice.from === this.#settings.instanceId) return;
+    if (notice.type === 'message') handlers.message(notice.message, notice.from);
+    else if (notice.type === 'speakers') handlers.speakers?.(notice.talking, notice.from);
+    else {
+      const { range, changes } = notice;
+      handlers.changed({ ...(range === undefined ? {} : { range }), ...(changes === undefined ? {} : { changes }) });
+    }
   }
 }
 
-async function publish(redis: Redis, roomId: string, notice: RoomNotice): Promise<boolean> {
+/** Returns null for an unknown notice, because another version of this software may have sent it. */
+function parse(payload: string): Payload | null {
   try {
-    await redis.publish(channelOf(roomId), JSON.stringify(notice));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Another version of this software may say what this one does not know. */
-function parse(payload: string): RoomNotice | null {
-  try {
-    const notice = JSON.parse(payload) as Partial<RoomNotice> | null;
-    if (notice?.type === 'changed') return notice as RoomNotice;
-    if (notice?.type === 'message' && typeof notice.from === 'string') return notice as RoomNotice;
+    const notice = JSON.parse(payload) as Partial<Payload> | null;
+    if (notice?.type === 'changed') return notice as Payload;
+    const hasSender = notice?.type === 'message' || notice?.type === 'speakers';
+    if (hasSender && typeof notice.from === 'string') return notice as Payload;
     return null;
   } catch {
     return null;

@@ -1,15 +1,18 @@
-import { Type } from 'typebox';
+import { TURN_TTL_SECONDS, type TurnSettings } from '@callplane/core';
+import { Type, type Static, type TObject } from 'typebox';
+import type { Logger } from '../logging/logger.js';
 import { choice, SECRET } from './environment.js';
 
-/** Settings that every app shares; each app spreads those it needs into its own schema. */
+/** Settings that several apps share. Each app spreads the groups that it needs into its own schema. */
 export const logSettings = {
   LOG_LEVEL: choice(['error', 'warn', 'info', 'debug'], {
     default: 'info',
-    description: 'Least severe level that is logged.',
+    description: 'Lowest severity that is logged.',
   }),
   LOG_FORMAT: choice(['json', 'pretty', 'auto'], {
     default: 'auto',
-    description: '`json` writes one object a line, `pretty` is for people; `auto` is `pretty` in a terminal.',
+    description:
+      '`json` writes one object per line, `pretty` is for people. `auto` means `pretty` in a terminal and `json` elsewhere.',
   }),
 };
 
@@ -24,7 +27,7 @@ export const databaseSettings = {
     default: 10,
     minimum: 1,
     maximum: 500,
-    description: 'Connections that this process may open to PostgreSQL.',
+    description: 'Maximum number of connections that this process opens to PostgreSQL.',
   }),
 };
 
@@ -33,7 +36,7 @@ export const redisSettings = {
     ...SECRET,
     pattern: '^rediss?://.+',
     expected: 'a URL like redis://:password@host:6379',
-    description: 'Redis, the alarm clock. Needs 6.2 or later with maxmemory-policy noeviction.',
+    description: 'Redis, which wakes workers and carries notices. Needs 6.2 or later with maxmemory-policy noeviction.',
   }),
 };
 
@@ -43,8 +46,8 @@ export const encryptionSettings = {
     minItems: 1,
     expected: 'a list like k2:<base64 of 32 bytes>,k1:<base64 of 32 bytes> (openssl rand -base64 32)',
     description:
-      'Master keys for secrets at rest, `<id>:<base64 of 32 bytes>` with commas. The first one seals, all of them open: ' +
-      'to rotate, put a new one in front.',
+      'Master keys for secrets at rest, `<id>:<base64 of 32 bytes>`, separated by commas. The first key seals, and all ' +
+      'keys open. To rotate, put a new key in front.',
   }),
 };
 
@@ -54,7 +57,7 @@ export const healthSettings = {
     default: 8090,
     minimum: 0,
     maximum: 65535,
-    description: 'Port of `/livez` and `/readyz`; 0 takes a free one and logs it.',
+    description: 'Port of `/livez` and `/readyz`; 0 takes a free port and logs it.',
   }),
 };
 
@@ -64,7 +67,7 @@ export const metricsSettings = {
     default: 0,
     minimum: 0,
     maximum: 65535,
-    description: 'Port of `GET /metrics`, for Prometheus; 0 serves none.',
+    description: 'Port of `GET /metrics`, for Prometheus; 0 serves no metrics.',
   }),
 };
 
@@ -73,25 +76,32 @@ export const shutdownSettings = {
     default: 10_000,
     minimum: 100,
     maximum: 600_000,
-    description: 'How long SIGTERM waits for requests and jobs that are under way, in milliseconds.',
+    description: 'How long the process waits for running requests and jobs after SIGTERM, in milliseconds.',
   }),
 };
 
-/** Where webhooks may go: the API judges it when an endpoint is made, the worker at every attempt. */
+/** Allowed webhook destinations. The API checks them when an endpoint is created, the worker at every attempt. */
 export const webhookDestinationSettings = {
   WEBHOOK_ALLOW_HTTP: Type.Boolean({
     default: false,
-    description: 'Whether webhooks may go over `http`, unencrypted. For development; the same for API and workers.',
+    description: 'Whether webhooks may use unencrypted `http`. For development. Must be the same for API and workers.',
   }),
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
     expected: 'a list of address ranges like 127.0.0.0/8,::1/128',
     description:
-      'Ranges that webhooks may go to although they are not public. For development; the same for API and workers.',
+      'Address ranges that webhooks may use although they are not public. For development. Must be the same for API and workers.',
+  }),
+  WEBHOOK_ALLOWED_PORTS: Type.Array(Type.String(), {
+    default: ['443', '1024-65535'],
+    expected: 'a list of ports and ranges like 443,1024-65535',
+    description:
+      'Ports that webhooks may use on every address. Must be the same for API and workers. `http` URLs without a port ' +
+      '(80) only need `WEBHOOK_ALLOW_HTTP`.',
   }),
 };
 
-/** What a participant token says about who made it and for whom: the API writes it, the gateway compares it. */
+/** Issuer and audience of participant tokens. The API writes these claims, and the gateway checks them. */
 export const tokenSettings = {
   TOKEN_ISSUER: Type.String({ default: 'callplane', minLength: 1, description: 'Claim `iss` of participant tokens.' }),
   TOKEN_AUDIENCE: Type.String({
@@ -101,7 +111,7 @@ export const tokenSettings = {
   }),
 };
 
-/** STUN and TURN, for whoever issues ICE servers. */
+/** STUN and TURN servers, for apps that issue ICE servers. */
 export const turnSettings = {
   STUN_URLS: Type.Array(Type.String({ pattern: '^stuns?:.+' }), {
     default: [],
@@ -115,25 +125,36 @@ export const turnSettings = {
     Type.String({
       ...SECRET,
       minLength: 8,
-      description: 'coturn’s `static-auth-secret`. Without it TURN credentials name STUN servers alone.',
+      description: 'coturn’s `static-auth-secret`. Without it, TURN credentials contain only STUN servers.',
     }),
   ),
   TURN_TTL_SECONDS: Type.Integer({
-    default: 3600,
-    minimum: 60,
-    maximum: 86_400,
+    default: TURN_TTL_SECONDS.default,
+    minimum: TURN_TTL_SECONDS.min,
+    maximum: TURN_TTL_SECONDS.max,
     description: 'Lifetime of TURN credentials, in seconds.',
   }),
 };
 
-/** The media servers: the gateway puts calls on them, the cleanup worker clears them. */
+/** Reads {@link turnSettings}, and warns when no relay is configured. */
+export function readTurnSettings(config: Static<TObject<typeof turnSettings>>, logger: Logger): TurnSettings {
+  if (config.TURN_SECRET === undefined) logger.warn('no TURN relay configured', { setting: 'TURN_SECRET' });
+  return {
+    stunUrls: config.STUN_URLS,
+    turnUrls: config.TURN_URLS,
+    secret: config.TURN_SECRET ?? null,
+    ttlSeconds: config.TURN_TTL_SECONDS,
+  };
+}
+
+/** The media servers. The gateway places calls on them, and the cleanup worker destroys their rooms. */
 export const mediaSettings = {
   MEDIA_NODES: Type.Array(Type.String({ pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?=wss?://.+' }), {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
-      'Media servers, `<name>=<WebSocket URL>` with commas. A name stays with its server: rooms are placed by it. ' +
-      'Without any, everything but media works.',
+      'Media servers, `<name>=<WebSocket URL>`, separated by commas. Never give the name of one server to another, ' +
+      'because rooms are placed by name. Without media servers, everything but media works.',
   }),
   MEDIA_API_SECRET: Type.Optional(
     Type.String({ ...SECRET, minLength: 8, description: 'Janus’ `api_secret`, the same on every media server.' }),
@@ -142,27 +163,28 @@ export const mediaSettings = {
     Type.String({
       ...SECRET,
       minLength: 8,
-      description: 'The VideoRoom plug-in’s `admin_key`, the same on every media server; room secrets derive from it.',
+      description:
+        'The VideoRoom plug-in’s `admin_key`, the same on every media server. Room secrets are derived from it.',
     }),
   ),
 };
 
-/** How long a session outlives its connection: the gateway's timer and the cleanup worker's sweep go by it. */
+/** How long a session outlives its connection. The gateway's timer and the cleanup worker's sweep use it. */
 export const sessionSettings = {
   RECONNECT_GRACE_SECONDS: Type.Integer({
     default: 15,
     minimum: 1,
     maximum: 300,
-    description: 'How long a session waits for its client to come back after its connection was lost, in seconds.',
+    description: 'How long a session waits for its client to reconnect after the connection was lost, in seconds.',
   }),
 };
 
-/** Of apps that callers reach through a load balancer. */
+/** For apps that callers reach through a load balancer. */
 export const proxySettings = {
   TRUST_PROXY: Type.Array(Type.String(), {
     default: [],
     description:
-      'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or one number: how ' +
-      'many proxies there are. Only what they say in `X-Forwarded-For` is believed.',
+      'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or the number of ' +
+      'proxies. Only addresses in `X-Forwarded-For` that these proxies have added are trusted.',
   }),
 };

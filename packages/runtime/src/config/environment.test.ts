@@ -24,8 +24,8 @@ const problems = (environment: NodeJS.ProcessEnv) => {
   }
 };
 
-describe('environment', () => {
-  test('defaults, numbers, switches, lists', () => {
+describe('parseEnvironment', () => {
+  test('reads defaults, numbers, booleans and lists', () => {
     expect(parseEnvironment(schema, { DATABASE_URL: url, PORT: '', UNRELATED: 'x' })).toEqual({
       DATABASE_URL: url,
       DATABASE_POOL_MAX: 10,
@@ -44,8 +44,8 @@ describe('environment', () => {
     });
   });
 
-  test('every problem is told at once, without the value of a secret', () => {
-    const told = problems({
+  test('reports all problems at once, without the value of a secret', () => {
+    const reported = problems({
       DATABASE_URL: 'mysql://root:hunter2@db',
       PORT: '99999',
       VERBOSE: 'yes',
@@ -54,7 +54,7 @@ describe('environment', () => {
       TURN_SECRET: 'short',
       DATABASE_POOL_MAX: '1e1',
     });
-    expect([...told].sort()).toEqual([
+    expect([...reported].sort()).toEqual([
       'DATABASE_POOL_MAX must be a whole number from 1 to 500, not "1e1"',
       'DATABASE_URL must be a URL like postgresql://user:password@host:5432/database',
       'LOG_LEVEL must be one of error, warn, info, debug, not "loud"',
@@ -63,11 +63,11 @@ describe('environment', () => {
       expect.stringMatching(/^URLS must be .*, not "turn:a,http:b"$/),
       'VERBOSE must be true or false, not "yes"',
     ]);
-    expect(told.join()).not.toContain('hunter2');
+    expect(reported.join()).not.toContain('hunter2');
     expect(problems({})).toEqual(['DATABASE_URL is required: PostgreSQL, the truth.']);
   });
 
-  test('a secret may come from a file', () => {
+  test('reads a secret from a file', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'callplane-')), 'url');
     writeFileSync(file, `${url}\n`);
     expect(parseEnvironment(schema, { DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url);

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
 import { Type, type Static, type TObject, type TSchema } from 'typebox';
 
-/** Every problem of an environment at once; never holds the value of a secret. */
+/** Lists all problems of an environment at once. Never contains the value of a secret. */
 export class ConfigurationError extends Error {
   readonly problems: readonly string[];
 
@@ -14,7 +14,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** A setting whose value is never printed; it may also be given as a file (`NAME_FILE=/run/secrets/name`). */
+/** Marks a setting whose value is never printed. A file may provide it as well (`NAME_FILE=/run/secrets/name`). */
 export const SECRET = { secret: true } as const;
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, strictTypes: false });
@@ -22,9 +22,9 @@ formats.default(ajv);
 ajv.addVocabulary(['secret', 'expected']);
 
 /**
- * Reads the settings that a schema names from the environment. Numbers are written in decimal, switches as `true` or
- * `false`, lists with commas; an empty variable counts as unset.
- * @throws ConfigurationError naming every setting that is missing or wrong.
+ * Reads the settings of a schema from the environment. Numbers are decimal, booleans are `true` or `false`, and commas
+ * separate the items of lists. An empty variable counts as unset.
+ * @throws ConfigurationError that names every missing or wrong setting.
  */
 export function parseEnvironment<T extends TObject>(schema: T, environment: NodeJS.ProcessEnv): Static<T> {
   const problems: string[] = [];
@@ -56,7 +56,7 @@ export function parseEnvironment<T extends TObject>(schema: T, environment: Node
   return values as Static<T>;
 }
 
-/** For `main.ts`: the settings, or every problem on stderr and exit code 1. */
+/** For `main.ts`: returns the settings, or writes all problems to stderr and exits with code 1. */
 export function loadConfig<T extends TObject>(schema: T): Static<T> {
   try {
     return parseEnvironment(schema, process.env);
@@ -68,8 +68,8 @@ export function loadConfig<T extends TObject>(schema: T): Static<T> {
 }
 
 /**
- * For `main.ts`: what is made of a setting, or its problem on stderr and exit code 1.
- * @param make throws when the setting is wrong in a way that its schema cannot say.
+ * For `main.ts`: returns the result of `make`, or writes its error to stderr and exits with code 1.
+ * @param make builds a value from the setting. It throws if the setting is wrong in a way that a schema cannot express.
  */
 export function orExit<T>(name: string, make: () => T): T {
   try {
@@ -124,7 +124,7 @@ interface Constraints {
   expected?: string;
 }
 
-/** What a setting takes, in words: for problems and for docs/configuration.md. */
+/** Describes the valid values of a setting, for error messages and docs/configuration.md. */
 export function expectation(setting: TSchema): string {
   const { minimum, maximum, enum: choices, pattern, expected } = setting as Constraints;
   switch (typeOf(setting)) {
@@ -140,7 +140,7 @@ export function expectation(setting: TSchema): string {
   }
 }
 
-/** A closed choice of words. */
+/** A setting with a fixed list of values. */
 export function choice<const T extends string>(values: readonly T[], options: { default?: T; description: string }) {
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 }

@@ -24,8 +24,8 @@ async function serve(checks: Record<string, HealthCheck>, closing = false) {
 const up: HealthCheck = { ping: () => Promise.resolve() };
 const down: HealthCheck = { ping: () => Promise.reject(new Error('down')) };
 
-describe('health', () => {
-  test('is live whatever its dependencies do, and ready only when all of them answer', async () => {
+describe('the health of a process', () => {
+  test('is live regardless of its dependencies, and ready only if all of them answer', async () => {
     const get = await serve({ postgres: down, redis: up });
     expect(await get('/livez')).toEqual([200, { status: 'ok' }]);
     expect(await get('/readyz')).toEqual([
@@ -34,12 +34,12 @@ describe('health', () => {
     ]);
   });
 
-  test('a dependency that hangs is unavailable after a second', async () => {
+  test('reports a hanging dependency as unavailable after a second', async () => {
     const get = await serve({ postgres: { ping: () => new Promise(() => undefined) } });
     expect((await get('/readyz'))[0]).toBe(503);
   });
 
-  test('without an optional dependency it is ready, and says what is missing', async () => {
+  test('is ready but degraded without an optional dependency', async () => {
     const get = await serve({ postgres: up, redis: { ...down, optional: true } });
     expect(await get('/readyz')).toEqual([
       200,

@@ -1,29 +1,35 @@
-import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createHttpServer } from '../http/http-server.js';
 import type { Logger } from '../logging/logger.js';
 
-/** A dependency: `ping` resolves when it answers and rejects when it does not. */
+/** A dependency. `ping` resolves if it answers and rejects if it does not. */
 export interface HealthCheck {
   ping(): Promise<unknown>;
   /**
-   * Whether the process can do its work without it for a while. It is reported all the same, but an app that still
-   * serves stays ready: taking every instance out of the load balancer would turn a slow minute into an outage.
+   * Whether the process can work without this dependency for a while. A failure is reported, but the app stays ready.
+   * Removing every instance from the load balancer would turn a slow minute into an outage.
    */
   optional?: boolean;
 }
 
 export interface HealthReport {
   status: 200 | 503;
-  body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, 'ok' | 'unavailable'> };
+  /** The value of a failed check is `unavailable`, or the `reason` of its error if it has one. */
+  body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string> };
+}
+
+/** The check of Redis in every app: whether it accepts writes. No app needs Redis to be ready, see decision 0016. */
+export function redisCheck(health: { check(): Promise<void> }): HealthCheck {
+  return { ping: () => health.check(), optional: true };
 }
 
 /** How long a dependency may take to answer, in milliseconds. */
 const CHECK_DEADLINE_MS = 1000;
 
 export interface Health {
-  /** The process works: it answers. Never asks a dependency, or a database outage would restart every app. */
+  /** The process answers. Never checks a dependency, otherwise a database outage would restart every app. */
   livez(): HealthReport;
-  /** Its dependencies answer and it is not draining: it may be sent work. */
+  /** The process can take work: its required dependencies answer, and it is not draining. */
   readyz(): Promise<HealthReport>;
 }
 
@@ -32,15 +38,18 @@ export function createHealth(
   checks: Readonly<Record<string, HealthCheck>>,
   isClosing: () => boolean,
 ): Health {
-  const away = new Set<string>();
-  const look = async (name: string, check: HealthCheck): Promise<'ok' | 'unavailable'> => {
+  const away = new Map<string, string>();
+  const look = async (name: string, check: HealthCheck): Promise<string> => {
     const error = await failure(check);
-    // Told once when it goes and once when it is back, not at every probe.
-    if (error !== null && !away.has(name)) logger.warn('dependency unavailable', { dependency: name, error });
-    if (error === null && away.has(name)) logger.info('dependency available', { dependency: name });
-    if (error === null) away.delete(name);
-    else away.add(name);
-    return error === null ? 'ok' : 'unavailable';
+    if (error === null) {
+      if (away.delete(name)) logger.info('dependency available', { dependency: name });
+      return 'ok';
+    }
+    const reason = reasonOf(error);
+    // Logs only changes: a failure, another reason and a recovery. Probes in between log nothing.
+    if (away.get(name) !== reason) logger.warn('dependency unavailable', { dependency: name, reason, error });
+    away.set(name, reason);
+    return reason;
   };
   return {
     livez: () => ({ status: 200, body: { status: 'ok' } }),
@@ -61,7 +70,13 @@ export function createHealth(
   };
 }
 
-/** Why a dependency does not answer; null when it does. */
+/** The `reason` of an error is safe to show to callers. */
+function reasonOf(error: unknown): string {
+  const reason = error instanceof Error ? (error as Error & { reason?: unknown }).reason : undefined;
+  return typeof reason === 'string' ? reason : 'unavailable';
+}
+
+/** Returns why a dependency does not answer, or null if it answers. */
 async function failure(check: HealthCheck): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -77,12 +92,12 @@ async function failure(check: HealthCheck): Promise<unknown> {
   }
 }
 
-/** `/livez` and `/readyz` on a port of their own, for apps that serve nothing else. */
+/** Serves `/livez` and `/readyz` on their own port, for apps that serve no other HTTP. */
 export async function startHealthServer(
   health: Health,
   address: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const server: Server = createServer((request, response) => {
+  const server = createHttpServer((request, response) => {
     const path = request.url?.split('?')[0];
     const report =
       path === '/livez'

@@ -5,8 +5,8 @@ import { Lifecycle } from './lifecycle.js';
 
 const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
 
-describe('lifecycle', () => {
-  test('closes in reverse order, once, and goes on past a failure', async () => {
+describe('the lifecycle of a process', () => {
+  test('closes resources once in reverse order, and continues after a failure', async () => {
     const lifecycle = new Lifecycle(logger, 1000);
     const closed: string[] = [];
     lifecycle.onClose('database', async () => closed.push('database'));
@@ -19,7 +19,7 @@ describe('lifecycle', () => {
     expect([first, second]).toEqual([false, false]);
   });
 
-  test('gives up at the deadline', async () => {
+  test('stops waiting at the deadline', async () => {
     const lifecycle = new Lifecycle(logger, 20);
     lifecycle.onClose('never', () => new Promise(() => undefined));
     expect(await lifecycle.close('test')).toBe(false);

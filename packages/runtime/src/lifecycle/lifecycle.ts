@@ -6,8 +6,8 @@ interface Closable {
 }
 
 /**
- * What a process has opened, closed in reverse order on SIGTERM or SIGINT: register a thing right after it was opened.
- * Exit code 0 when everything closed within the deadline, else 1.
+ * Closes the resources of a process in reverse order on SIGTERM or SIGINT. Register each resource right after opening
+ * it. The exit code is 0 if all resources close within the deadline, else 1.
  */
 export class Lifecycle {
   readonly #logger: Logger;
@@ -20,7 +20,7 @@ export class Lifecycle {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** True from the first signal on: readiness answers no, so that the load balancer looks elsewhere. */
+  /** True from the first signal on. The process is then not ready, so that the load balancer sends no new requests. */
   get isClosing(): boolean {
     return this.#closing !== undefined;
   }
@@ -29,7 +29,7 @@ export class Lifecycle {
     this.#opened.push({ name, close });
   }
 
-  /** From now on SIGTERM and SIGINT drain the process; what nobody caught ends it with a log line. */
+  /** Makes SIGTERM and SIGINT drain the process. Uncaught errors are logged, and drain it with exit code 1. */
   handleSignals(): void {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
@@ -38,14 +38,14 @@ export class Lifecycle {
       });
     }
     const fatal = (error: unknown): void => {
-      this.#logger.error('process fails', { error });
+      this.#logger.error('process failed', { error });
       void this.close('error').then(() => process.exit(1));
     };
     process.on('uncaughtException', fatal);
     process.on('unhandledRejection', fatal);
   }
 
-  /** Closes everything, last opened first. Idempotent. Resolves to whether all of it closed in time. */
+  /** Closes all resources, last opened first. Idempotent. Resolves to whether all closed in time and without error. */
   close(reason: string): Promise<boolean> {
     this.#closing ??= this.#closeAll(reason);
     return this.#closing;
@@ -71,7 +71,7 @@ export class Lifecycle {
       }
     }
     clearTimeout(timer);
-    this.#logger.info('process stops', { clean });
+    this.#logger.info('process stopped', { clean });
     return clean;
   }
 }

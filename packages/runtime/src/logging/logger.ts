@@ -1,8 +1,11 @@
 import { createLogger as createWinston, format, type Logger as Winston } from 'winston';
 import Transport from 'winston-transport';
+import { createLineWriter, type LineWriter } from './line-writer.js';
 import { isPlain, redactFields, redactText } from './redact.js';
 
-/** One structured line an event: a constant message, and what varies as fields. Never bodies, never secrets. */
+/**
+ * Writes one structured line per event: a constant message, and variable data as fields. Never log bodies or secrets.
+ */
 export interface Logger {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -17,11 +20,11 @@ export interface LogSettings {
   LOG_FORMAT: 'json' | 'pretty' | 'auto';
 }
 
-/** Where winston's own formats find the finished line. */
+/** The property in which winston expects the finished line. */
 const MESSAGE = Symbol.for('message');
 
 /**
- * The process's logger, on standard output.
+ * Creates the logger of the process, which writes to standard output.
  * @param app name of the app, in every line.
  */
 export function createLogger(
@@ -30,26 +33,30 @@ export function createLogger(
   stream: NodeJS.WritableStream = process.stdout,
 ): Logger {
   const pretty = settings.LOG_FORMAT === 'pretty' || (settings.LOG_FORMAT === 'auto' && process.stdout.isTTY);
+  const transport = new LineTransport(stream, (count) => logger.warn('log lines dropped', { count }));
   const winston = createWinston({
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
     // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
-    transports: [new LineTransport(stream)],
+    transports: [transport],
   });
-  return fieldsLogger(winston, { app });
+  const logger = fieldsLogger(winston, { app });
+  return logger;
 }
 
 /**
- * Writes the lines of one turn of the event loop together: under load that is one system call for many requests.
- * Lines that are still here when the process ends are written then.
+ * Writes all lines of one event-loop tick together. Under load this needs one system call for many requests. Lines that
+ * are still buffered when the process exits are written at exit.
  */
 class LineTransport extends Transport {
-  readonly #stream: NodeJS.WritableStream;
+  readonly #writer: LineWriter;
   #lines = '';
 
-  constructor(stream: NodeJS.WritableStream) {
+  constructor(stream: NodeJS.WritableStream, onResumed: (lost: number) => void) {
     super();
-    this.#stream = stream;
+    this.#writer = createLineWriter(stream, onResumed);
+    // Node writes warnings to standard error. A full disk behind it must not end the process either.
+    if (process.stderr.listenerCount('error') === 0) process.stderr.on('error', () => undefined);
     process.once('exit', () => this.#flush());
   }
 
@@ -63,7 +70,7 @@ class LineTransport extends Transport {
     if (this.#lines === '') return;
     const lines = this.#lines;
     this.#lines = '';
-    this.#stream.write(lines);
+    this.#writer.write(lines);
   }
 }
 
@@ -78,7 +85,7 @@ function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger 
     (level: 'error' | 'warn' | 'info' | 'debug') =>
     (message: string, fields?: Record<string, unknown>): void => {
       if (!enabled[level]) return;
-      // In the order of the line: what a person looks for comes first.
+      // The line keeps this order, so that the most important fields come first.
       winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...fields });
     };
   return {
@@ -125,7 +132,7 @@ const prettyLine = format((info) => {
   return info;
 });
 
-/** Tells of a Redis connection's losses and returns, for `connectRedis` of packages/queue. */
+/** Logs losses and recoveries of a Redis connection, for `connectRedis` of packages/queue. */
 export function redisEvents(logger: Logger, connection: string): { onLost(error: Error): void; onReady(): void } {
   return {
     onLost: (error) => logger.warn('redis connection lost', { connection, error }),

@@ -7,7 +7,7 @@ import { createMetrics, serveMetrics, startMetricsServer } from './metrics.js';
 const newLifecycle = () =>
   new Lifecycle(createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough()), 1000);
 
-test('counts, distributes and asks gauges at each scrape', async () => {
+test('the metrics server serves counters and histograms, and reads gauges at each scrape', async () => {
   const metrics = createMetrics({ app: 'test' });
   const counter = metrics.counter({ name: 'callplane_things_total', help: 'Things.', labels: ['kind'] });
   const seconds = metrics.histogram({ name: 'callplane_wait_seconds', help: 'Waits.', buckets: [0.1, 1] });
@@ -36,7 +36,7 @@ test('counts, distributes and asks gauges at each scrape', async () => {
   }
 });
 
-test('what is known to be counted is shown as 0 before anything was', async () => {
+test('known label values are shown as 0 before their first event', async () => {
   const metrics = createMetrics({ app: 'test' });
   const known = [{ kind: 'good' }, { kind: 'bad' }];
   const counter = metrics.counter({ name: 'callplane_things_total', help: 'Things.', labels: ['kind'], known });
@@ -47,7 +47,7 @@ test('what is known to be counted is shown as 0 before anything was', async () =
   expect(await metrics.text()).toContain('callplane_things_total{kind="bad",app="test"} 1');
 });
 
-test('are served with those of the process only where a port is set, until the process drains', async () => {
+test('serveMetrics serves process metrics until the process drains, and serves nothing without a port', async () => {
   const lifecycle = newLifecycle();
   expect(
     await serveMetrics(createMetrics({ app: 'test' }), { METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, lifecycle),

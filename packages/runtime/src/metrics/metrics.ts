@@ -1,11 +1,12 @@
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { createHttpServer } from '../http/http-server.js';
+import { droppedLogLines } from '../logging/line-writer.js';
 import type { Lifecycle } from '../lifecycle/lifecycle.js';
 
-/** What to call a metric, and how it is divided. Labels are of few values each: never an id, a path or a URL. */
+/** Name and labels of a metric. Every label has only a few values, so it is never an id, a path or a URL. */
 export interface MetricSettings<Label extends string> {
-  /** `callplane_…`, with its unit last. */
+  /** `callplane_…`, with the unit at the end. */
   name: string;
   help: string;
   labels?: readonly Label[];
@@ -13,36 +14,54 @@ export interface MetricSettings<Label extends string> {
 
 interface Known<Label extends string> {
   /**
-   * Label values that are shown as 0 from the start. Prometheus sees how much a counter grows between two scrapes: one
-   * that is first shown as 1 has not grown, and no alert hears of what it counted.
+   * Label values that are shown as 0 from the start. Prometheus computes how much a counter grows between two scrapes.
+   * A counter that first appears as 1 has not grown, so its first event would trigger no alert.
    */
   known?: readonly Readonly<Record<Label, string>>[];
 }
 
-/** The numbers of one process. They are counted whether or not anybody may read them. */
+/** The metrics of one process. They are counted even if no port serves them. */
 export interface Metrics {
   counter<Label extends string = never>(settings: MetricSettings<Label> & Known<Label>): Counter<Label>;
   histogram<Label extends string = never>(
     settings: MetricSettings<Label> & Known<Label> & { buckets: readonly number[] },
   ): Histogram<Label>;
-  /** @param read asked for the value at each scrape. */
+  /** @param read called at each scrape; returns the value. */
   gauge(settings: Omit<MetricSettings<never>, 'labels'>, read: () => number): void;
-  /** One gauge of several values. @param read asked at each scrape for the values by the label's. */
+  /**
+   * One gauge with several values.
+   * @param read called at each scrape; returns the values by label value.
+   */
   gauges(settings: { name: string; help: string; label: string }, read: () => Readonly<Record<string, number>>): void;
-  /** All of them, in Prometheus' text format. */
+  /**
+   * One counter with several values that the caller counts itself, because each increment of a counter with labels takes
+   * about 0.5 µs.
+   * @param read called at each scrape; returns the totals by label value.
+   */
+  totals(settings: { name: string; help: string; label: string }, read: () => Readonly<Record<string, number>>): void;
+  /** Returns all metrics in Prometheus' text format. */
   text(): Promise<string>;
-  /** Adds those of the process itself: CPU, memory, garbage collection, lag of the event loop. */
+  /** Adds metrics of the process itself: CPU, memory, garbage collection, event-loop lag. */
   addProcessMetrics(): void;
 }
 
-/** For times from a millisecond to the longest attempt, in seconds. */
+/** Buckets for durations from a millisecond to the longest attempt, in seconds. */
 export const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** @param app its name stands in every line as the label `app`. */
+/** @param app name of the app, the label `app` of every metric. */
 export function createMetrics({ app }: { app: string }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ app });
   const registers = [registry];
+  new Counter({
+    name: 'callplane_log_lines_dropped_total',
+    help: 'Log lines that could not be written, because the disk is full or nothing reads standard output.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
   return {
     counter: ({ name, help, labels = [], known = [] }) => {
       const counter = new Counter({ name, help, labelNames: labels, registers });
@@ -76,15 +95,27 @@ export function createMetrics({ app }: { app: string }): Metrics {
         },
       });
     },
+    totals: ({ name, help, label }, read) => {
+      new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset();
+          for (const [value, number] of Object.entries(read())) this.inc({ [label]: value }, number);
+        },
+      });
+    },
     text: () => registry.metrics(),
     addProcessMetrics: () => collectDefaultMetrics({ register: registry }),
   };
 }
 
 /**
- * For `main.ts`: serves the metrics on a port of their own until the process drains. Without a port nobody reads them,
- * and those of the process itself, which cost something, are not collected either.
- * @returns the port; null when there is none.
+ * For `main.ts`: serves the metrics on their own port until the process drains. Without a port, the metrics of the
+ * process itself are not collected, because they cost time and would never be read.
+ * @returns the port, or null if no port is configured.
  */
 export async function serveMetrics(
   metrics: Metrics,
@@ -98,12 +129,12 @@ export async function serveMetrics(
   return server.port;
 }
 
-/** `GET /metrics` and nothing else. */
+/** Serves `GET /metrics` and no other path. */
 export async function startMetricsServer(
   metrics: Pick<Metrics, 'text'>,
   address: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
+  const server = createHttpServer((request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, { 'content-type': type, connection: 'close' });
       response.end(request.method === 'HEAD' ? undefined : text);
@@ -127,7 +158,7 @@ export async function startMetricsServer(
   };
 }
 
-/** The pool of an app's database connections. */
+/** Adds gauges of an app's database connection pool. */
 export function addDatabaseMetrics(
   metrics: Metrics,
   connections: () => { used: number; idle: number; waiting: number },
@@ -135,9 +166,24 @@ export function addDatabaseMetrics(
   metrics.gauges(
     {
       name: 'callplane_database_connections',
-      help: 'Connections of the pool by state; `waiting` are callers without one.',
+      help: 'Connections of the database pool, by state. `waiting` counts callers without a connection.',
       label: 'state',
     },
     connections,
+  );
+}
+
+/** Adds a gauge of why this process cannot use Redis: 1 for the current reason, 0 for all others. */
+export function addRedisMetrics(metrics: Metrics, reasons: readonly string[], reason: () => string | null): void {
+  metrics.gauges(
+    {
+      name: 'callplane_redis_unusable',
+      help: 'Reason why this process cannot use Redis: 1 for the current reason, 0 for all others.',
+      label: 'reason',
+    },
+    () => {
+      const present = reason();
+      return Object.fromEntries(reasons.map((each) => [each, each === present ? 1 : 0]));
+    },
   );
 }

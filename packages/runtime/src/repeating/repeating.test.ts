@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Repeating } from './repeating.js';
 
-test('goes on after a failure, tells of it, and closing waits for the run under way', async () => {
+test('Repeating reports a failure and continues, and close waits for the current run', async () => {
   let runs = 0;
   let finish: () => void = () => undefined;
   let begin: () => void = () => undefined;

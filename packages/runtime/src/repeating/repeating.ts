@@ -1,14 +1,14 @@
-/** Runs `work` again and again, `intervalMs` after it last ended: a timer of this process, which no Redis can forget. */
+/** Runs `work` repeatedly, `intervalMs` after its last end. Its timer does not depend on Redis. */
 export class Repeating {
   readonly #stopped = new AbortController();
   readonly #ended: Promise<void>;
 
-  /** @param onError what `work` threw; it runs again all the same. */
+  /** @param onError called with errors of `work`, which runs again regardless. */
   constructor(intervalMs: number, work: (signal: AbortSignal) => Promise<void>, onError: (error: unknown) => void) {
     this.#ended = this.#repeat(intervalMs, work, onError);
   }
 
-  /** Resolves when a run that is under way has ended. */
+  /** Stops repeating. Resolves once a current run has ended. */
   async close(): Promise<void> {
     this.#stopped.abort();
     await this.#ended;
@@ -31,7 +31,7 @@ export class Repeating {
   }
 }
 
-/** Waits so long, or until the signal aborts. */
+/** Waits until the time has passed or the signal aborts. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

@@ -1,0 +1,257 @@
+import {
+  formatTimestamp,
+  operationFailed,
+  participantJoined,
+  participantLeft,
+  participantUpdated,
+  presentOperation,
+  presentParticipant,
+  presentRoom,
+  presentSessionRecord,
+  presentUsageDay,
+  presentWebhookEndpoint,
+  roomCreated,
+  roomEnded,
+  roomStarted,
+  serialiseEvent,
+  SIGNATURE_CONTRACT,
+  trackMuted,
+  trackPublished,
+  trackUnpublished,
+  webhookDisabled,
+  webhookTest,
+  type EventType,
+  type NewEvent,
+  type OperationState,
+  type ParticipantState,
+  type RoomState,
+  type TrackIdentity,
+  type WebhookEndpointState,
+} from '@callplane/core';
+
+import { EXAMPLE_IDS, RECEIVER_URL } from './examples.js';
+
+const TENANT = { projectId: EXAMPLE_IDS.projectId, environmentId: EXAMPLE_IDS.environmentId };
+const at = (time: string) => new Date(`2026-11-20T${time}.000Z`);
+const BEGIN = at('10:00:00');
+const JOINED = at('10:05:00');
+const LEFT = at('10:45:00');
+
+const ROOM: RoomState = {
+  id: EXAMPLE_IDS.roomId,
+  name: 'Daily',
+  metadata: { team: 'blue', tags: ['weekly'] },
+  status: 'active',
+  maxParticipants: 20,
+  createdAt: BEGIN,
+  startedAt: JOINED,
+  endedAt: null,
+};
+const PARTICIPANT: ParticipantState = {
+  id: EXAMPLE_IDS.participantId,
+  roomId: EXAMPLE_IDS.roomId,
+  externalId: 'user-4711',
+  name: 'Ada',
+  metadata: { avatar: 'https://example.com/ada.png' },
+  role: 'participant',
+  createdAt: BEGIN,
+  connectedAt: JOINED,
+  leftAt: null,
+  tokenExpiresAt: at('10:10:00'),
+};
+const OPERATION: OperationState = {
+  id: 'op_01m7xhkw0cfvqteeeq2c3fv3q9',
+  kind: 'room.end',
+  status: 'pending',
+  attempts: 0,
+  lastError: null,
+  completedAt: null,
+};
+const WEBHOOK: WebhookEndpointState = {
+  id: EXAMPLE_IDS.endpointId,
+  url: RECEIVER_URL,
+  events: ['room.ended', 'participant.left'],
+  description: 'Billing',
+  enabled: true,
+  disabledReason: null,
+  signingKeyVersion: 1,
+  createdAt: BEGIN,
+  updatedAt: BEGIN,
+};
+const TRACK: TrackIdentity = { trackId: 'camera', kind: 'video', source: 'camera' };
+
+const room = presentRoom(TENANT, ROOM);
+const participant = presentParticipant(PARTICIPANT, JOINED);
+const operation = presentOperation(OPERATION);
+const webhook = presentWebhookEndpoint(WEBHOOK);
+
+const subject = { tenant: TENANT, room: ROOM, now: JOINED };
+const session = { sessionId: EXAMPLE_IDS.sessionId, participant: PARTICIPANT };
+const left = { ...session, participant: { ...PARTICIPANT, leftAt: LEFT }, tracks: [] };
+const failedOperation: OperationState = {
+  ...OPERATION,
+  status: 'failed',
+  attempts: 8,
+  lastError: { code: 'STEP_FAILED', message: 'The step "destroy the media room" failed.' },
+};
+const disabled = { ...WEBHOOK, enabled: false, disabledReason: 'Every attempt has failed for 5 days.' };
+
+const EVENTS: readonly NewEvent[] = [
+  roomCreated(TENANT, { ...ROOM, status: 'created', startedAt: null }),
+  roomStarted(subject),
+  roomEnded({ ...subject, room: { ...ROOM, status: 'ended', endedAt: LEFT } }),
+  participantJoined(subject, session),
+  ...participantLeft(subject, left, 'left'),
+  trackPublished(subject, session, TRACK),
+  trackUnpublished(subject, session, TRACK),
+  trackMuted(subject, session, TRACK),
+  participantUpdated(subject, { ...session, permissions: ['room:join', 'messages:send'] }),
+  operationFailed({ ...subject, room: { ...ROOM, status: 'ending' } }, failedOperation, null),
+  webhookDisabled(TENANT, disabled, JOINED),
+  webhookTest(TENANT, WEBHOOK, JOINED),
+];
+
+/** Finished example event of a type. */
+export function newEventExample(type: EventType): NewEvent {
+  const event = EVENTS.find((example) => example.type === type);
+  if (event === undefined) throw new Error(`no example of ${type}`);
+  return { ...event, createdAt: JOINED };
+}
+
+/** Example event of each type, in the form that deliveries send. */
+export function eventExample(type: EventType): unknown {
+  const event = newEventExample(type);
+  const sequence = event.roomId === null ? null : 7;
+  return JSON.parse(serialiseEvent(event, { id: EXAMPLE_IDS.eventId, sequence })) as unknown;
+}
+
+const delivery = {
+  id: EXAMPLE_IDS.deliveryId,
+  eventId: EXAMPLE_IDS.eventId,
+  eventType: 'participant.joined',
+  endpointId: EXAMPLE_IDS.endpointId,
+  url: RECEIVER_URL,
+  status: 'pending',
+  failureReason: null,
+  replayCount: 0,
+  attempts: 1,
+  nextAttemptAt: formatTimestamp(at('10:05:06')),
+  signingKeyVersion: 1,
+  createdAt: formatTimestamp(JOINED),
+  completedAt: null,
+};
+
+const attempt = {
+  id: 'att_01m7xhkw0cfvqteeeq2c3fv3qa',
+  deliveryId: EXAMPLE_IDS.deliveryId,
+  replayCount: 0,
+  attempt: 1,
+  url: RECEIVER_URL,
+  signingKeyVersion: 1,
+  startedAt: formatTimestamp(JOINED),
+  durationMs: 84,
+  outcome: 'response',
+  errorCode: null,
+  statusCode: 503,
+  address: '93.184.216.34',
+  timings: { dnsMs: 3, connectMs: 21, tlsMs: 24, firstByteMs: 36 },
+  responseBody: 'maintenance',
+  responseTruncated: false,
+};
+
+/** Example values for the schemas of successful answers, keyed by the title of the schema. */
+export const ANSWER_EXAMPLES: Record<string, unknown> = {
+  ApiContext: {
+    apiVersion: 'v1',
+    ...TENANT,
+    keyId: 'key_01m7xhkw0cfvqteeeq2c3fv3qb',
+    keyType: 'secret',
+    scopes: ['rooms:create', 'rooms:read', 'tokens:create'],
+  },
+  Room: room,
+  Participant: participant,
+  RuntimeOperation: operation,
+  ParticipantToken: {
+    token: 'eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…',
+    participantId: EXAMPLE_IDS.participantId,
+    tokenId: 'tok_01m7xhkw0cfvqteeeq2c3fv3qc',
+    expiresAt: formatTimestamp(at('10:10:00')),
+  },
+  TurnCredentials: {
+    expiresAt: formatTimestamp(at('11:00:00')),
+    username: `1795172400:${EXAMPLE_IDS.sessionId}`,
+    ttlSeconds: 3600,
+    iceServers: [
+      { urls: ['stun:turn.example.com:3478'] },
+      {
+        urls: ['turn:turn.example.com:3478?transport=udp', 'turn:turn.example.com:3478?transport=tcp'],
+        username: `1795172400:${EXAMPLE_IDS.sessionId}`,
+        credential: 'u9vRHxUe1QwV0Z1m3b3cYFJpZqk=',
+        credentialType: 'password',
+      },
+    ],
+  },
+  UpdatedParticipant: { ...participant, permissions: ['room:join', 'messages:send'] },
+  MutedTrack: { ...TRACK, muted: true },
+  SentMessage: { sentAt: formatTimestamp(JOINED), recipients: 3 },
+  Session: presentSessionRecord({
+    id: EXAMPLE_IDS.sessionId,
+    roomId: EXAMPLE_IDS.roomId,
+    participantId: EXAMPLE_IDS.participantId,
+    startedAt: JOINED,
+    endedAt: LEFT,
+    endReason: 'left',
+    permissions: ['room:join', 'video:publish'],
+    tracks: [{ ...TRACK, publishedAt: at('10:05:02'), unpublishedAt: LEFT }],
+    quality: { good: 2371, fair: 20, poor: 0, lost: 4, relayed: 2395 },
+  }),
+  Usage: {
+    from: '2026-11-20',
+    to: '2026-11-20',
+    interval: 'day',
+    days: [
+      presentUsageDay({
+        day: new Date('2026-11-20T00:00:00.000Z'),
+        rooms: 12,
+        participantMs: 97_200_000,
+        peakParticipants: 31,
+        measuredSessions: 80,
+        relayedSessions: 9,
+        deliveries: 412,
+      }),
+    ],
+  },
+  SignatureContract: SIGNATURE_CONTRACT,
+  WebhookEndpoint: webhook,
+  WebhookEndpointWithSecret: { ...webhook, signingSecret: 'whsec_…' },
+  WebhookDelivery: delivery,
+  WebhookDeliveryDetail: { ...delivery, event: eventExample('participant.joined'), lastAttempt: attempt },
+  WebhookAttempt: attempt,
+  WebhookRecovery: {
+    id: EXAMPLE_IDS.recoveryId,
+    endpointId: EXAMPLE_IDS.endpointId,
+    since: formatTimestamp(BEGIN),
+    until: formatTimestamp(at('12:00:00')),
+    dryRun: false,
+    status: 'pending',
+    matched: 120,
+    replayed: 80,
+    skipped: 1,
+    createdAt: formatTimestamp(at('12:05:00')),
+    completedAt: null,
+  },
+  Event: eventExample('participant.joined'),
+  PublicKeySet: {
+    keys: [
+      {
+        kty: 'EC',
+        crv: 'P-256',
+        x: 'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',
+        y: '4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM',
+        kid: 'cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s',
+        alg: 'ES256',
+        use: 'sig',
+      },
+    ],
+  },
+};

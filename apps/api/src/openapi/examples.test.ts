@@ -1,0 +1,153 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { EVENT_TYPES, newId } from '@callplane/core';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+import { apiRoutes } from '../routes.js';
+import { delivery, finish, webhook } from '../webhooks/webhooks.testkit.js';
+import { openApiDocument } from './document.js';
+import { EXAMPLE_IDS } from './examples.js';
+
+type Json = Record<string, any>;
+
+let api: TestApi;
+/** Replaces example ids by real ones. All read operations share these resources because they change nothing. */
+let forReads: (text: string) => string;
+beforeAll(async () => {
+  api = await startTestApi();
+  forReads = await realIds('read');
+});
+
+// The cast is safe: routes use their dependencies only while they handle a request.
+const document: Json = openApiDocument(apiRoutes({} as never));
+const operations: [id: string, method: string, path: string, operation: Json][] = Object.entries(
+  document['paths'] as Json,
+).flatMap(([path, methods]) =>
+  Object.entries(methods as Json).map(([method, operation]): [string, string, string, Json] => [
+    operation.operationId,
+    method.toUpperCase(),
+    path,
+    operation,
+  ]),
+);
+
+describe('the examples of the OpenAPI document', () => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema({ $id: 'openapi', ...document });
+  const validate = (schema: Json, value: unknown) =>
+    ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')), value)
+      ? []
+      : [ajv.errorsText(ajv.errors), value];
+  /** Finds all media types, parameters and headers that have a schema and examples. */
+  const exampleHolders = (value: unknown): Json[] => {
+    if (typeof value !== 'object' || value === null) return [];
+    const inside = Object.values(value).flatMap(exampleHolders);
+    return 'schema' in value && ('example' in value || 'examples' in value) ? [value, ...inside] : inside;
+  };
+
+  test('match their schemas in requests, answers and webhooks', () => {
+    const holders = exampleHolders({ ...document, components: { responses: document['components'].responses } });
+    expect(holders.length).toBeGreaterThan(operations.length);
+    for (const { schema, example, examples } of holders) {
+      const values = examples === undefined ? [example] : Object.values(examples as Json).map(({ value }) => value);
+      expect(values).not.toHaveLength(0);
+      for (const value of values) expect(validate(schema, value)).toEqual([]);
+    }
+  });
+
+  test('cover every body, every answer, and every parameter except cursors', () => {
+    for (const [id, , , { parameters = [], requestBody, responses }] of operations) {
+      for (const parameter of parameters as Json[]) {
+        if (!['cursor', 'after'].includes(parameter['name']))
+          expect([id, parameter.name, exampleOf(parameter)]).toEqual([id, parameter.name, expect.anything()]);
+      }
+      const contents = [requestBody, ...Object.values(responses as Json)].flatMap((part) => part?.content ?? []);
+      for (const { ['application/json']: content } of contents)
+        expect(Object.keys(content.examples ?? { example: content.example }).length).toBeGreaterThan(0);
+    }
+  });
+
+  test('cover every event type', () => {
+    const { examples } = document['webhooks'].event.post.requestBody.content['application/json'];
+    expect(Object.keys(examples)).toEqual([...EVENT_TYPES]);
+    for (const type of EVENT_TYPES) expect(examples[type].value.type).toBe(type);
+  });
+});
+
+describe('the API', () => {
+  test.each(operations)('accepts the example requests of %s', async (id, method, path, operation) => {
+    const names = Object.keys(operation['requestBody']?.content['application/json'].examples ?? {});
+    for (const name of names.length === 0 ? [null] : names) {
+      const toReal = method === 'GET' && !id.endsWith('Operation') ? forReads : await realIds(id);
+      const example = name === null ? undefined : operation['requestBody'].content['application/json'].examples[name];
+      const { target, headers } = requestOf(path, operation['parameters'] ?? [], toReal);
+      const body = example === undefined ? {} : { body: JSON.parse(toReal(JSON.stringify(example.value))) };
+      const response = await api.call(method, target, { headers, ...body });
+      // `call` has already checked the answer against the document.
+      expect([name, response.status < 300, response.text]).toEqual([name, true, response.text]);
+    }
+  });
+});
+
+/** A required parameter has its example beside the schema, an optional one inside it. */
+const exampleOf = ({ required, example, schema }: Json): unknown =>
+  required === true ? example : schema.examples?.[0];
+
+/** Builds the request from the examples of all parameters. */
+function requestOf(path: string, parameters: Json[], toReal: (text: string) => string) {
+  const placed = (place: string) =>
+    parameters
+      .filter((parameter) => parameter['in'] === place && exampleOf(parameter) !== undefined)
+      .map((parameter): [string, string] => [parameter['name'], toReal(String(exampleOf(parameter)))]);
+  const filled = placed('path').reduce((target, [name, value]) => target.replace(`{${name}}`, value), path);
+  const query = new URLSearchParams(placed('query')).toString();
+  // Each request gets its own idempotency key, because the examples of one operation have different bodies.
+  const headers = Object.fromEntries(
+    placed('header').map(([name, value]) => [name, name === 'Prefer' ? 'respond-async' : value + newId('request')]),
+  );
+  return { target: query === '' ? filled : `${filled}?${query}`, headers };
+}
+
+/**
+ * Creates the resources that the examples refer to. Returns a function that replaces the example ids in a text by their
+ * ids.
+ */
+async function realIds(operationId: string): Promise<(text: string) => string> {
+  const { projectId, environmentId } = api.tenant;
+  const roomId = await api.room();
+  const { participantId } = (await api.call('POST', `/v1/rooms/${roomId}/tokens`, { body: { participantName: 'Ada' } }))
+    .body as { participantId: string };
+  const sessionId = newId('session');
+  await api.database.prisma.participantSession.create({
+    data: { id: sessionId, environmentId, roomId, participantId, startedAt: new Date() },
+  });
+  const camera = { trackId: 'camera', kind: 'video', source: 'camera', feedId: 'feed', mid: '0', muted: false };
+  await api.database.prisma.sessionTrack.create({ data: { sessionId, ...camera, publishedAt: new Date() } });
+  const endpoint = await webhook(api);
+  const sent = await delivery(api, endpoint.path);
+  if (operationId === 'replayDelivery') await finish(api, sent.id);
+  const eventId: string = (await api.call('GET', `/v1/events?roomId=${roomId}`)).body.data[0].id;
+  const recovery = await api.call('POST', `${endpoint.path}/recoveries`, { body: { since: '2026-01-01T00:00:00Z' } });
+  const room = `/v1/rooms/${roomId}`;
+  const headers = { prefer: 'respond-async' };
+  if (operationId === 'readRoomOperation') await api.call('DELETE', room, { headers });
+  if (operationId === 'readParticipantOperation')
+    await api.call('DELETE', `${room}/participants/${participantId}`, { headers });
+  const real: typeof EXAMPLE_IDS = {
+    projectId,
+    environmentId,
+    roomId,
+    participantId,
+    sessionId,
+    eventId,
+    endpointId: endpoint.id,
+    deliveryId: sent.id,
+    recoveryId: recovery.body.id,
+  } as never;
+  return (text) =>
+    Object.entries(EXAMPLE_IDS).reduce(
+      (changed, [name, id]) => changed.replaceAll(id, real[name as keyof typeof EXAMPLE_IDS]),
+      text,
+    );
+}

@@ -1,0 +1,243 @@
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { PERMISSIONS } from '@callplane/core';
+import { publishTracks } from '@callplane/db';
+import { RoomBus, type RoomNotice } from '@callplane/queue';
+import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+let api: TestApi;
+let bus: RoomBus;
+let room: string;
+beforeAll(async () => {
+  api = await startTestApi();
+  bus = new RoomBus({
+    redisUrl: api.redis.url,
+    instanceId: 'gateway',
+    publisher: api.deps.producer.redis,
+    events: { onLost: () => undefined, onReady: () => undefined },
+  });
+  stopAtEnd(() => bus.close());
+});
+beforeEach(async () => {
+  room = await api.room();
+});
+
+interface Entered {
+  participantId: string;
+  sessionId: string;
+  path: string;
+}
+
+/** Issues a token and joins as a gateway does, with a microphone and a camera. */
+async function enter(): Promise<Entered> {
+  const body = { participantName: 'Ada', permissions: [...PERMISSIONS] };
+  const { participantId, tokenId } = (await api.call('POST', `/v1/rooms/${room}/tokens`, { body })).body;
+  const joined = await joinOne(
+    api.database,
+    {
+      tenant: api.tenant,
+      roomId: room,
+      participantId,
+      tokenId,
+      permissions: [...PERMISSIONS],
+      instanceId: 'gateway',
+    },
+    new Date(),
+  );
+  if (joined.outcome !== 'joined') throw new Error(joined.outcome);
+  const tracks = [
+    { trackId: 'mic', kind: 'audio' as const, source: 'microphone' as const, muted: false, feedId: 'f', mid: '0' },
+    { trackId: 'cam', kind: 'video' as const, source: 'camera' as const, muted: false, feedId: 'f', mid: '1' },
+  ];
+  await publishTracks(api.database, joined, tracks, new Date());
+  const { sessionId } = joined;
+  return { participantId, sessionId, path: `/v1/rooms/${room}/participants/${participantId}` };
+}
+
+/** Collects the notices and messages that gateways get of the room. */
+async function listen(): Promise<{ notices: RoomNotice[]; messages: unknown[] }> {
+  const heard = { notices: [] as RoomNotice[], messages: [] as unknown[] };
+  bus.subscribe(room, {
+    changed: (notice) => heard.notices.push(notice),
+    message: (message) => heard.messages.push(message),
+  });
+  // A notice that is published before the subscription is lost.
+  await eventually(async () => {
+    const [, count] = await api.deps.producer.redis.pubsub('NUMSUB', `callplane:room:${room}`);
+    return Number(count) > 0;
+  });
+  return heard;
+}
+
+const eventsOf = async (type: string) =>
+  (await api.call('GET', `/v1/events?roomId=${room}&type=${type}`)).body.data.map(({ data }: { data: object }) => data);
+
+describe('PATCH /v1/rooms/{roomId}/participants/{participantId}', () => {
+  test('changes name, metadata and permissions, notifies the gateways with the version, and writes the events', async () => {
+    const { path, participantId, sessionId } = await enter();
+    const { notices } = await listen();
+    const body = { name: '  Ada Lovelace ', metadata: { seat: 1 }, permissions: ['video:publish', 'room:join'] };
+    const response = await api.call('PATCH', path, { body });
+    expect([response.status, response.body]).toEqual([
+      200,
+      expect.objectContaining({
+        id: participantId,
+        name: 'Ada Lovelace',
+        metadata: { seat: 1 },
+        permissions: ['room:join', 'video:publish'],
+      }),
+    ]);
+    const { version } = await api.database.prisma.room.findUniqueOrThrow({ where: { id: room } });
+    await eventually(() => notices.some(({ range }) => range?.version === version));
+    expect((await api.call('GET', path)).body).toMatchObject({ name: 'Ada Lovelace', metadata: { seat: 1 } });
+    expect(await eventsOf('track.unpublished')).toMatchObject([{ track: { trackId: 'mic' }, sessionId }]);
+    expect(await eventsOf('participant.updated')).toMatchObject([
+      { sessionId, permissions: ['room:join', 'video:publish'], participant: { name: 'Ada Lovelace' } },
+    ]);
+  });
+
+  test('sends no notice and writes no event if nothing changes', async () => {
+    const { path } = await enter();
+    const { notices } = await listen();
+    const same = await api.call('PATCH', path, { body: { name: 'Ada', permissions: [...PERMISSIONS] } });
+    expect([same.status, same.body.permissions]).toEqual([200, [...PERMISSIONS]]);
+    expect((await api.call('PATCH', path, { body: {} })).status).toBe(200);
+    expect(await eventsOf('participant.updated')).toEqual([]);
+    // A change whose notice comes after those that must not come.
+    await api.call('PATCH', path, { body: { name: 'Bea' } });
+    await eventually(() => notices.length > 0);
+    expect(notices).toHaveLength(1);
+  });
+
+  test.each([
+    [{ name: ' ' }, 'body.name', 'must have 1 to 120 characters after trimming, not 0'],
+    [{ permissions: ['audio:publish'] }, 'body.permissions', 'must include room:join'],
+    [{ permissions: ['room:join', 'room:join'] }, 'body.permissions', 'must not have duplicate entries'],
+    [{ permissions: null }, 'body.permissions', 'must be an array'],
+    [{ metadata: [] }, 'body.metadata', 'must be an object'],
+    [{ externalId: 'x' }, 'body.externalId', 'is not a known field'],
+  ])('rejects %j', async (body, path, message) => {
+    const response = await api.call('PATCH', `/v1/rooms/${room}/participants/part_0`, { body });
+    expect([response.status, response.body.error.details]).toEqual([400, [{ path, message }]]);
+  });
+
+  test('rejects metadata beyond 16 KiB, unknown ids, ended rooms, removed participants, and keys without the scope', async () => {
+    const { path } = await enter();
+    const answer = async (url: string, body: object, key?: string) => {
+      const { status, body: answered } = await api.call('PATCH', url, key === undefined ? { body } : { body, key });
+      return [status, answered.error.code];
+    };
+    expect(await answer(path, { metadata: { a: 'x'.repeat(16 * 1024) } })).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    expect(await answer(`/v1/rooms/${room}/participants/part_0`, {})).toEqual([404, 'PARTICIPANT_NOT_FOUND']);
+    expect(await answer('/v1/rooms/room_0/participants/part_0', {})).toEqual([404, 'ROOM_NOT_FOUND']);
+    const key = await api.newKey(api.tenant.environmentId, { scopes: ['participants:remove', 'participants:read'] });
+    expect(await answer(path, {}, key)).toEqual([403, 'INSUFFICIENT_SCOPE']);
+    await api.call('DELETE', path);
+    expect(await answer(path, { name: 'X' })).toEqual([409, 'PARTICIPANT_REMOVED']);
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    expect(await answer(path, { name: 'X' })).toEqual([409, 'ROOM_ENDED']);
+  });
+});
+
+describe('POST …/tracks/{trackId}/mute', () => {
+  test('mutes a track once, with one notice and one event', async () => {
+    const { path, sessionId } = await enter();
+    const { notices } = await listen();
+    const muted = { trackId: 'mic', kind: 'audio', source: 'microphone', muted: true };
+    for (const body of [undefined, {}]) {
+      const response = await api.call('POST', `${path}/tracks/mic/mute`, body === undefined ? {} : { body });
+      expect([response.status, response.body]).toEqual([200, muted]);
+    }
+    await eventually(() => notices.length > 0);
+    expect(await eventsOf('track.muted')).toMatchObject([{ sessionId, track: { trackId: 'mic', kind: 'audio' } }]);
+  });
+
+  test('answers 404 for a track that is not published, and 400 for a body with fields', async () => {
+    const { path } = await enter();
+    const none = await api.call('POST', `${path}/tracks/screen/mute`);
+    expect([none.status, none.body.error.code]).toEqual([404, 'TRACK_NOT_FOUND']);
+    const unmute = await api.call('POST', `${path}/tracks/mic/mute`, { body: { muted: false } });
+    expect([unmute.status, unmute.body.error.details[0].path]).toEqual([400, 'body.muted']);
+    const nobody = await api.call('POST', `/v1/rooms/${room}/participants/part_0/tracks/mic/mute`);
+    expect([nobody.status, nobody.body.error.code]).toEqual([404, 'PARTICIPANT_NOT_FOUND']);
+  });
+});
+
+describe('POST /v1/rooms/{roomId}/messages', () => {
+  const send = (body: object, headers: Record<string, string> = {}) =>
+    api.call('POST', `/v1/rooms/${room}/messages`, { body, headers });
+
+  test('passes a message of the server to the gateways, to all or to some', async () => {
+    const [ada] = [await enter(), await enter()];
+    const { messages } = await listen();
+    const all = await send({ data: { text: 'hi' } });
+    expect([all.status, all.body.recipients]).toEqual([202, 2]);
+    const one = await send({ data: null, to: [ada.participantId] });
+    expect(one.body.recipients).toBe(1);
+    await eventually(() => messages.length === 2);
+    expect(messages).toEqual([
+      { from: 'server', to: null, text: expect.any(String) },
+      { from: 'server', to: [ada.participantId], text: expect.any(String) },
+    ]);
+    const { text } = messages[0] as { text: string };
+    expect(JSON.parse(text)).toEqual({
+      type: 'message',
+      from: 'server',
+      data: { text: 'hi' },
+      sentAt: all.body.sentAt,
+    });
+  });
+
+  test('sends a message with an Idempotency-Key once', async () => {
+    await enter();
+    const { messages } = await listen();
+    const [key] = ['again'];
+    const first = await send({ data: 1 }, { 'idempotency-key': key });
+    const second = await send({ data: 1 }, { 'idempotency-key': key });
+    expect([second.status, second.body, second.headers['idempotency-replayed']]).toEqual([202, first.body, 'true']);
+    expect((await send({ data: 2 }, { 'idempotency-key': key })).status).toBe(422);
+    await send({ data: 'last' });
+    await eventually(() => messages.length === 2);
+  });
+
+  test('is not sent if a recipient is not in the room', async () => {
+    const { participantId, sessionId } = await enter();
+    const refused = await send({ data: 1, to: [participantId, 'part_0'] });
+    expect([refused.status, refused.body.error]).toEqual([
+      404,
+      expect.objectContaining({
+        code: 'PARTICIPANT_NOT_FOUND',
+        details: [{ path: 'body.to', message: 'part_0 is not in the room' }],
+      }),
+    ]);
+    await endOne(api.database, { sessionId, connection: 1 }, 'left', new Date());
+    expect((await send({ data: 1, to: [participantId] })).status).toBe(404);
+    expect((await send({ data: 1 })).body.recipients).toBe(0);
+  });
+
+  test.each([
+    [{}, 400, 'body.data'],
+    [{ data: 1, to: [] }, 400, 'body.to'],
+    [{ data: 1, to: ['a', 'a'] }, 400, 'body.to'],
+    [{ data: 1, to: Array.from({ length: 101 }, (_, n) => `part_${n}`) }, 400, 'body.to'],
+    [{ data: 'x'.repeat(16 * 1024) }, 413, 'body.data'],
+  ])('rejects %#', async (body, status, path) => {
+    const response = await send(body);
+    expect([response.status, response.body.error.details[0].path]).toEqual([status, path]);
+  });
+
+  test('is refused in an ended or unknown room, and while Redis is away', async () => {
+    await enter();
+    const unknown = await api.call('POST', '/v1/rooms/room_0/messages', { body: { data: 1 } });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
+    const other = await startTestApi();
+    const away = await other.room();
+    await other.redis.stop();
+    await eventually(async () => {
+      const { status, headers } = await other.call('POST', `/v1/rooms/${away}/messages`, { body: { data: 1 } });
+      return status === 503 && headers['retry-after'] === '2';
+    });
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    expect((await send({ data: 1 })).body.error.code).toBe('ROOM_ENDED');
+  });
+});

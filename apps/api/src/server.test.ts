@@ -1,0 +1,82 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { eventually, rawExchange } from '@callplane/testing';
+import { startTestApi, type TestApi } from './api.testkit.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi({ deadlines: { headersMs: 300, requestMs: 600, checkEveryMs: 50, lingerMs: 200 } });
+});
+
+const exchange = (bytes: string) => rawExchange(api.url, bytes);
+const context = (headers: string) => `GET /v1/ HTTP/1.1\r\nAuthorization: Bearer ${api.tenant.key}\r\n${headers}\r\n`;
+const statusesIn = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+
+test.each([
+  ['no Host', 'X: 1\r\n', 'is required'],
+  ['two Host headers', 'Host: a\r\nHost: b\r\n', 'must be sent once'],
+  ['two equal Host headers', 'Host: a\r\nhOST: a\r\n', 'must be sent once'],
+  ['a malformed Host', 'Host: a/b\r\n', 'must be a host name with an optional port'],
+])('rejects HTTP/1.1 with %s, with the common error body', async (_, headers, message) => {
+  const answer = await exchange(context(`${headers}x-request-id: mine-1\r\n`));
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toContain('x-request-id: mine-1\r\n');
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({
+    error: {
+      code: 'VALIDATION_FAILED',
+      message: expect.any(String),
+      requestId: 'mine-1',
+      details: [{ path: 'headers.host', message }],
+    },
+  });
+});
+
+test('accepts HTTP/1.0 without Host', async () => {
+  const answer = await exchange(`GET /livez HTTP/1.0\r\n\r\n`);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('answers a valid request before the malformed one that follows it on the connection', async () => {
+  const answer = await exchange(`${context('Host: a\r\n')}nonsense\r\n\r\n`);
+  expect(statusesIn(answer)).toEqual(['200', '400']);
+  expect(answer).toContain(api.tenant.environmentId);
+  expect(api.log()).toContain('"parserCode":"HPE_');
+});
+
+test('closes a silent connection and one with unfinished headers with 408', async () => {
+  for (const bytes of ['', 'GET /v1/ HTTP/1.1\r\nHost: a\r\n']) {
+    expect(statusesIn(await exchange(bytes))).toEqual(['408']);
+  }
+});
+
+test.each([
+  ['never ends', 'Content-Length: 99\r\n\r\n{', 408, 'REQUEST_TIMEOUT', 'ERR_HTTP_REQUEST_TIMEOUT'],
+  ['is broken', 'Transfer-Encoding: chunked\r\n\r\nZZ\r\n', 400, 'VALIDATION_FAILED', 'HPE_INVALID_CHUNK_SIZE'],
+])('logs a request whose body %s once, like its answer', async (_, rest, status, errorCode, parserCode) => {
+  const before = api.log().length;
+  const head = `POST /v1/rooms HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.tenant.key}\r\n`;
+  const answer = await exchange(`${head}Content-Type: application/json\r\n${rest}`);
+  expect(statusesIn(answer)).toEqual([String(status)]);
+  const [, requestId] = /x-request-id: (\S+)/.exec(answer)!;
+  const lines = await eventually(() => {
+    const text = api.log().slice(before);
+    return text.includes('"route":"/v1/rooms"') && text.trim().split('\n');
+  });
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({ message: 'request', requestId, status, errorCode, parserCode, route: '/v1/rooms' }),
+  ]);
+});
+
+test('answers an unauthenticated request once if its announced body never arrives', async () => {
+  const answer = await exchange(`POST /v1/rooms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9\r\n\r\n`);
+  expect(statusesIn(answer)).toEqual(['401']);
+});
+
+test('serves health checks on their exact paths only', async () => {
+  for (const path of ['/readyz', '/livez']) {
+    expect((await fetch(`${api.url}${path}`)).status).toBe(200);
+    for (const other of [`${path}/`, `/${path}`, path.toUpperCase(), `/x/..${path}/`]) {
+      const response = await fetch(`${api.url}${other}`);
+      expect([other, response.status]).toEqual([other, 404]);
+    }
+  }
+});

@@ -1,0 +1,37 @@
+import { admitJoins, type Admission, type Database, type JoinRequest } from '@callplane/db';
+import type { BatchMetrics } from '../batching/batch-metrics.js';
+import { Batches, type Turns } from '../batching/batches.js';
+import type { ArrivalLimits } from './arrival-limits.js';
+import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
+
+export interface AdmissionsDeps {
+  database: Database;
+  arrivalLimits: ArrivalLimits;
+  metrics: BatchMetrics;
+}
+
+const ADMISSIONS_PER_BATCH_MAX = 100;
+
+/**
+ * Numbers the joins of each participant in the order in which they arrive. An admission does not wait for the turn of
+ * the join itself, because the number must reflect when the join arrived.
+ */
+export class Admissions {
+  readonly #batches: Batches<Waiting<JoinRequest>, Admission | Unwanted>;
+
+  /** @param turns limits the batches that use the database at once */
+  constructor({ arrivalLimits, database, metrics }: AdmissionsDeps, turns: Turns) {
+    this.#batches = new Batches({
+      run: (_key, items) => runWanted(items, (requests) => admitJoins(database.sql, requests, arrivalLimits.joins)),
+      sizeMax: ADMISSIONS_PER_BATCH_MAX,
+      turns,
+      onBatch: (size, durationMs) => metrics.batch('admissions', size, durationMs),
+    });
+  }
+
+  /** @param wanted a client that has gone gets no number, because it would overtake its join at another instance */
+  admit(input: JoinRequest, wanted: () => Wanted): Promise<Admission | Unwanted> {
+    // A batch waits for the rows of participants whose joins wait for their room. Other rooms must not wait with it.
+    return this.#batches.add(input.roomId, { input, wanted });
+  }
+}

@@ -1,0 +1,105 @@
+import { KeyedPace, paceTimes, type Pace, type PaceTimes } from '@callplane/core';
+import type { Logger } from '@callplane/runtime';
+import type { Connection } from '../connections/connection.js';
+
+/** Limits that can refuse an arrival: joins per participant, resumptions per session, failures per client address. */
+export const ARRIVAL_LIMITS = ['participant', 'session', 'address'] as const;
+export type ArrivalLimit = (typeof ARRIVAL_LIMITS)[number];
+
+export interface ArrivalPaces {
+  /** Joins of one participant across all instances. */
+  joins: Pace;
+  /** Resumptions of one session across all instances. */
+  resumptions: Pace;
+  /** Failed joins and resumptions from one client address at this instance. */
+  failures: Pace;
+}
+
+export interface ArrivalMetrics {
+  /** Counts a join or resumption that a rate limit refused. */
+  limited(limit: ArrivalLimit): void;
+}
+
+/** Maximum size of each map: one of client addresses, one of refused participants and sessions. */
+const KEYS_MAX = 10_000;
+const LOG_EVERY_MS = 1000;
+
+/**
+ * Rate limits for arrivals, which are joins and resumptions. PostgreSQL keeps the pace of participants and sessions,
+ * because it holds across all instances. This instance keeps the pace of client addresses. It also caches how long
+ * PostgreSQL refuses a participant or session, so that further attempts cost no query.
+ */
+export class ArrivalLimits {
+  readonly joins: PaceTimes;
+  readonly resumptions: PaceTimes;
+  readonly #failures: KeyedPace;
+  readonly #metrics: ArrivalMetrics;
+  readonly #logger: Logger;
+  readonly #monotonicMs: () => number;
+  /** By participant or session id: the monotonic time until which PostgreSQL refuses it. */
+  readonly #refusedUntilMs = new Map<string, number>();
+  readonly #logged = new Map<ArrivalLimit, { atMs: number; unlogged: number }>();
+
+  constructor(
+    paces: ArrivalPaces,
+    { metrics, logger }: { metrics: ArrivalMetrics; logger: Logger },
+    monotonicMs: () => number = () => performance.now(),
+  ) {
+    this.joins = paceTimes(paces.joins);
+    this.resumptions = paceTimes(paces.resumptions);
+    this.#failures = new KeyedPace(paces.failures, KEYS_MAX);
+    this.#metrics = metrics;
+    this.#logger = logger;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** How long resumptions and bad tokens from this address are refused, in milliseconds; 0 if they are not. */
+  addressWaitMs({ addressKey }: Pick<Connection, 'addressKey'>): number {
+    return this.#failures.waitMs(addressKey, this.#monotonicMs());
+  }
+
+  /** Charges the address for a failed join or resumption. */
+  failed({ addressKey }: Pick<Connection, 'addressKey'>): void {
+    this.#failures.charge(addressKey, this.#monotonicMs());
+  }
+
+  /** How long PostgreSQL is known to refuse a participant or session, in milliseconds; 0 if it is not known to. */
+  waitMs(id: string): number {
+    const untilMs = this.#refusedUntilMs.get(id);
+    if (untilMs === undefined) return 0;
+    const waitMs = untilMs - this.#monotonicMs();
+    if (waitMs > 0) return waitMs;
+    this.#refusedUntilMs.delete(id);
+    return 0;
+  }
+
+  /** Remembers that PostgreSQL refuses this participant or session for `waitMs`. */
+  refuseFor(id: string, waitMs: number): void {
+    this.#refusedUntilMs.delete(id);
+    this.#refusedUntilMs.set(id, this.#monotonicMs() + waitMs);
+    if (this.#refusedUntilMs.size <= KEYS_MAX) return;
+    const [oldest] = this.#refusedUntilMs.keys();
+    if (oldest !== undefined) this.#refusedUntilMs.delete(oldest);
+  }
+
+  /** Closes the connection and tells the client how long to wait. Logs at most one line per second for each limit. */
+  refuse(connection: Connection, limit: ArrivalLimit, waitMs: number): void {
+    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
+    connection.close('too_many_attempts', { retryAfterSeconds, cause: `limit: ${limit}` });
+    this.#metrics.limited(limit);
+    const nowMs = this.#monotonicMs();
+    const last = this.#logged.get(limit);
+    if (last !== undefined && nowMs - last.atMs < LOG_EVERY_MS) {
+      last.unlogged += 1;
+      return;
+    }
+    this.#logged.set(limit, { atMs: nowMs, unlogged: 0 });
+    this.#logger.warn('arrival refused', {
+      connectionId: connection.id,
+      ...connection.logFields,
+      limit,
+      retryAfterSeconds,
+      unloggedBefore: last?.unlogged ?? 0,
+    });
+  }
+}

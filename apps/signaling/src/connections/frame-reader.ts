@@ -1,0 +1,78 @@
+import { PROTOCOL_LIMITS, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
+import type { RawData } from 'ws';
+import { readMessage, type ClientMessage, type InvalidMessage } from './read-message.js';
+import { TokenBucket, type BucketSettings } from './token-bucket.js';
+
+/** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
+const BYTES_PER_TOKEN = 16 * 1024;
+/** Rate-limit cost of an invalid message, in tokens. Validating it is more expensive than validating a valid one. */
+const INVALID_MESSAGE_TOKENS = 10;
+
+export type ReceivedFrame =
+  | { is: 'message'; message: ClientMessage; chars: number }
+  /** The message does not match its schema. */
+  | ({ is: 'invalid' } & InvalidMessage)
+  /** The connection has to be closed. `cause` is for the log. */
+  | { is: 'violation'; reason: CloseReason; cause: string };
+
+/** Turns the frames of one connection into messages: checks their rate, size and form. */
+export class FrameReader {
+  frames = 0;
+  bytes = 0;
+  readonly #bucket: TokenBucket;
+  readonly #protocol: ProtocolVersion;
+
+  constructor(bucket: BucketSettings, protocol: ProtocolVersion) {
+    this.#bucket = new TokenBucket(bucket, performance.now());
+    this.#protocol = protocol;
+  }
+
+  /** Takes a token for a ping. @returns false if none is left */
+  ping(): boolean {
+    return this.#bucket.take(performance.now());
+  }
+
+  /** @param isFirst whether this is the connection's first message, which must be a join or resumption */
+  read(data: RawData, isBinary: boolean, isFirst: boolean): ReceivedFrame {
+    const bytes = byteLength(data);
+    this.frames += 1;
+    this.bytes += bytes;
+    if (!this.#take(1 + Math.floor(bytes / BYTES_PER_TOKEN))) return violation('rate_limited', 'Too many messages.');
+    // The sender of the first frame is not authenticated, so only a small one is parsed: a token has at most 8 KiB.
+    const bytesMax = isFirst ? PROTOCOL_LIMITS.firstFrameBytesMax : PROTOCOL_LIMITS.frameBytesMax;
+    if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
+    if (isBinary) return violation('protocol_error', 'The frame is binary.');
+    const text = toText(data);
+    const read = readMessage(text, this.#protocol);
+    if (!read.ok) {
+      if (read.protocolError !== null) return violation('protocol_error', read.protocolError);
+      this.#take(INVALID_MESSAGE_TOKENS - 1);
+      return { is: 'invalid', id: read.id, type: read.type, details: read.details };
+    }
+    const { message } = read;
+    if (isFirst && message.type !== 'join' && message.type !== 'resume') {
+      return violation('protocol_error', 'The first message is neither join nor resume.');
+    }
+    return { is: 'message', message, chars: text.length };
+  }
+
+  /** Takes tokens. False as soon as one is missing. */
+  #take(count: number): boolean {
+    const nowMs = performance.now();
+    for (let taken = 0; taken < count; taken++) if (!this.#bucket.take(nowMs)) return false;
+    return true;
+  }
+}
+
+function violation(reason: CloseReason, cause: string): ReceivedFrame {
+  return { is: 'violation', reason, cause };
+}
+
+function byteLength(data: RawData): number {
+  return Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
+}
+
+function toText(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString();
+  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals';
+import { Inbox, QUEUED_CHARS_BEFORE_ARRIVAL_MAX, QUEUED_CHARS_MAX, QUEUED_MESSAGES_MAX } from './inbox.js';
+
+/** An inbox whose messages end when the test says so; `sync` ones end at once. */
+function setUp() {
+  const begun: string[] = [];
+  const waiting: (() => void)[] = [];
+  const inbox = new Inbox<string>((message) => {
+    begun.push(message);
+    return message === 'sync' ? undefined : new Promise<void>((resolve) => waiting.push(resolve));
+  });
+  const finish = async () => {
+    waiting.shift()?.();
+    await new Promise(setImmediate);
+  };
+  return { inbox, begun, finish };
+}
+
+describe('an inbox', () => {
+  test('handles one message after another, and those without a promise at once', async () => {
+    const { inbox, begun, finish } = setUp();
+    for (const message of ['sync', 'sync', 'a', 'sync', 'b']) inbox.push(message, 1);
+    expect(begun).toEqual(['sync', 'sync', 'a']);
+    await finish();
+    expect(begun).toEqual(['sync', 'sync', 'a', 'sync', 'b']);
+  });
+
+  test('refuses a message beyond its limit of messages', async () => {
+    const { inbox, finish } = setUp();
+    inbox.push('a', 1);
+    for (let n = 0; n < QUEUED_MESSAGES_MAX; n++) expect(inbox.push('b', 1)).toBe(true);
+    expect(inbox.push('b', 1)).toBe(false);
+    await finish();
+    expect(inbox.push('b', 1)).toBe(true);
+  });
+
+  test('holds few characters until the first message is handled, and more after it', async () => {
+    const { inbox, finish } = setUp();
+    inbox.push('first', QUEUED_CHARS_BEFORE_ARRIVAL_MAX);
+    expect(inbox.push('a', QUEUED_CHARS_BEFORE_ARRIVAL_MAX)).toBe(true);
+    expect(inbox.push('b', 1)).toBe(false);
+    await finish();
+    expect(inbox.push('b', QUEUED_CHARS_MAX)).toBe(true);
+    expect(inbox.push('c', 1)).toBe(false);
+  });
+
+  test('that is stopped handles nothing more', async () => {
+    const { inbox, begun, finish } = setUp();
+    inbox.push('a', 1);
+    inbox.push('b', 1);
+    inbox.stop();
+    expect(inbox.push('c', 1)).toBe(true);
+    await finish();
+    expect(begun).toEqual(['a']);
+  });
+});

@@ -1,0 +1,60 @@
+/** Limits of the queue of messages that wait to be handled. */
+export const QUEUED_MESSAGES_MAX = 256;
+export const QUEUED_CHARS_MAX = 1024 * 1024;
+/** The limit of the queue until the first message is handled, because its sender may never be in a room. */
+export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
+
+/** The receiving half of a connection: handles one message after another, and bounds those that wait. */
+export class Inbox<Message> {
+  readonly #handle: (message: Message) => void | Promise<void>;
+  readonly #queue: { message: Message; chars: number }[] = [];
+  #queuedChars = 0;
+  #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
+  #isHandling = false;
+  #isStopped = false;
+
+  /** @param handle must neither throw nor reject. A message that it handles without a promise delays no other one. */
+  constructor(handle: (message: Message) => void | Promise<void>) {
+    this.#handle = handle;
+  }
+
+  /**
+   * Handles the message after the earlier ones.
+   * @param chars length of the message's frame
+   * @returns false, without handling the message, if too many wait
+   */
+  push(message: Message, chars: number): boolean {
+    if (this.#isStopped) return true;
+    if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + chars > this.#charsMax) return false;
+    this.#queuedChars += chars;
+    this.#queue.push({ message, chars });
+    if (!this.#isHandling) this.#run();
+    return true;
+  }
+
+  /** Drops the messages that wait, and all later ones. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#queue.length = 0;
+    this.#queuedChars = 0;
+  }
+
+  #run(): void {
+    this.#isHandling = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      this.#queuedChars -= next.chars;
+      const pending = this.#handle(next.message);
+      if (pending !== undefined) {
+        void pending.then(() => this.#handled());
+        return;
+      }
+      this.#charsMax = QUEUED_CHARS_MAX;
+    }
+    this.#isHandling = false;
+  }
+
+  #handled(): void {
+    this.#charsMax = QUEUED_CHARS_MAX;
+    this.#run();
+  }
+}

@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { WebSocket, WebSocketServer } from 'ws';
+import { Outbox, UNSENT_BYTES_MAX } from './outbox.js';
+
+const http = createServer();
+const server = new WebSocketServer({ noServer: true });
+beforeAll(async () => {
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+});
+afterAll(() => new Promise((resolve) => http.close(resolve)));
+
+/** A real WebSocket with an outbox on the server's side. */
+async function connect() {
+  const accepted = new Promise<{ outbox: Outbox; socket: Duplex; webSocket: WebSocket }>((resolve) => {
+    http.once('upgrade', (request, socket, head) => {
+      server.handleUpgrade(request, socket, head, (webSocket) => {
+        resolve({ outbox: new Outbox(webSocket, socket), socket, webSocket });
+      });
+    });
+  });
+  const client = new WebSocket(`ws://127.0.0.1:${(http.address() as AddressInfo).port}`, { perMessageDeflate: false });
+  const received: string[] = [];
+  client.on('message', (data: Buffer) => received.push(data.toString()));
+  const sides = await accepted;
+  if (client.readyState !== WebSocket.OPEN) await once(client, 'open');
+  return { ...sides, client, received };
+}
+
+describe('an outbox', () => {
+  test('sends all frames of one tick in one write, in order, and counts their bytes until they have left', async () => {
+    const { client, outbox, received, socket, webSocket } = await connect();
+    let writes = 0;
+    const write = socket._writev!.bind(socket);
+    socket._writev = (chunks, done) => {
+      writes += 1;
+      write(chunks, done);
+    };
+    // Each of the three characters takes three bytes.
+    const texts = ['one', '字字字', 'three'];
+    for (const text of texts) outbox.send(text);
+    expect(outbox.unsentBytes).toBe(3 + 9 + 5);
+    await eventually(() => received.length === 3);
+    expect(received).toEqual(texts);
+    expect(writes).toBe(1);
+    await eventually(() => outbox.unsentBytes === 0);
+    expect([outbox.framesSent, outbox.bytesSent]).toEqual([3, 17]);
+    client.terminate();
+    webSocket.terminate();
+  });
+
+  test('is overfull when a client leaves more than the limit unread, however small the frames are', async () => {
+    const { client, outbox, webSocket } = await connect();
+    client.pause();
+    const text = 'x'.repeat(1000);
+    // More than the limit and the buffers of both sockets.
+    for (let n = 0; n < 100_000 && !outbox.isOverfull; n++) {
+      outbox.send(text);
+      if (n % 100 === 0) await new Promise(setImmediate);
+    }
+    expect(outbox.isOverfull).toBe(true);
+    expect(outbox.unsentBytes).toBeGreaterThan(UNSENT_BYTES_MAX);
+    expect(outbox.unsentBytes).toBeLessThan(UNSENT_BYTES_MAX + 2000);
+    client.terminate();
+    webSocket.terminate();
+  });
+
+  test('is not overfull because of many frames in one tick, if the client reads them', async () => {
+    const { client, outbox, received, webSocket } = await connect();
+    const text = 'x'.repeat(1000);
+    let sent = 0;
+    for (let n = 0; n < 30; n++) {
+      for (let more = 0; more < 100; more++, sent++) outbox.send(text);
+      await eventually(() => outbox.unsentBytes === 0);
+    }
+    expect(outbox.isOverfull).toBe(false);
+    await eventually(() => received.length === sent);
+    client.terminate();
+    webSocket.terminate();
+  });
+
+  test('does not count an exempt frame against the limit, and counts the frames after it', async () => {
+    const { client, outbox, webSocket } = await connect();
+    client.pause();
+    let isSent = false;
+    outbox.send('x'.repeat(16 * UNSENT_BYTES_MAX), { exempt: true, onSent: () => (isSent = true) });
+    expect(outbox.isOverfull).toBe(false);
+    outbox.send('y'.repeat(UNSENT_BYTES_MAX + 1));
+    expect(outbox.isOverfull).toBe(true);
+    expect(isSent).toBe(false);
+    webSocket.terminate();
+    await eventually(() => isSent);
+    client.terminate();
+  });
+});

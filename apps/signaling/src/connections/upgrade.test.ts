@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { rawExchange } from '@callplane/testing';
+import { WebSocket } from 'ws';
+import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
+
+let kit: TestSignaling;
+let gateway: TestInstance;
+beforeAll(async () => {
+  kit = await startTestSignaling();
+  gateway = await kit.start({ allowedOrigins: ['https://app.example.com'] });
+});
+afterAll(() => kit.close());
+
+const exchange = (bytes: string) => rawExchange(gateway.url, bytes);
+const UPGRADE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+const upgrade = (path: string, ...headers: string[]) =>
+  `GET ${path} HTTP/1.1\r\n${[...UPGRADE, ...headers].join('\r\n')}\r\n\r\n`;
+const OFFER = 'Sec-WebSocket-Protocol: callplane.v1';
+
+test.each<[string, () => string, number, string]>([
+  ['an unknown path', () => upgrade('/v1/rooms', 'Host: a', OFFER), 404, 'ROUTE_NOT_FOUND'],
+  [
+    'an upgrade from a page of another origin',
+    () => upgrade('/v1/signaling', 'Host: a', OFFER, 'Origin: https://evil.example.com'),
+    403,
+    'ORIGIN_NOT_ALLOWED',
+  ],
+  ['an upgrade without a sub-protocol', () => upgrade('/v1/signaling', 'Host: a'), 400, 'VALIDATION_FAILED'],
+  ['an upgrade without Host', () => upgrade('/v1/signaling', OFFER), 400, 'VALIDATION_FAILED'],
+  ['an upgrade with two Hosts', () => upgrade('/v1/signaling', 'Host: a', 'Host: b', OFFER), 400, 'VALIDATION_FAILED'],
+  ['a request without Host', () => 'GET /livez HTTP/1.1\r\n\r\n', 400, 'VALIDATION_FAILED'],
+  ['a request with two Hosts', () => 'GET /livez HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 400, 'VALIDATION_FAILED'],
+  ['an unknown page', () => 'GET /livez/ HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'ROUTE_NOT_FOUND'],
+  ['bytes that are not HTTP', () => 'nonsense\r\n\r\n', 400, 'VALIDATION_FAILED'],
+])('refuses %s with the common error body', async (_, bytes, status, code) => {
+  const answer = await exchange(bytes());
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  const { error } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { error: Record<string, string> };
+  expect(error).toEqual({ code, message: expect.any(String), requestId: expect.stringMatching(/^req_/) });
+  expect(answer).toContain(`x-request-id: ${error['requestId']}\r\n`);
+});
+
+test('chooses version 2 of the protocol if the client offers it', async () => {
+  const chosen = async (offered: string[]) => {
+    const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/signaling`, offered);
+    await once(socket, 'open');
+    socket.terminate();
+    return socket.protocol;
+  };
+  expect(await chosen(['callplane.v1', 'callplane.v2'])).toBe('callplane.v2');
+  expect(await chosen(['other', 'callplane.v1'])).toBe('callplane.v1');
+});
+
+test('keeps a well-formed request id from the client', async () => {
+  const answer = await exchange('GET /x HTTP/1.1\r\nHost: a\r\nx-request-id: mine-1\r\n\r\n');
+  expect(answer).toContain('"requestId":"mine-1"');
+});

@@ -1,0 +1,67 @@
+import type { Choice } from '../tracks/select-tracks.js';
+import type { Section } from '../tracks/sections.js';
+
+/**
+ * Where a session's media is, as `participant_sessions.media` holds it: what another gateway needs to take over the peer
+ * connections while media flows. A half that is negotiating is null. The tracks themselves are in `session_tracks`.
+ */
+export interface MediaState {
+  /** Number of the session's connection whose gateway wrote this. An older gateway in between leaves it outdated. */
+  connection: number;
+  nodeId: string;
+  generation: number;
+  /** Id of the session on the media server that holds both handles. */
+  janusSession: number;
+  publisher: PublisherState | null;
+  subscriber: SubscriberState | null;
+}
+
+export interface PublisherState {
+  handle: number;
+  feedId: string;
+  /** Identifies the client's RTCPeerConnection; see `CheckedOffer`. */
+  peerConnection: string;
+}
+
+export interface SubscriberState {
+  handle: number;
+  /** The last offer, which the client has answered. */
+  offerId: number;
+  sectionCount: number;
+  sections: readonly Section[];
+  choices: readonly (readonly [string, Choice])[];
+}
+
+/** @returns null for anything that this version has not written. */
+export function readMediaState(value: unknown): MediaState | null {
+  const { connection, nodeId, generation, janusSession, publisher, subscriber } = objectOf(value);
+  if (!areNumbers(connection, generation, janusSession) || typeof nodeId !== 'string') return null;
+  return {
+    connection: Number(connection),
+    nodeId,
+    generation: Number(generation),
+    janusSession: Number(janusSession),
+    publisher: readPublisher(publisher),
+    subscriber: readSubscriber(subscriber),
+  };
+}
+
+function readPublisher(value: unknown): PublisherState | null {
+  const { handle, feedId, peerConnection } = objectOf(value);
+  if (!areNumbers(handle) || typeof feedId !== 'string' || typeof peerConnection !== 'string') return null;
+  return { handle: Number(handle), feedId, peerConnection };
+}
+
+function readSubscriber(value: unknown): SubscriberState | null {
+  const { handle, offerId, sectionCount, sections, choices } = objectOf(value);
+  if (!areNumbers(handle, offerId, sectionCount) || !Array.isArray(sections) || !Array.isArray(choices)) return null;
+  return value as SubscriberState;
+}
+
+function areNumbers(...values: unknown[]): boolean {
+  return values.every((value) => typeof value === 'number');
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

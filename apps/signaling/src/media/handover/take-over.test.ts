@@ -1,0 +1,48 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MediaErrorCode, MediaNode } from '@callplane/media';
+import type { Logger } from '@callplane/runtime';
+import { mediaError } from '../media.testkit.js';
+import type { MediaState } from './media-state.js';
+import { claimSession } from './take-over.js';
+
+const STATE: MediaState = {
+  connection: 2,
+  nodeId: 'm1',
+  generation: 1,
+  janusSession: 7,
+  publisher: null,
+  subscriber: null,
+};
+
+async function claimThatFailsWith(code: MediaErrorCode) {
+  const destroyed: number[] = [];
+  const logged: unknown[] = [];
+  const node = {
+    id: 'm1',
+    claimSession: () => Promise.reject(mediaError(code)),
+    destroySession: (id: number) => {
+      destroyed.push(id);
+      return Promise.reject(mediaError('timeout'));
+    },
+  } as unknown as MediaNode;
+  const host = {
+    sessionId: 'sess_1',
+    logger: { warn: (...line: unknown[]) => logged.push(line) } as unknown as Logger,
+  };
+  const context = { place: { node, generation: 1 }, previousConnection: 2, clientHasPeers: true };
+  return { outcome: await claimSession(host, STATE, context), destroyed, logged };
+}
+
+describe('a claim that fails', () => {
+  test('is logged with its cause', async () => {
+    const { outcome, destroyed, logged } = await claimThatFailsWith('unavailable');
+    expect([outcome, destroyed]).toEqual(['lost', []]);
+    expect(logged).toMatchObject([
+      ['media session not claimed', { sessionId: 'sess_1', error: { code: 'unavailable' } }],
+    ]);
+  });
+
+  test('ends the session after a time-out, because the media server may have carried the claim out', async () => {
+    expect(await claimThatFailsWith('timeout')).toMatchObject({ outcome: 'lost', destroyed: [7] });
+  });
+});

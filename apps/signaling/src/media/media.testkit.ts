@@ -1,0 +1,204 @@
+import { EventEmitter } from 'node:events';
+import { PERMISSIONS } from '@callplane/core';
+import type { TrackState } from '@callplane/db';
+import { MediaError, type MediaErrorCode, type MediaNode } from '@callplane/media';
+import type { ClientMessages, ServerMessage } from '@callplane/protocol';
+import { TrackIndex } from '../rooms/track-index.js';
+import type { MediaHost } from './media-host.js';
+import type { MediaPlaces } from './placement/media-places.js';
+
+/** Calls that wait for the test. Calls of other names pass at once. */
+export class Gate {
+  readonly #held = new Set<string>();
+  #waiting: { name: string; open: (outcome: unknown) => void }[] = [];
+
+  hold(...names: string[]): void {
+    for (const name of names) this.#held.add(name);
+  }
+
+  waits(name: string): boolean {
+    return this.#waiting.some((one) => one.name === name);
+  }
+
+  /** Lets the first waiting call of this name go on. An error as the outcome makes it fail. */
+  open(name: string, outcome?: unknown): void {
+    const first = this.#waiting.find((one) => one.name === name);
+    if (first === undefined) throw new Error(`no call of ${name} waits`);
+    this.#waiting = this.#waiting.filter((one) => one !== first);
+    first.open(outcome);
+  }
+
+  async pass(name: string): Promise<unknown> {
+    if (!this.#held.has(name)) return undefined;
+    const outcome = await new Promise((open) => this.#waiting.push({ name, open }));
+    if (outcome instanceof Error) throw outcome;
+    return outcome;
+  }
+}
+
+export const mediaError = (code: MediaErrorCode) => new MediaError(code, code);
+
+export class FakeHandle extends EventEmitter {
+  isDetached = false;
+  constructor(
+    readonly gate: Gate,
+    readonly handleId: number,
+    readonly feedId: string,
+  ) {
+    super();
+  }
+  async publish(): Promise<string> {
+    await this.gate.pass('offer');
+    return `answer ${this.feedId}`;
+  }
+  async addCandidate(): Promise<void> {}
+  async detach(): Promise<void> {
+    this.isDetached = true;
+  }
+}
+
+/** A media server without media, whose answers wait for the test if `gate` holds them. */
+export class FakeNode extends EventEmitter {
+  readonly id = 'm1';
+  readonly handles: FakeHandle[] = [];
+  readonly did: string[] = [];
+  constructor(readonly gate: Gate) {
+    super();
+  }
+  async ensureRoom(): Promise<void> {}
+  async moderate(_: string, feedId: string, mid: string, muted: boolean): Promise<void> {
+    this.did.push(`moderate ${feedId}/${mid} ${muted}`);
+  }
+  async openSession(): Promise<object> {
+    const session = {
+      id: 7,
+      isOpen: true,
+      attachPublisher: async (_: string, feedId: string) => {
+        await this.gate.pass('attach');
+        const handle = new FakeHandle(this.gate, this.handles.length + 1, feedId);
+        this.handles.push(handle);
+        return handle;
+      },
+      destroy: async () => {
+        session.isOpen = false;
+        this.did.push('destroy session');
+      },
+      abandon: () => {
+        session.isOpen = false;
+      },
+    };
+    return session;
+  }
+  /** The handles that are not detached. */
+  get live(): FakeHandle[] {
+    return this.handles.filter((handle) => !handle.isDetached);
+  }
+}
+
+/** A session whose database is this object. */
+export class FakeHost {
+  readonly sessionId = 'sess_1';
+  readonly participantId = 'part_1';
+  readonly roomId = 'room_1';
+  readonly permissions = PERMISSIONS;
+  readonly autoSubscribe = false;
+  connectionNumber = 1;
+  isConnected = true;
+  isLive = true;
+  stored: TrackState[] = [];
+  placed = { mediaNodeId: 'm1' as string | null, mediaGeneration: 1 };
+  readonly sent: ServerMessage[] = [];
+  readonly logged: { level: string; message: string; fields: unknown }[] = [];
+  readonly #index = new TrackIndex();
+  constructor(readonly gate: Gate) {}
+
+  readonly logger = Object.fromEntries(
+    ['debug', 'info', 'warn', 'error'].map((level) => [
+      level,
+      (message: string, fields: unknown) => this.logged.push({ level, message, fields }),
+    ]),
+  );
+  readonly protocol = 2;
+  readonly audioActivePackets = 25;
+  mediaChanges = 0;
+  speaking(_trackId: string, _level: number | null): void {}
+  layersChanged(): void {}
+  claimed(): void {}
+  mediaChanged(): void {
+    this.mediaChanges += 1;
+  }
+  async writeMedia(): Promise<boolean> {
+    return this.isLive;
+  }
+  order() {
+    return { version: 0, audio: [], video: [], isCrowded: false };
+  }
+  send(message: ServerMessage): void {
+    if (this.isConnected) this.sent.push(message);
+  }
+  placement() {
+    return this.placed;
+  }
+  tracks() {
+    const { stored } = this;
+    return Object.assign(Object.create(this.#index), {
+      has: (_: string, trackId: string) => stored.some((track) => track.trackId === trackId),
+    }) as TrackIndex;
+  }
+  storedTracks() {
+    return this.stored;
+  }
+  async publishTracks(tracks: TrackState[]): Promise<boolean> {
+    if ((await this.gate.pass('publishTracks')) === false) return false;
+    this.stored = tracks.map((track) => ({ ...track }));
+    return true;
+  }
+  async unpublishAll(): Promise<void> {
+    await this.gate.pass('unpublishAll');
+    this.stored = [];
+  }
+  async setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
+    await this.gate.pass('setTrackMuted');
+    for (const track of this.stored) if (track.trackId === trackId) track.muted = muted;
+    return true;
+  }
+  async stillLive(): Promise<boolean> {
+    await this.gate.pass('stillLive');
+    return this.isLive;
+  }
+  of<T extends ServerMessage['type']>(type: T) {
+    return this.sent.filter((message) => message.type === type) as Extract<ServerMessage, { type: T }>[];
+  }
+  get asHost(): MediaHost {
+    return this as unknown as MediaHost;
+  }
+}
+
+export const asNode = (node: FakeNode) => node as unknown as MediaNode;
+
+/** Places every room on the node, unless it is down. */
+export function placesOn(node: FakeNode, state: { isUp: boolean } = { isUp: true }): MediaPlaces {
+  return { up: () => (state.isUp ? asNode(node) : null) } as unknown as MediaPlaces;
+}
+
+/** @param peerConnection the same in all offers of a client's peer connection */
+export function publishRequest(peerConnection = 1, id?: string, muted = false): ClientMessages['publish'] {
+  const sdp = [
+    'v=0',
+    `o=- ${peerConnection} 2 IN IP4 127.0.0.1`,
+    's=-',
+    't=0 0',
+    'm=audio 9 UDP/TLS/RTP/SAVPF 111',
+    'c=IN IP4 0.0.0.0',
+    'a=mid:0',
+    'a=sendonly',
+    'a=rtcp-mux',
+    'a=rtpmap:111 opus/48000/2',
+    '',
+  ].join('\r\n');
+  const tracks = [{ trackId: 'mic', mid: '0', source: 'microphone' as const, muted }];
+  return { type: 'publish', sdp, tracks, ...(id === undefined ? {} : { id }) };
+}
+
+/** Resolves when everything has run that waits for nothing but promises. */
+export const settled = () => new Promise((resolve) => setImmediate(resolve));

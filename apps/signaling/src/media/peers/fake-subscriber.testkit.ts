@@ -1,0 +1,149 @@
+import { EventEmitter } from 'node:events';
+import {
+  MediaError,
+  type CarriedStream,
+  type MediaPeerEvents,
+  type MediaSubscriber,
+  type StreamReference,
+  type StreamSettings,
+  type SubscriberOffer,
+  type SwitchOutcome,
+} from '@callplane/media';
+
+export interface FakeStream extends StreamReference {
+  kind: 'audio' | 'video';
+  codec: string;
+}
+
+interface FakeSection {
+  mid: string;
+  kind: string;
+  codec: string;
+  stream: FakeStream | null;
+  send: boolean;
+  substream: number;
+}
+
+const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
+
+/** A subscriber's handle that keeps its media sections as Janus 1.1.2 does. `janus-slots.test.ts` proves that of Janus. */
+export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements MediaSubscriber {
+  readonly handleId = 1;
+  readonly sections: FakeSection[] = [];
+  /** What was requested, for example `switch 2`. */
+  readonly did: string[] = [];
+  offers = 0;
+  isDetached = false;
+  /** Set to let the next request fail. */
+  failure: MediaError | null = null;
+  #isOffered = false;
+  readonly #published: ReadonlyMap<string, FakeStream>;
+
+  constructor(published: ReadonlyMap<string, FakeStream>) {
+    super();
+    this.#published = published;
+  }
+
+  /** The streams that are sent, not paused. */
+  get sent(): string[] {
+    return this.sections.flatMap(({ stream, send }) => (stream === null || !send ? [] : [nameOf(stream)])).sort();
+  }
+
+  async update(change: {
+    add: (StreamReference & StreamSettings)[];
+    remove: StreamReference[];
+  }): Promise<SubscriberOffer | null> {
+    await this.#requested(`update +${change.add.length} -${change.remove.length}`);
+    if (this.#isOffered) throw new MediaError('refused', 'an offer is outstanding');
+    const removed = new Set(change.remove.map(nameOf));
+    // Janus counts the removal of an idle section as a change, too.
+    let changes = change.remove.length;
+    for (const section of this.sections) {
+      if (section.stream !== null && removed.has(nameOf(section.stream))) section.stream = null;
+    }
+    for (const { paused, spatial, ...reference } of change.add) {
+      const stream = this.#published.get(nameOf(reference));
+      if (stream === undefined) continue;
+      changes += 1;
+      const { kind, codec } = stream;
+      let section = this.sections.find((one) => one.stream === null && one.kind === kind && one.codec === codec);
+      if (section === undefined) {
+        section = { mid: String(this.sections.length), kind, codec, stream, send: true, substream: 2 };
+        this.sections.push(section);
+      }
+      Object.assign(section, { stream, send: paused !== true, substream: spatial ?? 2 });
+    }
+    return changes === 0 ? null : this.#offer();
+  }
+
+  async switch(changes: CarriedStream[]): Promise<SwitchOutcome> {
+    await this.#requested(`switch ${changes.length}`);
+    if (this.#isOffered) throw new MediaError('refused', 'an offer is outstanding');
+    const absent = changes.filter((change) => !this.#published.has(nameOf(change)));
+    let isOffer = false;
+    for (const change of changes) {
+      const stream = this.#published.get(nameOf(change));
+      const section = this.sections.find(({ mid }) => mid === change.subscriberMid);
+      if (stream === undefined || section === undefined) continue;
+      if (section.kind !== stream.kind || section.codec !== stream.codec) continue;
+      isOffer ||= section.stream === null;
+      Object.assign(section, { stream, send: true, substream: 2 });
+    }
+    const offer = isOffer ? this.#offer() : null;
+    return { streams: this.#carried(), absent: absent.map(({ feedId, mid }) => ({ feedId, mid })), offer };
+  }
+
+  async configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void> {
+    await this.#requested(`configure ${settings.length}`);
+    for (const { subscriberMid, paused, spatial } of settings) {
+      const section = this.sections.find(({ mid }) => mid === subscriberMid);
+      if (section === undefined) throw new MediaError('refused', 'no such section');
+      if (paused !== undefined) section.send = !paused;
+      if (spatial !== undefined) section.substream = spatial;
+    }
+  }
+
+  async answer(sdp: string): Promise<void> {
+    await this.#requested('answer');
+    if (!this.#isOffered) throw new MediaError('refused', 'no offer');
+    if (sdp === 'invalid') throw new MediaError('invalid_sdp', 'invalid');
+    this.#isOffered = false;
+  }
+
+  /** A publisher has ended the stream: its section is idle. */
+  end(stream: StreamReference): void {
+    for (const section of this.sections) {
+      if (section.stream !== null && nameOf(section.stream) === nameOf(stream)) section.stream = null;
+    }
+  }
+
+  addCandidate(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  detach(): Promise<void> {
+    this.isDetached = true;
+    return Promise.resolve();
+  }
+
+  #offer(): SubscriberOffer {
+    this.offers += 1;
+    this.#isOffered = true;
+    return { sdp: `offer ${this.offers}`, streams: this.#carried(), sectionCount: this.sections.length };
+  }
+
+  #carried(): CarriedStream[] {
+    return this.sections.flatMap(({ mid, stream }) =>
+      stream === null ? [] : [{ feedId: stream.feedId, mid: stream.mid, subscriberMid: mid }],
+    );
+  }
+
+  async #requested(what: string): Promise<void> {
+    this.did.push(what);
+    await Promise.resolve();
+    const { failure } = this;
+    this.failure = null;
+    if (failure !== null) throw failure;
+    if (this.isDetached) throw new MediaError('closed', 'detached');
+  }
+}

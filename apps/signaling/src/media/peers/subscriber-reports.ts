@@ -1,0 +1,94 @@
+import { ERROR_CODES, type ErrorCode, type ServerMessagesV2 } from '@callplane/protocol';
+import type { MediaHost } from '../media-host.js';
+import type { Selection } from '../tracks/select-tracks.js';
+import { trackOf } from '../tracks/wanted-tracks.js';
+import type { Subscription } from './subscription.js';
+
+/** Attempts after which the client learns that the media server does not have a stream. */
+const ABSENT_TRIES = 3;
+
+type ReportingHost = Pick<MediaHost, 'layersChanged' | 'protocol' | 'send' | 'tracks'>;
+
+/** Tells a client (protocol version 2) which tracks it receives on which sections, and which ones it does not get. */
+export class SubscriberReports {
+  readonly #host: ReportingHost;
+  #received = '[]';
+  #layers = '';
+  /** The failures that the client knows, by track key. */
+  #failed = new Map<string, ErrorCode>();
+
+  constructor(host: ReportingHost) {
+    this.#host = host;
+  }
+
+  /** Reports what has changed since the last report. */
+  report(active: Subscription | null, selection: Selection): void {
+    const tracks = active?.sections.tracks ?? [];
+    const received = JSON.stringify(tracks);
+    if (received !== this.#received) {
+      this.#received = received;
+      this.#send({ type: 'subscribed', tracks });
+    }
+    this.#reportFailures(active, selection);
+    this.#noteLayers(active);
+  }
+
+  /** Repeats what the client receives: it may have missed the last report. */
+  repeat(active: Subscription): void {
+    if (active.outstanding === null) this.#send({ type: 'subscribed', tracks: active.sections.tracks });
+  }
+
+  /** The connection is lost: the client knows that it receives nothing. */
+  lost(): void {
+    this.#received = '[]';
+    this.#noteLayers(null);
+  }
+
+  /** The client starts over. */
+  forget(): void {
+    this.#failed.clear();
+  }
+
+  layers(active: Subscription | null): ReadonlyMap<string, number | null> {
+    const sections = active?.outstanding === null ? active.sections.all : [];
+    return new Map(
+      sections.flatMap(({ key, kind, layer, paused }) =>
+        key === null || paused || kind === 'audio' ? [] : [[key, layer?.spatial ?? null] as const],
+      ),
+    );
+  }
+
+  #noteLayers(active: Subscription | null): void {
+    const layers = JSON.stringify([...this.layers(active)]);
+    if (layers === this.#layers) return;
+    this.#layers = layers;
+    this.#host.layersChanged();
+  }
+
+  #reportFailures(active: Subscription | null, { wants, crowdedOut }: Selection): void {
+    const failed = new Map<string, ErrorCode>(crowdedOut.map((key) => [key, 'too_many_tracks']));
+    for (const key of active?.refusedKeys(this.#host.tracks()) ?? []) failed.set(key, 'track_refused');
+    for (const { key, stream } of wants.values()) {
+      if ((active?.notes.triesOf(stream) ?? 0) >= ABSENT_TRIES) failed.set(key, 'not_found');
+    }
+    const fresh = [...failed].filter(([key, code]) => this.#failed.get(key) !== code);
+    this.#failed = failed;
+    if (fresh.length === 0) return;
+    const tracks = fresh.map(([key, code]) => ({
+      ...trackOf(key),
+      code,
+      message: MESSAGES[code] ?? ERROR_CODES[code],
+    }));
+    this.#send({ type: 'subscriptionFailed', tracks });
+  }
+
+  #send(message: ServerMessagesV2['subscribed'] | ServerMessagesV2['subscriptionFailed']): void {
+    if (this.#host.protocol === 2) this.#host.send(message);
+  }
+}
+
+const MESSAGES: Partial<Record<ErrorCode, string>> = {
+  too_many_tracks: 'All media sections carry other tracks. Unsubscribe from some of them, or pause them.',
+  track_refused: "The client's answer refused the media section of the track.",
+  not_found: 'The media server does not have the track.',
+};

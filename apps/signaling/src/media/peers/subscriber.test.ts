@@ -1,0 +1,430 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import type { AnyServerMessage } from '@callplane/protocol';
+import fc from 'fast-check';
+import { RequestFailure } from '../../connections/request-failure.js';
+import { Speakers } from '../../rooms/speakers.js';
+import type { IndexedTrack, TrackIndex } from '../../rooms/track-index.js';
+import { TrackOrder } from '../../rooms/track-order.js';
+import type { MediaHost, MediaPlace } from '../media-host.js';
+import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
+import { RECEIVER_STATES, SUBSCRIBER_STATES } from './subscriber-states.js';
+import { Subscriber } from './subscriber.js';
+
+const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
+
+/** A subscriber with everything around it replaced: the room, the client, and a media server in memory. */
+class Stage {
+  readonly published = new Map<string, FakeStream>();
+  readonly entries = new Map<string, IndexedTrack>();
+  readonly sent: AnyServerMessage[] = [];
+  readonly errors: unknown[] = [];
+  readonly handles: FakeSubscriber[] = [];
+  readonly lost: number[] = [];
+  readonly subscriber: Subscriber;
+  isUp = true;
+  isConnected = false;
+  layerChanges = 0;
+  /** Fails the next attachments. */
+  attachFailures = 0;
+  version = 0;
+
+  constructor({ protocol = 2, autoSubscribe = true }: { protocol?: 1 | 2; autoSubscribe?: boolean } = {}) {
+    const index = {
+      entries: this.entries,
+      hasStream: ({ feedId, mid }: { feedId: string; mid: string }) => this.#located(feedId, mid),
+      isMuted: () => false,
+      muteVersion: 0,
+      of: () => [],
+    };
+    Object.defineProperty(index, 'version', { get: () => this.version });
+    const tracks = index as unknown as TrackIndex;
+    const order = new TrackOrder(tracks, new Speakers());
+    const host: Partial<MediaHost> = {
+      sessionId: 'sess',
+      participantId: 'me',
+      roomId: 'room',
+      connectionNumber: 1,
+      autoSubscribe,
+      protocol,
+      logger: { info: () => undefined, error: (...line: unknown[]) => this.errors.push(line) } as never,
+      send: (message) => this.isConnected && this.sent.push(message),
+      tracks: () => tracks,
+      order: () => order,
+      mediaChanged: () => undefined,
+      layersChanged: () => (this.layerChanges += 1),
+    };
+    const node = { ensureRoom: () => Promise.resolve() } as unknown as MediaNode;
+    const session = { attachSubscriber: () => this.#attach() } as unknown as MediaSession;
+    const place: MediaPlace = { node, generation: 1, session: () => Promise.resolve(session) };
+    this.subscriber = new Subscriber(
+      host as MediaHost,
+      () => (this.isUp ? place : null),
+      (_, pauseMs) => this.lost.push(pauseMs),
+    );
+  }
+
+  get handle(): FakeSubscriber | undefined {
+    return this.handles.at(-1);
+  }
+
+  publish(at: number, codec = 'vp8'): void {
+    const feedId = `f${at}`;
+    this.published.set(`${feedId}/1`, { feedId, mid: '1', kind: 'video', codec });
+    this.entries.set(`p${at}/cam`, {
+      participantId: `p${at}`,
+      trackId: 'cam',
+      kind: 'video',
+      source: 'camera',
+      feedId,
+      mid: '1',
+    });
+    this.#changed();
+  }
+
+  unpublish(at: number): void {
+    const stream = this.published.get(`f${at}/1`);
+    if (stream === undefined) return;
+    this.published.delete(`f${at}/1`);
+    this.entries.delete(`p${at}/cam`);
+    this.handle?.end(stream);
+    this.#changed();
+  }
+
+  connect(): void {
+    this.isConnected = true;
+    this.subscriber.unpause();
+  }
+
+  disconnect(): void {
+    this.isConnected = false;
+    this.subscriber.pause();
+  }
+
+  /** Answers the latest offer. @returns the code of the refusal, or null. */
+  async answer(sdp = ANSWER): Promise<string | null> {
+    const offer = this.of('offer').at(-1);
+    try {
+      await this.subscriber.answer(offer?.offerId ?? 0, sdp);
+      return null;
+    } catch (error) {
+      if (error instanceof RequestFailure) return error.code;
+      throw error;
+    }
+  }
+
+  of<T extends AnyServerMessage['type']>(type: T): Extract<AnyServerMessage, { type: T }>[] {
+    return this.sent.filter((message): message is Extract<AnyServerMessage, { type: T }> => message.type === type);
+  }
+
+  /** Lets all requests to the media server finish. */
+  async settle(): Promise<void> {
+    await jest.advanceTimersByTimeAsync(0);
+  }
+
+  /** What the client knows that it receives. */
+  get received(): string[] {
+    return (this.of('subscribed').at(-1)?.tracks ?? []).map(({ participantId }) => participantId).sort();
+  }
+
+  #changed(): void {
+    this.version += 1;
+    this.subscriber.wake();
+  }
+
+  #located(feedId: string, mid: string): boolean {
+    return [...this.entries.values()].some((track) => track.feedId === feedId && track.mid === mid);
+  }
+
+  async #attach(): Promise<FakeSubscriber> {
+    await Promise.resolve();
+    if (this.attachFailures > 0) {
+      this.attachFailures -= 1;
+      throw new MediaError('timeout', 'no answer');
+    }
+    const handle = new FakeSubscriber(this.published);
+    this.handles.push(handle);
+    return handle;
+  }
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe.each([
+  ['subscriber', SUBSCRIBER_STATES],
+  ['receiver', RECEIVER_STATES],
+])('the table of the %s', (_, table) => {
+  const states = Object.keys(table);
+  const cells = Object.entries(table).flatMap(([state, row]) =>
+    Object.entries(row as Record<string, string | { to: string; actions: readonly string[] }>).map(
+      ([event, cell]) => [state, event, cell] as const,
+    ),
+  );
+
+  test('has an entry for each pair of a state and an event', () => {
+    const events = new Set(cells.map(([, event]) => event));
+    expect(cells).toHaveLength(states.length * events.size);
+    for (const [, , cell] of cells) {
+      if (typeof cell === 'string') expect(['ignore', 'never']).toContain(cell);
+      else expect(states).toContain(cell.to);
+    }
+  });
+
+  test('gives up the handle and the timer whenever the connection ends', () => {
+    for (const [state, event, cell] of cells) {
+      if (typeof cell === 'string' || state === cell.to || !['idle', 'closed'].includes(cell.to)) continue;
+      if (state === 'pausing' && cell.to === 'idle') continue;
+      expect([state, event, cell.actions]).toEqual([state, event, expect.arrayContaining(['detach', 'stopWaiting'])]);
+    }
+  });
+});
+
+describe('a subscriber', () => {
+  test('reports tracks once the client has answered, and a switch without an offer', async () => {
+    const stage = new Stage();
+    for (let at = 0; at < 30; at += 1) stage.publish(at);
+    stage.connect();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.of('subscribed').length]).toEqual([1, 0]);
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    expect(stage.received).toHaveLength(25);
+    const tracks = [0, 1, 2].flatMap((at) => [
+      { participantId: `p${at}`, trackId: 'cam', paused: true },
+      { participantId: `p${25 + at}`, trackId: 'cam' },
+    ]);
+    stage.subscriber.subscribe(tracks);
+    await stage.settle();
+    expect(stage.received).toEqual(expect.arrayContaining(['p25', 'p26', 'p27']));
+    expect([stage.received.length, stage.of('offer').length, stage.handle?.did.includes('switch 3')]).toEqual([
+      25,
+      1,
+      true,
+    ]);
+  });
+
+  test('names chosen tracks that find no section, and gives them the next free one', async () => {
+    const stage = new Stage({ autoSubscribe: false });
+    for (let at = 0; at < 27; at += 1) stage.publish(at);
+    stage.connect();
+    const all = Array.from({ length: 27 }, (_, at) => ({ participantId: `p${at}`, trackId: 'cam' }));
+    stage.subscriber.subscribe(all);
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    expect(stage.of('subscriptionFailed')).toEqual([
+      {
+        type: 'subscriptionFailed',
+        tracks: ['p25', 'p26'].map((participantId) => ({
+          participantId,
+          trackId: 'cam',
+          code: 'too_many_tracks',
+          message: expect.any(String),
+        })),
+      },
+    ]);
+    stage.subscriber.unsubscribe([{ participantId: 'p3', trackId: 'cam' }]);
+    await stage.settle();
+    expect(stage.received).toContain('p25');
+    expect(stage.of('offer')).toHaveLength(1);
+  });
+
+  test('reports a track that the answer refuses, and does not request it again', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    await stage.settle();
+    const section = (mid: number, port: number) =>
+      `m=video ${port} UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=recvonly\r\na=mid:${mid}\r\na=rtpmap:96 VP8/90000\r\n`;
+    expect(await stage.answer(ANSWER + section(0, 0) + section(1, 9))).toBeNull();
+    await stage.settle();
+    expect(stage.of('subscriptionFailed')[0]?.tracks).toMatchObject([{ participantId: 'p0', code: 'track_refused' }]);
+    expect(stage.received).toEqual(['p1']);
+  });
+
+  test('repeats its offer after a resumption, and what is received', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    stage.disconnect();
+    await jest.advanceTimersByTimeAsync(60_000);
+    stage.connect();
+    expect(stage.of('offer').map(({ offerId }) => offerId)).toEqual([1, 1]);
+    await stage.answer();
+    await stage.settle();
+    stage.disconnect();
+    stage.connect();
+    await stage.settle();
+    expect(stage.of('subscribed').map(({ tracks }) => tracks.length)).toEqual([1, 1]);
+  });
+
+  test('repeats all candidates of the media server after a resumption', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await stage.answer();
+    stage.disconnect();
+    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
+    stage.connect();
+    await stage.settle();
+    expect(stage.of('candidate')).toMatchObject([{ target: 'subscriber', candidate: { candidate: 'candidate:1' } }]);
+  });
+
+  test('gives up a client that does not answer, and begins again once it knows', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await jest.advanceTimersByTimeAsync(15_000);
+    expect([stage.lost, stage.handle?.isDetached, stage.subscriber.state]).toEqual([
+      [250],
+      true,
+      { peer: 'idle', receiver: 'blocked' },
+    ]);
+    stage.publish(1);
+    await stage.settle();
+    expect(stage.handles).toHaveLength(1);
+    stage.subscriber.unblock();
+    await stage.settle();
+    expect(stage.of('offer')).toHaveLength(2);
+    expect(await stage.answer()).toBeNull();
+  });
+
+  test('requests a stream again that the media server does not have, and says so after three attempts', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.published.clear();
+    stage.connect();
+    await jest.advanceTimersByTimeAsync(1_500);
+    expect(stage.of('subscriptionFailed')).toEqual([]);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(stage.of('subscriptionFailed')[0]?.tracks).toMatchObject([{ participantId: 'p0', code: 'not_found' }]);
+    stage.publish(0);
+    await jest.advanceTimersByTimeAsync(1_500);
+    await stage.answer();
+    await stage.settle();
+    expect(stage.received).toEqual(['p0']);
+  });
+
+  test('attaches again without a word to the client if the handle is closed before the first offer', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.published.clear();
+    stage.connect();
+    await stage.settle();
+    expect([stage.subscriber.state.peer, stage.of('offer').length, stage.subscriber.isActive]).toEqual([
+      'stable',
+      0,
+      false,
+    ]);
+    stage.handle?.emit('closed', 'connection lost');
+    expect([stage.subscriber.state.peer, stage.lost, stage.errors]).toEqual(['pausing', [], []]);
+    stage.publish(0);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect([stage.handles.length, await stage.answer(), stage.lost]).toEqual([2, null, []]);
+  });
+
+  test('knows the layers that its client receives', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    expect([...stage.subscriber.wantedLayers()]).toEqual([
+      ['p0/cam', null],
+      ['p1/cam', null],
+    ]);
+    const before = stage.layerChanges;
+    stage.subscriber.subscribe([
+      { participantId: 'p0', trackId: 'cam', layer: { spatial: 1 } },
+      { participantId: 'p1', trackId: 'cam', paused: true },
+    ]);
+    await stage.settle();
+    expect([...stage.subscriber.wantedLayers()]).toEqual([['p0/cam', 1]]);
+    expect(stage.layerChanges).toBe(before + 1);
+  });
+
+  test('receives exactly what is published after any sequence of events, and no event is impossible', async () => {
+    const at = fc.nat(29);
+    const command = fc.oneof(
+      fc.record({ type: fc.constant('publish' as const), at }),
+      fc.record({ type: fc.constant('unpublish' as const), at }),
+      fc.record({ type: fc.constant('answer' as const), at: fc.constant(0) }),
+      fc.record({
+        type: fc.constantFrom(
+          ...(['invalid answer', 'disconnect', 'connect', 'close handle', 'fail', 'drop', 'down', 'up'] as const),
+          ...(['unblock', 'no answer', 'attach fails', 'settle'] as const),
+        ),
+        at: fc.constant(0),
+      }),
+      fc.record({ type: fc.constantFrom('choose' as const, 'pause' as const, 'decline' as const), at }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(1, 2), fc.array(command, { maxLength: 30 }), async (protocol, commands) => {
+        const stage = new Stage({ protocol: protocol });
+        for (const { type, at: number } of commands) {
+          const track = { participantId: `p${number}`, trackId: 'cam' };
+          const isThere = stage.entries.has(`p${number}/cam`);
+          if (type === 'publish') stage.publish(number);
+          else if (type === 'unpublish') stage.unpublish(number);
+          else if (type === 'answer') await stage.answer();
+          else if (type === 'invalid answer') await stage.answer('nonsense');
+          else if (type === 'disconnect') stage.disconnect();
+          else if (type === 'connect') stage.connect();
+          else if (type === 'close handle') stage.handle?.emit('closed', 'ICE failed');
+          else if (type === 'fail' && stage.handle !== undefined)
+            stage.handle.failure = new MediaError('timeout', 'late');
+          else if (type === 'drop') void stage.subscriber.drop();
+          else if (type === 'down' || type === 'up') {
+            stage.isUp = type === 'up';
+            if (!stage.isUp) void stage.subscriber.drop();
+            else stage.subscriber.wake();
+          } else if (type === 'unblock') stage.subscriber.unblock();
+          else if (type === 'no answer') await jest.advanceTimersByTimeAsync(15_000);
+          else if (type === 'attach fails') stage.attachFailures = 1;
+          else if (type === 'settle') await stage.settle();
+          else if (type === 'choose' && isThere) stage.subscriber.subscribe([track]);
+          else if (type === 'pause' && isThere) stage.subscriber.subscribe([{ ...track, paused: true }]);
+          else if (type === 'decline' && isThere) stage.subscriber.unsubscribe([track]);
+          // Other handles than the latest have been given up.
+          for (const handle of stage.handles.slice(0, -1)) expect(handle.isDetached).toBe(true);
+        }
+        // Now everything works, and the client answers.
+        stage.isUp = true;
+        stage.attachFailures = 0;
+        if (stage.handle !== undefined) stage.handle.failure = null;
+        stage.connect();
+        stage.subscriber.unblock();
+        stage.subscriber.forget();
+        stage.subscriber.wake();
+        for (let rounds = 0; rounds < 5; rounds += 1) {
+          await jest.advanceTimersByTimeAsync(31_000 * Number(rounds === 0));
+          stage.subscriber.unblock();
+          await stage.settle();
+          await stage.answer();
+          await stage.settle();
+        }
+        const names = [...stage.published.keys()];
+        const sent = stage.handle?.isDetached === true ? [] : (stage.handle?.sent ?? []);
+        expect(sent).toHaveLength(Math.min(25, names.length));
+        expect(names).toEqual(expect.arrayContaining(sent));
+        if (protocol === 2) expect(stage.received).toEqual(sent.map((name) => name.replace(/^f(\d+).*/, 'p$1')).sort());
+        expect(stage.errors).toEqual([]);
+        await stage.subscriber.close();
+        expect(stage.handles.every(({ isDetached }) => isDetached)).toBe(true);
+        expect(jest.getTimerCount()).toBe(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

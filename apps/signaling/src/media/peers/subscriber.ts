@@ -1,0 +1,153 @@
+import type { MediaNode, MediaSession } from '@callplane/media';
+import type { Candidate, ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
+import type { SubscriberState } from '../handover/media-state.js';
+import type { MediaHost, MediaPlace } from '../media-host.js';
+import type { Selection } from '../tracks/select-tracks.js';
+import { WantedTracks } from '../tracks/wanted-tracks.js';
+import { addCandidate } from './candidates.js';
+import { ReceivingConnection } from './receiving-connection.js';
+import { SubscriberReports } from './subscriber-reports.js';
+import type { Subscription } from './subscription.js';
+
+/** The receiving half of a session's media: what its client wants, and the connection that aligns with it. */
+export class Subscriber {
+  readonly #host: MediaHost;
+  readonly #wanted: WantedTracks;
+  readonly #reports: SubscriberReports;
+  readonly #connection: ReceivingConnection;
+
+  constructor(host: MediaHost, place: () => MediaPlace | null, onLost: (target: PeerTarget, pauseMs: number) => void) {
+    this.#host = host;
+    this.#wanted = new WantedTracks(host);
+    this.#reports = new SubscriberReports(host);
+    this.#connection = new ReceivingConnection({
+      host,
+      place,
+      select: (active) => this.#select(active),
+      onAligned: () => {
+        const { active } = this.#connection;
+        this.#reports.report(active, this.#select(active));
+        host.mediaChanged();
+      },
+      onRepeat: (active) => this.#reports.repeat(active),
+      onEnded: () => {
+        this.#reports.lost();
+        host.mediaChanged();
+      },
+      onLost: (pauseMs) => onLost('subscriber', pauseMs),
+    });
+  }
+
+  get state(): ReceivingConnection['state'] {
+    return this.#connection.state;
+  }
+
+  /** What another gateway needs to go on with the connection; null while it changes, and without one. */
+  handOver(): SubscriberState | null {
+    const { active, offerId, state } = this.#connection;
+    if (state.peer !== 'stable' || active?.offered !== true) return null;
+    const { handle, sections } = active;
+    return {
+      handle: handle.handleId,
+      offerId,
+      sectionCount: sections.count,
+      sections: sections.all,
+      choices: this.#wanted.choices,
+    };
+  }
+
+  /**
+   * Goes on with the connection of another gateway.
+   * @param answeredOffer the last offer that the client has answered; undefined if it is not known
+   * @returns false if the client's connection may differ from the one that the other gateway knew
+   */
+  claim(node: MediaNode, session: MediaSession, state: SubscriberState, answeredOffer: number | undefined): boolean {
+    const isClaimed = this.#connection.claim(node, session, state, answeredOffer);
+    if (isClaimed) this.#wanted.restore(state.choices);
+    return isClaimed;
+  }
+
+  /** Whether a change of the room's tracks can matter. */
+  get hasWants(): boolean {
+    return this.#wanted.hasWants;
+  }
+
+  /** Whether the client may have a peer connection, which is lost with the handle. */
+  get isActive(): boolean {
+    return this.#connection.active?.offered === true;
+  }
+
+  /** The highest spatial layer that the client receives of each track that is not paused; null: the highest there is. */
+  wantedLayers(): ReadonlyMap<string, number | null> {
+    return this.#reports.layers(this.#connection.active);
+  }
+
+  /** @throws RequestFailure `not_found` if a track is not published */
+  subscribe(tracks: ClientMessagesV2['subscribe']['tracks']): void {
+    this.#wanted.subscribe(tracks);
+    this.#changed();
+  }
+
+  unsubscribe(tracks: ClientMessages['unsubscribe']['tracks']): void {
+    this.#wanted.unsubscribe(tracks);
+    this.#changed();
+  }
+
+  /** @throws RequestFailure if the answer is refused, or answers no outstanding offer */
+  answer(offerId: number, sdp: string): Promise<void> {
+    return this.#connection.answer(offerId, sdp);
+  }
+
+  /** @returns false if the peer connection does not exist (any more) */
+  addCandidate(candidate: Candidate): Promise<boolean> {
+    return addCandidate(this.#connection.active?.handle, candidate);
+  }
+
+  /** Call this after any change of the room's tracks or of the media server. */
+  wake(): void {
+    this.#connection.wake();
+  }
+
+  /** Call this when the session has lost its connection. */
+  pause(): void {
+    this.#connection.receive('pause');
+  }
+
+  /** Call this when the session has a connection. */
+  unpause(): void {
+    this.#connection.receive('unpause');
+  }
+
+  /** Call this once the client knows that its previous peer connection is lost. */
+  unblock(): void {
+    this.#connection.receive('unblock');
+  }
+
+  /** Forgets the client's choices: the client starts over and chooses again. */
+  forget(): void {
+    this.#wanted.forget();
+    this.#reports.forget();
+  }
+
+  /** Gives up the handle. Resolves once the media server has released it. */
+  drop(): Promise<void> {
+    return this.#connection.drop();
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #changed(): void {
+    this.#connection.changed();
+    this.#host.mediaChanged();
+    // Whether it can be received is known once the connection is aligned, unless there is nothing to align.
+    if (this.#connection.active === null) this.#reports.report(null, this.#select(null));
+  }
+
+  #select(active: Subscription | null): Selection {
+    return active === null
+      ? this.#wanted.select(new Set())
+      : this.#wanted.select(active.sections.held, active.refusedKeys(this.#host.tracks()));
+  }
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Permission } from '@callplane/core';
+import fc from 'fast-check';
+import sdpTransform from 'sdp-transform';
+import { checkAnswer, checkOffer, type DeclaredTrack } from './sdp-gate.js';
+
+const ALL: Permission[] = ['room:join', 'audio:publish', 'video:publish', 'screen:publish'];
+
+interface Section {
+  kind?: string;
+  mid?: string | null;
+  direction?: string | null;
+  port?: number;
+  more?: string[];
+}
+
+function section({ kind = 'audio', mid = '0', direction = 'sendonly', port = 9, more = [] }: Section): string[] {
+  return [
+    `m=${kind} ${port} UDP/TLS/RTP/SAVPF 111`,
+    'c=IN IP4 0.0.0.0',
+    ...(mid === null ? [] : [`a=mid:${mid}`]),
+    ...(direction === null ? [] : [`a=${direction}`]),
+    'a=rtcp-mux',
+    'a=rtpmap:111 opus/48000/2',
+    ...more,
+  ];
+}
+
+function sdp(sections: Section[], { session = [], end = '\r\n' }: { session?: string[]; end?: string } = {}): string {
+  return [
+    'v=0',
+    'o=- 4611731400430051336 2 IN IP4 127.0.0.1',
+    's=-',
+    't=0 0',
+    ...session,
+    ...sections.flatMap(section),
+    '',
+  ].join(end);
+}
+
+const track = (mid: string, source: DeclaredTrack['source'] = 'microphone', trackId = mid): DeclaredTrack => ({
+  trackId,
+  mid,
+  source,
+});
+const codeOf = (checked: ReturnType<typeof checkOffer> | ReturnType<typeof checkAnswer>) =>
+  checked.ok ? 'ok' : checked.refusal.code;
+
+describe('the SDP gate for offers', () => {
+  test('passes declared and permitted tracks in normal form', () => {
+    const checked = checkOffer(
+      sdp([
+        { mid: 'a' },
+        { kind: 'video', mid: 'v', direction: 'sendrecv', more: ['a=rid:h send', 'a=simulcast:send h'] },
+      ]),
+      [track('a', 'microphone', 'mic'), track('v', 'camera', 'cam')],
+      ALL,
+    );
+    expect(checked).toMatchObject({
+      ok: true,
+      peerConnection: '- 4611731400430051336',
+      tracks: [
+        { trackId: 'mic', kind: 'audio', source: 'microphone', mid: 'a', muted: false },
+        { trackId: 'cam', kind: 'video', source: 'camera', mid: 'v', muted: false },
+      ],
+    });
+    expect(checked.ok && checked.sdp).toContain('a=simulcast:send h\r\n');
+  });
+
+  test.each<[string, string, DeclaredTrack[], Permission[], string]>([
+    [
+      'a microphone needs audio:publish',
+      sdp([{}]),
+      [track('0')],
+      ['video:publish', 'screen:publish'],
+      'permission_denied',
+    ],
+    [
+      'a camera needs video:publish',
+      sdp([{ kind: 'video' }]),
+      [track('0', 'camera')],
+      ['audio:publish', 'screen:publish'],
+      'permission_denied',
+    ],
+    [
+      'a screen needs screen:publish',
+      sdp([{ kind: 'video' }]),
+      [track('0', 'screen')],
+      ['audio:publish', 'video:publish'],
+      'permission_denied',
+    ],
+    [
+      'the sound of a screen needs screen:publish',
+      sdp([{}]),
+      [track('0', 'screen_audio')],
+      ['audio:publish', 'video:publish'],
+      'permission_denied',
+    ],
+    [
+      'a screen alone does not need video:publish',
+      sdp([{ kind: 'video' }]),
+      [track('0', 'screen')],
+      ['screen:publish'],
+      'ok',
+    ],
+    [
+      'a second video section needs screen:publish, whatever source it declares',
+      sdp([
+        { kind: 'video', mid: 'a' },
+        { kind: 'video', mid: 'b' },
+      ]),
+      [track('a', 'camera'), track('b', 'camera')],
+      ['video:publish'],
+      'permission_denied',
+    ],
+    ['a section that is not declared must not send', sdp([{}]), [], ALL, 'invalid_sdp'],
+    ['a camera must not be in an audio section', sdp([{}]), [track('0', 'camera')], ALL, 'invalid_sdp'],
+    ['a declared section must send', sdp([{ direction: 'inactive' }]), [track('0')], ALL, 'invalid_sdp'],
+    [
+      'a track must not have two sections',
+      sdp([{ mid: 'a' }, { mid: 'b' }]),
+      [track('a', 'microphone', 'x'), track('b', 'screen_audio', 'x')],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['data channels are refused', sdp([{ kind: 'application' }]), [], ALL, 'invalid_sdp'],
+    [
+      'inactive data channels are refused, too',
+      sdp([{ kind: 'application', port: 0, direction: 'inactive' }]),
+      [],
+      ALL,
+      'invalid_sdp',
+    ],
+    [
+      'the direction of the session counts for a section without one',
+      sdp([{ direction: null }], { session: ['a=sendonly'] }),
+      [],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['a section without any direction counts as sending', sdp([{ direction: null }]), [], ALL, 'invalid_sdp'],
+    [
+      'the last direction of a section counts',
+      sdp([{ direction: 'inactive', more: ['a=sendonly'] }]),
+      [],
+      ALL,
+      'invalid_sdp',
+    ],
+    [
+      'a bundle-only section with port 0 counts as sending',
+      sdp([{ port: 0, more: ['a=bundle-only'] }]),
+      [],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['a rejected section with port 0 does not count as sending', sdp([{ port: 0 }]), [], ALL, 'ok'],
+    [
+      'a mid must not occur twice',
+      sdp([{ direction: 'inactive' }, { kind: 'video' }]),
+      [track('0', 'camera')],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['every section needs a mid', sdp([{ mid: null, direction: 'inactive' }]), [], ALL, 'invalid_sdp'],
+    [
+      'three video sections are too many',
+      sdp(['a', 'b', 'c'].map((mid) => ({ kind: 'video', mid }))),
+      ['a', 'b', 'c'].map((mid) => track(mid, 'camera')),
+      ALL,
+      'invalid_sdp',
+    ],
+    [
+      '33 sections are too many',
+      sdp(Array.from({ length: 33 }, (_, n) => ({ mid: `${n}`, direction: 'inactive' }))),
+      [],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['bare line feeds count as line ends', sdp([{}], { end: '\n' }), [], ALL, 'invalid_sdp'],
+    ['bare carriage returns count as line ends', sdp([{}], { end: '\r' }), [], ALL, 'invalid_sdp'],
+    ['Unicode line separators are refused', sdp([{ direction: 'inactive\u2028a=sendonly' }]), [], ALL, 'invalid_sdp'],
+    [
+      'unencrypted media is refused',
+      sdp([{}]).replace('UDP/TLS/RTP/SAVPF', 'RTP/AVP'),
+      [track('0')],
+      ALL,
+      'invalid_sdp',
+    ],
+    ['an empty text is refused', '', [], ALL, 'invalid_sdp'],
+  ])('applies the rule: %s', (_, text, declared, permissions, expected) => {
+    expect(codeOf(checkOffer(text, declared, permissions))).toBe(expected);
+  });
+
+  test('drops unknown attributes, because another parser might interpret them', () => {
+    const hidden = sdp([{ direction: 'recvonly', more: ['a=SendRecv', 'a= sendonly', 'a=x-anything:1'] }]);
+    const checked = checkOffer(hidden, [], ALL);
+    expect(checked.ok).toBe(true);
+    expect(checked.ok && checked.sdp).not.toMatch(/SendRecv|sendonly|x-anything/);
+  });
+
+  // Lines that have a meaning for some parser, in any order and with any line end.
+  const line = fc.oneof(
+    fc.constantFrom(
+      'a=sendrecv',
+      'a=sendonly',
+      'a=recvonly',
+      'a=inactive',
+      'a=SENDRECV',
+      'a=sendonly ',
+      ' a=sendonly',
+      'a=bundle-only',
+      'a=mid:0',
+      'a=mid:1',
+      'a=mid:',
+      'm=audio 9 UDP/TLS/RTP/SAVPF 111',
+      'm=video 9 UDP/TLS/RTP/SAVPF 96',
+      'm=video 0 UDP/TLS/RTP/SAVPF 96',
+      'm=application 9 UDP/DTLS/SCTP webrtc-datachannel',
+      'm=audio',
+      'm=',
+      'a=rid:h send',
+      'a=simulcast:send h;m;l',
+      'a=group:BUNDLE 0 1',
+      'a=rtpmap:96 VP8/90000',
+      'c=IN IP4 0.0.0.0',
+      's=-',
+      'v=0',
+      'o=- 1 1 IN IP4 0.0.0.0',
+      'a=msid:a b',
+      'a=fmtp:96 a=sendonly',
+      'b=AS:100',
+      'k=clear:x',
+    ),
+    fc.string({ maxLength: 30 }),
+  );
+  const hostile = fc
+    .tuple(fc.array(line, { maxLength: 40 }), fc.constantFrom('\r\n', '\n', '\r', '\r\r\n', '\n\n'))
+    .map(([lines, end]) => ['v=0', 'o=- 1 1 IN IP4 0.0.0.0', ...lines, ''].join(end));
+
+  test('outputs no sending section without its permission, and accepts its own output unchanged', () => {
+    fc.assert(
+      fc.property(hostile, fc.subarray(['room:join', 'audio:publish'] as Permission[]), (text, permissions) => {
+        const checked = checkOffer(text, [track('0'), track('1', 'camera')].slice(0, 1), permissions);
+        if (!checked.ok) return;
+        const read = sdpTransform.parse(checked.sdp);
+        expect(read.direction).toBeUndefined();
+        for (const one of read.media) {
+          expect(['audio', 'video']).toContain(one.type);
+          expect(checked.sdp.match(/^m=/gm)).toHaveLength(read.media.length);
+          if (one.direction === 'sendrecv' || one.direction === 'sendonly') {
+            expect(one.type).toBe('audio');
+            expect(permissions).toContain('audio:publish');
+          } else expect(['recvonly', 'inactive']).toContain(one.direction);
+        }
+        // Each section has exactly one direction line.
+        expect(checked.sdp.match(/^a=(sendrecv|sendonly|recvonly|inactive)\r$/gm) ?? []).toHaveLength(
+          read.media.length,
+        );
+        expect(checkOffer(checked.sdp, [track('0')], permissions)).toMatchObject({ sdp: checked.sdp });
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('never throws, whatever text it gets', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 400 }), (text) => {
+        checkOffer(text, [], ALL);
+        checkAnswer(text);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('the SDP gate for answers', () => {
+  test('accepts sections that receive and refuses sections that send', () => {
+    expect(codeOf(checkAnswer(sdp([{ direction: 'recvonly' }, { mid: '1', direction: 'inactive' }])))).toBe('ok');
+    expect(codeOf(checkAnswer(sdp([{ direction: 'sendrecv' }])))).toBe('invalid_sdp');
+    expect(codeOf(checkAnswer(sdp([{ direction: null }])))).toBe('invalid_sdp');
+    expect(codeOf(checkAnswer(sdp([{ direction: null }], { session: ['a=recvonly'] })))).toBe('ok');
+  });
+});

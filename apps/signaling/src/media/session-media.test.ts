@@ -1,0 +1,218 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { FakeHost, FakeNode, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
+import { SessionMedia } from './session-media.js';
+
+function setUp(...held: string[]) {
+  const gate = new Gate();
+  gate.hold(...held);
+  const [node, host, server] = [new FakeNode(gate), new FakeHost(gate), { isUp: true }];
+  const media = new SessionMedia(placesOn(node, server), host.asHost);
+  const reconnect = () => {
+    host.isConnected = false;
+    media.paused();
+    host.connectionNumber += 1;
+    const continued = media.resumed(true);
+    host.isConnected = true;
+    media.start();
+    return continued;
+  };
+  media.begin();
+  media.start();
+  return { gate, node, host, media, server, reconnect };
+}
+const outcomeOf = (request: Promise<unknown>) =>
+  request.then(
+    () => 'ok',
+    (error: unknown) => (error as { code?: string }).code,
+  );
+
+/** Publishes, and lets media flow. */
+async function publish({ media, node }: ReturnType<typeof setUp>, peerConnection = 1): Promise<void> {
+  await media.publish(publishRequest(peerConnection));
+  node.live.at(-1)!.emit('connected');
+  await settled();
+}
+
+describe('the media of a session', () => {
+  test('leaves no second handle and sends no foreign answer when a resumed client publishes again', async () => {
+    const stage = setUp('attach');
+    const { gate, host, media, node } = stage;
+    const lost = outcomeOf(media.publish(publishRequest(1, 'lost')));
+    await settled();
+    expect(stage.reconnect()).toBe(true);
+    const again = media.publish(publishRequest(1, 'again'));
+    gate.open('attach');
+    await settled();
+    gate.open('attach');
+    await again;
+    expect(await lost).toBe('media_unavailable');
+    expect(node.live).toHaveLength(1);
+    expect(host.of('published').map(({ replyTo }) => replyTo)).toEqual(['again']);
+  });
+
+  test('detaches a handle whose peer connection was dropped while it was being attached', async () => {
+    const { gate, host, media, node } = setUp('attach');
+    const request = outcomeOf(media.publish(publishRequest()));
+    await settled();
+    host.placed = { mediaNodeId: 'm1', mediaGeneration: 2 };
+    media.follow();
+    gate.open('attach');
+    expect(await request).toBe('media_unavailable');
+    expect(node.live).toEqual([]);
+    expect(host.of('published')).toEqual([]);
+  });
+
+  test('does not publish on a media server that went down while the room was read', async () => {
+    const stage = setUp('stillLive');
+    const { gate, host, media, node, server } = stage;
+    await publish(stage);
+    node.live[0]!.emit('closed', 'kicked');
+    const request = outcomeOf(media.publish(publishRequest(2)));
+    server.isUp = false;
+    gate.open('stillLive');
+    expect(await request).toBe('media_unavailable');
+    expect(node.live).toEqual([]);
+    expect(host.of('mediaReset')).toEqual([]);
+    server.isUp = true;
+    media.follow();
+    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+  });
+
+  test('tells the client of a publisher that was lost while its tracks were being written', async () => {
+    const stage = setUp('publishTracks');
+    const { gate, host, media, node } = stage;
+    const request = media.publish(publishRequest());
+    await settled();
+    node.live[0]!.emit('connected');
+    await settled();
+    host.isConnected = false;
+    node.live[0]!.emit('closed', 'ICE failed');
+    await settled();
+    gate.open('publishTracks', true);
+    await request;
+    host.isConnected = true;
+    media.follow();
+    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+  });
+
+  test('answers a publication although the tracks cannot be written, and writes them later', async () => {
+    const stage = setUp('publishTracks');
+    const { gate, host, media, node } = stage;
+    await publish(stage);
+    gate.open('publishTracks', new Error('no database'));
+    await settled();
+    // The second offer comes when the connection is up: its answer waits for no write, either.
+    await media.publish(publishRequest(1, 'second'));
+    expect(host.of('published').map(({ replyTo }) => replyTo)).toEqual([undefined, 'second']);
+    await settled();
+    gate.open('publishTracks', true);
+    await settled();
+    expect(host.stored).toMatchObject([{ trackId: 'mic', feedId: node.live[0]!.feedId }]);
+  });
+
+  test('does not write the tracks of a publication after their end', async () => {
+    const stage = setUp('publishTracks');
+    const { gate, host, media, node } = stage;
+    await publish(stage);
+    const ended = media.unpublish();
+    await settled();
+    gate.open('publishTracks', true);
+    await ended;
+    await settled();
+    expect(host.stored).toEqual([]);
+    expect(node.live).toEqual([]);
+    expect(gate.waits('publishTracks')).toBe(false);
+  });
+
+  test('writes a mute that comes during the publication after it', async () => {
+    const stage = setUp('publishTracks');
+    const { gate, host, media } = stage;
+    await publish(stage);
+    const muted = media.mute('mic', true);
+    await settled();
+    gate.open('publishTracks', true);
+    await muted;
+    expect(host.stored).toMatchObject([{ trackId: 'mic', muted: true }]);
+  });
+
+  test('repeats the candidates that the client missed', async () => {
+    const stage = setUp();
+    const { host, node } = stage;
+    await publish(stage);
+    host.isConnected = false;
+    node.live[0]!.emit('candidate', { candidate: 'one', sdpMid: '0' });
+    expect(host.of('candidate')).toEqual([]);
+    stage.reconnect();
+    expect(host.of('candidate')).toMatchObject([{ target: 'publisher', candidate: { candidate: 'one' } }]);
+  });
+
+  test('resets the half that is lost when a client resumes, and keeps the other one', async () => {
+    const stage = setUp();
+    const { host, node } = stage;
+    await publish(stage);
+    host.isConnected = false;
+    node.live[0]!.emit('closed', 'kicked');
+    await settled();
+    expect(stage.reconnect()).toBe(true);
+    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+  });
+
+  test('keeps the tracks of an earlier offer if the media server refuses a later one', async () => {
+    const stage = setUp();
+    const { gate, host, media, node } = stage;
+    await publish(stage);
+    gate.hold('offer');
+    const request = outcomeOf(media.publish(publishRequest(1)));
+    await settled();
+    gate.open('offer', mediaError('invalid_sdp'));
+    expect(await request).toBe('invalid_sdp');
+    await settled();
+    expect(node.live).toHaveLength(1);
+    expect(host.stored).toHaveLength(1);
+    expect(host.of('mediaReset')).toEqual([]);
+  });
+
+  test('notes where the media is once the tracks are written, and once they are not any more', async () => {
+    const stage = setUp('publishTracks');
+    const { gate, host, media } = stage;
+    await publish(stage);
+    expect(media.mediaState).toMatchObject({ publisher: null });
+    const before = host.mediaChanges;
+    gate.open('publishTracks', true);
+    await settled();
+    expect(media.mediaState).toMatchObject({ publisher: { handle: 1 } });
+    expect(host.mediaChanges).toBe(before + 1);
+    await media.unpublish();
+    expect(host.mediaChanges).toBe(before + 2);
+  });
+
+  test('ends its session on the media server, and later requests fail', async () => {
+    const stage = setUp();
+    const { media, node } = stage;
+    await publish(stage);
+    await media.destroy();
+    expect(node.did).toContain('destroy session');
+    expect(await outcomeOf(media.publish(publishRequest()))).toBe('media_unavailable');
+  });
+});
+
+describe('a client that does not publish again', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  test.each([
+    ['loses its tracks', 1],
+    ['costs no write if it had none', 0],
+  ])('%s', async (_, writes) => {
+    const stage = setUp();
+    const { host, media, node } = stage;
+    if (writes > 0) await publish(stage);
+    jest.useFakeTimers();
+    const unpublishAll = jest.spyOn(host, 'unpublishAll');
+    expect(media.resumed(false)).toBe(false);
+    await jest.advanceTimersByTimeAsync(11_000);
+    expect(unpublishAll).toHaveBeenCalledTimes(writes);
+    expect([host.stored, node.live]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { PERMISSIONS, type Permission } from '@callplane/core';
+import { muteTrack, updateParticipant, type ParticipantPatch } from '@callplane/db';
+import type { MediaNode } from '@callplane/media';
+import { JobProducer, publishRoomChanged, publishRoomMessage } from '@callplane/queue';
+import { createRtcPeer, eventually, startTestJanus, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
+import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
+
+/** A room with more participants is paged. */
+const FULL_MAX = 4;
+/** So that only notices have an effect. */
+const NO_RESYNC_MS = 3_600_000;
+
+let kit: TestSignaling;
+let janus: TestJanus;
+let one: TestInstance;
+let two: TestInstance;
+let producer: JobProducer;
+beforeAll(async () => {
+  [kit, janus] = await Promise.all([startTestSignaling(), startTestJanus()]);
+  const { url, apiSecret, adminKey } = janus;
+  const nodes = [{ id: 'm1', url, apiSecret, adminKey }];
+  const settings = { nodes, resyncEveryMs: NO_RESYNC_MS, rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
+  [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
+  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined });
+  stopAtEnd(() => producer.close());
+});
+afterAll(() => kit.close());
+
+const without = (...withdrawn: Permission[]) => PERMISSIONS.filter((permission) => !withdrawn.includes(permission));
+const enter = (instance: TestInstance, roomId: string, options = {}) =>
+  kit.enter(instance.url, roomId, { protocol: 2, ...options });
+
+/** Does what the API does: the transaction and the notice. */
+async function update(roomId: string, { participantId }: Joined, patch: ParticipantPatch): Promise<void> {
+  const updated = await updateParticipant(kit.database, kit.tenant, roomId, participantId, patch, new Date());
+  if (updated.outcome !== 'updated') throw new Error(updated.outcome);
+  await publishRoomChanged(producer.redis, roomId, updated.version);
+}
+async function mute(roomId: string, { participantId }: Joined, trackId: string): Promise<void> {
+  const muted = await muteTrack(kit.database, kit.tenant, roomId, participantId, trackId, new Date());
+  if (muted.outcome !== 'muted') throw new Error(muted.outcome);
+  await publishRoomChanged(producer.redis, roomId, muted.version);
+}
+
+describe('a change of a participant by the server', () => {
+  test('reaches the clients of all gateways, and the client that it is about', async () => {
+    const roomId = await kit.newRoom();
+    const ada = await enter(one, roomId);
+    const [bob, old] = [await enter(two, roomId), await kit.enter(two.url, roomId)];
+    await update(roomId, ada, { name: 'Ada Lovelace', permissions: ['room:join'] });
+    const renamed =
+      (name: string) =>
+      ({ changes }: { changes: { kind: string; participant?: { name: string } }[] }) =>
+        changes.some((change) => change.kind === 'participant' && change.participant?.name === name);
+    await Promise.all([ada, bob].map(({ client }) => client.until('changes', renamed('Ada Lovelace'))));
+    await old.client.until('participantUpdated', ({ participant }) => participant.name === 'Ada Lovelace');
+    expect(await ada.client.until('permissions')).toEqual({ type: 'permissions', permissions: ['room:join'] });
+    expect(await ada.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'permission_denied' });
+    await update(roomId, ada, { permissions: ['room:join', 'messages:send'] });
+    await ada.client.until('permissions', ({ permissions }) => permissions.includes('messages:send'));
+    await ada.client.ask({ type: 'message', data: 2 }, 'ok');
+    expect(bob.client.of('permissions')).toEqual([]);
+  });
+
+  test('holds after a resumption at another gateway and for a new join with the same token', async () => {
+    const roomId = await kit.newRoom();
+    const ada = await enter(one, roomId);
+    await update(roomId, ada, { permissions: ['room:join'] });
+    await ada.client.until('permissions');
+    ada.client.terminate();
+    const resumed = await kit.resume(two.url, ada.welcome, {}, 2);
+    expect(resumed.permissions).toEqual(['room:join']);
+    const again = await kit.join(one.url, ada, {}, 2);
+    expect(again.welcome.permissions).toEqual(['room:join']);
+    expect(await again.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'permission_denied' });
+  });
+
+  test('keeps clients of version 1 working, and reaches a viewer of a paged room', async () => {
+    const small = await kit.newRoom();
+    const old = await kit.enter(one.url, small);
+    await update(small, old, { permissions: ['room:join'] });
+    await eventually(async () => (await old.client.request({ type: 'message', data: 1 })).type === 'error');
+    const roomId = await kit.newRoom();
+    const viewers: Joined[] = [];
+    for (let n = 0; n <= FULL_MAX; n++) viewers.push(await enter(n % 2 === 0 ? one : two, roomId));
+    const last = viewers.at(-1)!;
+    await last.client.until('rosterPaged').catch(() => undefined);
+    await update(roomId, last, { permissions: ['room:join'] });
+    expect(await last.client.until('permissions')).toMatchObject({ permissions: ['room:join'] });
+    expect(viewers.slice(0, -1).flatMap(({ client }) => client.of('permissions'))).toEqual([]);
+  });
+});
+
+test('a message of the server reaches everyone on all gateways, or only its recipients', async () => {
+  const roomId = await kit.newRoom();
+  const [ada, bob] = [await enter(one, roomId), await enter(two, roomId)];
+  const send = (to: string[] | null, data: unknown) => {
+    const text = JSON.stringify({ type: 'message', from: 'server', data, sentAt: new Date().toISOString() });
+    return publishRoomMessage(producer.redis, roomId, 'server', { from: 'server', to, text });
+  };
+  await send(null, 'all');
+  for (const { client } of [ada, bob]) {
+    expect(await client.until('message', ({ data }) => data === 'all')).toMatchObject({ from: 'server' });
+  }
+  await send([bob.participantId], 'one');
+  await send(null, 'last');
+  await Promise.all([ada, bob].map(({ client }) => client.until('message', ({ data }) => data === 'last')));
+  expect(bob.client.of('message').map(({ data }) => data)).toEqual(['all', 'one', 'last']);
+  expect(ada.client.of('message').map(({ data }) => data)).toEqual(['all', 'last']);
+});
+
+describe('the quality that clients report', () => {
+  const seconds = async ({ welcome }: Joined) =>
+    kit.database.prisma.participantSession.findUniqueOrThrow({ where: { id: welcome.sessionId } });
+
+  test('reaches the others on all gateways, and those who come later', async () => {
+    const roomId = await kit.newRoom();
+    const [ada, bob, old] = [await enter(one, roomId), await enter(two, roomId), await kit.enter(two.url, roomId)];
+    await ada.client.ask({ type: 'quality', level: 'poor', relay: true, lossPercent: 12.5 }, 'ok');
+    const entry = { participantId: ada.participantId, level: 'poor' };
+    expect(await bob.client.until('quality')).toEqual({ type: 'quality', participants: [entry] });
+    const late = await enter(two, roomId);
+    expect(await late.client.until('quality')).toEqual({ type: 'quality', participants: [entry] });
+    expect(old.client.messages.map(({ type }) => type)).not.toContain('quality');
+    await ada.client.ask({ type: 'quality', level: 'good' }, 'ok');
+    await bob.client.until('quality', ({ participants }) => participants[0]!.level === 'good');
+    // More than the bucket holds, even if it refills meanwhile.
+    const many = Array.from({ length: 20 }, () => ada.client.request({ type: 'quality', level: 'fair' }));
+    expect((await Promise.all(many)).filter(({ type }) => type === 'error')[0]).toMatchObject({ code: 'rate_limited' });
+  });
+
+  test('is counted in the record of the session, over a resumption at another gateway', async () => {
+    const roomId = await kit.newRoom();
+    const ada = await enter(one, roomId);
+    await ada.client.ask({ type: 'quality', level: 'poor', relay: true }, 'ok');
+    // A lower bound: the clock counts whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    ada.client.terminate();
+    const { client } = await kit.resume(two.url, ada.welcome, {}, 2);
+    await eventually(async () => (await seconds(ada)).poorSeconds >= 1);
+    await client.ask({ type: 'quality', level: 'good' }, 'ok');
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    client.send({ type: 'leave' });
+    await client.untilClosed('left');
+    await eventually(async () => (await seconds(ada)).goodSeconds >= 1);
+    const { fairSeconds, relayedSeconds } = await seconds(ada);
+    expect(fairSeconds).toBe(0);
+    expect(relayedSeconds).toBeGreaterThanOrEqual(1);
+  });
+});
+
+describe('media', () => {
+  interface Call extends Joined {
+    publisher: RtcPeer;
+    subscriber: RtcPeer;
+    /** Offers the tracks of the publisher: its microphone and its camera. */
+    offer(tracks: ('mic' | 'cam')[]): Promise<void>;
+  }
+
+  /** Joins, answers offers and exchanges candidates, as a client does. */
+  async function call(instance: TestInstance, roomId: string): Promise<Call> {
+    const joined = await enter(instance, roomId);
+    const { client } = joined;
+    const [publisher, subscriber] = await Promise.all([createRtcPeer(), createRtcPeer()]);
+    subscriber.onCandidate((candidate) => client.send({ type: 'candidate', target: 'subscriber', candidate }));
+    let turn = Promise.resolve();
+    client.all((message) => {
+      turn = turn.then(async () => {
+        if (message.type === 'offer') {
+          client.send({ type: 'answer', offerId: message.offerId, sdp: await subscriber.answer(message.sdp) });
+        } else if (message.type === 'candidate') {
+          await (message.target === 'publisher' ? publisher : subscriber).addCandidate(message.candidate);
+        }
+      });
+    });
+    const sent = new Map<string, ReturnType<RtcPeer['addVideo']>>();
+    const offer = async (tracks: ('mic' | 'cam')[]): Promise<void> => {
+      for (const id of tracks) {
+        if (!sent.has(id)) sent.set(id, id === 'mic' ? publisher.addAudio() : publisher.addVideo());
+      }
+      const sdp = await publisher.offer();
+      const declared = tracks.map((trackId) => ({
+        trackId,
+        source: trackId === 'mic' ? 'microphone' : 'camera',
+        mid: sent.get(trackId)!.mid(),
+      }));
+      const answer = await client.ask({ type: 'publish', sdp, tracks: declared }, 'published');
+      await publisher.acceptAnswer(answer.sdp);
+    };
+    let isWatched = false;
+    return {
+      ...joined,
+      publisher,
+      subscriber,
+      async offer(tracks) {
+        await offer(tracks);
+        if (!isWatched) {
+          isWatched = true;
+          publisher.onCandidate((candidate) => client.send({ type: 'candidate', target: 'publisher', candidate }));
+        }
+      },
+    };
+  }
+
+  /** Resolves once more frames arrive. */
+  async function flows({ subscriber }: Call, kind: 'audio' | 'video'): Promise<void> {
+    const before = subscriber.framesReceived(kind);
+    await eventually(() => subscriber.framesReceived(kind) > before + 3);
+  }
+
+  /** Resolves once the media server relays nothing more of the kind. Audio goes on as silence: only video stops. */
+  async function stops({ subscriber }: Call): Promise<void> {
+    await eventually(
+      async () => {
+        const before = subscriber.framesReceived('video');
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return subscriber.framesReceived('video') === before;
+      },
+      { intervalMs: 10 },
+    );
+  }
+
+  /** Records what the gateway tells its media server. */
+  function watchModeration(node: MediaNode): [mid: string, muted: boolean][] {
+    const told: [string, boolean][] = [];
+    const moderate = node.moderate.bind(node);
+    node.moderate = async (roomId, feedId, mid, muted) => {
+      await moderate(roomId, feedId, mid, muted);
+      told.push([mid, muted]);
+    };
+    return told;
+  }
+
+  const stored = async (roomId: string) =>
+    (await kit.database.prisma.sessionTrack.findMany({ where: { session: { roomId } } })).map(({ trackId, muted }) => [
+      trackId,
+      muted,
+    ]);
+
+  test('of a track that the server muted is not relayed until the participant unmutes it', async () => {
+    const roomId = await kit.newRoom();
+    const [ada, bob] = [await call(one, roomId), await call(two, roomId)];
+    await ada.offer(['cam']);
+    await flows(bob, 'video');
+    await mute(roomId, ada, 'cam');
+    const isMuted = ({ changes }: { changes: { kind: string; tracks?: { muted: boolean }[] }[] }) =>
+      changes.some(({ kind, tracks }) => kind === 'tracks' && tracks?.[0]?.muted === true);
+    await Promise.all([ada, bob].map(({ client }) => client.until('changes', isMuted)));
+    await stops(bob);
+    // The client goes on sending, and an offer that says nothing of the mute does not undo it.
+    await ada.offer(['cam', 'mic']);
+    await flows(bob, 'audio');
+    await stops(bob);
+    expect(await stored(roomId)).toEqual(
+      expect.arrayContaining([
+        ['cam', true],
+        ['mic', false],
+      ]),
+    );
+    await ada.client.ask({ type: 'mute', trackId: 'cam', muted: false }, 'ok');
+    await flows(bob, 'video');
+    expect((await kit.events(roomId)).filter(({ type }) => type === 'track.muted')).toHaveLength(1);
+  });
+
+  test('of a withdrawn permission is unpublished and not relayed, and a new permission needs no new token', async () => {
+    const roomId = await kit.newRoom();
+    const [ada, bob] = [await call(one, roomId), await call(two, roomId)];
+    const told = watchModeration(one.nodes.up()[0]!);
+    await ada.offer(['mic', 'cam']);
+    await flows(bob, 'video');
+    await update(roomId, ada, { permissions: without('video:publish') });
+    await ada.client.until('permissions');
+    await stops(bob);
+    await eventually(async () => (await stored(roomId)).length === 1);
+    // No client subscribes to the camera any more. A subscription would get no media: the media server was told.
+    await eventually(() => told.some(([mid, muted]) => mid === '1' && muted));
+    const sdp = await ada.publisher.offer();
+    const tracks = [{ trackId: 'cam', source: 'camera', mid: '1' }];
+    expect(['permission_denied', 'invalid_sdp']).toContain(
+      ((await ada.client.ask({ type: 'publish', sdp, tracks }, 'error')) as { code: string }).code,
+    );
+    await update(roomId, ada, { permissions: [...PERMISSIONS] });
+    await ada.client.until('permissions', ({ permissions }) => permissions.includes('video:publish'));
+    await ada.offer(['mic', 'cam']);
+    await flows(bob, 'video');
+    expect(await kit.story(roomId, ada.participantId)).toEqual(
+      expect.arrayContaining(['published cam', 'unpublished cam', 'updated']),
+    );
+  });
+});

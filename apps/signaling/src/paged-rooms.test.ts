@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { connectClient } from './client.testkit.js';
+import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
+
+/** A room with more participants is paged. */
+const FULL_MAX = 4;
+
+let kit: TestSignaling;
+let one: TestInstance;
+let two: TestInstance;
+beforeAll(async () => {
+  kit = await startTestSignaling();
+  const settings = { rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
+  [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
+});
+afterAll(() => kit.close());
+
+const enter = (instance: TestInstance, roomId: string, metadata: Record<string, unknown> = {}) =>
+  kit.enter(instance.url, roomId, { metadata, protocol: 2 });
+/** A room with FULL_MAX + 1 viewers, half of them on each instance. */
+async function pagedRoom(): Promise<{ roomId: string; viewers: Joined[] }> {
+  const roomId = await kit.newRoom();
+  const viewers: Joined[] = [];
+  for (let n = 0; n <= FULL_MAX; n++) viewers.push(await enter(n % 2 === 0 ? one : two, roomId));
+  return { roomId, viewers };
+}
+
+const changesSincePaged = ({ client: { messages } }: Joined) =>
+  messages.slice(messages.findIndex(({ type }) => type === 'rosterPaged')).filter(({ type }) => type === 'changes');
+
+describe('a small room', () => {
+  test('shows clients of version 2 everyone, and each change in one message', async () => {
+    const roomId = await kit.newRoom();
+    const ada = await enter(one, roomId);
+    expect(ada.welcome.roster).toEqual({ paged: false, next: null, participantCount: 1, viewerCount: 1 });
+    const bob = await enter(two, roomId, { hand: 'up' });
+    expect(bob.welcome.participants).toMatchObject([{ participantId: ada.participantId }]);
+    expect(bob.welcome.roster).toEqual({ paged: false, next: null, participantCount: 2, viewerCount: 1 });
+    const joined = await ada.client.until('changes');
+    expect(joined.changes).toMatchObject([{ kind: 'participant', participant: { participantId: bob.participantId } }]);
+    bob.client.send({ type: 'leave' });
+    await bob.client.untilClosed('left');
+    await ada.client.until('changes', ({ changes }) => changes.some(({ kind }) => kind === 'left'));
+    expect(await ada.client.ask({ type: 'roster' }, 'roster')).toMatchObject({ next: null, participantCount: 1 });
+  });
+
+  test('shows clients of both versions each other', async () => {
+    const roomId = await kit.newRoom();
+    const old = await kit.enter(one.url, roomId);
+    const ada = await enter(two, roomId);
+    await old.client.until('participantJoined', ({ participant }) => participant.participantId === ada.participantId);
+    expect(ada.welcome.participants).toMatchObject([{ participantId: old.participantId }]);
+    expect(old.welcome).not.toHaveProperty('roster');
+  });
+});
+
+describe('a room with more participants than ROSTER_FULL_MAX', () => {
+  test('becomes paged: its clients get the first page and the count, and viewers are only counted', async () => {
+    const { roomId, viewers } = await pagedRoom();
+    for (const { client } of viewers.slice(0, FULL_MAX)) {
+      expect(await client.until('rosterPaged')).toMatchObject({ participants: [], next: null });
+    }
+    const last = await enter(one, roomId);
+    expect(last.welcome.participants).toEqual([]);
+    expect(last.welcome.participant).toMatchObject({ participantId: last.participantId });
+    expect(last.welcome.roster).toMatchObject({ paged: true, next: null });
+    const everyone = { participantCount: FULL_MAX + 2, viewerCount: FULL_MAX + 2 };
+    for (const { client } of [...viewers, last]) {
+      await client.until('viewerCount', ({ participantCount }) => participantCount === everyone.participantCount);
+      expect(client.of('viewerCount').at(-1)).toMatchObject(everyone);
+    }
+    // Since the room is paged, no client gets a change about a viewer.
+    expect(changesSincePaged(viewers[0]!)).toEqual([]);
+  });
+
+  test('sends changes of a participant only to the clients that show it', async () => {
+    const { roomId, viewers } = await pagedRoom();
+    const [here, there, other] = [viewers[0]!, viewers[1]!, viewers[2]!];
+    const ada = await enter(one, roomId, { seat: 1 });
+    await eventually(async () => (await there.client.ask({ type: 'roster' }, 'roster')).participants.length === 1);
+    for (const { client } of [here, there]) {
+      const shown = await client.ask({ type: 'show', participantIds: [ada.participantId] }, 'shown');
+      expect(shown.participants).toMatchObject([{ participantId: ada.participantId, metadata: { seat: 1 } }]);
+    }
+    await ada.client.ask({ type: 'metadata', metadata: { seat: 2 } }, 'ok');
+    for (const { client } of [here, there]) {
+      await client.until('changes', ({ changes }) =>
+        changes.some((change) => change.kind === 'participant' && change.participant.metadata['seat'] === 2),
+      );
+    }
+    // A participant without metadata is a viewer again.
+    await ada.client.ask({ type: 'metadata', metadata: {} }, 'ok');
+    await here.client.until('changes', ({ changes: [first] }) => first?.kind === 'hidden');
+    expect(changesSincePaged(other)).toEqual([]);
+  });
+
+  test('reads its roster in pages', async () => {
+    const { roomId, viewers } = await pagedRoom();
+    const speakers = await Promise.all([1, 2, 3].map((seat) => enter(one, roomId, { seat })));
+    const { client } = viewers[1]!;
+    await eventually(async () => (await client.ask({ type: 'roster' }, 'roster')).participants.length === 3);
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { participants: { participantId: string }[]; next: string | null } = await client.ask(
+        { type: 'roster', limit: 2, ...(cursor === null ? {} : { cursor }) },
+        'roster',
+      );
+      expect(page.participants.length).toBeLessThanOrEqual(2);
+      seen.push(...page.participants.map(({ participantId }) => participantId));
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(seen.sort()).toEqual(speakers.map(({ participantId }) => participantId).sort());
+  });
+
+  test('delivers messages to viewers, too, and refuses recipients that are not in the room', async () => {
+    const { roomId, viewers } = await pagedRoom();
+    const ada = await enter(one, roomId);
+    const [here, there] = [viewers[0]!, viewers[1]!];
+    await ada.client.ask({ type: 'message', data: 'hi', to: [here.participantId, there.participantId] }, 'ok');
+    await Promise.all([here, there].map(({ client }) => client.until('message', ({ data }) => data === 'hi')));
+    const refused = await ada.client.ask({ type: 'message', data: 1, to: ['part_x'] }, 'error');
+    expect(refused).toMatchObject({ code: 'not_found' });
+  });
+
+  test('resumes a session with the first page', async () => {
+    const { viewers } = await pagedRoom();
+    const ada = viewers[0]!;
+    ada.client.terminate();
+    const resumed = await kit.resume(two.url, ada.welcome, {}, 2);
+    expect(resumed).toMatchObject({ resumed: true, sessionId: ada.welcome.sessionId, roster: { paged: true } });
+    expect(resumed.participant).toMatchObject({ participantId: ada.participantId });
+  });
+
+  test('closes clients of version 1 when it becomes paged, and refuses later ones', async () => {
+    const roomId = await kit.newRoom();
+    const old = await kit.enter(one.url, roomId);
+    const others = await Promise.all(Array.from({ length: FULL_MAX }, () => enter(two, roomId)));
+    expect(await old.client.untilClosed('room_too_large')).toMatchObject({ reconnect: 'no' });
+    const late = await connectClient(one.url);
+    late.send({ type: 'join', token: (await kit.invite(roomId)).token });
+    await late.untilClosed('room_too_large');
+    // The end is written after the connection has closed.
+    await eventually(async () => (await kit.story(roomId, old.participantId)).length === 2);
+    expect(await kit.story(roomId, old.participantId)).toEqual(['joined', 'left connection_lost']);
+    for (const { client } of others) expect(client.closed).toBeNull();
+  });
+
+  test('ends for everyone', async () => {
+    const { roomId, viewers } = await pagedRoom();
+    await kit.end(roomId);
+    await Promise.all(viewers.map(({ client }) => client.untilClosed('room_ended')));
+  });
+});

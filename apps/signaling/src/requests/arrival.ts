@@ -1,0 +1,131 @@
+import type { SessionState } from '@callplane/db';
+import type { CloseReason } from '@callplane/protocol';
+import type { JobProducer } from '@callplane/queue';
+import type { Admissions } from '../admission/admissions.js';
+import type { ArrivalLimits } from '../admission/arrival-limits.js';
+import type { Arrivals } from '../admission/arrivals.js';
+import { logJoin, type JoinLogDeps } from '../admission/join-log.js';
+import type { Joins } from '../admission/joins.js';
+import type { Resumptions } from '../admission/resumptions.js';
+import type { VerificationKeys } from '../admission/verification-keys.js';
+import type { Wanted } from '../admission/wanted.js';
+import type { Connection } from '../connections/connection.js';
+import type { MediaPlaces } from '../media/placement/media-places.js';
+import type { Rooms } from '../rooms/rooms.js';
+import type { Session } from '../sessions/session.js';
+import type { Sessions } from '../sessions/sessions.js';
+import type { WelcomePacer } from '../sessions/welcome-pacer.js';
+import { welcome, type WelcomeDeps, type WelcomeDetails } from '../sessions/welcome.js';
+
+/** What joins and resumptions need. */
+export interface ArrivalDeps extends WelcomeDeps, JoinLogDeps {
+  instanceId: string;
+  admissions: Admissions;
+  arrivalLimits: ArrivalLimits;
+  arrivals: Arrivals;
+  joins: Joins;
+  keys: VerificationKeys;
+  places: MediaPlaces;
+  producer: JobProducer;
+  resumptions: Resumptions;
+  rooms: Rooms;
+  sessions: Sessions;
+  tokens: { issuer: string; audience: string };
+  welcomes: WelcomePacer;
+}
+
+/**
+ * One join or resumption in progress. It ends with one log line and either a welcome or a closed connection.
+ *
+ * Two numbers order arrivals. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
+ * session. The `connectionNumber` counts the connections of one session, from its join (1) through its resumptions: only
+ * the latest one may write.
+ */
+export class Arrival {
+  readonly connection: Connection;
+  readonly #deps: ArrivalDeps;
+  readonly #fields: object;
+  readonly #startedAtMs = performance.now();
+
+  /** @param fields for the log line */
+  constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
+    this.#deps = deps;
+    this.connection = connection;
+    this.#fields = fields;
+  }
+
+  /** Whether the client still waits for this instance. */
+  readonly wanted = (): Wanted => {
+    // The number of a disconnected client would overtake the join that the client has begun elsewhere.
+    if (!this.connection.isOpen) return 'disconnected';
+    return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
+  };
+
+  /**
+   * Refuses the arrival if this instance drains: nothing is written yet, so another instance can handle all of it.
+   * @returns whether it was refused
+   */
+  refusedByDrain(): boolean {
+    if (!this.#deps.arrivals.isDraining) return false;
+    this.refuseForDrain();
+    return true;
+  }
+
+  refuseForDrain(): void {
+    this.refuse('drain', 'This gateway drains.');
+  }
+
+  log(outcome: string, fields: object = {}): void {
+    logJoin(this.#deps, this.connection, { outcome, startedAtMs: this.#startedAtMs, ...this.#fields, ...fields });
+  }
+
+  /**
+   * Closes the connection.
+   * @param cause for the log
+   */
+  refuse(reason: CloseReason, cause: string): void {
+    this.connection.close(reason, { cause });
+    this.log(reason, { cause });
+  }
+
+  /**
+   * Loads the room with the session in it. Sends the welcome when its turn comes, if this arrival still holds the
+   * session then.
+   * @param written the session as this arrival has written it, and the connection number that it got then
+   * @param prepare runs when the room is known, before the turn
+   * @param describe called in this turn
+   * @returns whether the client got its welcome
+   * @throws if the room cannot be read
+   */
+  async welcome(
+    session: Session,
+    written: { connection: number; state: SessionState },
+    prepare: () => Promise<void>,
+    describe: () => Omit<WelcomeDetails, 'own'>,
+  ): Promise<boolean> {
+    await this.#deps.rooms.loadForWelcome(session.roomId, written.state);
+    await prepare();
+    return this.#deps.welcomes.inTurn((begin) => {
+      if (!this.#holds(session, written.connection)) return false;
+      const details = { ...describe(), own: written.state };
+      const welcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, begin);
+      const { resumed, mediaContinued } = details;
+      if (welcomed !== 'welcomed') this.log(welcomed);
+      else if (resumed) this.log('resumed', { mediaContinued });
+      else this.log('joined');
+      return welcomed === 'welcomed';
+    });
+  }
+
+  /** Whether this arrival still holds the session. If not, its connection ends, and the reason is logged. */
+  #holds(session: Session, connectionNumber: number): boolean {
+    if (session.connectionNumber !== connectionNumber) {
+      this.connection.drop();
+      this.log('overtaken');
+      return false;
+    }
+    if (!session.isGone && this.connection.isOpen) return true;
+    this.log(session.isGone ? 'ended' : 'disconnected');
+    return false;
+  }
+}

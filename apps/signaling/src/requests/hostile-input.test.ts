@@ -1,0 +1,341 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { CLOSE_REASONS, PROTOCOL_LIMITS, type ProtocolVersion } from '@callplane/protocol';
+import { eventually } from '@callplane/testing';
+import fc from 'fast-check';
+import { connectClient, type TestClient } from '../client.testkit.js';
+import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
+
+/** The buckets hardly refill, so that a slow machine reaches the limits too. */
+const LIMITS = {
+  general: { perSecond: 0.1, burst: 300 },
+  messages: { perSecond: 0.01, burst: 10 },
+  metadata: { perSecond: 0.01, burst: 3 },
+};
+
+let kit: TestSignaling;
+let gateway: TestInstance;
+let roomId: string;
+/** A participant in the same room, whom hostile clients must never affect. */
+let witness: Joined;
+beforeAll(async () => {
+  kit = await startTestSignaling();
+  gateway = await kit.start({ limits: LIMITS, connectionsMax: 60, allowedOrigins: ['https://app.example.com'] });
+  roomId = await kit.newRoom();
+  witness = await kit.enter(gateway.url, roomId);
+});
+afterAll(() => kit.close());
+beforeEach(async () => {
+  await eventually(() => gateway.gateway.connections.count === 1);
+});
+
+const joined = async (protocol: ProtocolVersion = 1) => (await kit.enter(gateway.url, roomId, { protocol })).client;
+const closes = async (client: TestClient, reason: keyof typeof CLOSE_REASONS) => {
+  await client.untilClosed(reason);
+  expect(client.closed).toEqual({ code: CLOSE_REASONS[reason].code, reason });
+  await witness.client.ask({ type: 'ping' }, 'pong');
+};
+
+describe('the gateway closes a connection', () => {
+  test.each<[string, string | Buffer, string]>([
+    ['for a frame that is not JSON', '{"type":', 'The frame is not JSON.'],
+    ['for a frame that is not an object', '[]', 'The frame is not a JSON object.'],
+    ['for a message without a type', '{}', 'The message has no type.'],
+    ['for a binary frame', Buffer.from('{"type":"ping"}'), 'The frame is binary.'],
+  ])('%s, and logs the cause', async (_, frame, cause) => {
+    const { client, welcome } = await kit.enter(gateway.url, roomId);
+    client.raw(frame);
+    await closes(client, 'protocol_error');
+    const lines = () =>
+      gateway
+        .log()
+        .split('\n')
+        .filter((line) => line.includes(welcome.sessionId));
+    const line = await eventually(() => lines().find((text) => text.includes('"message":"connection"')));
+    expect(JSON.parse(line)).toMatchObject({ reason: 'protocol_error', cause });
+  });
+
+  test('for a first message that is invalid, or neither join nor resume', async () => {
+    for (const first of [
+      { type: 'ping' },
+      { type: 'join' },
+      { type: 'publish', sdp: 'v=0', tracks: [] },
+      { type: 'x' },
+    ]) {
+      const client = await connectClient(gateway.url);
+      client.send(first);
+      await closes(client, 'protocol_error');
+    }
+  });
+
+  test('for a frame beyond the limit, and without reading it if it is far beyond', async () => {
+    const client = await joined();
+    client.raw('x'.repeat(PROTOCOL_LIMITS.frameBytesMax + 1));
+    await closes(client, 'message_too_large');
+    const huge = await joined();
+    huge.raw('x'.repeat(5_000_000));
+    await huge.untilClosed();
+    expect(huge.closed?.code).toBe(1009);
+  });
+
+  test('for a first frame beyond 10 KiB, without parsing it', async () => {
+    const frame = (bytes: number) => {
+      const head = '{"type":"join","token":"x","id":"';
+      return `${head}${'y'.repeat(bytes - head.length - 2)}"}`;
+    };
+    const client = await connectClient(gateway.url);
+    client.raw(frame(PROTOCOL_LIMITS.firstFrameBytesMax + 1));
+    await closes(client, 'message_too_large');
+    expect(client.of('error')).toEqual([]);
+    const parsed = await connectClient(gateway.url);
+    parsed.raw(frame(PROTOCOL_LIMITS.firstFrameBytesMax));
+    await closes(parsed, 'protocol_error');
+    expect(parsed.of('error')[0]?.details).toEqual([{ path: 'id', message: expect.any(String) }]);
+  });
+
+  test('for a first message that stays unfinished, in one large frame or in many fragments', async () => {
+    const inPieces = async (bytes: number, count: number) => {
+      const client = await connectClient(gateway.url);
+      for (let n = 0; n < count && client.closed === null; n++) {
+        client.socket.send('y'.repeat(bytes), { fin: false });
+        if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      await client.untilClosed();
+      return client;
+    };
+    const large = await inPieces(8 * 1024, 8);
+    expect(large.closed?.reason).toBe('message_too_large');
+    // ws itself closes a connection that sends too many fragments, with the code for a policy violation.
+    const many = await inPieces(1, 200);
+    expect(many.closed?.code).toBe(1008);
+  });
+
+  test('for large messages at a rate that small ones may have', async () => {
+    const client = await joined();
+    const frame = JSON.stringify({ type: 'message', data: 'y'.repeat(PROTOCOL_LIMITS.frameBytesMax - 100) });
+    for (let n = 0; n < 40 && client.closed === null; n++) client.raw(frame);
+    await closes(client, 'rate_limited');
+  });
+
+  test('for a flood of messages, pings or invalid messages', async () => {
+    const client = await joined();
+    for (let n = 0; n < 1000; n++) client.send({ type: 'ping' });
+    await closes(client, 'rate_limited');
+    const pinging = await joined();
+    for (let n = 0; n < 1000; n++) pinging.socket.ping();
+    // Either the gateway closes it, or ws does because unsent pongs pile up.
+    await pinging.untilClosed();
+    // An invalid message costs more tokens.
+    const wrong = await joined();
+    for (let n = 0; n < 60; n++) wrong.send({ type: 'mute' });
+    await closes(wrong, 'rate_limited');
+  });
+
+  test('for not reading its messages, and keeps the send buffer bounded', async () => {
+    const slow = await joined();
+    slow.socket.pause();
+    const sender = await kit.enter(gateway.url, roomId);
+    const before = process.memoryUsage().rss;
+    // In total, more than the sockets of both sides buffer.
+    const data = JSON.stringify('x'.repeat(60_000));
+    const { rooms } = gateway.gateway;
+    const { room } = [...gateway.gateway.sessions.all].find(({ sessionId }) => sessionId === sender.welcome.sessionId)!;
+    for (let n = 0; n < 400 && gateway.gateway.connections.count === 3; n++) {
+      await rooms.pass(room, sender.participantId, null, data, 'now');
+      await new Promise(setImmediate);
+    }
+    await eventually(() => gateway.log().includes('slow_consumer'));
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+    expect(witness.client.of('message').length).toBeGreaterThan(10);
+    slow.terminate();
+    sender.client.send({ type: 'leave' });
+    await sender.client.untilClosed('left');
+  });
+
+  test('for sending no first message', async () => {
+    const client = await connectClient(gateway.url);
+    await closes(client, 'timeout');
+  });
+});
+
+test.each([
+  ['11,000 numbers below a long key', `{"type":"message","${'k'.repeat(60_000)}":[${'9e999,'.repeat(11_000)}1]}`],
+  [
+    '12,000 unknown fields',
+    `{"type":"ping",${Array.from({ length: 12_000 }, (_, n) => `"${n.toString(36)}":1`).join(',')}}`,
+  ],
+  ['an unknown field of 120,000 characters', `{"type":"ping","${'\\u0001'.repeat(20_000)}":1}`],
+  ['invalid recipients', `{"type":"message","data":1,"to":[${'"a b",'.repeat(20_000)}"c"]}`],
+  [
+    'tracks full of unknown fields',
+    `{"type":"subscribe","tracks":[${`{${'"a":1,'.repeat(40)}"b":1},`.repeat(480)}{}]}`,
+  ],
+  ['duplicate keys', `{${'"type":"ping",'.repeat(8000)}"type":"ping"}`],
+])('answers a frame with %s briefly', async (_, frame) => {
+  expect(Buffer.byteLength(frame)).toBeLessThanOrEqual(PROTOCOL_LIMITS.frameBytesMax);
+  const client = await joined();
+  client.raw(frame);
+  const answer = await client.until('error');
+  expect(answer.code).toBe('invalid_message');
+  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(16 * 1024);
+  expect(answer.details!.length).toBeGreaterThan(0);
+  expect(answer.details!.length).toBeLessThanOrEqual(20);
+  for (const { path } of answer.details!) expect(path.length).toBeLessThanOrEqual(200);
+  client.send({ type: 'leave' });
+  await client.untilClosed('left');
+});
+
+test('measures metadata as a read returns it, with its numbers in full', async () => {
+  const client = await joined();
+  const numbers = (count: number) => ({
+    type: 'metadata',
+    metadata: { n: Array.from({ length: count }, () => 1e308) },
+  });
+  // The API refuses such metadata with the same words.
+  const message = expect.stringMatching(/^must be at most 16384 bytes as a read returns it, not \d+$/);
+  expect(await client.ask(numbers(60), 'error')).toMatchObject({
+    code: 'payload_too_large',
+    details: [{ path: 'metadata', message }],
+  });
+  expect(gateway.log()).toContain('as a read returns it, not');
+  await client.ask(numbers(50), 'ok');
+  client.send({ type: 'leave' });
+  await client.untilClosed('left');
+});
+
+test('closes a connection that answers no ping', async () => {
+  const quick = await kit.start({ pingIntervalSeconds: 1 });
+  const { client } = await kit.enter(quick.url, roomId);
+  const alive = await kit.enter(quick.url, roomId);
+  client.socket.pause();
+  await eventually(() => quick.log().includes('"reason":"timeout"'));
+  await alive.client.ask({ type: 'ping' }, 'pong');
+  client.terminate();
+  await quick.close();
+});
+
+test('refuses application messages and metadata beyond their own limits, and keeps the connection open', async () => {
+  const client = await joined();
+  for (let n = 0; n < 10; n++) await client.ask({ type: 'message', data: n }, 'ok');
+  expect(await client.ask({ type: 'message', data: 10 }, 'error')).toMatchObject({ code: 'rate_limited' });
+  for (let n = 0; n < 3; n++) await client.ask({ type: 'metadata', metadata: { n } }, 'ok');
+  expect(await client.ask({ type: 'metadata', metadata: {} }, 'error')).toMatchObject({ code: 'rate_limited' });
+  await client.ask({ type: 'ping' }, 'pong');
+  client.send({ type: 'leave' });
+  await client.untilClosed('left');
+});
+
+describe('the HTTP server', () => {
+  const status = (path: string, headers: Record<string, string>) =>
+    new Promise<string>((resolve, reject) => {
+      const { port } = new URL(gateway.url);
+      const socket = connect(Number(port), '127.0.0.1', () => {
+        const all = {
+          host: 'x',
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': '13',
+          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          ...headers,
+        };
+        socket.write(
+          `GET ${path} HTTP/1.1\r\n${Object.entries(all)
+            .map(([k, v]) => `${k}: ${v}\r\n`)
+            .join('')}\r\n`,
+        );
+      });
+      socket.once('data', (data) => {
+        resolve(data.toString().split(' ')[1]!);
+        socket.destroy();
+      });
+      socket.once('error', reject);
+    });
+
+  test('accepts upgrades with the right path, sub-protocol and origin, up to the connection limit', async () => {
+    const own = { 'sec-websocket-protocol': 'other, callplane.v1' };
+    expect(await status('/v1/signaling', own)).toBe('101');
+    expect(await status('/v1/signaling?x=1', { ...own, origin: 'https://app.example.com' })).toBe('101');
+    expect(await status('/v1/signaling', { ...own, origin: 'https://evil.example.com' })).toBe('403');
+    expect(await status('/v1/signaling', { ...own, origin: 'null' })).toBe('403');
+    expect(await status('/v1/signaling', {})).toBe('400');
+    expect(await status('/v1/signaling', { 'sec-websocket-protocol': 'callplane.v3' })).toBe('400');
+    expect(await status('/v1/rooms', own)).toBe('404');
+    await eventually(() => gateway.gateway.connections.count === 1);
+    const clients = await Promise.all(Array.from({ length: 59 }, () => connectClient(gateway.url)));
+    expect(await status('/v1/signaling', own)).toBe('503');
+    for (const client of clients) client.terminate();
+    await eventually(() => gateway.gateway.connections.count === 1);
+  });
+
+  test('answers health checks and no other request', async () => {
+    expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${gateway.url}/demo/`)).status).toBe(404);
+  });
+});
+
+test('answers any sequence of messages or closes the connection with a reason, without affecting others', async () => {
+  const word = fc.constantFrom('a', '0', 'mic', 'part_x', witness.participantId);
+  const message = fc.oneof(
+    fc.record({ type: fc.constant('publish'), sdp: fc.string(), tracks: fc.constant([]) }),
+    fc.record({ type: fc.constant('answer'), offerId: fc.integer(), sdp: fc.string({ minLength: 1 }) }),
+    fc.record({
+      type: fc.constant('candidate'),
+      target: fc.constantFrom('publisher', 'subscriber', 'x'),
+      candidate: fc.constantFrom(null, { candidate: 'candidate:1 1 udp 1 1.1.1.1 1 typ host' }, { candidate: 5 }),
+    }),
+    fc.record({ type: fc.constant('mute'), trackId: word, muted: fc.boolean() }),
+    fc.record({
+      type: fc.constantFrom('subscribe', 'unsubscribe'),
+      tracks: fc.array(fc.record({ participantId: word, trackId: word }), { maxLength: 5 }),
+    }),
+    fc.record({ type: fc.constant('message'), data: fc.jsonValue(), to: fc.array(word, { maxLength: 3 }) }),
+    fc.record({ type: fc.constantFrom('unpublish', 'ping', 'iceServers', 'leave', 'join', 'resume', 'nonsense') }),
+    fc.record({ type: fc.constant('resetMedia'), targets: fc.array(fc.constantFrom('publisher', 'subscriber', 'x')) }),
+    fc.record({ type: fc.constant('resume'), sessionId: fc.constant(witness.welcome.sessionId), resumeSecret: word }),
+    fc.record({ type: fc.constant('roster'), cursor: word, limit: fc.integer({ min: -1, max: 101 }) }),
+    fc.record({
+      type: fc.constant('show'),
+      participantIds: fc.array(word, { maxLength: 3 }),
+      publishers: fc.boolean(),
+    }),
+    fc.jsonValue(),
+  );
+  const messages = fc.array(message, { minLength: 1, maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(
+      messages,
+      fc.boolean(),
+      fc.constantFrom(1 as const, 2 as const),
+      async (sent, enters, protocol) => {
+        const client = enters ? await joined(protocol) : await connectClient(gateway.url, { protocol });
+        for (const one of sent) client.raw(JSON.stringify(one));
+        if (client.closed === null) client.send({ type: 'leave' });
+        const closing = await client.untilClosed();
+        expect(['left', 'protocol_error', 'rate_limited', 'invalid_session']).toContain(closing?.reason);
+      },
+    ),
+    { numRuns: 60 },
+  );
+  await witness.client.ask({ type: 'ping' }, 'pong');
+  expect(witness.client.closed).toBeNull();
+  expect(gateway.log()).not.toContain('"level":"error"');
+});
+
+test('delivers a welcome larger than the send buffer limit to a client that reads it', async () => {
+  const crowded = await kit.newRoom();
+  const metadata = { about: 'x'.repeat(15_000) };
+  const others = await Promise.all(Array.from({ length: 40 }, () => kit.enter(gateway.url, crowded, { metadata })));
+  await kit.database.prisma.participant.updateMany({
+    where: { roomId: crowded },
+    data: { metadata: { about: 'y'.repeat(60_000) } },
+  });
+  // Another instance, because this one does not know of the metadata.
+  const fresh = await kit.start();
+  const late = await kit.enter(fresh.url, crowded);
+  expect(JSON.stringify(late.welcome).length).toBeGreaterThan(2_000_000);
+  await late.client.ask({ type: 'ping' }, 'pong');
+  await kit.end(crowded);
+  await Promise.all([late, ...others].map(({ client }) => client.untilClosed('room_ended')));
+  await fresh.close();
+});

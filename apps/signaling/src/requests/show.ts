@@ -1,0 +1,9 @@
+import { withParticipants } from '../sessions/page-text.js';
+import { replyTo } from './reply.js';
+import type { Handler } from './request.js';
+
+export const show: Handler<'show'> = ({ connection, session }, message) => {
+  const participants = session.room.show(session, message.participantIds, message.publishers ?? true);
+  connection.sendText(withParticipants({ type: 'shown', ...replyTo(message) }, participants));
+  session.room.quality.welcome(session);
+};

@@ -1,0 +1,189 @@
+import { describe, expect, test } from '@jest/globals';
+import type { RoomNotice } from '@callplane/queue';
+import fc from 'fast-check';
+import { reactionTo, reviveChanges } from './notices.js';
+import { RoomState } from './room-state.js';
+import { FakeRoom, type FakeSession } from './rooms.testkit.js';
+
+/** Everything that others can see of a room, without what is derived. */
+const seen = (state: RoomState) => ({
+  info: state.info,
+  entries: [...state.entries.values()].sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1)),
+});
+function fresh(room: FakeRoom): RoomState {
+  const state = new RoomState();
+  state.apply(room.read(null));
+  return state;
+}
+
+describe('the state of a room', () => {
+  test('follows changes, and reports each before and after', () => {
+    const room = new FakeRoom();
+    room.set({ sessionId: 's1' });
+    const state = fresh(room);
+    room.set({ sessionId: 's2', tracks: ['a'] });
+    room.set({ sessionId: 's1', gone: 'left' });
+    const { changes } = state.apply(room.read(1));
+    expect(changes.map(({ before, after }) => [before?.sessionId, after?.sessionId])).toEqual([
+      ['s1', undefined],
+      [undefined, 's2'],
+    ]);
+    expect(state.entryOf('p2')?.state?.tracks).toMatchObject([{ trackId: 'a', feedId: 'f1' }]);
+    expect(state.entryOf('p1')).toBeUndefined();
+    expect(seen(state)).toEqual(seen(fresh(room)));
+  });
+
+  test('ignores a read that is older than what it knows', () => {
+    const room = new FakeRoom();
+    room.set({ sessionId: 's1' });
+    const [state, old] = [fresh(room), room.read(null)];
+    room.set({ sessionId: 's1', gone: 'left' });
+    state.apply(room.read(1));
+    expect(state.apply(old).changes).toEqual([]);
+    expect(state.entries.size).toBe(0);
+  });
+
+  test('takes over a complete read with a version below the known one from a restored database', () => {
+    const [room, restored] = [new FakeRoom(), new FakeRoom()];
+    for (const sessionId of ['s1', 's2', 's3']) room.set({ sessionId });
+    restored.set({ sessionId: 's1' });
+    const state = fresh(room);
+    state.apply(restored.read(3), 3);
+    expect(seen(state)).toEqual(seen(fresh(restored)));
+  });
+
+  test('compares the values of a complete read, because a release before writes no versions', () => {
+    const room = new FakeRoom();
+    room.set({ sessionId: 's1' });
+    room.set({ sessionId: 's2' });
+    const state = fresh(room);
+    room.sessions.get('s1')!.metadata = { seat: 1 };
+    room.sessions.get('s2')!.gone = 'left';
+    expect(state.apply(room.read(2)).changes).toEqual([]);
+    expect(state.apply(room.read(null)).changes).toHaveLength(2);
+    expect(seen(state)).toEqual(seen(fresh(room)));
+  });
+
+  test('keeps a session that this instance has just written, although a read in progress does not show it', () => {
+    const room = new FakeRoom();
+    room.set({ sessionId: 's1' });
+    const state = fresh(room);
+    const inProgress = room.read(null);
+    room.set({ sessionId: 's2' });
+    const own = fresh(room).entryOf('p2')!.state!;
+    expect(state.learn(own)).toHaveLength(1);
+    state.apply(inProgress);
+    expect(state.entryOf('p2')?.sessionId).toBe('s2');
+    state.apply(room.read(1));
+    expect(state.learn(own)).toEqual([]);
+    room.set({ sessionId: 's2', gone: 'left' });
+    state.apply(room.read(2));
+    // The session has ended since: what the write returned is older.
+    expect(state.learn(own)).toEqual([]);
+    expect(seen(state)).toEqual(seen(fresh(room)));
+  });
+
+  test('only counts viewers once the roster is paged', () => {
+    const room = new FakeRoom();
+    room.set({ sessionId: 's1' });
+    room.set({ sessionId: 's2', metadata: { seat: 1 } });
+    const state = fresh(room);
+    room.rosterPaged = true;
+    room.set({ sessionId: 's3' });
+    state.apply(room.read(2));
+    expect([...state.entries.values()].map((entry) => entry.state !== null)).toEqual([false, true, false]);
+    expect(seen(state)).toEqual(seen(fresh(room)));
+    room.rosterPaged = false;
+    room.set({ sessionId: 's3', gone: 'left' });
+    expect(state.apply(room.read(3)).isIncomplete).toBe(true);
+  });
+});
+
+const sessionId = fc.constantFrom('s1', 's2', 's3');
+const gateway = fc.nat({ max: 1 });
+const write = fc.record({
+  kind: fc.constant('write' as const),
+  gateway,
+  sessionId,
+  what: fc.constantFrom<Partial<FakeSession>>(
+    { gone: 'left' },
+    { metadata: { seat: 1 } },
+    { metadata: {} },
+    { tracks: ['a'] },
+    { tracks: [] },
+  ),
+  isPaged: fc.boolean(),
+});
+const step = fc.oneof(
+  { weight: 4, arbitrary: write },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('read' as const, 'read completely' as const),
+      gateway,
+      which: fc.constant(0),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('deliver' as const, 'lose' as const, 'repeat' as const),
+      gateway,
+      which: fc.nat({ max: 3 }),
+    }),
+  },
+);
+
+test('lost, repeated and reordered notices lead to the same room as a complete read', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const room = new FakeRoom();
+      const states = [fresh(room), fresh(room)];
+      const notices: RoomNotice[][] = [[], []];
+      const read = (at: number, complete = false) => {
+        const state = states[at]!;
+        const known = state.info?.version ?? null;
+        const changes = room.read(complete ? null : known);
+        if (state.apply(changes, known).isIncomplete) state.apply(room.read(null));
+        return changes;
+      };
+      const receive = (at: number, notice: RoomNotice) => {
+        const state = states[at]!;
+        const reaction = reactionTo(notice, state.info?.version ?? null);
+        if (reaction === 'apply') {
+          const { isIncomplete } = state.apply(reviveChanges(JSON.parse(JSON.stringify(notice.changes))));
+          if (isIncomplete) read(at, true);
+        } else if (reaction !== 'ignore') read(at, reaction === 'read completely');
+      };
+      for (const one of steps) {
+        if (one.kind === 'write') {
+          if (room.sessions.get(one.sessionId)?.gone === 'left') continue;
+          // A room begins and ends to be paged only as the writers of the database let it.
+          if (one.isPaged) room.rosterPaged = true;
+          else if ([...room.sessions.values()].every(({ gone }) => gone !== null)) room.rosterPaged = false;
+          room.set({ sessionId: one.sessionId, ...one.what });
+          const changes = read(one.gateway);
+          const { after, version } = changes;
+          notices[1 - one.gateway]!.push({ range: { after, version }, ...(after === null ? {} : { changes }) });
+        } else if (one.kind === 'read' || one.kind === 'read completely') read(one.gateway, one.kind !== 'read');
+        else {
+          const queue = notices[one.gateway]!;
+          const at = one.which % Math.max(1, queue.length);
+          const notice = queue[at];
+          if (notice === undefined) continue;
+          if (one.kind !== 'repeat') queue.splice(at, 1);
+          if (one.kind !== 'lose') receive(one.gateway, notice);
+        }
+        // A gateway that is behind shows what the room was; one that is at the newest version shows the room.
+        for (const state of states) {
+          if (state.info?.version === room.version) expect(seen(state)).toEqual(seen(fresh(room)));
+        }
+      }
+      for (const [at, state] of states.entries()) {
+        read(at);
+        expect(seen(state)).toEqual(seen(fresh(room)));
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,159 @@
+import type { RoomState as RoomFacts, SessionEndReason, Tenant } from '@callplane/core';
+import {
+  isFull,
+  toSession,
+  type RoomChanges,
+  type RoomPlacement,
+  type SessionState,
+  type SessionTuple,
+} from '@callplane/db';
+import { isViewer, type RoomChange, type SessionEntry } from './room-change.js';
+
+/** A room without its sessions. */
+export interface RoomInfo extends RoomPlacement {
+  tenant: Tenant;
+  room: RoomFacts;
+  /** Number of the room's latest event. */
+  sequence: number;
+  version: number;
+  rosterPaged: boolean;
+}
+
+/** What a read or a notice has changed. */
+export interface Applied {
+  changes: RoomChange[];
+  before: RoomInfo | null;
+  after: RoomInfo | null;
+  /** Whether the sessions have to be read completely, because viewers that were only counted are in the roster now. */
+  isIncomplete: boolean;
+}
+
+/** Whether the room's media server is another one, or its placement is. */
+export function isMoved({ before, after }: Applied): boolean {
+  return before?.mediaNodeId !== after?.mediaNodeId || before?.mediaGeneration !== after?.mediaGeneration;
+}
+
+/**
+ * The sessions of a room at one version. Changes lead from version to version. A complete read replaces everything,
+ * whatever the versions of its sessions say: an instance of the release before writes none.
+ */
+export class RoomState {
+  #info: RoomInfo | null = null;
+  readonly #entries = new Map<string, SessionEntry>();
+  readonly #ofParticipant = new Map<string, SessionEntry>();
+
+  /** Null until the room was read, and when it does not exist. */
+  get info(): RoomInfo | null {
+    return this.#info;
+  }
+
+  /** All live sessions by session id, viewers included. */
+  get entries(): ReadonlyMap<string, SessionEntry> {
+    return this.#entries;
+  }
+
+  entryOf(participantId: string): SessionEntry | undefined {
+    return this.#ofParticipant.get(participantId);
+  }
+
+  /**
+   * Takes over what was read or notified. Ignores what it knows already: sessions up to the own version, and reads that
+   * are older than it.
+   * @param atStart the version known when the read began. A complete read below it comes from a restored database.
+   */
+  apply(read: RoomChanges | null, atStart: number | null = null): Applied {
+    const before = this.#info;
+    if (read === null) return this.#clear();
+    const isRestored = read.after === null && atStart !== null && read.version < atStart;
+    if (before !== null && read.version < before.version && !isRestored) {
+      return { changes: [], before, after: before, isIncomplete: false };
+    }
+    if (before === null && read.after !== null) throw new Error(`changes of ${read.room.id}, which was never read`);
+    this.#info = infoOf(read);
+    const changes = this.#applySessions(read, before?.version ?? 0, isRestored);
+    if (read.rosterPaged && before?.rosterPaged === false) changes.push(...this.#forgetViewers());
+    const isIncomplete = read.after !== null && before?.rosterPaged === true && !read.rosterPaged;
+    return { changes, before, after: this.#info, isIncomplete };
+  }
+
+  /**
+   * Takes over a session that this instance has just written, before the room is read. Ignored if the room is already
+   * known with it.
+   */
+  learn(state: SessionState): RoomChange[] {
+    if (this.#info === null || this.#info.version >= state.version) return [];
+    const { sessionId, connection, instanceId, version, participant } = state;
+    const known = this.#info.rosterPaged && isViewer(state) ? null : state;
+    return this.#set({ sessionId, participantId: participant.id, connection, instanceId, version, state: known });
+  }
+
+  #clear(): Applied {
+    const before = this.#info;
+    const changes = [...this.#entries.values()].map((entry) => ({ before: entry, after: null, gone: null }));
+    this.#info = null;
+    this.#entries.clear();
+    this.#ofParticipant.clear();
+    return { changes, before, after: null, isIncomplete: false };
+  }
+
+  #applySessions(read: RoomChanges, known: number, isRestored: boolean): RoomChange[] {
+    const { room, after, sessions } = read;
+    const changes: RoomChange[] = [];
+    // A session that this instance has just written may be newer than the read.
+    const isNewer = (entry: SessionEntry | undefined): boolean =>
+      !isRestored && entry !== undefined && entry.version > read.version;
+    if (after === null) {
+      const live = new Set(sessions.map(([sessionId]) => sessionId));
+      for (const entry of [...this.#entries.values()]) {
+        if (!live.has(entry.sessionId) && !isNewer(entry)) changes.push(...this.#delete(entry.sessionId, null));
+      }
+    }
+    for (const tuple of sessions) {
+      const [sessionId, , , , version, gone] = tuple;
+      if (isNewer(this.#entries.get(sessionId)) || (after !== null && version <= known)) continue;
+      changes.push(...(gone === null ? this.#set(toEntry(room.id, tuple)) : this.#delete(sessionId, gone)));
+    }
+    return changes;
+  }
+
+  #set(entry: SessionEntry): RoomChange[] {
+    const before = this.#entries.get(entry.sessionId) ?? null;
+    if (before !== null && sameEntry(before, entry)) return [];
+    this.#entries.set(entry.sessionId, entry);
+    this.#ofParticipant.set(entry.participantId, entry);
+    return [{ before, after: entry, gone: null }];
+  }
+
+  #delete(sessionId: string, gone: SessionEndReason | null): RoomChange[] {
+    const before = this.#entries.get(sessionId);
+    if (before === undefined) return [];
+    this.#entries.delete(sessionId);
+    if (this.#ofParticipant.get(before.participantId) === before) this.#ofParticipant.delete(before.participantId);
+    return [{ before, after: null, gone }];
+  }
+
+  /** The room became paged: its viewers are only counted from now on. */
+  #forgetViewers(): RoomChange[] {
+    return [...this.#entries.values()].flatMap((entry) =>
+      entry.state !== null && isViewer(entry.state) ? this.#set({ ...entry, state: null }) : [],
+    );
+  }
+}
+
+function infoOf({ sessions: _, after: __, ...info }: RoomChanges): RoomInfo {
+  return info;
+}
+
+function toEntry(roomId: string, tuple: SessionTuple): SessionEntry {
+  const [sessionId, participantId, connection, instanceId, version] = tuple;
+  const state = isFull(tuple) ? toSession(roomId, tuple) : null;
+  return { sessionId, participantId, connection, instanceId, version, state };
+}
+
+/** Compares the text, because a complete read repeats every session. */
+function sameEntry(before: SessionEntry, after: SessionEntry): boolean {
+  if (before.connection !== after.connection || before.instanceId !== after.instanceId) return false;
+  if (before.version !== after.version) return false;
+  if (before.state === null || after.state === null) return before.state === after.state;
+  return JSON.stringify(before.state) === JSON.stringify(after.state);
+}

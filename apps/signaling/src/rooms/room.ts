@@ -1,0 +1,250 @@
+import { isOpen } from '@callplane/core';
+import type { RoomChanges, SessionState } from '@callplane/db';
+import { DepartedMembers } from './departed-members.js';
+import { rosterPagedText, sendChanges } from './frames.js';
+import { Members, type Departure, type RoomMember } from './members.js';
+import { arrivalsElsewhere, type RoomChange } from './room-change.js';
+import { RoomQuality } from './room-quality.js';
+import { isMoved, RoomState, type RoomInfo } from './room-state.js';
+import { Roster, type RosterPage } from './roster.js';
+import { RoomSpeakers } from './room-speakers.js';
+import { Shown } from './shown.js';
+import type { Talking } from './speakers.js';
+import { TrackIndex } from './track-index.js';
+import { TrackOrder } from './track-order.js';
+
+export type { Departure, RoomMember } from './members.js';
+
+/** How long changes of a paged room wait, so that one frame carries all of them. */
+const TICK_MS = 50;
+
+/** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
+export class Room {
+  readonly roomId: string;
+  readonly tracks = new TrackIndex();
+  readonly speakers: RoomSpeakers;
+  /** Which tracks members receive first. */
+  readonly order: TrackOrder;
+  /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
+  holders = 0;
+  readonly #instanceId: string;
+  readonly #members = new Members();
+  readonly #departed: DepartedMembers;
+  readonly #state = new RoomState();
+  readonly #roster = new Roster(this.#state);
+  readonly #shown = new Shown<RoomMember>(this.#state, this.tracks.publishers, (member, text) => member.sendText(text));
+  readonly quality = new RoomQuality(this.#members, this.#state, this.#shown);
+  #tick: NodeJS.Timeout | undefined;
+  /** The first page without the counts; null if the roster has changed since. */
+  #firstPage: Pick<RosterPage, 'participants' | 'next'> | null = null;
+  #elsewhere = 0;
+  /** The order's version at which the members were woken last. */
+  #orderSeen = 0;
+
+  /** @param report reports to other gateways who talks at the publishers of this one */
+  constructor(
+    roomId: string,
+    instanceId: string,
+    onDeparture: (member: RoomMember, departure: Departure) => void,
+    report: (talking: Talking) => void = () => undefined,
+  ) {
+    this.roomId = roomId;
+    this.#instanceId = instanceId;
+    this.#departed = new DepartedMembers(
+      this.#members,
+      (member) => this.departureOf(member),
+      (member, departure) => {
+        this.remove(member);
+        onDeparture(member, departure);
+      },
+    );
+    this.speakers = new RoomSpeakers(this.tracks, {
+      members: () => this.members,
+      memberCount: () => this.size,
+      wake: () => this.#wakeMembers(),
+      report,
+    });
+    this.order = new TrackOrder(this.tracks, this.speakers.state);
+  }
+
+  get members(): Iterable<RoomMember> {
+    return this.#members.all;
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** The room without its sessions; null until it was read for the first time. */
+  get state(): RoomInfo | null {
+    return this.#state.info;
+  }
+
+  /** Whether the room is no longer open. */
+  get isClosed(): boolean {
+    const { info } = this.#state;
+    return info !== null && !isOpen(info.room.status);
+  }
+
+  /** Whether other instances hold sessions of the room. */
+  get isElsewhere(): boolean {
+    return this.#elsewhere > 0;
+  }
+
+  get counts(): { participantCount: number; viewerCount: number } {
+    return this.#roster.counts;
+  }
+
+  /** The participant's session: everyone in a small room, the roster in a paged one. */
+  sessionOf(participantId: string): SessionState | undefined {
+    return this.#state.entryOf(participantId)?.state ?? undefined;
+  }
+
+  isInRoom(participantId: string): boolean {
+    return this.#state.entryOf(participantId) !== undefined;
+  }
+
+  isHeldElsewhere(participantId: string): boolean {
+    const entry = this.#state.entryOf(participantId);
+    return entry !== undefined && entry.instanceId !== this.#instanceId;
+  }
+
+  membersOf(participantId: string): Iterable<RoomMember> {
+    return this.#members.of(participantId);
+  }
+
+  /** Why, according to the last read, this instance no longer holds the session; null if it still does. */
+  departureOf(member: RoomMember): Departure | null {
+    if (this.isClosed) return 'room_ended';
+    const entry = this.#state.entries.get(member.sessionId);
+    if (entry === undefined) return 'missing';
+    // A higher number on this same instance is a resumption in progress.
+    return entry.connection > member.connectionNumber && entry.instanceId !== this.#instanceId ? 'moved' : null;
+  }
+
+  add(member: RoomMember): void {
+    this.#members.add(member);
+    this.#shown.add(member);
+  }
+
+  remove(member: RoomMember): void {
+    this.#members.remove(member);
+    this.#shown.remove(member);
+  }
+
+  /** Ends timers. Call it when the room is removed. */
+  close(): void {
+    clearTimeout(this.#tick);
+    this.#tick = undefined;
+    this.#departed.close();
+    this.speakers.close();
+  }
+
+  /** @param cursor the last session id of the previous page; null for the first one. */
+  page(cursor: string | null, limit: number): RosterPage {
+    return this.#roster.page(cursor, limit);
+  }
+
+  /** What a welcome shows: everyone in a small room; in a paged one the first page, publishers first. */
+  firstPage(): RosterPage {
+    const isPaged = this.#state.info?.rosterPaged === true;
+    this.#firstPage ??= isPaged ? this.#roster.firstPage(this.#shown.firstPublishers()) : this.#roster.everyone();
+    return { ...this.#firstPage, ...this.counts };
+  }
+
+  /**
+   * Replaces the participants that a member of a paged room shows.
+   * @param publishers whether it shows the first publishers, too.
+   * @returns the present state of those in the roster, as JSON texts. Their later changes follow.
+   */
+  show(member: RoomMember, participantIds: readonly string[], publishers: boolean): string[] {
+    return this.#shown.show(member, participantIds, publishers);
+  }
+
+  /**
+   * Takes over a read or a notice: removes members whose sessions this instance lost, and sends the others the changes.
+   * @param atStart the version that was known when the read began.
+   * @returns whether the room has to be read completely.
+   */
+  apply(read: RoomChanges | null, atStart: number | null = null): boolean {
+    const applied = this.#state.apply(read, atStart);
+    this.#afterChange(applied.changes);
+    if (applied.after === null || !isOpen(applied.after.room.status)) {
+      clearTimeout(this.#tick);
+      this.#departed.endRoom();
+      return false;
+    }
+    this.#departed.apply(applied.changes, read?.after === null);
+    const isPaged = applied.after.rosterPaged;
+    if (isPaged && applied.before?.rosterPaged !== true) this.#becomePaged();
+    else this.#send(applied.changes, isPaged);
+    if (isMoved(applied)) this.mediaChanged();
+    this.#wakeForTracks(applied.changes);
+    return applied.isIncomplete;
+  }
+
+  /** Takes over the state of a session that this instance has just written, so that a welcome needs no read. */
+  learn(state: SessionState): void {
+    const changes = this.#state.learn(state);
+    this.#afterChange(changes);
+    this.#send(changes, this.#state.info?.rosterPaged === true);
+    this.#wakeForTracks(changes);
+  }
+
+  /** The room's media server went up or down. */
+  mediaChanged(): void {
+    for (const member of this.#members.all) member.onPlacement();
+  }
+
+  /** Sends everyone in the room the numbers of participants. */
+  sendCounts(): void {
+    const text = JSON.stringify({ type: 'viewerCount', ...this.counts });
+    for (const member of this.#members.all) member.sendText(text);
+  }
+
+  #afterChange(changes: readonly RoomChange[]): void {
+    this.#members.showOwn(changes);
+    if (this.#roster.apply(changes) || this.#state.info?.rosterPaged !== true) this.#firstPage = null;
+    this.quality.apply(changes);
+    this.#elsewhere += arrivalsElsewhere(changes, this.#instanceId);
+  }
+
+  #send(changes: readonly RoomChange[], isPaged: boolean): void {
+    if (changes.length === 0) return;
+    if (!isPaged) sendChanges(this.#members.all, changes);
+    else if (this.#shown.note(changes)) this.#tick ??= setTimeout(() => this.#flush(), TICK_MS);
+  }
+
+  #flush(): void {
+    this.#tick = undefined;
+    this.#shown.flush();
+  }
+
+  #becomePaged(): void {
+    clearTimeout(this.#tick);
+    this.#tick = undefined;
+    this.#firstPage = null;
+    this.#shown.reset();
+    const text = rosterPagedText(this.firstPage());
+    for (const member of this.#members.all) {
+      if (member.protocol === 2) member.sendText(text);
+      else member.onRosterPaged();
+    }
+  }
+
+  #wakeForTracks(changes: readonly RoomChange[]): void {
+    const { muteVersion } = this.tracks;
+    const areTracksNew = this.tracks.apply(changes);
+    if (!areTracksNew && this.tracks.muteVersion === muteVersion) return;
+    this.speakers.onTracks();
+    this.#wakeMembers();
+  }
+
+  /** Wakes the members if what they receive may change. */
+  #wakeMembers(): void {
+    const { version } = this.order;
+    if (version === this.#orderSeen) return;
+    this.#orderSeen = version;
+    for (const member of this.#members.all) if (member.wantsTracks) member.onTracks();
+  }
+}

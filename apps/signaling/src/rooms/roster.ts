@@ -1,0 +1,91 @@
+import type { SessionState } from '@callplane/db';
+import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { isViewer, participantText, subjectOf, type RoomChange } from './room-change.js';
+import type { RoomState } from './room-state.js';
+import { SortedIds } from './sorted-ids.js';
+
+/** A page of the roster. Participants are JSON texts of `RemoteParticipant`. */
+export interface RosterPage {
+  participants: string[];
+  /** Cursor of the next page; null on the last one. */
+  next: string | null;
+  /** Everyone in the room. */
+  participantCount: number;
+  /** Those without tracks and without metadata. */
+  viewerCount: number;
+}
+
+/** The participants of a room except viewers, in the order of their session ids. */
+export class Roster {
+  readonly #state: RoomState;
+  readonly #ids = new SortedIds();
+
+  constructor(state: RoomState) {
+    this.#state = state;
+  }
+
+  /** @returns whether the roster has changed. */
+  apply(changes: readonly RoomChange[]): boolean {
+    let hasChanged = false;
+    for (const change of changes) {
+      const { sessionId } = subjectOf(change);
+      const state = change.after?.state ?? null;
+      const isIn = state !== null && !isViewer(state);
+      hasChanged ||= isIn || this.#ids.has(sessionId);
+      if (isIn) this.#ids.add(sessionId);
+      else this.#ids.delete(sessionId);
+    }
+    return hasChanged;
+  }
+
+  get counts(): { participantCount: number; viewerCount: number } {
+    const participantCount = this.#state.entries.size;
+    return { participantCount, viewerCount: participantCount - this.#ids.size };
+  }
+
+  /**
+   * @param cursor the session id after which the page begins; null for the first page.
+   * @param limit maximum number of participants. A page has at least one, whatever its size.
+   */
+  page(cursor: string | null, limit: number): RosterPage {
+    return { ...this.#pageOf(this.#sessionsAfter(cursor), limit), ...this.counts };
+  }
+
+  /** Everyone in a small room, viewers included. */
+  everyone(): Pick<RosterPage, 'participants' | 'next'> {
+    const sessions = [...this.#state.entries.values()].flatMap(({ state }) => state ?? []);
+    sessions.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
+    return { participants: sessions.map(participantText), next: null };
+  }
+
+  /** The page of a welcome: publishers first, then the first page of the roster. */
+  firstPage(publishers: readonly SessionState[]): Pick<RosterPage, 'participants' | 'next'> {
+    const limit = Math.max(1, PROTOCOL_LIMITS.rosterPageMax - publishers.length);
+    const page = this.#pageOf(this.#sessionsAfter(null), limit);
+    const first = new Set(publishers.map(participantText));
+    const participants = [...first, ...page.participants.filter((text) => !first.has(text))];
+    return { participants, next: page.next };
+  }
+
+  *#sessionsAfter(cursor: string | null): Iterable<SessionState> {
+    for (const id of this.#ids.after(cursor)) {
+      const state = this.#state.entries.get(id)?.state;
+      if (state) yield state;
+    }
+  }
+
+  #pageOf(sessions: Iterable<SessionState>, limit: number): { participants: string[]; next: string | null } {
+    const participants: string[] = [];
+    let bytes = 0;
+    let last: string | null = null;
+    for (const session of sessions) {
+      const text = participantText(session);
+      bytes += Buffer.byteLength(text);
+      const isFull = participants.length >= limit || bytes > PROTOCOL_LIMITS.rosterPageBytesMax;
+      if (isFull && participants.length > 0) return { participants, next: last };
+      participants.push(text);
+      last = session.sessionId;
+    }
+    return { participants, next: null };
+  }
+}

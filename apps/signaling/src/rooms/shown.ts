@@ -1,0 +1,165 @@
+import type { SessionState } from '@callplane/db';
+import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { changedEntry, changesText, goneEntry, participantEntry, type ChangeText } from './encode-v2.js';
+import { isViewer, participantText, subjectOf, type RoomChange, type SessionEntry } from './room-change.js';
+import type { RoomState } from './room-state.js';
+import type { SortedIds } from './sorted-ids.js';
+
+interface Showing {
+  participantIds: ReadonlySet<string>;
+  publishers: boolean;
+}
+
+const SHOWS_PUBLISHERS: Showing = { participantIds: new Set(), publishers: true };
+
+/**
+ * Who shows whom in a paged room: each id of a member's last `show` and, unless the member declines it, the first
+ * publishers by session id. A change costs as much as it has receivers: members without a `show` of their own share one
+ * frame.
+ */
+export class Shown<Member> {
+  readonly #state: RoomState;
+  readonly #publishers: SortedIds;
+  readonly #send: (member: Member, text: string) => void;
+  readonly #showing = new Map<Member, Showing>();
+  readonly #showersOf = new Map<string, Set<Member>>();
+  /** Participants that have changed since the last flush, with their sessions at that time. */
+  readonly #changed = new Map<string, SessionEntry | null>();
+  /** The participants whom members showed as publishers at the last flush. */
+  #published = new Set<string>();
+
+  /** @param publishers the session ids of the publishers of the room. */
+  constructor(state: RoomState, publishers: SortedIds, send: (member: Member, text: string) => void) {
+    this.#state = state;
+    this.#publishers = publishers;
+    this.#send = send;
+  }
+
+  add(member: Member): void {
+    if (!this.#showing.has(member)) this.#showing.set(member, SHOWS_PUBLISHERS);
+  }
+
+  remove(member: Member): void {
+    this.#forget(member);
+    this.#showing.delete(member);
+  }
+
+  /** Replaces what the member shows. @returns the present state of the participants that are in the roster. */
+  show(member: Member, participantIds: readonly string[], publishers: boolean): string[] {
+    this.#forget(member);
+    this.#showing.set(member, { participantIds: new Set(participantIds), publishers });
+    for (const id of participantIds) {
+      const showers = this.#showersOf.get(id);
+      if (showers === undefined) this.#showersOf.set(id, new Set([member]));
+      else showers.add(member);
+    }
+    const ids = new Set([...participantIds, ...(publishers ? this.#publishedNow() : [])]);
+    return [...ids].flatMap((id) => {
+      const state = inRoster(this.#state.entryOf(id));
+      return state === null ? [] : [participantText(state)];
+    });
+  }
+
+  /** Whether the member gets the changes of this participant. */
+  isShown(member: Member, participantId: string): boolean {
+    const showing = this.#showing.get(member);
+    if (showing === undefined) return false;
+    return showing.participantIds.has(participantId) || (showing.publishers && this.#published.has(participantId));
+  }
+
+  firstPublishers(): SessionState[] {
+    const ids = this.#publishers.all.slice(0, PROTOCOL_LIMITS.publishersShownMax);
+    return ids.flatMap((id) => this.#state.entries.get(id)?.state ?? []);
+  }
+
+  /** Begins anew: the members have just been sent the present state. */
+  reset(): void {
+    this.#changed.clear();
+    this.#published = this.#publishedNow();
+  }
+
+  /** @returns whether a flush has something to send. */
+  note(changes: readonly RoomChange[]): boolean {
+    for (const change of changes) {
+      if (inRoster(change.before) === null && inRoster(change.after) === null) continue;
+      const { participantId } = subjectOf(change);
+      if (!this.#changed.has(participantId)) this.#changed.set(participantId, change.before);
+    }
+    return this.#changed.size > 0;
+  }
+
+  /** Sends each member what has changed since the last flush among those that it shows. */
+  flush(): void {
+    const frames = new Map<Member, ChangeText[]>();
+    const published = this.#published;
+    this.#published = this.#publishedNow();
+    for (const [id, before] of this.#changed) {
+      const entries = entriesOf(before, this.#state.entryOf(id));
+      for (const member of this.#showersOf.get(id) ?? []) append(frames, member, entries);
+    }
+    this.#flushPublishers(published, frames);
+    this.#changed.clear();
+    for (const [member, entries] of frames) {
+      const text = changesText(entries);
+      if (text !== null) this.#send(member, text);
+    }
+  }
+
+  #flushPublishers(published: ReadonlySet<string>, frames: Map<Member, ChangeText[]>): void {
+    const entries = new Map<string, ChangeText[]>();
+    for (const id of new Set([...published, ...this.#published])) {
+      const after = this.#state.entryOf(id) ?? null;
+      // A participant that is no longer among the first publishers is hidden, like one that becomes a viewer.
+      const shownAfter = this.#published.has(id) || after === null ? after : { ...after, state: null };
+      if (!published.has(id)) entries.set(id, entriesOf(null, after));
+      else if (this.#changed.has(id)) entries.set(id, entriesOf(this.#changed.get(id) ?? null, shownAfter));
+      else if (!this.#published.has(id)) entries.set(id, entriesOf(after, shownAfter));
+    }
+    const text = changesText([...entries.values()].flat());
+    if (text === null) return;
+    for (const [member, { participantIds, publishers }] of this.#showing) {
+      if (!publishers) continue;
+      if (participantIds.size === 0) this.#send(member, text);
+      else for (const [id, own] of entries) if (!participantIds.has(id)) append(frames, member, own);
+    }
+  }
+
+  #publishedNow(): Set<string> {
+    return new Set(this.firstPublishers().map(({ participant }) => participant.id));
+  }
+
+  #forget(member: Member): void {
+    for (const id of this.#showing.get(member)?.participantIds ?? []) {
+      const showers = this.#showersOf.get(id);
+      showers?.delete(member);
+      if (showers?.size === 0) this.#showersOf.delete(id);
+    }
+  }
+}
+
+/** The state of a participant in the roster; null for viewers and participants that are not in the room. */
+function inRoster(entry: SessionEntry | null | undefined): SessionState | null {
+  return entry?.state && !isViewer(entry.state) ? entry.state : null;
+}
+
+/** What a client that showed `before` has to know about `after`. */
+function entriesOf(before: SessionEntry | null, after: SessionEntry | null | undefined): ChangeText[] {
+  const was = inRoster(before);
+  const is = inRoster(after);
+  if (is === null) {
+    if (before === null || was === null) return [];
+    // The session may be another one than the client knows.
+    return after ? [goneEntry('hidden', { ...after, sessionId: before.sessionId })] : [goneEntry('left', before)];
+  }
+  if (before === null || was === null) return [participantEntry(is)];
+  if (was.sessionId !== is.sessionId) return [goneEntry('left', before), participantEntry(is)];
+  const entry = changedEntry(was, is);
+  return entry === null ? [] : [entry];
+}
+
+function append<Member>(frames: Map<Member, ChangeText[]>, member: Member, entries: readonly ChangeText[]): void {
+  if (entries.length === 0) return;
+  const frame = frames.get(member);
+  if (frame === undefined) frames.set(member, [...entries]);
+  else frame.push(...entries);
+}

@@ -1,0 +1,97 @@
+import { issueTurnCredentials, presentRoom, type Clock, type TurnSettings } from '@callplane/core';
+import type { SessionState } from '@callplane/db';
+import type { ServerMessages } from '@callplane/protocol';
+import type { Connection } from '../connections/connection.js';
+import { participantText } from '../rooms/room-change.js';
+import type { RoomInfo } from '../rooms/room-state.js';
+import { withParticipants } from './page-text.js';
+import type { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+export interface WelcomeDeps {
+  clock: Clock;
+  turn: TurnSettings;
+  reconnectGraceSeconds: number;
+  pingIntervalSeconds: number;
+}
+
+export interface WelcomeDetails {
+  replyTo: string | undefined;
+  resumed: boolean;
+  resumeSecret: string;
+  mediaContinued: boolean;
+  /** The session as it was written. */
+  own: SessionState;
+}
+
+export type Welcomed = 'welcomed' | 'ended' | 'room_too_large';
+
+/**
+ * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome.
+ * @param begin of the {@link WelcomePacer}
+ * @returns `ended` if the session is no longer in its room, and `room_too_large` if the client cannot show the room. It
+ *   ends in both cases.
+ */
+export function welcome(
+  deps: WelcomeDeps,
+  sessions: Sessions,
+  session: Session,
+  connection: Connection,
+  details: WelcomeDetails,
+  begin: (bytes: number) => () => void,
+): Welcomed {
+  const { room } = session;
+  // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
+  const departure = room.departureOf(session);
+  if (departure !== null || room.state === null) {
+    sessions.onDeparture(session, departure ?? 'missing');
+    return 'ended';
+  }
+  if (room.state.rosterPaged && connection.protocol === 1) {
+    connection.close('room_too_large', { cause: 'The room became paged while this client of version 1 arrived.' });
+    return 'room_too_large';
+  }
+  session.onOwn(room.sessionOf(session.participantId) ?? details.own);
+  session.media.begin();
+  const text = welcomeText(deps, session, room.state, details);
+  room.add(session);
+  session.dispatch('welcomed');
+  // The whole roster may exceed the limit of unsent bytes by itself. A page does not.
+  connection.sendWelcome(text, !room.state.rosterPaged, begin(Buffer.byteLength(text)));
+  const speakers = room.speakers.present();
+  if (speakers !== null && connection.protocol === 2) session.sendText(speakers);
+  if (session.isConnected) session.media.start();
+  room.quality.welcome(session);
+  return 'welcomed';
+}
+
+export function iceServersFor(
+  { turn, clock }: Pick<WelcomeDeps, 'turn' | 'clock'>,
+  sessionId: string,
+): Pick<ServerMessages['iceServers'], 'iceServers' | 'iceServersExpireAt'> {
+  const issued = issueTurnCredentials(turn, sessionId, clock.now());
+  return { iceServers: issued.iceServers, iceServersExpireAt: issued.expiresAt.toISOString() };
+}
+
+function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, details: WelcomeDetails): string {
+  const { room, sessionId, participantId, permissions, media, protocol } = session;
+  const { replyTo, resumed, resumeSecret, mediaContinued } = details;
+  const own = participantText(room.sessionOf(participantId) ?? details.own);
+  const { participants, ...page } = room.firstPage();
+  const message = {
+    type: 'welcome',
+    ...(replyTo === undefined ? {} : { replyTo }),
+    resumed,
+    sessionId,
+    resumeSecret,
+    reconnectGraceSeconds: deps.reconnectGraceSeconds,
+    room: presentRoom(info.tenant, info.room),
+    permissions,
+    ...iceServersFor(deps, sessionId),
+    media: { state: media.state, continued: mediaContinued },
+    pingIntervalSeconds: deps.pingIntervalSeconds,
+    ...(protocol === 1 ? {} : { roster: { paged: info.rosterPaged, ...page } }),
+  };
+  const others = participants.filter((text) => text !== own);
+  return `${withParticipants(message, others).slice(0, -1)},"participant":${own}}`;
+}

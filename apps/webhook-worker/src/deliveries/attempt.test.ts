@@ -1,0 +1,354 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { BACKOFF_SECONDS } from '@callplane/core';
+import {
+  claimDueDeliveries,
+  deleteWebhookEndpoint,
+  logAttemptOfDeletedEndpoint,
+  settleDeliveries,
+} from '@callplane/db';
+import { eventually } from '@callplane/testing';
+import { startReceiver } from '../receivers.testkit.js';
+import { attemptDelivery } from './attempt.js';
+import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker();
+});
+beforeEach(() => worker.clock.set(NOON));
+
+/** Seconds until the delivery is due, by PostgreSQL's clock. */
+async function dueInSeconds(id: string): Promise<number> {
+  const [row] = await worker.deps.database.prisma.$queryRaw<{ seconds: number }[]>`
+    SELECT extract(epoch FROM due_at - now())::float8 AS seconds FROM webhook_deliveries WHERE id = ${id}`;
+  return row!.seconds;
+}
+const makeDue = (id: string) =>
+  worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
+
+describe('a delivery', () => {
+  test("carries the event's bytes with the signature that the contract defines", async () => {
+    const receiver = await startReceiver((_request, response) => response.end('thanks'));
+    const id = await worker.newDelivery(`${receiver.url}?a=b`);
+    expect(await worker.attempt(id)).toBe(true);
+
+    const [request] = receiver.requests;
+    const row = await worker.row(id);
+    const event = await worker.deps.database.prisma.event.findUniqueOrThrow({ where: { id: row.eventId } });
+    expect(request!.body.toString('utf8')).toBe(event.body);
+    expect([request!.method, request!.path]).toEqual(['POST', '/hook?a=b']);
+    expect(request!.headers).toMatchObject({
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(event.body)),
+      'user-agent': 'Callplane-Webhooks/1',
+      'x-service-delivery-id': id,
+      'x-service-replay-count': '0',
+      'x-service-signing-key-version': '1',
+    });
+    const seconds = NOON.getTime() / 1000;
+    const mac = createHmac('sha256', Buffer.from(TEST_SECRET, 'utf8'))
+      .update(Buffer.concat([Buffer.from(`${seconds}.${id}.0.`, 'ascii'), request!.body]))
+      .digest('hex');
+    expect(request!.headers['x-service-signature']).toBe(`t=${seconds},v1=${mac}`);
+
+    expect(row).toMatchObject({ status: 'succeeded', failureReason: null, runAttempts: 1, leaseToken: null });
+    expect(row.completedAt).not.toBeNull();
+    expect(await worker.attempts(id)).toEqual([
+      expect.objectContaining({
+        attempt: 1,
+        replayCount: 0,
+        outcome: 'success',
+        errorCode: null,
+        statusCode: 200,
+        address: '127.0.0.1',
+        dnsMs: null,
+        tlsMs: null,
+        responseBody: 'thanks',
+        responseTruncated: false,
+        signingKeyVersion: 1,
+        url: `${receiver.url}?a=b`,
+      }),
+    ]);
+    expect(await worker.endpoint(row.endpointId)).toMatchObject({ proven: true, failingSince: null });
+    expect(worker.lines.at(-1)).toMatchObject({ message: 'delivery attempt', deliveryId: id, status: 'succeeded' });
+    expect(JSON.stringify(worker.lines)).not.toContain('whsec_');
+  });
+
+  test('keeps the URL and the secret of its first attempt when the endpoint changes', async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(503).end());
+    const id = await worker.newDelivery(receiver.url);
+    await worker.attempt(id);
+    const { endpointId } = await worker.row(id);
+    await worker.sql(`INSERT INTO webhook_secrets SELECT endpoint_id, 2, 'unused', created_at FROM webhook_secrets
+      WHERE endpoint_id = '${endpointId}'`);
+    await worker.sql(`UPDATE webhook_endpoints SET url = 'http://127.0.0.1:1/', signing_key_version = 2
+      WHERE id = '${endpointId}'`);
+    await makeDue(id);
+    await worker.attempt(id);
+    expect(receiver.requests.map(({ headers }) => headers['x-service-signing-key-version'])).toEqual(['1', '1']);
+  });
+
+  test("fails after eight attempts with the contract's delays", async () => {
+    const receiver = await startReceiver((_request, response) => response.writeHead(500).end('no'));
+    const id = await worker.newDelivery(receiver.url);
+    for (const seconds of BACKOFF_SECONDS) {
+      await worker.attempt(id);
+      expect(await worker.row(id)).toMatchObject({ status: 'pending', completedAt: null });
+      const due = await dueInSeconds(id);
+      expect(due).toBeLessThanOrEqual(seconds);
+      expect(due).toBeGreaterThan(seconds - 2);
+      // It is not attempted before it is due.
+      expect(await worker.attempt(id)).toBe(false);
+      await makeDue(id);
+    }
+    await worker.attempt(id);
+    expect(await worker.row(id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'attempts_exhausted',
+      runAttempts: 8,
+    });
+    expect(receiver.requests).toHaveLength(8);
+    expect((await worker.attempts(id)).map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    await makeDue(id);
+    expect(await worker.attempt(id)).toBe(false);
+  });
+
+  test('is not attempted if its endpoint is disabled or deleted', async () => {
+    const receiver = await startReceiver();
+    for (const change of ['enabled = false', 'deleted_at = now()']) {
+      const id = await worker.newDelivery(receiver.url);
+      const { endpointId } = await worker.row(id);
+      await worker.sql(`UPDATE webhook_endpoints SET ${change} WHERE id = '${endpointId}'`);
+      expect(await worker.attempt(id)).toBe(false);
+      expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 0 });
+    }
+    expect(receiver.requests).toHaveLength(0);
+  });
+
+  test('is attempted once if several workers claim it concurrently', async () => {
+    const receiver = await startReceiver();
+    const id = await worker.newDelivery(receiver.url);
+    const results = await Promise.all(Array.from({ length: 8 }, () => worker.attempt(id)));
+    expect(results.filter((attempted) => attempted)).toHaveLength(1);
+    expect(receiver.requests).toHaveLength(1);
+  });
+});
+
+describe('the lease of a delivery', () => {
+  test('lets a late answer count until another worker claims the row', async () => {
+    const receiver = await startReceiver((_request, response) => {
+      void worker
+        .sql(`UPDATE webhook_deliveries SET lease_expires_at = now() - interval '1 second' WHERE status = 'delivering'`)
+        .then(() => response.end());
+    });
+    const id = await worker.newDelivery(receiver.url);
+    await worker.attempt(id);
+    expect(await worker.row(id)).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('prevents writes of a worker whose row was claimed by another', async () => {
+    const receiver = await startReceiver((_request, response) => {
+      void worker
+        .sql(`UPDATE webhook_deliveries SET lease_token = '${randomUUID()}' WHERE status = 'delivering'`)
+        .then(() => response.end());
+    });
+    const id = await worker.newDelivery(receiver.url);
+    await worker.attempt(id);
+    expect(await worker.row(id)).toMatchObject({ status: 'delivering', runAttempts: 1 });
+    expect(await worker.attempts(id)).toHaveLength(0);
+    expect(worker.lines.at(-1)).toMatchObject({ deliveryId: id, status: 'lease_lost' });
+  });
+
+  test('logs an attempt that was in flight while its endpoint was deleted, and does not reopen the delivery', async () => {
+    const { database } = worker.deps;
+    const receiver = await startReceiver((_request, response) => {
+      void database
+        .transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON))
+        .then(() => response.end('got it'));
+    });
+    const endpointId = await worker.newEndpoint(receiver.url);
+    const [delivery] = await worker.emit(endpointId);
+    const id = delivery!.id;
+    await worker.attempt(id);
+    expect(await worker.row(id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'endpoint_deleted',
+      leaseToken: null,
+    });
+    expect(await worker.attempts(id)).toEqual([
+      expect.objectContaining({
+        attempt: 1,
+        replayCount: 0,
+        outcome: 'success',
+        statusCode: 200,
+        responseBody: 'got it',
+      }),
+    ]);
+  });
+
+  test('logs no attempt twice, and no attempt whose lease was lost for another reason', async () => {
+    const { database } = worker.deps;
+    const endpointId = await worker.newEndpoint((await startReceiver()).url);
+    await worker.emit(endpointId);
+    const [claim] = await worker.claim(endpointId);
+    if (claim === undefined) throw new Error('nothing was claimed');
+    const attempt = {
+      durationMs: 1.5,
+      outcome: 'response' as const,
+      errorCode: 'HTTP_404',
+      statusCode: 404,
+      address: '127.0.0.1',
+      timings: { dnsMs: null, connectMs: 1.2, tlsMs: null, firstByteMs: 2.8 },
+      responseBody: 'no',
+      responseTruncated: false,
+    };
+    // The row is still `delivering`, so another worker may hold it.
+    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
+    await database.transaction((tx) => deleteWebhookEndpoint(tx, worker.tenant, endpointId, NOON));
+    const earlier = { ...claim, runAttempt: claim.runAttempt + 1 };
+    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
+    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);
+    expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
+    expect(await worker.attempts(claim.id)).toEqual([expect.objectContaining({ durationMs: 2, firstByteMs: 3 })]);
+  });
+
+  test('is claimed without waiting for the disk, but settled with it', async () => {
+    // The test server turns synchronous_commit off for all clients. The source of the setting shows who requested it.
+    const source = async (database: TestWorker['deps']['database']) => {
+      const [row] = await database.prisma.$queryRaw<{ source: string }[]>`
+        SELECT source FROM pg_settings WHERE name = 'synchronous_commit'`;
+      return row!.source;
+    };
+    expect(await source(worker.deps.claimsDatabase)).toBe('client');
+    expect(await source(worker.deps.database)).not.toBe('client');
+    const id = await worker.newDelivery('http://127.0.0.1:1/');
+    expect(await worker.claim((await worker.row(id)).endpointId)).toMatchObject([{ id, runAttempt: 1 }]);
+  });
+});
+
+describe('deliveries that are settled in one batch', () => {
+  test('change their endpoint as if they had ended one after another', async () => {
+    const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { failingSince: new Date(0) });
+    await worker.emit(endpointId, 3);
+    const claims = await worker.claim(endpointId, 3);
+    const ended = (at: number, outcome: 'success' | 'connect') => ({
+      claim: claims[at]!,
+      attempt: {
+        outcome,
+        durationMs: 1,
+        errorCode: null,
+        statusCode: null,
+        address: null,
+        responseBody: null,
+        timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
+        responseTruncated: false,
+      },
+      after: { status: 'succeeded' as const },
+      proves: outcome === 'success',
+      slotMs: 1,
+    });
+    const beginning = new Date();
+    // This one has lost its lease. Nothing is written for it, and the others are still settled.
+    const stolen = { ...ended(2, 'success'), claim: { ...claims[2]!, leaseToken: randomUUID() } };
+    const settled = await settleDeliveries(worker.deps.database.sql, [
+      ended(0, 'success'),
+      ended(1, 'connect'),
+      stolen,
+    ]);
+    expect(settled.map(({ id }) => id).sort()).toEqual([claims[0]!.id, claims[1]!.id].sort());
+    const endpoint = await worker.endpoint(endpointId);
+    expect(endpoint.proven).toBe(false);
+    expect(endpoint.failingSince!.getTime()).toBeGreaterThanOrEqual(beginning.getTime() - 5);
+    expect(endpoint.lastFailedAt).toEqual(endpoint.failingSince);
+    expect(await worker.row(claims[2]!.id)).toMatchObject({ status: 'delivering' });
+  });
+});
+
+test('of two attempts at one delivery in a worker only that with the lease is settled', async () => {
+  const receiver = await startReceiver();
+  const id = await worker.newDelivery(receiver.url);
+  const { endpointId } = await worker.row(id);
+  const [lost] = await worker.claim(endpointId);
+  const first = await attemptDelivery(worker.deps, lost!);
+  // As when a crash of PostgreSQL takes the claim back, which was committed without waiting for the disk.
+  await worker.sql(
+    `UPDATE webhook_deliveries SET status = 'pending', run_attempts = 0, lease_token = NULL, lease_expires_at = NULL WHERE id = '${id}'`,
+  );
+  const [held] = await worker.claim(endpointId);
+  const second = await attemptDelivery(worker.deps, held!);
+  await Promise.all([first!.settle(5), second!.settle(5)]);
+  const statuses = () => worker.lines.filter(({ deliveryId }) => deliveryId === id).map(({ status }) => status);
+  await eventually(() => statuses().length === 2);
+  expect(statuses().sort()).toEqual(['lease_lost', 'succeeded']);
+  expect(await worker.attempts(id)).toHaveLength(1);
+});
+
+describe('the claim of due deliveries', () => {
+  const NOWHERE = 'http://127.0.0.1:1/';
+  const claim = (asks: { endpointId: string; isRetry?: boolean; count: number; since?: Date }[]) =>
+    claimDueDeliveries(
+      worker.deps.claimsDatabase.sql,
+      asks.map((ask) => ({ isRetry: false, since: null, ...ask })),
+      60_000,
+    );
+  const idsOf = (claimed: { id: string }[]) => claimed.map(({ id }) => id);
+
+  test('takes the oldest rows of several endpoints and kinds, at most the requested count of each', async () => {
+    const [one, other] = [await worker.newEndpoint(NOWHERE), await worker.newEndpoint(NOWHERE)];
+    const rows = await worker.emit(one, 5);
+    await worker.emit(other, 2);
+    const [retried, later] = [rows[1]!.id, rows[2]!.id];
+    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 3 WHERE id IN ('${retried}', '${later}')`);
+    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '20 s' WHERE id = '${later}'`);
+    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${rows[4]!.id}'`);
+    const [first, retry, others] = await claim([
+      { endpointId: one, count: 2 },
+      { endpointId: one, isRetry: true, count: 2 },
+      { endpointId: other, count: 1 },
+    ]);
+    expect(first!.claimed).toHaveLength(2);
+    expect(first!.claimed[0]).toMatchObject({ id: rows[4]!.id, runAttempt: 1, replayCount: 0, secretVersion: 1 });
+    expect(first!.nextInMs).toBeNull();
+    expect(retry!.claimed).toMatchObject([{ id: retried, runAttempt: 4 }]);
+    expect(retry!.nextInMs).toBeGreaterThan(15_000);
+    expect(retry!.nextInMs).toBeLessThanOrEqual(20_000);
+    expect(others!.claimed).toMatchObject([{ endpointId: other }]);
+    expect(
+      new Set([...first!.claimed, ...retry!.claimed, ...others!.claimed].map(({ leaseToken }) => leaseToken)).size,
+    ).toBe(4);
+  });
+
+  test('skips locked rows, rows before the mark, and rows with eight attempts', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE);
+    const [locked, old, spent, free] = idsOf(await worker.emit(endpointId, 4));
+    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${old}'`);
+    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 8 WHERE id = '${spent}'`);
+    await worker.deps.database.transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM webhook_deliveries WHERE id = ${locked} FOR UPDATE`;
+      const [found] = await claim([{ endpointId, count: 9, since: new Date(Date.now() - 60_000) }]);
+      expect(idsOf(found!.claimed)).toEqual([free]);
+    });
+    const [rest] = await claim([{ endpointId, count: 9 }]);
+    expect(idsOf(rest!.claimed)).toEqual([old, locked]);
+  });
+
+  test('takes each row once while several workers claim concurrently', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE);
+    const ids = idsOf(await worker.emit(endpointId, 40));
+    const claims = await Promise.all(Array.from({ length: 10 }, () => claim([{ endpointId, count: 8 }])));
+    const claimed = claims.flat().flatMap((each) => idsOf(each.claimed));
+    expect(new Set(claimed).size).toBe(claimed.length);
+    const [rest] = await claim([{ endpointId, count: 40 }]);
+    expect([...claimed, ...idsOf(rest!.claimed)].sort()).toEqual(ids.sort());
+  });
+});
+
+test('a signing secret that cannot be opened costs the delivery no attempt', async () => {
+  const id = await worker.newDelivery('http://127.0.0.1:1/');
+  await worker.sql(`UPDATE webhook_secrets SET secret_sealed = 's1.gone.AAAA'
+    WHERE endpoint_id = (SELECT endpoint_id FROM webhook_deliveries WHERE id = '${id}')`);
+  expect(await worker.attempt(id)).toBe(false);
+  expect(await worker.row(id)).toMatchObject({ status: 'pending', runAttempts: 0, leaseToken: null });
+  expect(await dueInSeconds(id)).toBeGreaterThan(50);
+});

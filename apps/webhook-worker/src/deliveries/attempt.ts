@@ -1,0 +1,108 @@
+import { afterAttempt, isProof, traceIdOf, type AfterAttempt } from '@callplane/core';
+import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
+import type { Deps } from '../deps.js';
+import { send } from '../sending/send.js';
+
+/** Delay until a delivery is due again if this worker cannot open its secret, in milliseconds. */
+const KEY_MISSING_DELAY_MS = 60_000;
+
+/** The result of an attempt, available once the receiver has answered or the attempt has failed. */
+export interface Attempted {
+  attempt: AttemptRecord;
+  /** True if there was no answer in time. */
+  hung: boolean;
+  /**
+   * Writes the outcome of the attempt.
+   * @param slotMs expected slot time of the endpoint's next attempt, in milliseconds.
+   * @returns milliseconds until the next attempt is due; null if there is none or the outcome could not be written.
+   */
+  settle(slotMs: number): Promise<number | null>;
+}
+
+/**
+ * Makes one attempt at a claimed delivery.
+ * @returns null if this worker cannot open the signing secret. The row is then released, and the attempt does not
+ * count.
+ */
+export async function attemptDelivery(deps: Deps, claim: ClaimedDelivery): Promise<Attempted | null> {
+  const secret = await openSecret(deps, claim);
+  if (secret === null) return null;
+  const attempt = await send(deps, claim, secret);
+  return { attempt, hung: attempt.outcome === 'timeout', settle: (slotMs) => settle(deps, claim, attempt, slotMs) };
+}
+
+async function settle(
+  deps: Deps,
+  claim: ClaimedDelivery,
+  attempt: AttemptRecord,
+  slotMs: number,
+): Promise<number | null> {
+  const after = afterAttempt({
+    runAttempt: claim.runAttempt,
+    outcome: attempt.outcome,
+    statusCode: attempt.statusCode,
+    runAgeMs: claim.runAgeMs + attempt.durationMs,
+    random: deps.random,
+  });
+  const proves = isProof(attempt.outcome, attempt.statusCode, attempt.durationMs);
+  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs });
+  count(deps, claim, attempt, after, row !== null);
+  logAttempt(deps, claim, attempt, after, row !== null);
+  return row !== null && after.status === 'pending' ? after.delayMs : null;
+}
+
+/** A secret that cannot be opened is not the receiver's failure. It costs the delivery no attempt. */
+async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | null> {
+  try {
+    return deps.secrets.open(claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
+  } catch (error) {
+    deps.logger.error('signing secret not decrypted', { deliveryId: claim.id, endpointId: claim.endpointId, error });
+    await releaseDelivery(deps.database.sql, claim, KEY_MISSING_DELAY_MS);
+    return null;
+  }
+}
+
+function count(
+  { metrics }: Deps,
+  claim: ClaimedDelivery,
+  attempt: AttemptRecord,
+  after: AfterAttempt,
+  settled: boolean,
+): void {
+  metrics.attempt(attempt.outcome, claim.lagMs, attempt.durationMs);
+  if (!settled) metrics.leaseLost();
+  else if (after.status === 'failed') metrics.finished('failed', after.reason);
+  else if (after.status === 'succeeded') metrics.finished('succeeded');
+}
+
+function logAttempt(
+  { logger }: Deps,
+  claim: ClaimedDelivery,
+  attempt: AttemptRecord,
+  after: AfterAttempt,
+  settled: boolean,
+): void {
+  const fields = {
+    deliveryId: claim.id,
+    endpointId: claim.endpointId,
+    environmentId: claim.environmentId,
+    eventId: claim.eventId,
+    eventType: claim.eventType,
+    replayCount: claim.replayCount,
+    attempt: claim.runAttempt,
+    ...(claim.traceparent === null ? {} : { traceId: traceIdOf(claim.traceparent) }),
+    lagMs: claim.lagMs,
+    durationMs: attempt.durationMs,
+    outcome: attempt.outcome,
+    errorCode: attempt.errorCode,
+    statusCode: attempt.statusCode,
+    address: attempt.address,
+    ...attempt.timings,
+    // The outcome was not written: the lease was lost, or PostgreSQL stayed unavailable (`delivery not settled`).
+    ...(settled ? { status: after.status } : { status: 'lease_lost' }),
+    ...(settled && after.status === 'pending' ? { retryInMs: after.delayMs } : {}),
+    ...(settled && after.status === 'failed' ? { failureReason: after.reason } : {}),
+  };
+  if (!settled || after.status === 'failed') logger.warn('delivery attempt', fields);
+  else logger.info('delivery attempt', fields);
+}

@@ -1,0 +1,54 @@
+import { scanDueEndpoints } from '@callplane/db';
+import type { Deps } from '../deps.js';
+import type { Scheduler } from './scheduler.js';
+
+/** Interval of scans while they find endpoints that no doorbell announced, in milliseconds. */
+export const SCAN_FAST_MS = 250;
+/** Scans slow down again after this many scans in a row have found nothing. */
+const FAST_SCANS = 8;
+/** Endpoints per statement, and statements per scan. The next scan continues where the last one ended. */
+const BATCH = 500;
+const BATCHES_MAX = 4;
+
+/**
+ * Finds endpoints with due deliveries in PostgreSQL alone. Because of it, doorbells only save time: it finds all due
+ * deliveries without Redis, and lets an idle worker take deliveries that a busy one leaves.
+ */
+export class Scan {
+  readonly #deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>;
+  readonly #scheduler: Scheduler;
+  readonly #intervalMs: number;
+  #afterId = '';
+  #fastScans = 0;
+  #lastAtMs = -Infinity;
+
+  constructor(deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>, scheduler: Scheduler, intervalMs: number) {
+    this.#deps = deps;
+    this.#scheduler = scheduler;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Scans if a scan is due. Call it at least every `SCAN_FAST_MS`. */
+  async tick(): Promise<void> {
+    const isDue = this.#fastScans > 0 || performance.now() - this.#lastAtMs >= this.#intervalMs;
+    if (isDue) await this.scan();
+  }
+
+  async scan(): Promise<void> {
+    this.#lastAtMs = performance.now();
+    this.#fastScans = Math.max(0, this.#fastScans - 1);
+    let found = 0;
+    for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
+      const { due, nextId } = await scanDueEndpoints(this.#deps.claimsDatabase.sql, this.#afterId, BATCH);
+      this.#afterId = nextId ?? '';
+      found += this.#scheduler.wakeFound(due).length;
+      if (nextId === null) break;
+    }
+    // An unfinished scan goes on soon, or a pass over many endpoints would take several intervals.
+    if (this.#afterId !== '') this.#fastScans = Math.max(this.#fastScans, 1);
+    if (found === 0) return;
+    this.#fastScans = FAST_SCANS;
+    this.#deps.metrics.foundByScan(found);
+    this.#deps.logger.info('endpoints found by scan', { count: found });
+  }
+}

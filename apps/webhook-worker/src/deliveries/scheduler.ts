@@ -1,0 +1,259 @@
+import { DeliverySchedule, SLOW_FROM_MS, type ClaimRequest, type Kind, type Place } from '@callplane/core';
+import {
+  isDatabaseUnavailable,
+  releaseDelivery,
+  type ClaimedDelivery,
+  type DueEndpoint,
+  type SchedulableEndpoint,
+} from '@callplane/db';
+import type { Deps } from '../deps.js';
+import { attemptDelivery } from './attempt.js';
+import { Claims } from './claims.js';
+
+/** Pause of claims after a failed one, in milliseconds, so that PostgreSQL can recover. */
+const CLAIM_PAUSE_MS = 500;
+/** Minimum interval at which a full worker announces due work to other workers, in milliseconds. */
+const SHARE_EVERY_MS = 100;
+/** Maximum number of endpoints whose doorbells this worker rings again when it drains. */
+const HANDED_OVER_MAX = 1000;
+/** Upper bound of the timer for retries, in milliseconds. */
+const TIMER_MS_MAX = 60_000;
+
+/** The delivery at the start of its attempt, after it has waited for a slot. */
+function startOf(claim: ClaimedDelivery, waitedMs: number): ClaimedDelivery {
+  return { ...claim, startedAt: new Date(claim.startedAt.getTime() + waitedMs), lagMs: claim.lagMs + waitedMs };
+}
+
+/** A claimed delivery that waits for a slot. */
+interface Held {
+  claim: ClaimedDelivery;
+  claimedAtMs: number;
+}
+
+export interface SchedulerSettings {
+  slots: number;
+  /** Deliveries that are claimed ahead while all slots are taken. */
+  ahead: number;
+}
+
+/**
+ * Runs the schedule of `packages/core`: claims the deliveries that the schedule takes, sends them and settles them. A
+ * delivery keeps its `Place` from the decision to claim it to the end of its attempt. One process may run several
+ * schedulers.
+ */
+export class Scheduler {
+  readonly #deps: Deps;
+  readonly #schedule: DeliverySchedule;
+  readonly #claims: Claims;
+  readonly #held = new Map<Place, Held>();
+  /** Running attempts and statements. Draining waits for them. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isClaiming = false;
+  #isDraining = false;
+  #pausedUntilMs = 0;
+  #sharedAtMs = -Infinity;
+  #laterTimer: NodeJS.Timeout | undefined;
+  #laterAtMs = Infinity;
+
+  constructor(deps: Deps, settings: SchedulerSettings) {
+    this.#deps = deps;
+    this.#schedule = new DeliverySchedule(settings);
+    this.#claims = new Claims(deps.claimsDatabase.sql, deps.leaseMs);
+  }
+
+  /** The number of running attempts. */
+  get inUse(): number {
+    return this.#schedule.sending;
+  }
+
+  /** Whether the schedule knows the endpoint. If not, read its row and call `wakeRead` instead of `wake`. */
+  knows(endpointId: string): boolean {
+    return this.#schedule.knows(endpointId, performance.now());
+  }
+
+  /** Wakes endpoints that may have due deliveries and whose rows have just been read. */
+  wakeRead(endpoints: readonly SchedulableEndpoint[]): void {
+    const nowMs = performance.now();
+    for (const endpoint of endpoints) this.#schedule.learn(endpoint, nowMs);
+    this.wake(endpoints.map(({ endpointId }) => endpointId));
+  }
+
+  /** Wakes known endpoints that may have due deliveries. */
+  wake(endpointIds: readonly string[], kinds?: readonly Kind[]): void {
+    if (this.#isDraining) return;
+    for (const endpointId of endpointIds) this.#schedule.wake(endpointId, performance.now(), kinds);
+    this.#pump();
+  }
+
+  /**
+   * Wakes endpoints that a scan found.
+   * @returns the endpoints that it woke: those that no doorbell had announced, unless the schedule is full.
+   */
+  wakeFound(endpoints: readonly DueEndpoint[]): DueEndpoint[] {
+    if (this.#isDraining) return [];
+    const nowMs = performance.now();
+    const unannounced = endpoints.filter(({ endpointId }) => !this.#schedule.isReady(endpointId));
+    const taken = unannounced.filter((endpoint) => this.#schedule.learn(endpoint, nowMs));
+    for (const { endpointId, first, retry } of taken) {
+      this.#claims.forget(endpointId);
+      this.#schedule.wake(endpointId, nowMs, [
+        ...(first ? ['first' as const] : []),
+        ...(retry ? ['retry' as const] : []),
+      ]);
+    }
+    this.#pump();
+    return taken;
+  }
+
+  /**
+   * Starts no more attempts, releases deliveries that are claimed but not sent, and waits for running attempts. Then it
+   * rings the doorbells of the remaining endpoints for other workers.
+   */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    clearTimeout(this.#laterTimer);
+    this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    const rest = this.#schedule.readyIds.slice(0, HANDED_OVER_MAX).map((id) => ({ id, endpointId: id }));
+    await this.#deps.producer.wakeDeliveries(rest);
+  }
+
+  /** Claims deliveries for free places, one statement at a time. Places that become free meanwhile share the next. */
+  #pump(): void {
+    if (this.#isClaiming || this.#isDraining || performance.now() < this.#pausedUntilMs) return;
+    const requests = this.#schedule.take(performance.now());
+    if (requests.length === 0) {
+      this.#share();
+      return;
+    }
+    this.#isClaiming = true;
+    this.#track(
+      this.#claim(requests).finally(() => {
+        this.#isClaiming = false;
+        this.#startAll();
+        this.#pump();
+      }),
+    );
+  }
+
+  async #claim(requests: readonly ClaimRequest[]): Promise<void> {
+    const { logger } = this.#deps;
+    try {
+      const claims = await this.#claims.claim(requests, performance.now());
+      const nowMs = performance.now();
+      for (const [index, request] of requests.entries()) {
+        const { claimed = [], nextInMs = null } = claims[index] ?? {};
+        const places = this.#schedule.took(request, claimed.length, nowMs);
+        for (const [at, place] of places.entries()) {
+          this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, claimedAtMs: nowMs });
+        }
+        if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
+      }
+      if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
+    } catch (error) {
+      // The endpoints stay ready, because their deliveries are still due.
+      for (const request of requests) this.#schedule.failed(request);
+      this.#pausedUntilMs = performance.now() + CLAIM_PAUSE_MS;
+      // Adds 10 ms, because a timer may fire a moment early.
+      setTimeout(() => this.#pump(), CLAIM_PAUSE_MS + 10).unref();
+      logger.error(isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed', { error });
+    }
+  }
+
+  #startAll(): void {
+    if (this.#isDraining) return;
+    for (;;) {
+      const place = this.#schedule.start(performance.now());
+      if (place === undefined) return;
+      const held = this.#held.get(place);
+      this.#held.delete(place);
+      if (held !== undefined) this.#track(this.#attempt(place, held));
+    }
+  }
+
+  async #attempt(place: Place, { claim, claimedAtMs }: Held): Promise<void> {
+    const waitedMs = performance.now() - claimedAtMs;
+    // The process was stopped for longer than the lease, so another worker may hold the delivery by now.
+    if (waitedMs >= this.#deps.leaseMs) return this.#giveBack(place, claim);
+    const started = startOf(claim, waitedMs);
+    const startedAtMs = performance.now();
+    const overdue = setTimeout(() => {
+      this.#giveBackAll(this.#schedule.overdue(place, performance.now()));
+      this.#pump();
+    }, SLOW_FROM_MS);
+    let settling: Promise<number | null> | undefined;
+    try {
+      const attempted = await attemptDelivery(this.#deps, started);
+      if (attempted === null) {
+        this.#schedule.giveBack(place);
+        return;
+      }
+      const { durationMs } = attempted.attempt;
+      const slotMs = this.#schedule.end(place, { durationMs, hung: attempted.hung }, performance.now());
+      settling = attempted.settle(slotMs ?? durationMs);
+    } catch (error) {
+      this.#schedule.end(place, { durationMs: performance.now() - startedAtMs, hung: false }, performance.now());
+      this.#deps.logger.error('delivery attempt failed', { deliveryId: claim.id, endpointId: claim.endpointId, error });
+    } finally {
+      clearTimeout(overdue);
+      // The slot is free as soon as the receiver has answered. The outcome is written while the next attempt runs.
+      this.#startAll();
+      this.#pump();
+    }
+    const retryInMs = await settling;
+    if (typeof retryInMs === 'number') this.#later(place.endpointId, retryInMs);
+  }
+
+  #giveBackAll(places: readonly Place[]): void {
+    for (const place of places) {
+      const held = this.#held.get(place);
+      this.#held.delete(place);
+      if (held !== undefined) this.#track(this.#giveBack(place, held.claim));
+    }
+  }
+
+  /** Releases the row, which is then due again. The attempt does not count. */
+  async #giveBack(place: Place, claim: ClaimedDelivery): Promise<void> {
+    this.#schedule.giveBack(place);
+    await releaseDelivery(this.#deps.database.sql, claim, 0);
+    this.#claims.forget(claim.endpointId);
+    this.#startAll();
+    this.wake([claim.endpointId]);
+  }
+
+  #later(endpointId: string, inMs: number): void {
+    const atMs = performance.now() + inMs;
+    this.#schedule.later(endpointId, atMs);
+    if (atMs < this.#laterAtMs) this.#armLater(atMs);
+  }
+
+  #armLater(atMs: number): void {
+    clearTimeout(this.#laterTimer);
+    if (this.#isDraining) return;
+    this.#laterAtMs = atMs;
+    const inMs = Math.min(TIMER_MS_MAX, Math.max(1, Math.ceil(atMs - performance.now())));
+    this.#laterTimer = setTimeout(() => {
+      this.#laterAtMs = Infinity;
+      this.#schedule.wakeLaters(performance.now());
+      const next = this.#schedule.nextLaterMs;
+      if (next !== null) this.#armLater(next);
+      this.#pump();
+    }, inMs).unref();
+  }
+
+  /** Rings the doorbell of a waiting endpoint if this worker is full, because another worker may have room. */
+  #share(): void {
+    const endpointId = this.#schedule.surplus;
+    const nowMs = performance.now();
+    if (endpointId === null || nowMs - this.#sharedAtMs < SHARE_EVERY_MS) return;
+    this.#sharedAtMs = nowMs;
+    void this.#deps.producer.wakeDeliveries([{ id: endpointId, endpointId }]);
+  }
+
+  #track(work: Promise<unknown>): void {
+    const tracked = work
+      .catch((error: unknown) => this.#deps.logger.error('scheduler failed', { error }))
+      .finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+}

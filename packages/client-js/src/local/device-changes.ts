@@ -1,0 +1,152 @@
+import { CallplaneError, invalidArgument } from '../errors.js';
+import type { Publisher } from '../peers/publisher.js';
+import type { Platform } from '../platform.js';
+import type { TrackSource } from '../protocol.generated.js';
+import { reopen } from './create-tracks.js';
+import type { LocalTrack } from './local-track.js';
+
+export interface DeviceChangesContext {
+  platform: Platform;
+  publisher: Publisher;
+  onUpdated: (track: LocalTrack) => void;
+}
+
+/** Mutes published tracks and puts other media in their place. Each track's changes run one after another. */
+export class DeviceChanges {
+  readonly #context: DeviceChangesContext;
+  readonly #chosen = new Map<TrackSource, string>();
+  /** Tracks that the server has muted, and this participant has not touched since. */
+  readonly #mutedByServer = new Set<LocalTrack>();
+  /** Mutes and unmutes of this participant that the gateway has not confirmed yet. */
+  readonly #unconfirmed = new Map<LocalTrack, number>();
+
+  constructor(context: DeviceChangesContext) {
+    this.#context = context;
+  }
+
+  get chosen(): ReadonlyMap<TrackSource, string> {
+    return this.#chosen;
+  }
+
+  /** Switches the published devices of the source; without one, the next publish uses the device. */
+  async switchTo(source: 'microphone' | 'camera', deviceId: string): Promise<void> {
+    if (deviceId === '') throw invalidArgument('deviceId', 'must not be empty');
+    const tracks = [...this.#context.publisher.tracks.values()].filter(
+      (track) => track.source === source && track.constraints !== undefined,
+    );
+    await Promise.all(tracks.map((track) => track.changes.run(() => this.#switch(track, deviceId))));
+    this.#chosen.set(source, deviceId);
+  }
+
+  replace(track: LocalTrack, media: MediaStreamTrack): Promise<void> {
+    return track.changes.run(async () => {
+      await this.#put(track, media, false);
+      track.isOwn = false;
+      track.constraints = undefined;
+      track.isReleased = false;
+    });
+  }
+
+  async setMuted(track: LocalTrack, muted: boolean): Promise<void> {
+    this.#mutedByServer.delete(track);
+    this.#unconfirmed.set(track, (this.#unconfirmed.get(track) ?? 0) + 1);
+    track.wantsMuted = muted;
+    // At once, and not after earlier changes: no sound or picture leaves from now on.
+    if (muted) this.#show(track, true);
+    try {
+      await track.changes.run(async () => {
+        // Of several quick changes the last one counts.
+        if (!track.wantsMuted) return this.#unmute(track);
+        await this.#context.publisher.setMuted(track, true);
+        return this.#release(track);
+      });
+    } finally {
+      this.#unconfirmed.set(track, (this.#unconfirmed.get(track) ?? 1) - 1);
+    }
+  }
+
+  /**
+   * Takes the gateway's view of the track. Only a mute is taken: a change that was sent before this participant's own
+   * mute must not open the microphone again. A mute of the server ends when the server lifts it.
+   */
+  align(track: LocalTrack, muted: boolean): void {
+    if (track.muted === muted || (this.#unconfirmed.get(track) ?? 0) > 0) return;
+    if (muted) {
+      this.#mutedByServer.add(track);
+      this.#show(track, true);
+    } else if (this.#mutedByServer.delete(track)) this.#show(track, false);
+  }
+
+  async #switch(track: LocalTrack, deviceId: string): Promise<void> {
+    const { platform } = this.#context;
+    if (track.isReleased) {
+      track.constraints = { ...track.constraints, deviceId: { exact: deviceId } };
+      return;
+    }
+    try {
+      await this.#put(track, await reopen(platform, track, deviceId));
+    } catch (error) {
+      // Many phones open only one camera at a time.
+      if (!(error instanceof CallplaneError) || error.code !== 'device_in_use') throw error;
+      track.mediaStreamTrack.stop();
+      try {
+        await this.#put(track, await reopen(platform, track, deviceId));
+      } catch (failure) {
+        await this.#put(track, await reopen(platform, track));
+        throw failure;
+      }
+    }
+  }
+
+  async #unmute(track: LocalTrack): Promise<void> {
+    const { platform, publisher } = this.#context;
+    const media = track.isReleased ? await reopen(platform, track) : undefined;
+    try {
+      if (!track.wantsMuted) {
+        this.#show(track, false);
+        // Before the new media: the media server drops what it gets of a muted track, and with it the first picture.
+        await publisher.setMuted(track, false);
+      }
+    } catch (error) {
+      media?.stop();
+      this.#show(track, true);
+      throw error;
+    }
+    // A mute in the meantime waits for its turn.
+    if (track.wantsMuted) media?.stop();
+    else if (media !== undefined) {
+      await this.#put(track, media);
+      track.isReleased = false;
+    }
+  }
+
+  async #release(track: LocalTrack): Promise<void> {
+    if (!track.releaseOnMute || !track.isOwn || track.isReleased) return;
+    track.release();
+    await this.#context.publisher.replaceMedia(track, null);
+  }
+
+  /**
+   * Sends this media from now on, and closes the previous device.
+   * @param isOpened whether the SDK opened the new media
+   */
+  async #put(track: LocalTrack, media: MediaStreamTrack, isOpened = true): Promise<void> {
+    const { publisher } = this.#context;
+    const previous = track.mediaStreamTrack;
+    media.enabled = !track.muted;
+    if (publisher.tracks.get(track.trackId) !== track) {
+      if (isOpened) media.stop();
+      throw new CallplaneError('not_found', `The track "${track.trackId}" is no longer published.`);
+    }
+    await publisher.replaceMedia(track, media);
+    track.setMedia(media);
+    if (track.isOwn && previous !== media) previous.stop();
+  }
+
+  #show(track: LocalTrack, muted: boolean): void {
+    track.mediaStreamTrack.enabled = !muted;
+    if (track.muted === muted) return;
+    track.muted = muted;
+    this.#context.onUpdated(track);
+  }
+}

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import type { Call } from './call.js';
+import { connect } from './connect.js';
+import type { ServerMessage, Track } from './protocol.generated.js';
+import {
+  nodePlatform,
+  participant,
+  startScriptedGateway,
+  testToken,
+  welcome,
+  welcomeV1,
+} from './scripted-gateway.testkit.js';
+
+const calls: Call[] = [];
+afterEach(async () => {
+  await Promise.all(calls.splice(0).map((call) => call.leave()));
+});
+async function join(url: string): Promise<Call> {
+  const call = await connect({ url, token: testToken, platform: nodePlatform });
+  calls.push(call);
+  return call;
+}
+/** Records who joins, leaves and is hidden. */
+const recorded = (call: Call) => {
+  const events: string[] = [];
+  call.on('participantJoined', ({ name }) => events.push(`+${name}`));
+  call.on('participantLeft', ({ name }) => events.push(`-${name}`));
+  call.on('participantHidden', ({ name }) => events.push(`hidden ${name}`));
+  call.on('trackPublished', ({ trackId }) => events.push(`+${trackId}`));
+  call.on('trackUpdated', ({ trackId, muted }) => events.push(`${trackId} ${muted ? 'muted' : 'unmuted'}`));
+  call.on('trackUnpublished', ({ trackId }) => events.push(`-${trackId}`));
+  return events;
+};
+/** Until then, events wait for listeners to be added after connect(). */
+const welcomeReported = () => new Promise((resolve) => setTimeout(resolve, 20));
+const camera: Track = { trackId: 'camera', kind: 'video', source: 'camera', muted: false };
+const counts = { participantCount: 5_000, viewerCount: 4_900 };
+const paged = { ...counts, paged: true, next: 'sess_x' };
+const publisher = (id: string) => participant(id, { tracks: [camera] });
+
+describe('in a small room', () => {
+  test('applies each change, keeps its own apart, and counts everyone', async () => {
+    const gateway = await startScriptedGateway();
+    const call = await join(gateway.url);
+    const events = recorded(call);
+    const own: unknown[] = [];
+    call.on('ownParticipantUpdated', ({ metadata }) => own.push(metadata));
+    (await gateway.connection(0)).send({
+      type: 'changes',
+      changes: [
+        { kind: 'participant', participant: participant('ada') },
+        { kind: 'participant', participant: participant('me', { metadata: { hand: true } }) },
+        { kind: 'tracks', participantId: 'ada', sessionId: 'sess_ada', tracks: [camera] },
+        { kind: 'tracks', participantId: 'ada', sessionId: 'sess_ada', tracks: [{ ...camera, muted: true }] },
+        { kind: 'participant', participant: participant('bob') },
+        { kind: 'participant', participant: participant('eve', { metadata: { hand: true } }) },
+      ],
+    });
+    await eventually(() => events.length === 5);
+    expect(events).toEqual(['+ada', '+camera', 'camera muted', '+bob', '+eve']);
+    expect(call.participant.metadata).toEqual({ hand: true });
+    expect(own).toEqual([{ hand: true }]);
+    expect([call.isRosterPaged, call.participantCount, call.viewerCount]).toEqual([false, 4, 1]);
+    await call.updateMetadata({});
+    expect(call.viewerCount).toBe(2);
+  });
+});
+
+describe('in a paged room', () => {
+  test('keeps of the welcome’s page those who publish, and reads further pages on request', async () => {
+    const gateway = await startScriptedGateway({
+      join: () =>
+        welcome({ participants: [publisher('ada'), participant('bob', { metadata: { a: 1 } })], roster: paged }),
+      roster: ({ cursor, limit }) => ({
+        type: 'roster',
+        participants: [participant(`after ${cursor} ${limit}`)],
+        next: null,
+        ...counts,
+      }),
+    });
+    const call = await join(gateway.url);
+    expect([...call.participants.keys()]).toEqual(['ada']);
+    expect([call.isRosterPaged, call.participantCount, call.viewerCount]).toEqual([true, 5_000, 4_900]);
+    const page = await call.listParticipants({ cursor: 'sess_1', limit: 20 });
+    expect(page).toMatchObject({ participants: [{ name: 'after sess_1 20' }], next: null, ...counts });
+  });
+
+  test('emits the count', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcome({ roster: paged }) });
+    const call = await join(gateway.url);
+    const seen = new Promise((resolve) => call.once('viewerCount', resolve));
+    (await gateway.connection(0)).send({ type: 'viewerCount', participantCount: 5_001, viewerCount: 4_901 });
+    expect(await seen).toEqual({ participantCount: 5_001, viewerCount: 4_901 });
+    expect(call.viewerCount).toBe(4_901);
+  });
+
+  test('show() hides the others at once, and adds those that the gateway has', async () => {
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ participants: [publisher('ada'), publisher('bob')], roster: paged }),
+      show: ({ participantIds }): ServerMessage => ({
+        type: 'shown',
+        participants: participantIds.filter((id) => id !== 'gone').map((id) => participant(id)),
+      }),
+    });
+    const call = await join(gateway.url);
+    await welcomeReported();
+    const events = recorded(call);
+    await call.show(['bob', 'eve', 'gone'], { publishers: false });
+    expect((await gateway.connection(0)).received.at(-1)).toMatchObject({
+      type: 'show',
+      participantIds: ['bob', 'eve', 'gone'],
+      publishers: false,
+    });
+    expect(events).toEqual(['-camera', 'hidden ada', '-camera', '+eve']);
+    expect([...call.participants.keys()]).toEqual(['bob', 'eve']);
+  });
+
+  test('asks to show the same again after a resumption, and keeps those meanwhile', async () => {
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ roster: paged }),
+      resume: () => welcome({ resumed: true, media: { state: 'up', continued: true }, roster: paged }),
+      show: ({ participantIds }, { received }): ServerMessage => {
+        const isResumed = received[0]?.type === 'resume';
+        const present = isResumed ? participantIds.filter((id) => id !== 'bob') : participantIds;
+        return { type: 'shown', participants: present.map((id) => participant(id)) };
+      },
+    });
+    const call = await join(gateway.url);
+    await welcomeReported();
+    await call.show(['ada', 'bob']);
+    const events = recorded(call);
+    (await gateway.connection(0)).cut();
+    await eventually(() => events.length > 0);
+    expect(events).toEqual(['hidden bob']);
+    expect([...call.participants.keys()]).toEqual(['ada']);
+  });
+
+  test('a room that becomes paged hides who does not publish, and says so', async () => {
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ participants: [participant('ada'), publisher('bob')] }),
+    });
+    const call = await join(gateway.url);
+    const events = recorded(call);
+    const becamePaged = new Promise((resolve) => call.once('rosterPaged', resolve));
+    (await gateway.connection(0)).send({
+      type: 'rosterPaged',
+      participants: [publisher('bob')],
+      next: null,
+      participantCount: 101,
+      viewerCount: 100,
+    });
+    expect(await becamePaged).toEqual({ participantCount: 101, viewerCount: 100 });
+    expect(events.filter((event) => !event.startsWith('+'))).toEqual(['hidden ada']);
+    expect([call.isRosterPaged, call.participants.size]).toEqual([true, 1]);
+  });
+});
+
+describe('with a gateway that speaks version 1', () => {
+  const bob = participant('bob');
+  test('everything works as in a small room', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcomeV1({ participants: [bob] }) }, 1);
+    const call = await join(gateway.url);
+    const connection = await gateway.connection(0);
+    expect(connection.protocol).toBe('callplane.v1');
+    const events = recorded(call);
+    connection.send(
+      { type: 'participantJoined', participant: participant('ada') },
+      { type: 'trackPublished', participantId: 'ada', track: camera },
+      { type: 'trackUpdated', participantId: 'ada', track: { ...camera, muted: true } },
+      { type: 'trackPublished', participantId: 'ada', track: { ...camera, trackId: 'screen', source: 'screen' } },
+      { type: 'trackUnpublished', participantId: 'ada', trackId: 'camera' },
+      { type: 'trackPublished', participantId: 'ghost', track: camera },
+      { type: 'participantLeft', participantId: 'bob', sessionId: 'sess_bob' },
+    );
+    await eventually(() => events.at(-1) === '-bob');
+    const known = ['+bob', '+ada', '+camera', 'camera muted', '+screen', '-camera', '-bob'];
+    expect(events).toEqual(events[0] === '+bob' ? known : known.slice(1));
+    expect([call.isRosterPaged, call.participantCount, call.viewerCount]).toEqual([false, 2, 1]);
+  });
+
+  test('pages and show() need no request', async () => {
+    const gateway = await startScriptedGateway({ join: () => welcomeV1({ participants: [bob, publisher('ada')] }) }, 1);
+    const call = await join(gateway.url);
+    await call.show(['bob']);
+    const page = await call.listParticipants();
+    expect(page).toEqual({ participants: [publisher('ada')], next: null, participantCount: 3, viewerCount: 2 });
+    expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
+  });
+});

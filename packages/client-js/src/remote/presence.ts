@@ -1,0 +1,228 @@
+import type * as protocol from '../protocol.generated.js';
+import type { Session } from '../signaling/session.js';
+import type { Participant } from './participant.js';
+import type { Roster } from './roster.js';
+import { isViewer } from './viewer.js';
+
+/** How many are in the room. */
+export interface Counts {
+  /** Everyone, you and the viewers included. */
+  participantCount: number;
+  /** Those who neither publish nor have metadata. */
+  viewerCount: number;
+}
+
+/** A page of the participants who are not viewers, as they were when the page was made. */
+export interface RosterPage extends Counts {
+  participants: protocol.RemoteParticipant[];
+  /** `cursor` of the next page; null on the last one. */
+  next: string | null;
+}
+
+export interface PresenceEvents {
+  /** Only in a paged room, at most once a second. */
+  viewerCount: Counts;
+  /** Your own name or metadata was changed, by you or by the server. */
+  ownParticipantUpdated: protocol.RemoteParticipant;
+  /** The room has become too large to report everyone: from now on it is paged. */
+  rosterPaged: Counts;
+}
+
+export interface PresenceContext {
+  session: Session;
+  roster: Roster;
+  /** Whether you publish anything. */
+  isPublishing: () => boolean;
+  /** Called with the gateway's view of your own tracks. */
+  onOwnTracks: (tracks: protocol.Track[]) => void;
+  emit: <Name extends keyof PresenceEvents>(name: Name, event: PresenceEvents[Name]) => void;
+}
+
+/** Who is in the room. In a small room that is everyone; in a paged one those who are shown, the counts and the pages. */
+export class Presence {
+  readonly #context: PresenceContext;
+  #own: protocol.RemoteParticipant | undefined;
+  #isPaged = false;
+  #counts: Counts = { participantCount: 0, viewerCount: 0 };
+  /** The last `show`; undefined if the application never chose. */
+  #choice: { participantIds: readonly string[]; publishers: boolean } | undefined;
+  /** Requests for `show` without an answer yet. */
+  #asked = 0;
+
+  constructor(context: PresenceContext) {
+    this.#context = context;
+  }
+
+  get isPaged(): boolean {
+    return this.#isPaged;
+  }
+
+  get counts(): Counts {
+    if (this.#isPaged) return this.#counts;
+    const { roster, isPublishing } = this.#context;
+    const others = [...roster.participants.values()];
+    const isOwnViewer = !isPublishing() && isViewer({ tracks: [], metadata: this.#own?.metadata ?? {} });
+    const viewers = others.filter(({ tracks, metadata }) => tracks.size === 0 && isViewer({ tracks: [], metadata }));
+    return { participantCount: others.length + 1, viewerCount: viewers.length + Number(isOwnViewer) };
+  }
+
+  /** Your own participant, as the gateway last reported it. */
+  get own(): protocol.RemoteParticipant | undefined {
+    return this.#own;
+  }
+
+  /** Your own metadata has changed. */
+  ownMetadata(metadata: Record<string, unknown>): void {
+    if (this.#own !== undefined) this.#own = { ...this.#own, metadata };
+  }
+
+  welcome({
+    participant,
+    participants,
+    roster: { paged, participantCount, viewerCount },
+  }: protocol.WelcomeMessage): void {
+    this.#own = participant;
+    this.#asked = 0;
+    this.#take(paged, { participantCount, viewerCount }, participants);
+    // The gateway that welcomes does not know what another one was asked to show.
+    if (this.#choice !== undefined) this.#ask().catch(() => undefined);
+  }
+
+  receive(
+    message:
+      protocol.ChangesMessage | protocol.ViewerCountMessage | protocol.RosterPagedMessage | protocol.ShownMessage,
+  ): void {
+    const { roster, emit } = this.#context;
+    switch (message.type) {
+      case 'changes':
+        for (const change of message.changes) {
+          if (this.#isOwn(change)) this.#applyOwn(change);
+          else roster.apply(change);
+        }
+        break;
+      case 'viewerCount': {
+        const { participantCount, viewerCount } = message;
+        this.#counts = { participantCount, viewerCount };
+        emit('viewerCount', this.#counts);
+        break;
+      }
+      case 'rosterPaged': {
+        const { participantCount, viewerCount, participants } = message;
+        this.#take(true, { participantCount, viewerCount }, participants);
+        emit('rosterPaged', this.#counts);
+        break;
+      }
+      case 'shown':
+        this.#shown(message.participants);
+        break;
+      default:
+    }
+  }
+
+  #applyOwn(change: protocol.Change): void {
+    const own = this.#own;
+    if (own === undefined) return;
+    if (change.kind === 'participant') {
+      this.#own = change.participant;
+      const isSame = own.name === this.#own.name && JSON.stringify(own.metadata) === JSON.stringify(this.#own.metadata);
+      if (!isSame) this.#context.emit('ownParticipantUpdated', this.#own);
+    } else if (change.kind === 'tracks') this.#own = { ...own, tracks: change.tracks };
+    else return;
+    if (this.#own.sessionId === own.sessionId) this.#context.onOwnTracks(this.#own.tracks);
+  }
+
+  async list({ cursor, limit }: { cursor?: string; limit?: number }): Promise<RosterPage> {
+    const { session } = this.#context;
+    await session.connected();
+    if (session.version === 1) return this.#everyone();
+    const request: protocol.RosterRequest = { type: 'roster' };
+    if (cursor !== undefined) request.cursor = cursor;
+    if (limit !== undefined) request.limit = limit;
+    const { participants, next, participantCount, viewerCount } = await session.request(request);
+    return { participants, next, participantCount, viewerCount };
+  }
+
+  async show(participantIds: readonly string[], publishers: boolean): Promise<void> {
+    this.#choice = { participantIds: [...new Set(participantIds)], publishers };
+    this.#hideOthers();
+    await this.#context.session.connected();
+    await this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    const { session } = this.#context;
+    // Version 1 knows no large rooms, and reports everyone.
+    if (session.version === 1 || this.#choice === undefined) return;
+    this.#asked++;
+    const { participantIds, publishers } = this.#choice;
+    await session.request({ type: 'show', participantIds: [...participantIds], publishers });
+  }
+
+  #take(isPaged: boolean, counts: Counts, participants: protocol.RemoteParticipant[]): void {
+    const { roster } = this.#context;
+    this.#isPaged = isPaged;
+    this.#counts = counts;
+    if (!isPaged) {
+      roster.replace(participants);
+      return;
+    }
+    const shown = participants.filter((one) => this.#shows(one.participantId, one.tracks.length > 0));
+    const present = new Set(shown.map(({ participantId }) => participantId));
+    for (const { participantId, sessionId } of [...roster.participants.values()]) {
+      // Whether those of the last `show` are still there, its answer tells.
+      if (!present.has(participantId) && !this.#chose(participantId)) roster.hide(participantId, sessionId);
+    }
+    for (const one of shown) roster.upsert(one);
+  }
+
+  #shown(participants: protocol.RemoteParticipant[]): void {
+    const { roster } = this.#context;
+    this.#asked = Math.max(0, this.#asked - 1);
+    for (const one of participants) {
+      if (one.participantId !== this.#own?.participantId && this.#chose(one.participantId)) roster.upsert(one);
+    }
+    if (this.#asked > 0 || !this.#isPaged) return;
+    const present = new Set(participants.map(({ participantId }) => participantId));
+    for (const { participantId, sessionId } of [...roster.participants.values()]) {
+      if (this.#chose(participantId) && !present.has(participantId)) roster.hide(participantId, sessionId);
+    }
+  }
+
+  #hideOthers(): void {
+    if (!this.#isPaged) return;
+    const { roster } = this.#context;
+    for (const { participantId, sessionId, tracks } of [...roster.participants.values()]) {
+      if (!this.#shows(participantId, tracks.size > 0)) roster.hide(participantId, sessionId);
+    }
+  }
+
+  #shows(participantId: string, isPublisher: boolean): boolean {
+    return this.#chose(participantId) || (isPublisher && this.#choice?.publishers !== false);
+  }
+
+  #chose(participantId: string): boolean {
+    return this.#choice?.participantIds.includes(participantId) === true;
+  }
+
+  #isOwn(change: protocol.Change): boolean {
+    const participantId = change.kind === 'participant' ? change.participant.participantId : change.participantId;
+    return participantId === this.#own?.participantId;
+  }
+
+  /** What a gateway with version 2 answers in a small room. */
+  #everyone(): RosterPage {
+    const participants = [...this.#context.roster.participants.values()].map(plain);
+    return { participants: participants.filter((one) => !isViewer(one)), next: null, ...this.counts };
+  }
+}
+
+function plain(participant: Participant): protocol.RemoteParticipant {
+  const { participantId, sessionId, name, externalId, metadata, joinedAt, connected } = participant;
+  const tracks = [...participant.tracks.values()].map(({ trackId, kind, source, muted }) => ({
+    trackId,
+    kind,
+    source,
+    muted,
+  }));
+  return { participantId, sessionId, name, externalId, metadata, joinedAt: joinedAt.toISOString(), connected, tracks };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from '@jest/globals';
+import { CallplaneError } from './errors.js';
+import type { ClientMessage } from './protocol.generated.js';
+import type { Session } from './signaling/session.js';
+import { Subscriptions } from './subscriptions.js';
+
+const track = (participantId: string) => ({ participantId, trackId: 'camera' });
+
+function setUp(version: 1 | 2 = 2) {
+  const sent: ClientMessage[] = [];
+  const missing = new Set<string>();
+  const session = {
+    version,
+    connected: () => Promise.resolve(),
+    request: (message: ClientMessage) => {
+      sent.push(message);
+      const isMissing = message.type === 'subscribe' && message.tracks.some((one) => missing.has(one.participantId));
+      return isMissing ? Promise.reject(new CallplaneError('not_found', 'No.')) : Promise.resolve({ type: 'ok' });
+    },
+  };
+  const subscriptions = new Subscriptions(session as unknown as Session);
+  const take = () => sent.splice(0).map((message) => ('tracks' in message ? [message.type, message.tracks] : message));
+  return { subscriptions, take, missing };
+}
+
+describe('subscriptions', () => {
+  test('adapt all tracks with one request, and a layer of the application wins', async () => {
+    const { subscriptions, take } = setUp();
+    await subscriptions.subscribe([{ ...track('ada'), layer: { spatial: 2 } }]);
+    take();
+    await subscriptions.adapt([
+      { ...track('ada'), layer: { spatial: 0 }, paused: false },
+      { ...track('eve'), layer: { spatial: 0 }, paused: true },
+    ]);
+    expect(take()).toEqual([
+      [
+        'subscribe',
+        [
+          { ...track('ada'), layer: { spatial: 2 }, paused: false },
+          { ...track('eve'), layer: { spatial: 0 }, paused: true },
+        ],
+      ],
+    ]);
+  });
+
+  test('never adapt a track that the application has unsubscribed from', async () => {
+    const { subscriptions, take } = setUp();
+    await subscriptions.unsubscribe([track('ada')]);
+    take();
+    await subscriptions.adapt([{ ...track('ada'), paused: false }]);
+    expect(take()).toEqual([]);
+  });
+
+  test('are repeated at once after a reset, and one by one if a track is gone', async () => {
+    const { subscriptions, take, missing } = setUp();
+    await subscriptions.subscribe([track('ada'), track('eve')]);
+    await subscriptions.unsubscribe([track('bob')]);
+    take();
+    await subscriptions.renew();
+    expect(take()).toEqual([
+      ['subscribe', [track('ada'), track('eve')]],
+      ['unsubscribe', [track('bob')]],
+    ]);
+    missing.add('ada');
+    await subscriptions.renew();
+    expect(take().slice(1, 3)).toEqual([
+      ['subscribe', [track('ada')]],
+      ['subscribe', [track('eve')]],
+    ]);
+    subscriptions.forget(track('ada'));
+    subscriptions.forget(track('eve'));
+    subscriptions.forget(track('bob'));
+    await subscriptions.renew();
+    expect(take()).toEqual([]);
+  });
+
+  test('send nothing that a gateway with version 1 does not know', async () => {
+    const { subscriptions, take } = setUp(1);
+    await subscriptions.adapt([{ ...track('ada'), paused: true }]);
+    await subscriptions.subscribe([track('eve')]);
+    await subscriptions.renew();
+    expect(take()).toEqual([
+      ['subscribe', [track('eve')]],
+      ['subscribe', [track('eve')]],
+    ]);
+  });
+});

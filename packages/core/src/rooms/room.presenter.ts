@@ -1,0 +1,19 @@
+import type { Tenant } from '../api-keys/scopes.js';
+import { formatTimestamp } from '../time.js';
+import type { RoomState } from './room.js';
+
+/** Presents a room for the API and for events. */
+export function presentRoom(tenant: Tenant, room: RoomState) {
+  return {
+    id: room.id,
+    projectId: tenant.projectId,
+    environmentId: tenant.environmentId,
+    name: room.name,
+    metadata: room.metadata,
+    status: room.status,
+    maxParticipants: room.maxParticipants,
+    createdAt: formatTimestamp(room.createdAt),
+    startedAt: room.startedAt === null ? null : formatTimestamp(room.startedAt),
+    endedAt: room.endedAt === null ? null : formatTimestamp(room.endedAt),
+  };
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { decideJoins, type JoinCandidate, type JoiningRoom } from './decide-joins.js';
+
+const room = (more: Partial<JoiningRoom> = {}): JoiningRoom => ({
+  status: 'active',
+  maxParticipants: 10,
+  rosterPaged: false,
+  liveSessions: 0,
+  ...more,
+});
+const candidate = (
+  participant: Partial<NonNullable<JoinCandidate['participant']>> = {},
+  more: Partial<JoinCandidate> = {},
+): JoinCandidate => ({
+  participant: { removed: false, tokenRevoked: false, latestJoin: 1, hasLiveSession: false, ...participant },
+  joinNumber: 1,
+  canPage: true,
+  ...more,
+});
+const v1 = (participant = {}) => candidate(participant, { canPage: false });
+
+describe('joins of one batch', () => {
+  test('are refused one by one for the reason of each', () => {
+    const { decisions } = decideJoins(
+      room({ maxParticipants: 2, liveSessions: 1 }),
+      [
+        candidate({}, { participant: null }),
+        candidate({ removed: true, tokenRevoked: true }),
+        candidate({ tokenRevoked: true }),
+        candidate({ latestJoin: 2 }),
+        candidate({ latestJoin: 2 }, { joinNumber: undefined }),
+        candidate(),
+        candidate({ hasLiveSession: true }),
+      ],
+      100,
+    );
+    expect(decisions).toEqual(['not_found', 'removed', 'token_revoked', 'overtaken', 'join', 'capacity', 'join']);
+  });
+
+  test('are refused in a room that ends', () => {
+    for (const status of ['ending', 'ended'] as const) {
+      expect(decideJoins(room({ status }), [candidate()], 100).decisions).toEqual(['room_ended']);
+    }
+  });
+
+  test('make the room paged when it has more participants than the limit, and refuse clients that cannot page', () => {
+    expect(decideJoins(room({ liveSessions: 2 }), [v1(), candidate()], 4)).toEqual({
+      decisions: ['join', 'join'],
+      rosterPaged: false,
+    });
+    expect(decideJoins(room({ liveSessions: 3 }), [v1(), v1()], 4)).toEqual({
+      decisions: ['join', 'too_large'],
+      rosterPaged: false,
+    });
+    expect(decideJoins(room({ liveSessions: 3 }), [v1(), candidate(), v1()], 4)).toEqual({
+      decisions: ['too_large', 'join', 'too_large'],
+      rosterPaged: true,
+    });
+    // A participant that replaces its own session needs no further place.
+    expect(decideJoins(room({ liveSessions: 4 }), [v1({ hasLiveSession: true })], 4)).toEqual({
+      decisions: ['join'],
+      rosterPaged: false,
+    });
+  });
+
+  test('leave a paged room paged until it is empty', () => {
+    expect(decideJoins(room({ liveSessions: 1, rosterPaged: true }), [candidate(), v1()], 4)).toEqual({
+      decisions: ['join', 'too_large'],
+      rosterPaged: true,
+    });
+    expect(decideJoins(room({ rosterPaged: true }), [v1()], 4)).toEqual({ decisions: ['join'], rosterPaged: false });
+  });
+
+  test('never exceed the capacity, and refuse a join for it only if the room is full', () => {
+    const anyCandidate = fc
+      .record({ hasLiveSession: fc.boolean(), canPage: fc.boolean(), removed: fc.boolean() })
+      .map(({ canPage, ...participant }) => candidate(participant, { canPage }));
+    fc.assert(
+      fc.property(
+        fc.array(anyCandidate, { maxLength: 12 }),
+        fc.nat(8),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.boolean(),
+        (candidates, others, maxParticipants, rosterFullMax, rosterPaged) => {
+          const own = candidates.filter(({ participant }) => participant?.hasLiveSession).length;
+          const liveSessions = Math.min(others, Math.max(0, maxParticipants - own)) + own;
+          fc.pre(liveSessions <= maxParticipants);
+          const made = decideJoins(room({ liveSessions, maxParticipants, rosterPaged }), candidates, rosterFullMax);
+          const joined = candidates.filter((_, at) => made.decisions[at] === 'join');
+          const live = liveSessions + joined.filter(({ participant }) => !participant?.hasLiveSession).length;
+          expect(live).toBeLessThanOrEqual(maxParticipants);
+          if (made.decisions.includes('capacity')) expect(live).toBe(maxParticipants);
+          if (live > Math.max(rosterFullMax, liveSessions)) expect(made.rosterPaged).toBe(true);
+          if (made.rosterPaged) expect(joined.every(({ canPage }) => canPage)).toBe(true);
+          candidates.forEach(({ participant }, at) =>
+            expect(made.decisions[at] === 'removed').toBe(participant?.removed),
+          );
+        },
+      ),
+    );
+  });
+});

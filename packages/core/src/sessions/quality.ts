@@ -1,0 +1,66 @@
+/** How well a session's media works, from the best to the worst level. */
+export const QUALITY_LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
+export type QualityLevel = (typeof QUALITY_LEVELS)[number];
+
+/** How long a session was in each level, and how long its media went through a relay, in whole seconds. */
+export type QualitySeconds = Record<QualityLevel | 'relayed', number>;
+
+const NONE: QualitySeconds = { good: 0, fair: 0, poor: 0, lost: 0, relayed: 0 };
+
+/**
+ * Counts the seconds of a session in each level. Time before the first report does not count. Fractions of a second stay
+ * for the next {@link take}.
+ */
+export class QualityClock {
+  #level: QualityLevel | null = null;
+  #isRelayed = false;
+  #sinceMs = 0;
+  readonly #ms: QualitySeconds = { ...NONE };
+
+  /** The level that counts at present; null before the first report and after {@link stop}. */
+  get level(): QualityLevel | null {
+    return this.#level;
+  }
+
+  /** @param nowMs of a clock that never goes back. */
+  set(level: QualityLevel, isRelayed: boolean, nowMs: number): void {
+    this.#count(nowMs);
+    this.#level = level;
+    this.#isRelayed = isRelayed;
+  }
+
+  /** The connection is lost: the time until the next report counts as lost. Without a report before, nothing counts. */
+  lose(nowMs: number): void {
+    if (this.#level !== null) this.set('lost', this.#isRelayed, nowMs);
+  }
+
+  stop(nowMs: number): void {
+    this.#count(nowMs);
+    this.#level = null;
+  }
+
+  /** @returns the whole seconds since the last call; null if there are none. */
+  take(nowMs: number): QualitySeconds | null {
+    this.#count(nowMs);
+    const seconds = { ...NONE };
+    for (const key of Object.keys(seconds) as (keyof QualitySeconds)[]) {
+      seconds[key] = Math.floor(this.#ms[key] / 1000);
+      this.#ms[key] -= seconds[key] * 1000;
+    }
+    return Object.values(seconds).some((value) => value > 0) ? seconds : null;
+  }
+
+  #count(nowMs: number): void {
+    if (this.#level !== null) {
+      const elapsedMs = Math.max(0, nowMs - this.#sinceMs);
+      this.#ms[this.#level] += elapsedMs;
+      if (this.#isRelayed) this.#ms.relayed += elapsedMs;
+    }
+    this.#sinceMs = nowMs;
+  }
+}
+
+/** The worst level that lasted for at least a second; null without any. */
+export function worstLevel(seconds: QualitySeconds): QualityLevel | null {
+  return QUALITY_LEVELS.findLast((level) => seconds[level] > 0) ?? null;
+}

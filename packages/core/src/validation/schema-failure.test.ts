@@ -1,0 +1,53 @@
+import { describe, expect, test } from '@jest/globals';
+import { describeSchemaFailure, type SchemaFailure } from './schema-failure.js';
+
+const failure = (keyword: string, more: Partial<SchemaFailure> = {}): SchemaFailure => ({
+  keyword,
+  instancePath: '/items/0/name',
+  params: {},
+  message: 'as Ajv words it',
+  ...more,
+});
+
+describe('describeSchemaFailure', () => {
+  test.each([
+    ['type', { type: 'object' }, 'must be an object'],
+    ['type', { type: 'string' }, 'must be a string'],
+    ['enum', { allowedValues: ['a', 'b'] }, 'must be one of a, b'],
+    ['minimum', { limit: 1 }, 'must be at least 1'],
+    ['maximum', { limit: 2 }, 'must be at most 2'],
+    ['minLength', { limit: 1 }, 'must have at least 1 characters'],
+    ['maxLength', { limit: 64 }, 'must have at most 64 characters'],
+    ['minItems', { limit: 1 }, 'must have at least 1 entries'],
+    ['maxItems', { limit: 9 }, 'must have at most 9 entries'],
+    ['uniqueItems', { i: 1, j: 0 }, 'must not have duplicate entries'],
+    ['format', { format: 'date-time' }, 'must be an ISO 8601 time with a time zone, like 2026-11-20T22:35:43.500Z'],
+    ['format', { format: 'uri' }, 'as Ajv words it'],
+    ['dependentRequired', { property: 'until' }, 'is required together with until'],
+    ['pattern', { pattern: '^a$' }, 'must match ^a$'],
+    ['const', { allowedValue: 'x' }, 'as Ajv words it'],
+  ])('words a failure of %s with %j', (keyword, params, message) => {
+    expect(describeSchemaFailure('body', failure(keyword, { params }))).toEqual({
+      path: 'body.items[0].name',
+      message,
+    });
+  });
+
+  test('names the missing or unknown field in the path', () => {
+    const missing = failure('required', { instancePath: '', params: { missingProperty: 'id' } });
+    expect(describeSchemaFailure('', missing)).toEqual({ path: 'id', message: 'is required' });
+    const unknown = failure('additionalProperties', { params: { additionalProperty: 'x' } });
+    expect(describeSchemaFailure('body', unknown)).toEqual({
+      path: 'body.items[0].name.x',
+      message: 'is not a known field',
+    });
+  });
+
+  test('takes the entry that an array must include from the schema', () => {
+    const message = (schema?: unknown) => describeSchemaFailure('', failure('contains', { schema })).message;
+    expect(message({ const: 'room:join' })).toBe('must include room:join');
+    expect(message({ const: 'audio:publish' })).toBe('must include audio:publish');
+    expect(message({ type: 'string' })).toBe('as Ajv words it');
+    expect(message()).toBe('as Ajv words it');
+  });
+});

@@ -1,0 +1,76 @@
+import { formatPath, pointerSegments } from '../errors/details.js';
+import type { ErrorDetail } from '../errors/errors.js';
+
+/** An error as Ajv reports it. */
+export interface SchemaFailure {
+  keyword: string;
+  /** JSON pointer to the value. */
+  instancePath: string;
+  params: Record<string, unknown>;
+  message?: string;
+  /** The value of the keyword in the schema; only with Ajv's option `verbose`. */
+  schema?: unknown;
+}
+
+/**
+ * Describes a failure of a JSON schema for the caller. The API and the gateway use the same words.
+ * @param root the part of the request, such as `body`; empty for a message of the gateway.
+ */
+export function describeSchemaFailure(root: string, failure: SchemaFailure): ErrorDetail {
+  return { path: formatPath(root, segmentsOf(failure)), message: inWords(failure) };
+}
+
+/** `/permissions/0` → `permissions`, 0. For a missing or unknown field, appends the name of the field. */
+function segmentsOf({ instancePath, params }: SchemaFailure): (string | number)[] {
+  const segments = pointerSegments(instancePath);
+  const field = (params['missingProperty'] ?? params['additionalProperty']) as string | undefined;
+  return field === undefined ? segments : [...segments, field];
+}
+
+function inWords({ keyword, params, message = 'is not valid', schema }: SchemaFailure): string {
+  const param = (name: string): string => String(params[name]);
+  switch (keyword) {
+    case 'required':
+      return 'is required';
+    case 'additionalProperties':
+      return 'is not a known field';
+    case 'type':
+      return `must be ${article(param('type'))}`;
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as string[]).join(', ')}`;
+    case 'minimum':
+      return `must be at least ${param('limit')}`;
+    case 'maximum':
+      return `must be at most ${param('limit')}`;
+    case 'minLength':
+      return `must have at least ${param('limit')} characters`;
+    case 'maxLength':
+      return `must have at most ${param('limit')} characters`;
+    case 'minItems':
+      return `must have at least ${param('limit')} entries`;
+    case 'maxItems':
+      return `must have at most ${param('limit')} entries`;
+    case 'uniqueItems':
+      return 'must not have duplicate entries';
+    case 'format':
+      return params['format'] === 'date-time'
+        ? 'must be an ISO 8601 time with a time zone, like 2026-11-20T22:35:43.500Z'
+        : message;
+    case 'dependentRequired':
+      return `is required together with ${param('property')}`;
+    case 'contains':
+      return isConst(schema) ? `must include ${String(schema.const)}` : message;
+    case 'pattern':
+      return `must match ${param('pattern')}`;
+    default:
+      return message;
+  }
+}
+
+function isConst(schema: unknown): schema is { const: unknown } {
+  return typeof schema === 'object' && schema !== null && 'const' in schema;
+}
+
+function article(type: string): string {
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}

@@ -1,0 +1,133 @@
+import { laneOf, type Lane, type SlotMs } from './slot-time.js';
+
+/** The first attempts of runs and the retries wait separately, so that neither blocks the other. */
+export type Kind = 'first' | 'retry';
+
+/** The fields of an endpoint's row that the schedule needs. */
+export interface EndpointRow {
+  readonly endpointId: string;
+  readonly environmentId: string;
+  readonly slotMs: SlotMs;
+}
+
+export interface Endpoint {
+  readonly id: string;
+  readonly environmentId: string;
+  slotMs: SlotMs;
+  learnedAtMs: number;
+  readonly due: Record<Kind, boolean>;
+  /**
+   * Whether the endpoint was woken since its running claim began: then an empty result of the claim may be outdated.
+   */
+  readonly rung: Record<Kind, boolean>;
+  /** When its next retry is due. */
+  laterAtMs: number | null;
+  turns: number;
+  /** When it last responded quickly to this worker. */
+  quickAtMs: number | null;
+  lane: Lane;
+  isWaiting: boolean;
+}
+
+/** After this time the endpoint's row is read again. */
+const LEARNED_FOR_MS = 30_000;
+const ENDPOINTS_MAX = 10_000;
+/** Maximum number of endpoints to examine for one without work. */
+const FORGET_LOOKS_MAX = 100;
+
+/** The endpoints that a worker remembers, up to a maximum; endpoints without work are dropped first. */
+export class KnownEndpoints {
+  readonly #max: number;
+  readonly #byId = new Map<string, Endpoint>();
+  /** Endpoints whose next retry is known. */
+  readonly #laters = new Set<Endpoint>();
+
+  constructor(max = ENDPOINTS_MAX) {
+    this.#max = max;
+  }
+
+  get all(): Endpoint[] {
+    return [...this.#byId.values()];
+  }
+
+  get nextLaterMs(): number | null {
+    let next: number | null = null;
+    for (const { laterAtMs } of this.#laters) {
+      if (laterAtMs !== null && laterAtMs < (next ?? Infinity)) next = laterAtMs;
+    }
+    return next;
+  }
+
+  get(endpointId: string): Endpoint | undefined {
+    return this.#byId.get(endpointId);
+  }
+
+  knows(endpointId: string, nowMs: number): boolean {
+    const endpoint = this.#byId.get(endpointId);
+    return endpoint !== undefined && nowMs - endpoint.learnedAtMs < LEARNED_FOR_MS;
+  }
+
+  /**
+   * Adds or updates an endpoint. The row is ignored if this worker has recently read or
+   * attempted the endpoint, because its own value is newer.
+   * @param isHeld whether this worker holds deliveries of the endpoint.
+   * @returns undefined when the maximum is reached.
+   */
+  learn(row: EndpointRow, nowMs: number, isHeld: (endpointId: string) => boolean): Endpoint | undefined {
+    const { endpointId: id, environmentId, slotMs } = row;
+    const known = this.#byId.get(id);
+    if (known !== undefined) {
+      if (this.knows(id, nowMs)) return known;
+      known.slotMs = slotMs;
+      known.learnedAtMs = nowMs;
+      return known;
+    }
+    if (this.#byId.size >= this.#max && !this.#forgetOne(isHeld)) return undefined;
+    const endpoint: Endpoint = {
+      id,
+      environmentId,
+      slotMs,
+      learnedAtMs: nowMs,
+      laterAtMs: null,
+      quickAtMs: null,
+      turns: 0,
+      due: { first: false, retry: false },
+      rung: { first: false, retry: false },
+      lane: laneOf(slotMs),
+      isWaiting: false,
+    };
+    this.#byId.set(id, endpoint);
+    return endpoint;
+  }
+
+  later(endpointId: string, atMs: number): void {
+    const endpoint = this.#byId.get(endpointId);
+    if (endpoint === undefined) return;
+    endpoint.laterAtMs = Math.min(endpoint.laterAtMs ?? Infinity, atMs);
+    this.#laters.add(endpoint);
+  }
+
+  /** Returns the endpoints whose next retry is due, each once. */
+  takeLaters(nowMs: number): Endpoint[] {
+    const due = [...this.#laters].filter(({ laterAtMs }) => (laterAtMs ?? Infinity) <= nowMs);
+    for (const endpoint of due) {
+      endpoint.laterAtMs = null;
+      this.#laters.delete(endpoint);
+    }
+    return due;
+  }
+
+  #forgetOne(isHeld: (endpointId: string) => boolean): boolean {
+    for (const endpoint of [...this.#byId.values()].slice(0, FORGET_LOOKS_MAX)) {
+      this.#byId.delete(endpoint.id);
+      if (!endpoint.isWaiting && !isHeld(endpoint.id)) {
+        // A scan finds the retries of a forgotten endpoint. Keeping them could block new endpoints for hours.
+        this.#laters.delete(endpoint);
+        return true;
+      }
+      // Moves the endpoint to the end, so that the next call examines it last.
+      this.#byId.set(endpoint.id, endpoint);
+    }
+    return false;
+  }
+}

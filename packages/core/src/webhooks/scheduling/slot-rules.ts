@@ -1,0 +1,112 @@
+import { FairLane, type WaitingEndpoint } from './fair-lane.js';
+import type { Endpoint, KnownEndpoints } from './known-endpoints.js';
+import { HUNG_SLOT_MS, laneOf, type Lane } from './slot-time.js';
+import type { Place, Places } from './places.js';
+
+/** Only endpoints with a shorter expected slot time are claimed ahead of a free slot. */
+const AHEAD_SLOT_MS_MAX = 250;
+/** An environment leaves one slot to others if another environment was active within this time. */
+const OTHERS_ACTIVE_MS = 60_000;
+
+/**
+ * Decides which waiting endpoint gets the next place, and which claimed delivery may use a slot. Endpoints that are not
+ * fast never occupy all slots, and unknown ones at most half of them, so that deliveries to quick endpoints go on.
+ */
+export class SlotRules {
+  readonly lanes: Readonly<Record<Lane, FairLane>> = {
+    fast: new FairLane({ stepMs: 0 }),
+    slow: new FairLane({ stepMs: 0 }),
+    unknown: new FairLane({ stepMs: HUNG_SLOT_MS }),
+  };
+  readonly #slots: number;
+  readonly #ahead: number;
+  readonly #notFastMax: number;
+  readonly #unknownMax: number;
+  readonly #endpoints: KnownEndpoints;
+  readonly #places: Places;
+  #turns = 0;
+  /** The two most recently active environments, the latest first. */
+  #active: { environmentId: string; atMs: number }[] = [];
+
+  constructor({ slots, ahead }: { slots: number; ahead: number }, endpoints: KnownEndpoints, places: Places) {
+    this.#slots = slots;
+    this.#ahead = ahead;
+    this.#notFastMax = Math.max(1, slots - 1);
+    this.#unknownMax = Math.max(1, Math.floor(slots / 2));
+    this.#endpoints = endpoints;
+    this.#places = places;
+  }
+
+  /** Records that an endpoint of the environment was woken. */
+  noteActive(environmentId: string, atMs: number): void {
+    const [latest] = this.#active;
+    if (latest?.environmentId === environmentId) {
+      latest.atMs = atMs;
+      return;
+    }
+    const others = this.#active.filter((each) => each.environmentId !== environmentId);
+    this.#active = [{ environmentId, atMs }, ...others].slice(0, 2);
+  }
+
+  /** Picks the endpoint for the next place; undefined when no endpoint may have it. */
+  pick(nowMs: number): WaitingEndpoint | undefined {
+    const { fast, slow, unknown } = this.lanes;
+    const slowUsed = this.#used('slow');
+    const unknownUsed = this.#used('unknown');
+    const mayStart = (waiting: WaitingEndpoint): boolean => this.#mayStart(waiting, nowMs);
+    const hasRoom = slowUsed + unknownUsed < this.#notFastMax;
+    // A worker with a single slot cannot reserve it for one lane: every second turn goes to the lanes unknown and slow
+    // first, and the others to the fast lane.
+    const mayGuarantee = this.#slots > 1 || (this.#turns += 1) % 2 === 0;
+    if (hasRoom && mayGuarantee) {
+      const guaranteed =
+        (unknownUsed === 0 ? unknown.pick(mayStart) : undefined) ?? (slowUsed === 0 ? slow.pick(mayStart) : undefined);
+      if (guaranteed !== undefined) return guaranteed;
+    }
+    const isFree = this.#places.size < this.#slots;
+    const next = fast.peek(mayStart);
+    if (next !== undefined) {
+      // If it is too slow to be claimed ahead, it waits for a free slot, and no other delivery is claimed ahead that
+      // would delay it.
+      return isFree || next.slotMs <= AHEAD_SLOT_MS_MAX ? fast.pick(mayStart) : undefined;
+    }
+    if (!hasRoom || !isFree) return undefined;
+    const mayTakeUnknown = unknownUsed < this.#unknownMax;
+    return (mayTakeUnknown ? unknown.pick(mayStart) : undefined) ?? slow.pick(mayStart);
+  }
+
+  /** Whether a claimed delivery may use a free slot. */
+  maySend(place: Place, nowMs: number): boolean {
+    if (!this.#isFast(place)) return true;
+    const sending = this.#places.count(
+      (each) => each.state === 'sending' && each.environmentId === place.environmentId && this.#isFast(each),
+    );
+    return sending < this.#fastMax(place.environmentId, nowMs);
+  }
+
+  #mayStart({ endpointId, environmentId }: WaitingEndpoint, nowMs: number): boolean {
+    const { lane, slotMs } = this.#endpoints.get(endpointId) as Endpoint;
+    const isProbe = lane !== laneOf(slotMs) || lane === 'unknown';
+    if (isProbe) return this.#places.countEndpoint(endpointId) === 0;
+    if (lane === 'slow') return true;
+    const ofEnvironment = this.#places.count((place) => place.environmentId === environmentId && this.#isFast(place));
+    return ofEnvironment < this.#fastMax(environmentId, nowMs) + this.#ahead;
+  }
+
+  /** Maximum number of slots for the fast endpoints of one environment. */
+  #fastMax(environmentId: string, nowMs: number): number {
+    const hasOthers = this.#active.some(
+      (each) => each.environmentId !== environmentId && nowMs - each.atMs < OTHERS_ACTIVE_MS,
+    );
+    return hasOthers ? this.#notFastMax : this.#slots;
+  }
+
+  #isFast({ endpointId }: Place): boolean {
+    return this.#endpoints.get(endpointId)?.lane === 'fast';
+  }
+
+  /** Number of places whose endpoints are in the lane now. */
+  #used(lane: Lane): number {
+    return this.#places.count(({ endpointId }) => this.#endpoints.get(endpointId)?.lane === lane);
+  }
+}

@@ -1,0 +1,199 @@
+import {
+  isOpen,
+  participantUpdated,
+  PERMISSIONS,
+  publishableSources,
+  trackMuted,
+  trackUnpublished,
+  type NewEvent,
+  type ParticipantState,
+  type Permission,
+  type RoomState,
+  type Tenant,
+  type TrackIdentity,
+} from '@callplane/core';
+import type { Database, TypedSql } from '../client/database.js';
+import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { ROOM_COLUMNS } from '../rooms/room.sql.js';
+import { rememberTracks } from '../sessions/past-tracks.sql.js';
+import { PARTICIPANT_COLUMNS } from './participant.sql.js';
+
+export interface ParticipantPatch {
+  name?: string;
+  metadata?: Record<string, unknown>;
+  permissions?: readonly Permission[];
+}
+
+/** Why a participant cannot be moderated. */
+export type ModerationRefusal = 'not_found' | 'removed' | 'room_ended';
+
+export interface Moderated {
+  /** The room's version after the change; null if nothing that participants see has changed. */
+  version: number | null;
+  deliveries: WakeableDelivery[];
+}
+
+export type ParticipantUpdate =
+  | { outcome: ModerationRefusal }
+  | ({ outcome: 'updated'; participant: ParticipantState; permissions: Permission[] } & Moderated);
+
+export type TrackMute =
+  { outcome: ModerationRefusal | 'no_track' } | ({ outcome: 'muted'; track: TrackIdentity } & Moderated);
+
+/**
+ * Changes a participant, with the permissions of its live session, in one transaction with its events. Tracks that it
+ * may no longer publish are unpublished. Writes nothing if nothing changes.
+ */
+export function updateParticipant(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+  patch: ParticipantPatch,
+  now: Date,
+): Promise<ParticipantUpdate> {
+  return database.sqlTransaction(async (sql) => {
+    const locked = await lock(sql, tenant, roomId, participantId);
+    if ('outcome' in locked) return locked;
+    const { person, room, sessionId } = locked;
+    const { permissions: before, ...participant } = person;
+    const permissions = patch.permissions === undefined ? before : inOrder(patch.permissions);
+    const after = {
+      ...participant,
+      name: patch.name ?? participant.name,
+      metadata: patch.metadata ?? participant.metadata,
+    };
+    const hasPermissionsChanged = permissions.join() !== inOrder(before).join();
+    const hasChanged =
+      hasPermissionsChanged || after.name !== participant.name || !sameJson(after.metadata, participant.metadata);
+    if (!hasChanged) {
+      return { outcome: 'updated', participant, permissions, version: null, deliveries: [] };
+    }
+    await sql.$executeRaw`
+      UPDATE participants SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
+        permissions = CASE WHEN ${hasPermissionsChanged} THEN ${permissions}::text[] ELSE permissions END
+      WHERE id = ${participantId}`;
+    const withdrawn =
+      sessionId !== null && hasPermissionsChanged ? await setSessionPermissions(sql, sessionId, permissions, now) : [];
+    const version = sessionId === null ? null : await nextVersion(sql, sessionId);
+    const subject = { tenant, room, now };
+    const events: NewEvent[] = [participantUpdated(subject, { participant: after, sessionId, permissions })];
+    if (sessionId !== null) {
+      events.unshift(...withdrawn.map((track) => trackUnpublished(subject, { sessionId, participant: after }, track)));
+    }
+    const { deliveries } = await writeEvents(sql, events);
+    return { outcome: 'updated', participant: after, permissions, version, deliveries };
+  });
+}
+
+/** Mutes a track that a participant publishes. A muted one stays as it is, without an event. */
+export function muteTrack(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+  trackId: string,
+  now: Date,
+): Promise<TrackMute> {
+  return database.sqlTransaction(async (sql) => {
+    const locked = await lock(sql, tenant, roomId, participantId);
+    if ('outcome' in locked) return locked;
+    const { person, room, sessionId } = locked;
+    if (sessionId === null) return { outcome: 'no_track' };
+    const [row] = await sql.$queryRaw<(TrackIdentity & { muted: boolean })[]>`
+      SELECT track_id AS "trackId", kind, source, muted FROM session_tracks
+      WHERE session_id = ${sessionId} AND track_id = ${trackId}`;
+    if (row === undefined) return { outcome: 'no_track' };
+    const { muted, ...track } = row;
+    if (muted) return { outcome: 'muted', track, version: null, deliveries: [] };
+    await sql.$executeRaw`
+      UPDATE session_tracks SET muted = true WHERE session_id = ${sessionId} AND track_id = ${trackId}`;
+    const version = await nextVersion(sql, sessionId);
+    const { permissions: _, ...participant } = person;
+    const { deliveries } = await writeEvents(sql, [
+      trackMuted({ tenant, room, now }, { sessionId, participant }, track),
+    ]);
+    return { outcome: 'muted', track, version, deliveries };
+  });
+}
+
+interface Locked {
+  person: ParticipantState & { permissions: Permission[] };
+  room: RoomState;
+  /** The live session. */
+  sessionId: string | null;
+}
+
+/** Locks the participant, then its live session, then the room, as every other writer does. */
+async function lock(
+  sql: TypedSql,
+  tenant: Tenant,
+  roomId: string,
+  participantId: string,
+): Promise<Locked | { outcome: ModerationRefusal }> {
+  const [row] = await sql.$queryRaw<(Locked['person'] & { removed: boolean })[]>`
+    SELECT ${PARTICIPANT_COLUMNS}, participants.removed_at IS NOT NULL AS removed,
+      CASE WHEN participants.permissions <> '{}' THEN participants.permissions ELSE coalesce((
+        SELECT t.permissions FROM participant_tokens t WHERE t.participant_id = participants.id
+        ORDER BY t.created_at DESC LIMIT 1
+      ), '{}') END AS permissions
+    FROM participants
+    WHERE id = ${participantId} AND room_id = ${roomId} AND environment_id = ${tenant.environmentId}
+    FOR NO KEY UPDATE OF participants`;
+  if (row === undefined) return { outcome: 'not_found' };
+  const { removed, ...person } = row;
+  // A statement of its own: the participant's lock may have waited for a join.
+  const [session] = await sql.$queryRaw<{ id: string }[]>`
+    SELECT id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL
+    FOR NO KEY UPDATE`;
+  const [room] = await sql.$queryRaw<RoomState[]>`
+    SELECT ${ROOM_COLUMNS} FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
+  if (room === undefined) return { outcome: 'not_found' };
+  if (!isOpen(room.status)) return { outcome: 'room_ended' };
+  if (removed) return { outcome: 'removed' };
+  return { person, room, sessionId: session?.id ?? null };
+}
+
+/** @returns the tracks that the session may no longer publish; they are unpublished. */
+async function setSessionPermissions(
+  sql: TypedSql,
+  sessionId: string,
+  permissions: readonly Permission[],
+  now: Date,
+): Promise<TrackIdentity[]> {
+  await sql.$executeRaw`
+    UPDATE participant_sessions SET permissions = ${[...permissions]}::text[] WHERE id = ${sessionId}`;
+  return sql.$queryRaw<TrackIdentity[]>`
+    WITH ended AS (
+      DELETE FROM session_tracks
+      WHERE session_id = ${sessionId} AND source <> ALL(${publishableSources(permissions)}::text[])
+      RETURNING session_id, track_id, kind, source, published_at
+    ), ${rememberTracks(now)}
+    SELECT track_id AS "trackId", kind, source FROM ended ORDER BY published_at, track_id`;
+}
+
+/** Increments the room's version for a change of the session. Both are locked. */
+async function nextVersion(sql: TypedSql, sessionId: string): Promise<number | null> {
+  const [row] = await sql.$queryRaw<{ version: number }[]>`
+    WITH room AS (
+      UPDATE rooms SET version = version + 1
+      WHERE id = (SELECT room_id FROM participant_sessions WHERE id = ${sessionId})
+      RETURNING version
+    )
+    UPDATE participant_sessions SET version = room.version FROM room WHERE participant_sessions.id = ${sessionId}
+    RETURNING room.version`;
+  return row?.version ?? null;
+}
+
+/** The permissions in the order of the contract, which makes two sets comparable. */
+function inOrder(permissions: readonly Permission[]): Permission[] {
+  return PERMISSIONS.filter((permission) => permissions.includes(permission));
+}
+
+/** Compares JSON values, key order aside. */
+function sameJson(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b) || a === b;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
+  return left.length === right.size && left.every(([key, value]) => right.has(key) && sameJson(value, right.get(key)));
+}

@@ -1,0 +1,112 @@
+import { ERASED_PARTICIPANT, eraseEventBody } from '@callplane/core';
+import type { Database } from '../client/database.js';
+import type { Prisma } from '../generated/client.js';
+
+/**
+ * Erasure of a participant's personal data. The request is a row of `participant_erasures`. The row stays until no
+ * stored event holds the data, because an event with unfinished deliveries keeps its bytes until they finish. The
+ * command erases what it can at once; a sweep of the cleanup workers erases the rest.
+ */
+
+/** Events per transaction. */
+const BATCH = 200;
+
+/**
+ * Minimum time for which a request is kept, in seconds: a transaction that read the participant before the erasure may
+ * write an event afterwards. Transactions end within 15 s.
+ */
+const KEPT_SECONDS = 3600;
+
+export type ErasureOutcome = 'requested' | 'unknown' | 'in a call';
+
+/**
+ * Blanks a participant's row, revokes its tokens and requests the erasure of its events. Rejects a participant who is
+ * in a call: the others would still see the name.
+ */
+export function requestErasure(database: Database, participantId: string, now: Date): Promise<ErasureOutcome> {
+  return database.transaction(async (tx) => {
+    // Locks the participant, as joins do first, so that no join can run in between.
+    const [participant] = await tx.$queryRaw<{ environmentId: string; roomId: string }[]>`
+      SELECT environment_id AS "environmentId", room_id AS "roomId" FROM participants
+      WHERE id = ${participantId} FOR NO KEY UPDATE`;
+    if (participant === undefined) return requestOfDeleted(tx, participantId);
+    const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
+    if (live > 0) return 'in a call';
+    await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
+    // The tokens hold the name, so they must not admit another join.
+    await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
+    await tagEarlierEvents(tx, participantId, participant.roomId);
+    await insertRequest(tx, participantId, participant.environmentId);
+    return 'requested';
+  });
+}
+
+/** Handles a participant that retention deleted before its events. */
+async function requestOfDeleted(tx: Prisma.TransactionClient, participantId: string): Promise<ErasureOutcome> {
+  const event = await tx.event.findFirst({ where: { participantId }, select: { environmentId: true } });
+  if (event === null) return 'unknown';
+  await insertRequest(tx, participantId, event.environmentId);
+  return 'requested';
+}
+
+async function insertRequest(tx: Prisma.TransactionClient, participantId: string, environmentId: string) {
+  await tx.$executeRaw`
+    INSERT INTO participant_erasures (participant_id, environment_id) VALUES (${participantId}, ${environmentId})
+    ON CONFLICT (participant_id) DO UPDATE SET requested_at = now()`;
+}
+
+/** Sets the participant of events from earlier releases, which did not fill this column. */
+async function tagEarlierEvents(tx: Prisma.TransactionClient, participantId: string, roomId: string): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE events SET participant_id = ${participantId}
+    WHERE room_id = ${roomId} AND participant_id IS NULL AND type NOT LIKE 'room.%'
+      AND body::jsonb #>> '{data,participant,id}' = ${participantId}`;
+}
+
+/**
+ * Erases one batch of events whose deliveries are finished, together with the stored responses of the receivers.
+ * @param participantId erases only the events of this participant; null means all requests.
+ * @returns the number of erased events; call it until it returns 0.
+ */
+export function eraseEvents(database: Database, participantId: string | null, now: Date): Promise<number> {
+  return database.transaction(async (tx) => {
+    // A replay locks its event with FOR SHARE, so a replay and this erasure exclude each other.
+    const events = await tx.$queryRaw<{ id: string; body: string }[]>`
+      SELECT v.id, v.body FROM participant_erasures x JOIN events v ON v.participant_id = x.participant_id
+      WHERE v.erased_at IS NULL AND (${participantId}::text IS NULL OR x.participant_id = ${participantId}::text)
+        AND NOT EXISTS (
+          SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id AND d.status IN ('pending', 'delivering'))
+      LIMIT ${BATCH} FOR UPDATE OF v SKIP LOCKED`;
+    // Checked again under the locks: a replay may have started a run just before.
+    const open = await tx.$queryRaw<{ eventId: string }[]>`
+      SELECT event_id AS "eventId" FROM webhook_deliveries
+      WHERE event_id = ANY(${events.map(({ id }) => id)}::text[]) AND status IN ('pending', 'delivering')`;
+    const held = new Set(open.map(({ eventId }) => eventId));
+    const erasable = events.filter(({ id }) => !held.has(id));
+    if (erasable.length === 0) return 0;
+    const ids = erasable.map(({ id }) => id);
+    await tx.$executeRaw`
+      UPDATE events v SET body = erased.body, erased_at = ${now.toISOString()}::timestamptz
+      FROM unnest(${ids}::text[], ${erasable.map(({ body }) => eraseEventBody(body, now))}::text[]) AS erased (id, body)
+      WHERE v.id = erased.id`;
+    // The receivers' responses may echo the event.
+    await tx.$executeRaw`
+      UPDATE webhook_attempts a SET response_body = NULL
+      FROM webhook_deliveries d
+      WHERE d.event_id = ANY(${ids}::text[]) AND a.delivery_id = d.id AND a.response_body IS NOT NULL`;
+    return erasable.length;
+  });
+}
+
+/** Counts the events of a participant that are not erased yet, because they have unfinished deliveries. */
+export async function countEventsToErase(database: Database, participantId: string): Promise<number> {
+  return database.prisma.event.count({ where: { participantId, erasedAt: null } });
+}
+
+/** Deletes completed erasure requests and returns their number. */
+export function completeErasures(database: Database): PromiseLike<number> {
+  return database.sql.$executeRaw`
+    DELETE FROM participant_erasures x
+    WHERE requested_at <= now() - ${KEPT_SECONDS}::int * interval '1 second'
+      AND NOT EXISTS (SELECT 1 FROM events v WHERE v.participant_id = x.participant_id AND v.erased_at IS NULL)`;
+}

@@ -1,0 +1,127 @@
+import { TURN_TTL_SECONDS } from '@callplane/core';
+import type { Database, TypedSql } from '../client/database.js';
+import { deleteBatch } from '../client/delete-batch.js';
+import { Prisma } from '../generated/client.js';
+import { ROLLED_UP_UNTIL, rollUpUsage } from '../usage/usage-rollup.js';
+
+/** Selects the ended rooms to delete. */
+export interface ExpiredRooms {
+  /** Minimum age of the rooms' end in seconds, by PostgreSQL's clock. */
+  olderThanSeconds: number;
+  /** Restricts the rooms to this environment; null means all environments. */
+  environmentId: string | null;
+}
+
+/** Number of rows that one step has deleted, by table. */
+export interface PurgeStep {
+  rooms: number;
+  participants: number;
+  sessions: number;
+  tokens: number;
+  operations: number;
+}
+
+/** Maximum number of rooms that one step locks, and of rows that it deletes from each table. */
+const ROOMS_PER_STEP = 50;
+const ROWS_PER_STEP = 1000;
+
+/**
+ * Minimum age of a deleted room's end in seconds. The cleanup worker recognises the relays of an ended session by the
+ * session's row, and a client can allocate relays until its credential expires.
+ */
+export const PURGED_AFTER_SECONDS_MIN = TURN_TTL_SECONDS.max;
+
+/** Keeps a room with a pending operation: a participant can be removed from an ended room. */
+const isExpired = ({ olderThanSeconds, environmentId }: ExpiredRooms): Prisma.Sql => Prisma.sql`
+  rooms.status = 'ended'
+  AND rooms.ended_at <= now() - greatest(${olderThanSeconds}::int, ${PURGED_AFTER_SECONDS_MIN}::int) * interval '1 second'
+  ${environmentId === null ? Prisma.empty : Prisma.sql`AND rooms.environment_id = ${environmentId}`}
+  AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id AND o.status = 'pending')`;
+
+/** Counts the rooms that a purge would delete. */
+export async function countExpiredRooms(db: TypedSql, which: ExpiredRooms): Promise<number> {
+  const [{ count }] = await db.$queryRaw<[{ count: number }]>`
+    SELECT count(*)::int AS count FROM rooms WHERE ${isExpired(which)}`;
+  return count;
+}
+
+/**
+ * Deletes one bounded batch of the rooms that ended longest ago, with everything that belongs to them: tracks,
+ * sessions, operations, tokens, participants, and finally the rooms that no row refers to any more. A room with many
+ * participants takes several steps. Concurrent workers share the rooms: each skips rooms that another one has locked.
+ * Events and deliveries have their own retention and are not deleted here.
+ *
+ * A step skips locked rows and deletes only rows that no other row refers to. It therefore neither waits for a request
+ * nor fails on a concurrent one; a later step deletes the rest.
+ *
+ * The usage of the days is rolled up first. Rooms that ended on a day without a roll-up are kept.
+ */
+export async function purgeExpiredRooms(database: Database, which: ExpiredRooms): Promise<PurgeStep> {
+  await rollUpUsage(database.sql);
+  return database.transaction(async (tx) => {
+    const held = await tx.$queryRaw<{ id: string }[]>`
+      SELECT id FROM rooms WHERE ${isExpired(which)} AND rooms.ended_at < ${ROLLED_UP_UNTIL}
+      ORDER BY ended_at LIMIT ${ROOMS_PER_STEP} FOR UPDATE SKIP LOCKED`;
+    const ids = held.map(({ id }) => id);
+    const step: PurgeStep = { rooms: 0, participants: 0, sessions: 0, tokens: 0, operations: 0 };
+    if (ids.length === 0) return step;
+    await deleteTracks(tx, ids);
+    step.sessions = await deleteSessions(tx, ids);
+    step.operations = await deleteOperations(tx, ids);
+    step.tokens = await deleteTokens(tx, ids);
+    step.participants = await deleteParticipants(tx, ids);
+    step.rooms = await deleteRooms(tx, ids);
+    return step;
+  });
+}
+
+/** An ended session has no tracks; a leftover one must not keep the room for ever. */
+function deleteTracks(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.session_id, target.track_id
+    FROM participant_sessions s JOIN session_tracks target ON target.session_id = s.id
+    WHERE s.room_id = ANY(${roomIds}::text[]) AND s.ended_at IS NOT NULL`;
+  return deleteBatch(tx, 'session_tracks', { rows, limit: ROWS_PER_STEP, key: '(session_id, track_id)' });
+}
+
+function deleteSessions(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM participant_sessions target
+    WHERE target.room_id = ANY(${roomIds}::text[]) AND target.ended_at IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM session_tracks t WHERE t.session_id = target.id)`;
+  return deleteBatch(tx, 'participant_sessions', { rows, limit: ROWS_PER_STEP });
+}
+
+function deleteOperations(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM runtime_operations target
+    WHERE target.room_id = ANY(${roomIds}::text[]) AND target.status <> 'pending'`;
+  return deleteBatch(tx, 'runtime_operations', { rows, limit: ROWS_PER_STEP });
+}
+
+function deleteTokens(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM participants p JOIN participant_tokens target ON target.participant_id = p.id
+    WHERE p.room_id = ANY(${roomIds}::text[])
+      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.token_id = target.id)`;
+  return deleteBatch(tx, 'participant_tokens', { rows, limit: ROWS_PER_STEP });
+}
+
+function deleteParticipants(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.id FROM participants target
+    WHERE target.room_id = ANY(${roomIds}::text[])
+      AND NOT EXISTS (SELECT 1 FROM participant_tokens t WHERE t.participant_id = target.id)
+      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.participant_id = target.id)
+      AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.participant_id = target.id)`;
+  return deleteBatch(tx, 'participants', { rows, limit: ROWS_PER_STEP });
+}
+
+/** The step has locked the rooms from its start, so no new row can refer to them. */
+function deleteRooms(tx: TypedSql, roomIds: readonly string[]): PromiseLike<number> {
+  return tx.$executeRaw`
+    DELETE FROM rooms WHERE id = ANY(${roomIds}::text[])
+      AND NOT EXISTS (SELECT 1 FROM participants p WHERE p.room_id = rooms.id)
+      AND NOT EXISTS (SELECT 1 FROM participant_sessions s WHERE s.room_id = rooms.id)
+      AND NOT EXISTS (SELECT 1 FROM runtime_operations o WHERE o.room_id = rooms.id)`;
+}

@@ -1,0 +1,186 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
+import { admitJoins } from './admit-joins.js';
+import { joinSessions } from './join-sessions.js';
+import type { JoinInput } from './session.js';
+import { NOON, startTestRooms, track, type Invited, type TestRooms } from './sessions.testkit.js';
+import { publishTracks } from './session-tracks.js';
+
+let rooms: TestRooms;
+beforeAll(async () => {
+  rooms = await startTestRooms({ poolMax: 12 });
+});
+
+const invite = (roomId: string, count: number): Promise<Invited[]> =>
+  Promise.all(Array.from({ length: count }, () => rooms.invite(roomId)));
+const join = (roomId: string, inputs: JoinInput[], settings = {}) =>
+  joinSessions(rooms.database, roomId, inputs, NOON, settings);
+const inputsOf = (roomId: string, invited: Invited[], more: Partial<JoinInput> = {}) =>
+  invited.map((one) => rooms.inputOf(roomId, one, more));
+const outcomesOf = (outcomes: { outcome: string }[]) => outcomes.map(({ outcome }) => outcome);
+const roomOf = (id: string) => rooms.database.prisma.room.findUniqueOrThrow({ where: { id } });
+/** The number of transactions that wrote the room's sessions. */
+async function transactions(roomId: string): Promise<number> {
+  const [row] = await rooms.database.sql.$queryRaw<{ count: number }[]>`
+    SELECT count(DISTINCT xmin::text)::int AS count FROM participant_sessions WHERE room_id = ${roomId}`;
+  return row!.count;
+}
+
+describe('a batch of joins', () => {
+  test('of 50 participants makes one transaction, one version, and one event each in the order of arrival', async () => {
+    const roomId = await rooms.newRoom();
+    const inputs = inputsOf(roomId, await invite(roomId, 50), { mediaNodeId: 'm1' });
+    const outcomes = await join(roomId, inputs);
+    expect(await transactions(roomId)).toBe(1);
+    expect(new Set(outcomesOf(outcomes))).toEqual(new Set(['joined']));
+    expect(await roomOf(roomId)).toMatchObject({ version: 1, lastSequence: 51, mediaNodeId: 'm1', mediaGeneration: 1 });
+    const events = await rooms.events(roomId);
+    expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 51 }, (_, n) => n + 1));
+    expect(events[0]!.type).toBe('room.started');
+    expect(events.slice(1).map(({ data }) => data.participant.id)).toEqual(
+      inputs.map(({ participantId }) => participantId),
+    );
+    const { sessions } = await rooms.snapshot(roomId);
+    const states = outcomes.flatMap((one) => (one.outcome === 'joined' ? [one.state] : []));
+    expect(states.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))).toEqual(sessions);
+  });
+
+  test('refuses each join for its own reason, and gives the last places to those that came first', async () => {
+    const roomId = await rooms.newRoom({ maxParticipants: 3 });
+    const [here, removed, revoked, first, second, third] = await invite(roomId, 6);
+    await join(roomId, inputsOf(roomId, [here!]));
+    await rooms.remove(roomId, removed!.participantId);
+    await rooms.sql(`UPDATE participant_tokens SET revoked_at = now() WHERE id = '${revoked!.tokenId}'`);
+    const foreign = { projectId: 'proj_x', environmentId: 'env_x' };
+    const outcomes = await join(roomId, [
+      ...inputsOf(roomId, [removed!, revoked!]),
+      rooms.inputOf(roomId, first!, { tokenId: newId('token') }),
+      rooms.inputOf(roomId, second!, { tenant: foreign }),
+      ...inputsOf(roomId, [third!, here!]),
+      rooms.inputOf(roomId, await rooms.invite(await rooms.newRoom())),
+      ...inputsOf(roomId, [await rooms.invite(roomId), await rooms.invite(roomId)]),
+    ]);
+    expect(outcomesOf(outcomes)).toEqual([
+      'removed',
+      'token_revoked',
+      'not_found',
+      'not_found',
+      'joined',
+      'joined',
+      'not_found',
+      'joined',
+      'capacity',
+    ]);
+    expect((await rooms.snapshot(roomId)).sessions).toHaveLength(3);
+  });
+
+  test('lets a join that fails fail alone', async () => {
+    const roomId = await rooms.newRoom();
+    const [one, faulty, two] = await invite(roomId, 3);
+    const outcomes = await join(roomId, [
+      rooms.inputOf(roomId, one!),
+      // The table demands 32 bytes.
+      rooms.inputOf(roomId, faulty!, { resumeSecretHash: new Uint8Array(3) }),
+      rooms.inputOf(roomId, two!),
+    ]);
+    expect(outcomesOf(outcomes)).toEqual(['joined', 'failed', 'joined']);
+    expect((await rooms.snapshot(roomId)).sessions.map(({ participant }) => participant.id).sort()).toEqual(
+      [one!.participantId, two!.participantId].sort(),
+    );
+    expect((await rooms.events(roomId)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+  });
+
+  test('writes nothing for clients that go before the locks or before the commit', async () => {
+    const roomId = await rooms.newRoom();
+    const invited = await invite(roomId, 4);
+    let asked = 0;
+    const outcomes = await join(roomId, [
+      rooms.inputOf(roomId, invited[0]!),
+      rooms.inputOf(roomId, invited[1]!, { isWanted: () => false }),
+      // Still there after the locks, gone before the commit.
+      rooms.inputOf(roomId, invited[2]!, { isWanted: () => (asked += 1) === 1 }),
+      rooms.inputOf(roomId, invited[3]!, { isWanted: () => true }),
+    ]);
+    expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned', 'abandoned', 'joined']);
+    expect(await rooms.sessions(roomId)).toHaveLength(2);
+    expect(await roomOf(roomId)).toMatchObject({ version: 1, lastSequence: 3 });
+  });
+
+  test('runs several joins of one participant one after another, and ends each earlier session once', async () => {
+    const roomId = await rooms.newRoom();
+    const [ada, bob] = await invite(roomId, 2);
+    const old = await rooms.join(roomId, ada!);
+    if (old.outcome !== 'joined') throw new Error(old.outcome);
+    await publishTracks(rooms.database, old, [track('a')], NOON);
+    const outcomes = await join(roomId, inputsOf(roomId, [ada!, bob!, ada!]));
+    expect(outcomesOf(outcomes)).toEqual(['joined', 'joined', 'joined']);
+    const reasons = (await rooms.sessions(roomId)).map(({ endReason }) => endReason);
+    expect(reasons.filter((reason) => reason === 'superseded')).toHaveLength(2);
+    const types = (await rooms.events(roomId)).slice(3).map(({ type }) => type);
+    expect(types).toEqual([
+      'track.unpublished',
+      'participant.left',
+      'participant.joined',
+      'participant.joined',
+      'participant.left',
+      'participant.joined',
+    ]);
+    // A join that was admitted before another one of its participant does not supersede that one's session.
+    const numbers = await admitJoins(
+      rooms.database.sql,
+      [ada!, ada!].map(({ participantId }) => ({ tenant: rooms.tenant, roomId, participantId })),
+      { intervalMs: 0, aheadMs: 0 },
+    );
+    expect(numbers.map((one) => (one.outcome === 'admitted' ? one.number : 0))).toEqual([1, 2]);
+    const [late, latest] = await join(
+      roomId,
+      [2, 1].map((joinNumber) => rooms.inputOf(roomId, ada!, { joinNumber })),
+    );
+    expect([late!.outcome, latest!.outcome]).toEqual(['joined', 'overtaken']);
+  });
+
+  test('never exceeds the capacity, whatever batches of several gateways run at once', async () => {
+    const roomId = await rooms.newRoom({ maxParticipants: 30 });
+    const invited = await invite(roomId, 60);
+    const batches = Array.from({ length: 6 }, (_, n) => invited.slice(n * 10, n * 10 + 10));
+    const outcomes = (
+      await Promise.all(
+        batches.map((batch, n) =>
+          join(
+            roomId,
+            inputsOf(
+              roomId,
+              [...batch].sort(() => (n % 2) - 0.5),
+            ),
+          ),
+        ),
+      )
+    ).flat();
+    expect(outcomes.filter(({ outcome }) => outcome === 'joined')).toHaveLength(30);
+    expect(outcomes.filter(({ outcome }) => outcome === 'capacity')).toHaveLength(30);
+    expect((await rooms.snapshot(roomId)).sessions).toHaveLength(30);
+    const events = await rooms.events(roomId);
+    expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 31 }, (_, n) => n + 1));
+    expect(events.filter(({ type }) => type === 'room.started')).toHaveLength(1);
+  });
+
+  test('makes a room paged above the limit until it is empty, and refuses protocol version 1 then', async () => {
+    const roomId = await rooms.newRoom();
+    const [a, b, c, d, e] = await invite(roomId, 5);
+    const small = { rosterFullMax: 2 };
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!, b!], { protocol: 1 }), small))).toEqual([
+      'joined',
+      'joined',
+    ]);
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [c!], { protocol: 1 }), small))).toEqual(['too_large']);
+    expect(await roomOf(roomId)).toMatchObject({ rosterPaged: false });
+    const mixed = [rooms.inputOf(roomId, d!, { protocol: 1 }), rooms.inputOf(roomId, e!)];
+    expect(outcomesOf(await join(roomId, mixed, small))).toEqual(['too_large', 'joined']);
+    expect(await roomOf(roomId)).toMatchObject({ rosterPaged: true });
+    await rooms.sql(
+      `UPDATE participant_sessions SET ended_at = now(), end_reason = 'left' WHERE room_id = '${roomId}'`,
+    );
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!], { protocol: 1 }), small))).toEqual(['joined']);
+    expect(await roomOf(roomId)).toMatchObject({ rosterPaged: false });
+  });
+});

@@ -1,0 +1,165 @@
+import type { Database, TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
+import { isHeld } from './session.sql.js';
+import type { HeldSession } from './session.js';
+import { bumpRooms, lockHeld, type LockSettings } from './versions.sql.js';
+
+/** A session whose connection is lost. */
+export interface DisconnectedSession extends HeldSession {
+  /** Where its media is, for the instance that resumes the session; undefined keeps what was written before. */
+  media?: unknown;
+}
+
+/**
+ * Marks sessions as disconnected, which starts their grace periods. Skips sessions that have ended or that another
+ * connection holds.
+ * @returns the ids of the rooms that have changed; with `skipLocked` the ids of the sessions that were left out because
+ * another transaction has locked them or their rooms.
+ */
+export async function markDisconnected(
+  database: Database,
+  held: readonly DisconnectedSession[],
+  settings: LockSettings = {},
+): Promise<{ changed: Set<string>; busy: Set<string> }> {
+  const rows = await disconnect(database.sql, held, settings);
+  return {
+    changed: new Set(rows.filter(({ changed }) => changed).map(({ roomId }) => roomId)),
+    busy: new Set(settings.skipLocked ? rows.filter(({ changed }) => changed === null).map(({ id }) => id) : []),
+  };
+}
+
+interface DisconnectedRow {
+  id: string;
+  roomId: string;
+  /** Whether the session had a connection until now; null if it was not written. */
+  changed: boolean | null;
+}
+
+async function disconnect(
+  db: TypedSql,
+  held: readonly DisconnectedSession[],
+  settings: LockSettings,
+): Promise<DisconnectedRow[]> {
+  if (held.length === 0) return [];
+  const ids = held.map(({ sessionId }) => sessionId);
+  return db.$queryRaw<DisconnectedRow[]>`
+    WITH ${lockHeld(held, Prisma.sql`true`, settings)},
+    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`, settings)},
+    media AS (
+      SELECT * FROM unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS media (id, media)
+      WHERE media IS NOT NULL
+    ), written AS (
+      UPDATE participant_sessions s
+      SET disconnected_at = coalesce(s.disconnected_at, now()),
+        version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
+        media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
+      FROM held LEFT JOIN room ON room.id = held.room_id
+      WHERE s.id = held.id AND (held.disconnected_at IS NOT NULL OR room.id IS NOT NULL)
+      RETURNING s.id, held.disconnected_at IS NULL AS changed
+    )
+    SELECT s.id, s.room_id AS "roomId", written.changed
+    FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
+    JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
+    LEFT JOIN written ON written.id = s.id`;
+}
+
+/**
+ * Writes where the media of sessions is. Participants do not see it, so the rooms keep their versions. Skips sessions
+ * that have ended or that another connection holds.
+ * @param states null for a session whose media is gone.
+ * @returns the ids of the sessions that were written: their connections hold them; with `skipLocked` the ids of those
+ * that were left out because another transaction has locked them.
+ */
+export async function writeMedia(
+  database: Database,
+  states: readonly { held: HeldSession; media: unknown }[],
+  settings: LockSettings = {},
+): Promise<{ written: Set<string>; busy: Set<string> }> {
+  const rows = states.length === 0 ? [] : await mediaWritten(database.sql, states, settings);
+  const idsOf = (isWritten: boolean) => rows.filter((row) => row.isWritten === isWritten).map(({ id }) => id);
+  return { written: new Set(idsOf(true)), busy: new Set(settings.skipLocked ? idsOf(false) : []) };
+}
+
+function mediaWritten(
+  db: TypedSql,
+  states: readonly { held: HeldSession; media: unknown }[],
+  settings: LockSettings,
+): PromiseLike<{ id: string; isWritten: boolean }[]> {
+  const held = states.map((state) => state.held);
+  const ids = held.map(({ sessionId }) => sessionId);
+  return db.$queryRaw<{ id: string; isWritten: boolean }[]>`
+    WITH ${lockHeld(held, Prisma.sql`true`, settings)},
+    written AS (
+      UPDATE participant_sessions s SET media = input.media::jsonb
+      FROM held JOIN unnest(${ids}::text[], ${states.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
+      WHERE s.id = held.id RETURNING s.id
+    )
+    SELECT s.id, written.id IS NOT NULL AS "isWritten"
+    FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
+    JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
+    LEFT JOIN written ON written.id = s.id`;
+}
+
+/** The session on a media server that holds the peer connections of a participant session. */
+export interface MediaSessionPlace {
+  nodeId: string;
+  mediaSession: number;
+}
+
+/** Where the media of sessions is, ended ones included. Those without media are missing. */
+export function mediaPlacesOf(db: TypedSql, sessionIds: readonly string[]): PromiseLike<MediaSessionPlace[]> {
+  return readMediaPlaces(db, Prisma.sql`id = ANY(${[...sessionIds]}::text[])`);
+}
+
+/** Sessions of a participant whose media is looked up, the latest ones. */
+const LATEST_SESSIONS = 100;
+
+/**
+ * Where the media of a participant's latest sessions is, ended ones included: a gateway that does not reach PostgreSQL
+ * goes on with the media of a session that another one has superseded.
+ */
+export function mediaPlacesOfParticipant(db: TypedSql, participantId: string): PromiseLike<MediaSessionPlace[]> {
+  const latest = Prisma.sql`SELECT id FROM participant_sessions WHERE participant_id = ${participantId}
+    ORDER BY started_at DESC LIMIT ${LATEST_SESSIONS}`;
+  return readMediaPlaces(db, Prisma.sql`id IN (${latest})`);
+}
+
+function readMediaPlaces(db: TypedSql, which: Prisma.Sql): PromiseLike<MediaSessionPlace[]> {
+  return db.$queryRaw<MediaSessionPlace[]>`
+    SELECT media->>'nodeId' AS "nodeId", (media->>'janusSession')::float8 AS "mediaSession"
+    FROM participant_sessions
+    WHERE ${which} AND media->>'nodeId' IS NOT NULL AND media->>'janusSession' IS NOT NULL`;
+}
+
+function mediaText({ media }: { media?: unknown }): string | null {
+  return media === undefined || media === null ? null : JSON.stringify(media);
+}
+
+/**
+ * Records that a session that is being removed, or whose room ends, has no connection and no media handles any more. The
+ * clean-up of a removal waits for this. The clean-up of a room does not.
+ */
+export async function releaseSession(db: TypedSql, held: HeldSession): Promise<boolean> {
+  const rows = await db.$queryRaw<unknown[]>`
+    UPDATE participant_sessions s SET instance_id = NULL, disconnected_at = coalesce(disconnected_at, now()),
+      media = NULL
+    WHERE ${isHeld(held)} RETURNING 1`;
+  return rows.length > 0;
+}
+
+/**
+ * Gives the live session of a participant a new version, after a change of the participant that was committed before:
+ * every instance reads the session again.
+ * @returns the version of its room; null if the participant has no live session.
+ */
+export async function touchSessions(db: TypedSql, participantId: string): Promise<number | null> {
+  const [row] = await db.$queryRaw<{ version: number }[]>`
+    WITH held AS MATERIALIZED (
+      SELECT id, room_id FROM participant_sessions WHERE participant_id = ${participantId} AND ended_at IS NULL
+      FOR NO KEY UPDATE
+    ), ${bumpRooms(Prisma.sql`SELECT room_id FROM held`)}
+    UPDATE participant_sessions s SET version = room.version
+    FROM held JOIN room ON room.id = held.room_id WHERE s.id = held.id
+    RETURNING s.version`;
+  return row?.version ?? null;
+}

@@ -1,0 +1,116 @@
+import { DAY_MS, daysBetween, firstIdAt, noUsage, type Tenant, type UsageDay } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
+
+interface UsageRow extends Omit<UsageDay, 'participantMs'> {
+  participantMs: bigint | number;
+}
+
+/**
+ * The usage of the tenant by UTC day, the first and the last one included. Days that are rolled up are read, later ones
+ * are computed from the sessions. Days after `now` have no usage.
+ */
+export async function readUsage(db: TypedSql, tenant: Tenant, first: Date, last: Date, now: Date): Promise<UsageDay[]> {
+  const rows = await db.$queryRaw<(Omit<UsageRow, 'day'> & { day: Date | null; until: Date | null })[]>`
+    SELECT usage.day::timestamp AT TIME ZONE 'UTC' AS day, rooms, participant_ms AS "participantMs",
+      peak_participants AS "peakParticipants", measured_sessions AS "measuredSessions",
+      relayed_sessions AS "relayedSessions", deliveries, rollup.until
+    FROM (SELECT max(day)::timestamp AT TIME ZONE 'UTC' AS until FROM usage_rollups) rollup
+    LEFT JOIN usage_days usage ON usage.environment_id = ${tenant.environmentId}
+      AND usage.day BETWEEN ${isoDay(first)}::date AND ${isoDay(last)}::date`;
+  const until = rows[0]?.until ?? null;
+  const byDay = new Map(
+    rows.flatMap(({ day, ...row }) => (day === null ? [] : [[day.getTime(), toUsage({ ...row, day })] as const])),
+  );
+  const begin = until === null ? first : new Date(Math.max(first.getTime(), until.getTime() + DAY_MS));
+  for (const usage of await computeUsage(db, tenant.environmentId, daysBetween(begin, last), now)) {
+    byDay.set(usage.day.getTime(), usage);
+  }
+  return daysBetween(first, last).map((day) => byDay.get(day.getTime()) ?? noUsage(day));
+}
+
+/**
+ * Computes the usage of consecutive days from the sessions. A session that is still open counts until `now`. The cost
+ * grows with the sessions that have not ended before the first day, and with the deliveries of the days.
+ */
+export async function computeUsage(
+  db: TypedSql,
+  environmentId: string,
+  days: readonly Date[],
+  now: Date,
+): Promise<UsageDay[]> {
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const end = new Date(last.getTime() + DAY_MS);
+  const ends = days.map((day) => new Date(day.getTime() + DAY_MS));
+  const rows = await db.$queryRaw<UsageRow[]>`
+    WITH day AS (
+      SELECT * FROM unnest(${days.map((day) => day.toISOString())}::timestamptz[],
+        ${ends.map((day) => day.toISOString())}::timestamptz[], ${days.map((day) => firstIdAt('delivery', day))}::text[],
+        ${ends.map((day) => firstIdAt('delivery', day))}::text[]) AS day (start, stop, first_id, end_id)
+    ), session AS MATERIALIZED (
+      SELECT id, room_id, started_at, ended_at, relayed_seconds > 0 AS relayed,
+        good_seconds + fair_seconds + poor_seconds + lost_seconds > 0 AS measured
+      FROM participant_sessions
+      WHERE environment_id = ${environmentId} AND ended_at > ${first.toISOString()}::timestamptz
+        AND started_at < ${end.toISOString()}::timestamptz
+      UNION ALL
+      SELECT id, room_id, started_at, ${now.toISOString()}::timestamptz, relayed_seconds > 0,
+        good_seconds + fair_seconds + poor_seconds + lost_seconds > 0
+      FROM participant_sessions
+      WHERE environment_id = ${environmentId} AND ended_at IS NULL
+        AND started_at < least(${end.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz)
+    ), part AS MATERIALIZED (
+      SELECT day.start, session.room_id, session.relayed, session.measured,
+        greatest(session.started_at, day.start) AS begins_at, least(session.ended_at, day.stop) AS ends_at
+      FROM day JOIN session ON session.started_at < day.stop AND session.ended_at > day.start
+    ), total AS (
+      SELECT start, count(DISTINCT room_id)::int AS rooms,
+        (sum(extract(epoch FROM ends_at - begins_at)) * 1000)::bigint AS ms,
+        count(*) FILTER (WHERE measured)::int AS measured, count(*) FILTER (WHERE measured AND relayed)::int AS relayed
+      FROM part GROUP BY start
+    ), present AS (
+      -- At the same instant, ends come before starts: a session that supersedes another one does not add to it.
+      SELECT start, sum(step) OVER (PARTITION BY start ORDER BY at, step ROWS UNBOUNDED PRECEDING) AS count FROM (
+        SELECT start, begins_at AS at, 1 AS step FROM part UNION ALL SELECT start, ends_at, -1 FROM part
+      ) edge
+    ), peak AS (
+      SELECT start, max(count)::int AS count FROM present GROUP BY start
+    )
+    SELECT day.start AS day, coalesce(total.rooms, 0) AS rooms, coalesce(total.ms, 0) AS "participantMs",
+      coalesce(peak.count, 0) AS "peakParticipants", coalesce(total.measured, 0) AS "measuredSessions",
+      coalesce(total.relayed, 0) AS "relayedSessions", (
+        SELECT coalesce(sum(sent.count), 0)::int
+        FROM webhook_endpoints e CROSS JOIN LATERAL (
+          SELECT count(*) AS count FROM webhook_deliveries d
+          WHERE d.endpoint_id = e.id AND d.id >= day.first_id AND d.id < day.end_id
+        ) sent
+        WHERE e.environment_id = ${environmentId}
+      ) AS deliveries
+    FROM day LEFT JOIN total ON total.start = day.start LEFT JOIN peak ON peak.start = day.start
+    ORDER BY day.start`;
+  return rows.map(toUsage);
+}
+
+function toUsage({
+  day,
+  rooms,
+  participantMs,
+  peakParticipants,
+  measuredSessions,
+  relayedSessions,
+  deliveries,
+}: UsageRow): UsageDay {
+  return {
+    day,
+    rooms,
+    participantMs: Number(participantMs),
+    peakParticipants,
+    measuredSessions,
+    relayedSessions,
+    deliveries,
+  };
+}
+
+function isoDay(day: Date): string {
+  return day.toISOString().slice(0, 10);
+}

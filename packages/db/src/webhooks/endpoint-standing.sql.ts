@@ -1,0 +1,51 @@
+// The standing of an endpoint: whether the latest attempt proved it (`proven`), the expected slot time of the next one
+// (`slot_ms`), since when all attempts have failed (`failing_since`), and the latest failure (`last_failed_at`).
+// Workers schedule by it, and a sweep disables endpoints that keep failing.
+
+import { Prisma } from '../generated/client.js';
+
+/**
+ * Shorter slot times are stored as this value, in milliseconds. The row is written only when the slot time doubles or
+ * halves.
+ */
+export const SLOT_MS_NOTED_MIN = 64;
+
+/** Minimum interval between two updates of the failure time of a failing endpoint, in seconds. */
+const FAILURE_NOTED_SECONDS = 60;
+
+/**
+ * Whether all attempts of an endpoint have failed for `forMs`. The failures must span that time: a single failure
+ * followed by silence does not count. The endpoints table must have the alias `e`.
+ */
+export const hasFailedFor = (forMs: number): Prisma.Sql => Prisma.sql`(
+  e.failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
+  AND e.last_failed_at >= e.failing_since + ${forMs}::float8 * interval '1 millisecond')`;
+
+/**
+ * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.
+ * `settled` has the columns endpoint_id, position, outcome, proves and slot_ms (`settleDeliveries` in
+ * delivery-leases.ts makes it); the highest position is the latest attempt.
+ *
+ * An endpoint's row is skipped while another transaction has locked it (SKIP LOCKED), because deleting an endpoint
+ * locks it before its deliveries. The next attempt writes its state again.
+ */
+export const NOTE_STANDING = Prisma.sql`latest AS (
+    SELECT DISTINCT ON (endpoint_id) endpoint_id, proves, slot_ms, outcome = 'success' AS succeeded,
+      bool_or(outcome = 'success') OVER (PARTITION BY endpoint_id) AS any_succeeded
+    FROM settled ORDER BY endpoint_id, position DESC
+  ), changed AS (
+    SELECT e.id, latest.proves, latest.slot_ms, latest.succeeded, latest.any_succeeded
+    FROM latest JOIN webhook_endpoints e ON e.id = latest.endpoint_id
+    WHERE e.proven <> latest.proves OR e.slot_ms IS NULL OR latest.slot_ms >= 2 * e.slot_ms
+      OR 2 * latest.slot_ms <= e.slot_ms OR (e.failing_since IS NULL) <> latest.succeeded
+      OR (NOT latest.succeeded AND (latest.any_succeeded OR coalesce(e.last_failed_at, '-infinity')
+        < now() - ${FAILURE_NOTED_SECONDS}::int * interval '1 second'))
+    FOR NO KEY UPDATE OF e SKIP LOCKED
+  ), updated AS (
+    UPDATE webhook_endpoints e
+    SET proven = changed.proves, slot_ms = changed.slot_ms,
+      failing_since = CASE WHEN changed.succeeded THEN NULL WHEN changed.any_succeeded THEN now()
+        ELSE coalesce(e.failing_since, now()) END,
+      last_failed_at = CASE WHEN changed.succeeded THEN NULL ELSE now() END
+    FROM changed WHERE e.id = changed.id
+  )`;

@@ -1,0 +1,208 @@
+/**
+ * A process of up to some thousand clients for the benchmark of rooms. Each reads only the first frame of a connection,
+ * and counts the bytes of the others by their type. The benchmark sends commands over IPC.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import type { Joined, Pace, Resumptions, Ticket } from './rooms-crowd.js';
+
+/** As the SDK: it gives up an attempt after this time, and the session after its grace period. */
+const ATTEMPT_MS = 10_000;
+const SUBPROTOCOL = process.env.BENCH_SUBPROTOCOL ?? 'callplane.v2';
+const PING_SECONDS = 15;
+const JOIN_RETRIES = 5;
+
+interface Welcome {
+  sessionId: string;
+  resumeSecret: string;
+  participantId: string;
+  graceMs: number;
+}
+interface Client {
+  socket: WebSocket;
+  /** Undefined before the first frame. */
+  welcome: Welcome | undefined;
+  group: string;
+}
+
+const clients = new Map<number, Client>();
+/** Bytes received, by group of clients and type. */
+let received: Record<string, Record<string, number>> = {};
+/** Where clients resume when they lose their connection; empty: they do not. */
+let refuge: string[] = [];
+let resumptions: Resumptions = { welcomesAt: [], attempts: 0, ends: {} };
+
+const COMMANDS: Record<string, (argument: any) => unknown> = {
+  join,
+  leave,
+  send,
+  group: ({ keys, name }: { keys: number[]; name: string }) => {
+    for (const key of keys) of(key).group = name;
+  },
+  participantIds: ({ keys }: { keys: number[] }) => keys.map((key) => of(key).welcome?.participantId),
+  received: () => received,
+  forgetReceived: () => void (received = {}),
+  resumeAt: ({ urls }: { urls: string[] }) => {
+    refuge = urls;
+    resumptions = { welcomesAt: [], attempts: 0, ends: {} };
+  },
+  resumptions: () => resumptions,
+};
+
+process.on('message', ({ id, command, argument }: any) => {
+  void Promise.resolve()
+    .then(() => COMMANDS[command]?.(argument))
+    .then(
+      (result) => process.send?.({ id, result }),
+      (error: unknown) => process.send?.({ id, error: error instanceof Error ? error.stack : String(error) }),
+    );
+});
+process.once('disconnect', () => process.exit());
+
+let turn = 0;
+setInterval(() => {
+  turn++;
+  for (const [key, { socket }] of clients) {
+    if (key % PING_SECONDS === turn % PING_SECONDS && socket.readyState === WebSocket.OPEN) {
+      socket.send('{"type":"ping","id":"p"}');
+    }
+  }
+}, 1_000);
+
+/**
+ * Joins with all tickets: `atOnce` at a time, or `perSecond` of them each second. Tries again, as the SDK does, when the
+ * gateway has no answer from its database in time.
+ */
+async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace): Promise<Joined> {
+  const tookMs: number[] = [];
+  const failures: Record<string, number> = {};
+  let retries = 0;
+  const one = async ({ key, url, token, group = 'all' }: Ticket) => {
+    const began = performance.now();
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await connect(key, url, { type: 'join', token, autoSubscribe: false }, ATTEMPT_MS, group);
+        tookMs.push(performance.now() - began);
+        return;
+      } catch (error) {
+        const reason = messageOf(error);
+        if (attempt === JOIN_RETRIES || reason !== 'unavailable') {
+          add(failures, reason, 1);
+          return;
+        }
+        retries++;
+        await delay(backoffMs(attempt));
+      }
+    }
+  };
+  if (perSecond === undefined) {
+    let next = 0;
+    const worker = async () => {
+      for (let ticket = tickets[next++]; ticket !== undefined; ticket = tickets[next++]) await one(ticket);
+    };
+    await Promise.all(Array.from({ length: atOnce ?? tickets.length }, worker));
+  } else {
+    const began = performance.now();
+    const all = tickets.map(async (ticket, index) => {
+      await delay(Math.max(0, began + (index * 1_000) / perSecond - performance.now()));
+      await one(ticket);
+    });
+    await Promise.all(all);
+  }
+  return { tookMs, retries, failures };
+}
+
+async function leave({ keys = [...clients.keys()] }: { keys?: number[] }): Promise<void> {
+  refuge = [];
+  await Promise.all(
+    keys.map(async (key) => {
+      const { socket } = of(key);
+      clients.delete(key);
+      if (socket.readyState !== WebSocket.OPEN) return;
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.send('{"type":"leave"}');
+      await closed;
+    }),
+  );
+}
+
+function send({ key, message }: { key: number; message: object }): void {
+  of(key).socket.send(JSON.stringify(message));
+}
+
+/** Opens a connection and resolves with the welcome; rejects with the reason for which the gateway closed it. */
+function connect(key: number, url: string, first: object, withinMs: number, group: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(url, SUBPROTOCOL, { perMessageDeflate: false });
+    const client: Client = { socket, welcome: undefined, group };
+    const tooLong = setTimeout(() => socket.terminate(), withinMs);
+    let end = 'lost';
+    socket.on('open', () => socket.send(JSON.stringify(first)));
+    socket.on('message', (data: Buffer) => {
+      const type = typeOf(data);
+      add((received[client.group] ??= {}), type, data.length);
+      if (type === 'closing') end = JSON.parse(data.toString()).reason;
+      if (client.welcome !== undefined || type !== 'welcome') return;
+      clearTimeout(tooLong);
+      client.welcome = welcomeOf(data);
+      clients.set(key, client);
+      resolve();
+    });
+    socket.on('close', () => {
+      clearTimeout(tooLong);
+      if (client.welcome === undefined) reject(new Error(end));
+      else if (clients.get(key) === client && refuge.length > 0) void resume(key, group, client.welcome);
+    });
+    socket.on('error', (error) => (end = (error as NodeJS.ErrnoException).code ?? 'lost'));
+  });
+}
+
+/** Resumes as the SDK does, at any of the gateways that are left. */
+async function resume(key: number, group: string, { sessionId, resumeSecret, graceMs }: Welcome): Promise<void> {
+  const giveUpAt = Date.now() + graceMs;
+  for (let attempt = 0; Date.now() < giveUpAt; attempt++) {
+    await delay(Math.min(backoffMs(attempt), giveUpAt - Date.now()));
+    resumptions.attempts++;
+    const url = refuge[Math.floor(Math.random() * refuge.length)];
+    if (url === undefined) return;
+    try {
+      await connect(key, url, { type: 'resume', sessionId, resumeSecret, autoSubscribe: false }, ATTEMPT_MS, group);
+      resumptions.welcomesAt.push(Date.now());
+      return;
+    } catch (error) {
+      const reason = messageOf(error);
+      add(resumptions.ends, reason, 1);
+      if (reason === 'invalid_session') return;
+    }
+  }
+  add(resumptions.ends, 'gave up', 1);
+}
+
+/** The SDK's pause before attempt n. */
+function backoffMs(attempt: number): number {
+  return Math.min(5_000, 200 * 2 ** attempt) * (0.5 + 0.5 * Math.random());
+}
+
+function welcomeOf(data: Buffer): Welcome {
+  const { sessionId, resumeSecret, participant, reconnectGraceSeconds } = JSON.parse(data.toString());
+  return { sessionId, resumeSecret, participantId: participant.participantId, graceMs: reconnectGraceSeconds * 1_000 };
+}
+
+/** The type of a frame, without parsing it. */
+function typeOf(data: Buffer): string {
+  return /"type":"(\w+)"/.exec(data.toString('latin1', 0, 60))?.[1] ?? 'unknown';
+}
+
+function of(key: number): Client {
+  const client = clients.get(key);
+  if (client === undefined) throw new Error(`There is no client ${key}`);
+  return client;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function add(counts: Record<string, number>, name: string, more: number): void {
+  counts[name] = (counts[name] ?? 0) + more;
+}

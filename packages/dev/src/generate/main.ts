@@ -1,0 +1,222 @@
+/**
+ * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
+ * the API's routes, docs/signaling.schema.json and the SDK's types from the signaling protocol, and
+ * docs/signaling-states.md from the gateway's state machines. Reads the build output, so `npm run build` comes first.
+ * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Failure, root } from '../bootstrap.js';
+import { protocolTypes } from './protocol-types.js';
+import { stateTables } from './state-tables.js';
+
+/** The apps with documented settings: a folder of apps/, and the schema that its config.js exports. */
+const APPS: { folder: string; schema: string; about: string }[] = [
+  { folder: 'api', schema: 'ApiConfig', about: 'Serves HTTP.' },
+  { folder: 'cleanup-worker', schema: 'CleanupWorkerConfig', about: 'Ends rooms and removes participants.' },
+  { folder: 'webhook-worker', schema: 'WebhookWorkerConfig', about: 'Delivers webhooks.' },
+  { folder: 'signaling', schema: 'SignalingConfig', about: 'The WebSocket gateway ([signaling.md](signaling.md)).' },
+  {
+    folder: 'cli',
+    schema: 'CliConfig',
+    about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only what they need.',
+  },
+];
+
+/** The gateway's state machines: a module of its `src`, and the table that it exports. */
+const MACHINES = [
+  {
+    title: 'Session',
+    about: 'A session at the gateway that holds it.',
+    module: 'sessions/session-states',
+    table: 'SESSION_STATES',
+  },
+  {
+    title: 'Publisher',
+    about: 'The peer connection on which a client sends, at the gateway that holds its session.',
+    module: 'media/peers/publisher-states',
+    table: 'PUBLISHER_STATES',
+  },
+  {
+    title: 'Subscriber',
+    about: 'The receiving connection of a session on the media server.',
+    module: 'media/peers/subscriber-states',
+    table: 'SUBSCRIBER_STATES',
+  },
+  {
+    title: 'Receiver',
+    about: "The client's side of the receiving connection.",
+    module: 'media/peers/subscriber-states',
+    table: 'RECEIVER_STATES',
+  },
+];
+
+const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
+
+interface Setting {
+  default?: string | number | boolean | readonly string[];
+  description?: string;
+  minItems?: number;
+  minLength?: number;
+  items?: { pattern?: string };
+}
+
+interface Config {
+  properties: Record<string, Setting>;
+  required?: string[];
+}
+
+export async function main(args: string[]): Promise<void> {
+  const check = args.includes('--check');
+  const files = [
+    { path: 'docs/configuration.md', content: await configuration() },
+    { path: 'docs/openapi.json', content: await openApi() },
+    { path: 'docs/signaling.schema.json', content: await signalingSchema() },
+    { path: 'docs/signaling-states.md', content: await signalingStates() },
+    {
+      path: SDK_TYPES,
+      content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
+    },
+  ];
+  const stale = files.filter(({ path, content }) => contentOf(path) !== content);
+  if (check && stale.length > 0) {
+    throw new Failure(`Not up to date: ${stale.map(({ path }) => path).join(', ')}. Run "npm run generate"`);
+  }
+  for (const { path, content } of stale) {
+    writeFileSync(join(root, path), content);
+    console.log(`Wrote ${path}`);
+  }
+  if (stale.length === 0) console.log('Generated files are up to date.');
+}
+
+async function configuration() {
+  const runtime = await built('packages/runtime/dist/index.js');
+  const tables = [];
+  for (const { folder, schema, about } of APPS) {
+    const config = (await built(`apps/${folder}/dist/config.js`))[schema] as Config;
+    const settings = Object.entries(config.properties);
+    const rows = settings.map(([name, setting]) => {
+      const secret = runtime.isSecret(setting) ? ` or \`${name}_FILE\`` : '';
+      const form = formOf(runtime.expectation(setting), setting);
+      const cells = [`\`${name}\`${secret}`, defaultOf(setting, config.required?.includes(name)), form];
+      return row([...cells, setting.description ?? '']);
+    });
+    tables.push(
+      [
+        `## ${folder}`,
+        '',
+        about,
+        '',
+        row(['setting', 'default', 'form', 'meaning']),
+        row(Array(4).fill('---')),
+        ...rows,
+      ]
+        .join('\n')
+        .concat('\n'),
+    );
+  }
+  return `# Configuration
+
+<!-- Written by packages/dev/src/generate from apps/*/src/config.ts. Do not edit; run "npm run generate". -->
+
+Each app reads its settings from the environment once, when it starts. If any are missing or wrong, it prints all
+problems, never the value of a secret, and exits with code 1 (the command line with 2).
+
+- An empty variable counts as not set.
+- Write numbers in decimal, and lists with commas.
+- A secret can come from a file instead: \`DATABASE_URL_FILE=/run/secrets/database_url\`. The app drops white space at
+  the end of the file. If both are set, the variable wins.
+- Names are the same in every app, so all apps can share one environment. Each app ignores settings of other apps.
+
+${tables.join('\n')}`;
+}
+
+function defaultOf(setting: Setting, required: boolean | undefined) {
+  if (setting.default === undefined) return required ? '**required**' : 'none';
+  if (Array.isArray(setting.default)) return setting.default.length === 0 ? 'none' : `\`${setting.default.join(',')}\``;
+  return `\`${String(setting.default)}\``;
+}
+
+/** @param expectation `must be a whole number from 0 to 65535` */
+function formOf(expectation: string, { minItems, minLength, items }: Setting) {
+  const more = [
+    ...(minLength !== undefined && minLength > 1 ? [`at least ${minLength} characters`] : []),
+    ...(minItems === undefined ? [] : [`at least ${minItems}`]),
+    ...(items?.pattern === undefined ? [] : [`each like \`${items.pattern}\``]),
+  ];
+  return [expectation.replace(/^must be /, ''), ...more].join(', ');
+}
+
+function row(cells: string[]) {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+async function openApi() {
+  const { apiRoutes } = await built('apps/api/dist/routes.js');
+  const { openApiDocument } = await built('apps/api/dist/openapi/document.js');
+  // The routes use their dependencies only when they handle a request, so an empty object is enough.
+  return `${JSON.stringify(openApiDocument(apiRoutes({})), null, 2)}\n`;
+}
+
+async function signalingStates() {
+  const machines = MACHINES.map(async ({ title, about, module, table }) => ({
+    title,
+    about,
+    source: `apps/signaling/src/${module}.ts`,
+    states: (await built(`apps/signaling/dist/${module}.js`))[table],
+  }));
+  return stateTables(await Promise.all(machines));
+}
+
+async function signalingSchema() {
+  const protocol = await built('packages/protocol/dist/index.js');
+  const tables = [
+    { name: 'ClientMessage', side: 'client', v1: protocol.CLIENT_MESSAGES, v2: protocol.CLIENT_MESSAGES_V2 },
+    { name: 'ServerMessage', side: 'server', v1: protocol.SERVER_MESSAGES, v2: protocol.SERVER_MESSAGES_V2 },
+  ];
+  const unions: Record<string, object> = {};
+  const definitions: Record<string, object> = {};
+  for (const { name, side, v1, v2 } of tables) {
+    for (const [version, messages, other] of [
+      ['v1', v1, v2],
+      ['v2', v2, v1],
+    ]) {
+      // A message that the versions have in common, or only one of them has, is defined once, without a version.
+      const names = Object.keys(messages).map((type) =>
+        (other[type] ?? messages[type]) === messages[type] ? `${side}.${type}` : `${side}.${type}.${version}`,
+      );
+      unions[`${name}.${version}`] = { oneOf: names.map((definition) => ({ $ref: `#/$defs/${definition}` })) };
+      Object.keys(messages).forEach((type, index) => (definitions[`${names[index]}`] = messages[type]));
+    }
+  }
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: `Signaling protocol ${Object.values(protocol.SUBPROTOCOLS).join(' and ')}`,
+    description: 'Every message over the WebSocket: one JSON object per text frame. docs/signaling.md explains them.',
+    oneOf: Object.keys(unions).map((union) => ({ $ref: `#/$defs/${union}` })),
+    $defs: { ...unions, ...definitions },
+    'x-closeReasons': protocol.CLOSE_REASONS,
+    'x-errorCodes': protocol.ERROR_CODES,
+    'x-limits': protocol.PROTOCOL_LIMITS,
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+async function built(path: string): Promise<any> {
+  try {
+    return await import(pathToFileURL(join(root, path)).href);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Failure(`${path} cannot be loaded; run "npm run build" first`, String(error));
+  }
+}
+
+function contentOf(path: string) {
+  try {
+    return readFileSync(join(root, path), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

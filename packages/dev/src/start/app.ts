@@ -1,0 +1,83 @@
+import { join } from 'node:path';
+import { startServer, type LocalServer } from '@callplane/local-servers';
+import { root } from '../bootstrap.js';
+
+/**
+ * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
+ * PORT, workers HEALTH_PORT. An app with `needsKeys` starts once the development keys exist.
+ */
+export interface App {
+  name: string;
+  readyPort: 'PORT' | 'HEALTH_PORT';
+  needsKeys?: true;
+}
+
+/** The apps, in start order. */
+export const APPS: App[] = [
+  { name: 'api', readyPort: 'PORT' },
+  { name: 'cleanup-worker', readyPort: 'HEALTH_PORT' },
+  { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
+  { name: 'signaling', readyPort: 'PORT', needsKeys: true },
+];
+
+/**
+ * Recommended by docs/operations/deploy.md: fewer and shorter garbage collections of short-lived request data, for more
+ * memory.
+ */
+export const NODE_FLAGS = ['--max-semi-space-size=64'];
+
+const READY_WITHIN_MS = 60_000;
+
+export interface AppOptions {
+  name: string;
+  env: NodeJS.ProcessEnv;
+  /** The origin that answers /readyz. */
+  origin: string;
+  logFile: string;
+  /** How long SIGTERM may take before SIGKILL. */
+  stopWithinMs: number;
+  onSpawn: (pid: number) => void;
+  stopSignal: AbortSignal;
+}
+
+/** The compiled entry point of an app. Tests run its bundle, which starts faster (packages/testing). */
+export function mainOf(name: string): string {
+  const folder = process.env['CALLPLANE_TEST_BUNDLES'] === 'true' ? ['dist', 'bundle'] : ['dist'];
+  return join(root, 'apps', name, ...folder, 'main.js');
+}
+
+/**
+ * Starts an app in its own process and waits until it is ready. The app writes directly to its log file and not through
+ * this process. Otherwise a paused terminal would block the app.
+ */
+export function startApp(options: AppOptions): Promise<LocalServer> {
+  const { name, env, origin, logFile, stopWithinMs, onSpawn, stopSignal } = options;
+  return startServer({
+    name,
+    port: Number(new URL(origin).port),
+    url: origin,
+    command: { file: process.execPath, args: [...NODE_FLAGS, mainOf(name)], options: {} },
+    env,
+    cwd: root,
+    logFile,
+    shownLines: 40,
+    isReady: () => answers(`${origin}/readyz`),
+    readyWithinMs: READY_WITHIN_MS,
+    stopSteps: [
+      { signal: 'SIGTERM', graceMs: stopWithinMs },
+      { signal: 'SIGKILL', graceMs: 5_000 },
+    ],
+    onSpawn,
+    stopSignal,
+  });
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(3_000), headers: { connection: 'close' } });
+    await response.arrayBuffer();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}

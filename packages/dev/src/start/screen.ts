@@ -1,0 +1,47 @@
+import { relative } from 'node:path';
+import { root } from '../bootstrap.js';
+
+export interface ScreenFacts {
+  isTerminal: boolean;
+  devFile: string;
+  origin: string;
+  signalingUrl: string;
+  demoUrl: string;
+  dataDir: string;
+  turn: string | undefined;
+  hasMedia: boolean;
+  seconds: number;
+  keys: { secretKey: string; publishableKey: string };
+}
+
+/**
+ * The screen at the end of a start. Its commands work as pasted, in any POSIX shell, without jq. Only a terminal shows
+ * the secret key: any other output is a file or a log, which would keep the key.
+ */
+export function screen(facts: ScreenFacts): string {
+  const { isTerminal, devFile, origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys } = facts;
+  const shownKey = isTerminal ? keys.secretKey : `in ${devFile}`;
+  const pastedKey = isTerminal ? keys.secretKey : `$(sed -n 's/.*"secretKey": *"\\([^"]*\\)".*/\\1/p' '${devFile}')`;
+  const data = relative(root, dataDir).startsWith('..') ? dataDir : relative(root, dataDir);
+  return `
+Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stored data is kept.
+
+  A call           ${demoUrl}   (open it in two tabs)
+  API              ${origin}/v1   (reference: ${origin}/docs)
+  Signaling        ${signalingUrl}${hasMedia ? '' : '   (no audio and video: Janus is not installed)'}
+  Secret key       ${shownKey}
+  Publishable key  ${keys.publishableKey}
+  STUN and TURN    ${turn ?? 'none (coturn is not installed)'}
+  Data and logs    ${data} and ${data}/logs
+
+Paste into another terminal:
+
+  export BASE=${origin}/v1 KEY=${pastedKey}
+  api() { curl -s -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$@"; echo; }
+  ROOM=$(api $BASE/rooms -d '{"name":"Stand-up"}' | sed -n 's/.*"id":"\\(room_[0-9a-z]*\\)".*/\\1/p'); echo "$ROOM"
+  api $BASE/rooms/$ROOM/tokens -d '{"participantName":"Ada","permissions":["room:join","audio:publish"]}'
+  api $BASE/turn/credentials -d '{}'
+  api -X DELETE $BASE/rooms/$ROOM -w '%{http_code}'
+  api $BASE/rooms/$ROOM/runtime-operation
+`;
+}

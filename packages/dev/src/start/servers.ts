@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import {
+  hostIPv4,
+  startCoturn,
+  startJanus,
+  startPostgres,
+  startRedis,
+  type LocalServer,
+} from '@callplane/local-servers';
+import { keepRunning } from './keep-running.js';
+import type { PortBook } from './ports.js';
+import type { Roster } from './roster.js';
+import type { LocalSecrets } from './secrets.js';
+import type { Settings } from './settings.js';
+
+const RELAY_PORTS = 200;
+/** Janus takes one port per peer connection, and a participant has two peer connections. */
+const MEDIA_PORTS = 400;
+
+/** The addresses of the servers, and the settings that coturn and Janus give to the apps. */
+export interface LocalServers {
+  databaseUrl: string;
+  redisUrl: string;
+  turn: Record<string, string>;
+  media: Record<string, string>;
+}
+
+export interface ServersPlan {
+  settings: Settings;
+  secrets: LocalSecrets;
+  ports: PortBook;
+  roster: Roster;
+  say: (line: string) => void;
+  hasCoturn: boolean;
+  hasJanus: boolean;
+  stopSignal: AbortSignal;
+  /** Gets the stop function of each server. */
+  onStarted: (stop: () => Promise<void>) => void;
+}
+
+/** Starts the servers for which the settings name no external one, all at once. */
+export async function startServers(plan: ServersPlan): Promise<LocalServers> {
+  const { settings, secrets, ports, roster, say, hasCoturn, hasJanus, stopSignal, onStarted } = plan;
+  const { dataDir } = settings;
+  const common = (name: string) => ({
+    logFile: join(dataDir, 'logs', `${name}.log`),
+    onNotice: (message: string) => say(`  ${message}`),
+    onSpawn: (pid: number) => roster.spawned(name, pid),
+  });
+  const start = async <S extends LocalServer>(name: string, begin: () => Promise<S>) => {
+    const { first, stop } = await keepRunning({ name, begin, say, stopSignal });
+    onStarted(stop);
+    return first;
+  };
+
+  const postgres = async () => {
+    const port = await ports.portOf('postgres');
+    const options = { dataDir: join(dataDir, 'postgres'), port, password: secrets.postgresPassword, durable: true };
+    return (await start('postgres', () => startPostgres({ ...options, ...common('postgres') }))).url;
+  };
+  const redis = async () => {
+    const options = { dir: join(dataDir, 'redis'), port: await ports.portOf('redis'), password: secrets.redisPassword };
+    return (await start('redis', () => startRedis({ ...options, ...common('redis') }))).url;
+  };
+  const coturn = async (): Promise<Record<string, string>> => {
+    const host = hostIPv4();
+    const listeningPort = await ports.portOf('coturn', host);
+    const secret = settings.turnSecret ?? secrets.turnSecret;
+    const minPort = await ports.portOf('relays', host);
+    const relays = { minPort, maxPort: minPort + RELAY_PORTS - 1 };
+    const admin = { adminPort: await ports.portOf('coturn-admin'), adminPassword: secrets.turnAdminPassword };
+    const mediaAddresses = [host, ...settings.mediaIps];
+    const options = { dir: join(dataDir, 'coturn'), listeningPort, host, secret, mediaAddresses, ...relays, ...admin };
+    await start('coturn', () => startCoturn({ ...options, ...common('coturn') }));
+    const address = `${host}:${listeningPort}`;
+    return {
+      STUN_URLS: process.env['STUN_URLS'] || `stun:${address}`,
+      TURN_URLS: `turn:${address}?transport=udp,turn:${address}?transport=tcp`,
+      TURN_SECRET: secret,
+      TURN_ADMIN_URLS: `telnet://127.0.0.1:${admin.adminPort}`,
+      TURN_ADMIN_PASSWORD: admin.adminPassword,
+    };
+  };
+
+  const janus = async (): Promise<Record<string, string>> => {
+    const host = hostIPv4();
+    if (host.startsWith('127.')) {
+      // Janus never uses loopback for media. It would start, but publishing would wait forever.
+      say('  Janus is not started: it cannot send media over loopback, and this machine has no other network address');
+      return {};
+    }
+    const wsPort = await ports.portOf('janus');
+    const rtpPortMin = await ports.portOf('media', host);
+    const apiSecret = settings.mediaApiSecret ?? secrets.mediaApiSecret;
+    const adminKey = settings.mediaAdminKey ?? secrets.mediaAdminKey;
+    const options = {
+      dir: join(dataDir, 'janus'),
+      host,
+      wsPort,
+      rtpPortMin,
+      rtpPortMax: rtpPortMin + MEDIA_PORTS - 1,
+      apiSecret,
+      adminKey,
+      adminSecret: secrets.mediaAdminSecret,
+    };
+    const { url } = await start('janus', () => startJanus({ ...options, ...common('janus') }));
+    return { MEDIA_NODES: `local=${url}`, MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey };
+  };
+
+  // Waits for all servers even if one fails: otherwise servers that start meanwhile would never be stopped.
+  const [database, queue, turn, media] = await Promise.allSettled([
+    settings.databaseUrl ?? postgres(),
+    settings.redisUrl ?? redis(),
+    hasCoturn && settings.turnUrls === undefined ? coturn() : {},
+    hasJanus && settings.mediaNodes === undefined ? janus() : {},
+  ]);
+  return {
+    databaseUrl: valueOf(database),
+    redisUrl: valueOf(queue),
+    turn: valueOf(turn),
+    media: valueOf(media),
+  };
+}
+
+function valueOf<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === 'rejected') throw result.reason;
+  return result.value;
+}

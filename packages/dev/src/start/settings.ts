@@ -1,0 +1,99 @@
+import { createServer } from 'node:net';
+import { Failure } from '../bootstrap.js';
+import { dataDirectory } from '../local-data.js';
+
+const API_PORT = 8080;
+const SIGNALING_PORT = 8082;
+
+/**
+ * The settings that the local start itself reads from the environment; all others pass through to the apps.
+ * @returns the settings; an empty variable counts as not set
+ */
+export function readSettings(env = process.env) {
+  const port = portFrom(env, 'PORT') ?? API_PORT;
+  const host = env['HOST'] || '127.0.0.1';
+  return {
+    port,
+    /** Undefined: the gateway uses port 8082 or, if that is taken, the next free one. */
+    signalingPort: portFrom(env, 'SIGNALING_PORT'),
+    host,
+    /** The API's origin for programs on this machine. */
+    origin: originOf(host, port),
+    dataDir: dataDirectory(),
+    databaseUrl: env['DATABASE_URL'] || undefined,
+    redisUrl: env['REDIS_URL'] || undefined,
+    /** An external TURN server, in place of a local coturn. */
+    turnUrls: env['TURN_URLS'] || undefined,
+    turnSecret: env['TURN_SECRET'] || undefined,
+    /** Private addresses that relays may reach besides this machine's, for media servers on other machines. */
+    mediaIps: (env['MEDIA_IPS'] || '').split(',').filter((address) => address !== ''),
+    /** External media servers, in place of a local Janus. */
+    mediaNodes: env['MEDIA_NODES'] || undefined,
+    mediaApiSecret: env['MEDIA_API_SECRET'] || undefined,
+    mediaAdminKey: env['MEDIA_ADMIN_KEY'] || undefined,
+    encryptionKeys: env['ENCRYPTION_KEYS'] || undefined,
+    shutdownDeadlineMs: Number(env['SHUTDOWN_DEADLINE_MS'] || 10_000),
+  };
+}
+
+export type Settings = ReturnType<typeof readSettings>;
+
+/**
+ * Chooses the gateway's port. Fails here if the API or the gateway could not listen, before anything else has started.
+ * @returns the port for the gateway
+ */
+export async function choosePorts({ port, signalingPort, host }: Settings): Promise<{ signalingPort: number }> {
+  await checkPort('PORT', port, host);
+  if (signalingPort !== undefined) {
+    if (signalingPort === port) throw new Failure(`PORT and SIGNALING_PORT are both ${port}; choose different ports`);
+    await checkPort('SIGNALING_PORT', signalingPort, host);
+    return { signalingPort };
+  }
+  // The start prints a link with this port, so that it need not be a fixed one.
+  for (let candidate = SIGNALING_PORT; candidate <= 65_535; candidate++) {
+    if (candidate !== port && (await listenProblem(candidate, host)) === undefined) return { signalingPort: candidate };
+  }
+  throw new Failure(`No port from ${SIGNALING_PORT} on is free for the signaling gateway`);
+}
+
+/** The origin of a server for programs on this machine. */
+export function originOf(host: string, port: number) {
+  return `http://${clientHost(host)}:${port}`;
+}
+
+function portFrom(env: NodeJS.ProcessEnv, name: string) {
+  const given = env[name] || undefined;
+  if (given === undefined) return undefined;
+  const port = Number(given);
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
+  throw new Failure(`${name} must be a number from 1 to 65535, not "${given}"`);
+}
+
+async function checkPort(name: string, port: number, host: string) {
+  const problem = await listenProblem(port, host);
+  if (problem === undefined) return;
+  const other = port < 65_535 ? port + 1 : API_PORT;
+  if (problem === 'EADDRINUSE') {
+    throw new Failure(
+      `Port ${port} is taken by another program. Stop it, or choose another port: ${name}=${other} npm start`,
+    );
+  }
+  if (problem === 'EACCES') {
+    throw new Failure(`Port ${port} needs root's rights. Choose another: ${name}=${API_PORT} npm start`);
+  }
+  throw new Failure(`Cannot listen on ${host}:${port} (${problem})`);
+}
+
+/** @returns the error's code */
+function listenProblem(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error) => resolve((error as NodeJS.ErrnoException).code));
+    server.listen({ port, host }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+function clientHost(host: string) {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

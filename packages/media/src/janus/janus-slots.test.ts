@@ -1,0 +1,140 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createRtcPeer, eventually, startTestJanus, type TestJanus } from '@callplane/testing';
+import type { JanusNode } from './janus-node.js';
+import { nodeOn, startReceiver, startSender, UP_WITHIN_MS, type Receiver } from './janus-node.testkit.js';
+
+let janus: TestJanus;
+let node: JanusNode;
+let rooms = 0;
+beforeAll(async () => {
+  janus = await startTestJanus();
+  node = nodeOn(janus);
+  await node.untilUp(UP_WITHIN_MS);
+});
+
+/** A room with a feed for each name, and a receiver of the first feed's audio and video. */
+async function stage(...feedIds: string[]) {
+  rooms += 1;
+  const roomId = `slots-${rooms}`;
+  await node.ensureRoom(roomId);
+  const senders = await Promise.all(feedIds.map((feedId) => startSender(node, roomId, feedId)));
+  const bob = await startReceiver(node, roomId);
+  await bob.change([
+    { feedId: feedIds[0]!, mid: '0' },
+    { feedId: feedIds[0]!, mid: '1' },
+  ]);
+  await eventually(() => framesOf(bob, '0') > 3 && framesOf(bob, '1') > 3);
+  return { roomId, senders, bob };
+}
+
+const framesOf = ({ peer }: Receiver, mid: string) => peer.received().get(mid)?.frames ?? 0;
+const grows = async (bob: Receiver, mid: string) => {
+  const before = framesOf(bob, mid);
+  await eventually(() => framesOf(bob, mid) > before + 3);
+};
+/** Decoders fill gaps of audio with silence, so only video shows that nothing arrives. */
+const stands = async (bob: Receiver, mid: string) => {
+  let before = -1;
+  await eventually(
+    () => {
+      const stood = framesOf(bob, mid) === before;
+      before = framesOf(bob, mid);
+      return stood;
+    },
+    { intervalMs: 500 },
+  );
+};
+
+describe('media sections of a subscriber', () => {
+  test('carry another feed after a switch, without an offer', async () => {
+    const { bob } = await stage('ada', 'eve');
+    const { streams, offer } = await bob.subscriber.switch([
+      { feedId: 'eve', mid: '0', subscriberMid: '0' },
+      { feedId: 'eve', mid: '1', subscriberMid: '1' },
+    ]);
+    expect(offer).toBeNull();
+    expect(streams).toEqual([
+      { feedId: 'eve', mid: '0', subscriberMid: '0' },
+      { feedId: 'eve', mid: '1', subscriberMid: '1' },
+    ]);
+    await grows(bob, '1');
+    // The subscriber knows what it receives now.
+    expect(await bob.change([], [{ feedId: 'ada', mid: '1' }])).toBeNull();
+    expect(await bob.change([{ feedId: 'ada', mid: '1' }])).toEqual(['ada/1', 'eve/0', 'eve/1']);
+    expect(bob.closed).toEqual([]);
+  });
+
+  test('keep their stream if a switch names another kind, or a stream that does not exist', async () => {
+    const { bob } = await stage('ada', 'eve');
+    const { streams } = await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '0' }]);
+    expect(streams).toContainEqual({ feedId: 'ada', mid: '0', subscriberMid: '0' });
+    const missing = [
+      { feedId: 'eve', mid: '0', subscriberMid: '0' },
+      { feedId: 'nobody', mid: '1', subscriberMid: '1' },
+    ];
+    expect(await bob.subscriber.switch(missing)).toEqual({
+      streams: [
+        { feedId: 'eve', mid: '0', subscriberMid: '0' },
+        { feedId: 'ada', mid: '1', subscriberMid: '1' },
+      ],
+      absent: [missing[1]],
+      offer: null,
+    });
+    expect(await bob.change([], [{ feedId: 'eve', mid: '0' }])).toEqual(['ada/1']);
+  });
+
+  test('pause and go on without an offer, and a switch ends the pause', async () => {
+    const { bob } = await stage('ada', 'eve');
+    await bob.subscriber.configure([{ subscriberMid: '1', paused: true }]);
+    await stands(bob, '1');
+    await bob.subscriber.configure([{ subscriberMid: '1', paused: false, spatial: 0, temporal: 0 }]);
+    await grows(bob, '1');
+    await bob.subscriber.configure([{ subscriberMid: '1', paused: true }]);
+    await stands(bob, '1');
+    await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '1' }]);
+    await grows(bob, '1');
+  });
+
+  test('whose feed has ended need an offer to carry another one, and their number does not grow', async () => {
+    const { bob, senders } = await stage('ada', 'eve');
+    await senders[0]!.publisher.detach();
+    const { offer } = await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '1' }]);
+    expect(offer).toMatchObject({ streams: [{ feedId: 'eve', mid: '1', subscriberMid: '1' }], sectionCount: 2 });
+    await bob.subscriber.answer(await bob.peer.answer(offer!.sdp));
+    await grows(bob, '1');
+    const again = await bob.subscriber.update({ add: [{ feedId: 'eve', mid: '0', paused: true }], remove: [] });
+    expect(again).toMatchObject({ sectionCount: 2 });
+    await bob.subscriber.answer(await bob.peer.answer(again!.sdp));
+  });
+});
+
+describe('talking', () => {
+  test('is reported to the publisher that talks, with its level, and to no other', async () => {
+    rooms += 1;
+    const roomId = `slots-${rooms}`;
+    await node.ensureRoom(roomId);
+    const heard: string[] = [];
+    const start = async (feedId: string) => {
+      const publisher = await (await node.openSession()).attachPublisher(roomId, feedId);
+      publisher.on('talking', (mid, level) => heard.push(`${feedId}/${mid} ${level === null ? 'stops' : level < 50}`));
+      const peer = await createRtcPeer();
+      publisher.on('candidate', (candidate) => void peer.addCandidate(candidate));
+      peer.addVideo();
+      const microphone = feedId === 'ada' ? peer.addAudio() : undefined;
+      await peer.acceptAnswer(await publisher.publish(await peer.offer(), { audioActivePackets: 10 }));
+      peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
+      return { peer, microphone };
+    };
+    await start('eve');
+    const ada = await start('ada');
+    await eventually(() => heard.length > 0);
+    ada.microphone!.silence();
+    await eventually(() => heard.length > 1);
+    ada.microphone!.speak();
+    await eventually(() => heard.length > 2);
+    // No packet says that this speech ends.
+    ada.microphone!.stop();
+    await eventually(() => heard.length > 3);
+    expect(heard).toEqual(['ada/1 true', 'ada/1 stops', 'ada/1 true', 'ada/1 stops']);
+  });
+});

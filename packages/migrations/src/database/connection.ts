@@ -1,0 +1,36 @@
+import pg from 'pg';
+
+/** Connection parameters of the database, as separate fields. */
+export type ConnectionFields = Pick<pg.ClientConfig, 'host' | 'port' | 'user' | 'password' | 'database' | 'ssl'>;
+
+/** How long a migrator waits for a connection, in milliseconds. */
+const CONNECT_DEADLINE_MS = 10_000;
+
+/**
+ * Parses a database URL as node-postgres does (escaped passwords, `sslmode`, sockets, defaults). Drops parameters that
+ * only Prisma knows, such as `?schema=public`.
+ */
+export function connectionFields(databaseUrl: string): ConnectionFields {
+  const { host, port, user, password, database, ssl } = new pg.Client({ connectionString: databaseUrl });
+  return {
+    host,
+    port,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password }),
+    ...(database === undefined ? {} : { database }),
+    ssl,
+  };
+}
+
+/** Runs `work` on a dedicated connection and closes it. */
+export async function withConnection<T>(fields: ConnectionFields, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ ...fields, connectionTimeoutMillis: CONNECT_DEADLINE_MS, keepAlive: true });
+  // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

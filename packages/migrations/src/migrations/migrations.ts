@@ -1,0 +1,134 @@
+import type { MigrationList } from '@prisma/schema-engine-wasm/schema_engine_bg';
+import { neededTransactionOffset, raiseTransactionOffset } from './after-restore.js';
+import { connectionFields, withConnection } from '../database/connection.js';
+import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
+import { withMigrationLock } from '../database/migration-lock.js';
+import { withSchemaEngine } from '../schema-engine/schema-engine.js';
+
+export interface MigrationTarget {
+  readonly databaseUrl: string;
+  /** Directory of `schema.prisma` and `migrations/`; the repository's `prisma/` by default. */
+  readonly prismaDir?: string;
+}
+
+export interface MigrationDiff {
+  /** Whether the migrations produce another schema than `schema.prisma`. */
+  readonly drift: boolean;
+  /** Statements that lead from the migrations to `schema.prisma`; empty without drift. */
+  readonly sql: string;
+}
+
+const NO_FILTERS = { externalTables: [], externalEnums: [] };
+/** The engine's exit code for a diff that is not empty. */
+const EXIT_CODE_DIFFERENT = 2;
+/** PostgreSQL: undefined_table. */
+const UNDEFINED_TABLE = '42P01';
+
+/**
+ * Applies the pending migrations, each in one transaction, and returns their names. Several migrators may run at once,
+ * in one process or in many: one applies, the others wait and find nothing left. Also corrects the transaction offset
+ * of a database that was restored into a younger cluster.
+ * @throws MigrationError when a migration fails, or when an earlier one failed and was not resolved.
+ */
+export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
+  const files = await readPrismaFiles(prismaDir);
+  const fields = connectionFields(databaseUrl);
+  const applied = await withMigrationLock(fields, () =>
+    withSchemaEngine(databaseUrl, files, async (engine) => {
+      const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
+      return (await engine.applyMigrations(input)).appliedMigrationNames;
+    }),
+  );
+  // Checked without the lock, so that other migrators do not wait for this check.
+  if ((await neededTransactionOffset(fields)) !== null) {
+    await withMigrationLock(fields, () => raiseTransactionOffset(fields));
+  }
+  return applied;
+}
+
+/**
+ * Compares the result of the migrations with `schema.prisma`. Does not change the database at the URL: the migrations
+ * run in a shadow database beside it, so the role needs CREATEDB.
+ * @throws MigrationError
+ */
+export async function diffMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<MigrationDiff> {
+  const files = await readPrismaFiles(prismaDir);
+  // Connects first, because node-postgres reports an unreachable database more clearly than the engine does.
+  await withConnection(connectionFields(databaseUrl), () => Promise.resolve());
+  return withSchemaEngine(databaseUrl, files, async (engine) => {
+    const result = await engine.diff({
+      from: files.migrations.length === 0 ? { tag: 'empty' } : { tag: 'migrations', ...migrationList(files) },
+      to: { tag: 'schemaDatamodel', files: [{ path: files.schemaPath, content: files.schema }] },
+      script: true,
+      exitCode: true,
+      filters: NO_FILTERS,
+    });
+    const drift = result.exitCode === EXIT_CODE_DIFFERENT;
+    return { drift, sql: drift ? (result.stdout ?? '') : '' };
+  });
+}
+
+/**
+ * Writes the diff of `diffMigrations` as a new migration. The author completes it by hand: the reason, the locks, and
+ * anything that the schema language cannot express. Returns the path of its script, or null when there is no drift.
+ * @param name lower-case words with underscores, `add_webhooks`.
+ */
+export async function createMigration(target: MigrationTarget & { name: string; now: Date }): Promise<string | null> {
+  const { drift, sql } = await diffMigrations(target);
+  if (!drift) return null;
+  const timestamp = target.now.toISOString().replaceAll(/\D/g, '').slice(0, 14);
+  return writeMigration(target.prismaDir ?? PRISMA_DIR, {
+    name: `${timestamp}_${target.name}`,
+    script: `-- Why:\n-- Locks:\n\n${sql}`,
+  });
+}
+
+/**
+ * Resolves a migration that failed halfway (for example because its process was killed), so that later ones can be
+ * applied. `rolled-back`: the database has none of its changes, and it will be applied again. `applied`: the database
+ * has all of them.
+ * @throws MigrationError when that migration has not failed.
+ */
+export async function resolveMigration({
+  databaseUrl,
+  prismaDir = PRISMA_DIR,
+  name,
+  outcome,
+}: MigrationTarget & { name: string; outcome: 'applied' | 'rolled-back' }): Promise<void> {
+  const files = await readPrismaFiles(prismaDir);
+  await withMigrationLock(connectionFields(databaseUrl), () =>
+    withSchemaEngine(databaseUrl, files, async (engine) => {
+      if (outcome === 'rolled-back') await engine.markMigrationRolledBack({ migrationName: name });
+      else await engine.markMigrationApplied({ migrationName: name, migrationsList: migrationList(files) });
+    }),
+  );
+}
+
+/** Names of the migrations that the database does not have yet. Costs one connection and one cheap query. */
+export async function pendingMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
+  const { migrations } = await readPrismaFiles(prismaDir);
+  const applied = await withConnection(connectionFields(databaseUrl), async (client) => {
+    try {
+      const { rows } = await client.query<{ migration_name: string }>(
+        'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+      );
+      return new Set(rows.map((row) => row.migration_name));
+    } catch (error) {
+      if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return new Set<string>();
+      throw error;
+    }
+  });
+  return migrations.map(({ name }) => name).filter((name) => !applied.has(name));
+}
+
+function migrationList(files: PrismaFiles): MigrationList {
+  return {
+    baseDir: files.migrationsDir,
+    shadowDbInitScript: '',
+    lockfile: { path: 'migration_lock.toml', content: files.lockFile },
+    migrationDirectories: files.migrations.map(({ name, script }) => ({
+      path: name,
+      migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: script } },
+    })),
+  };
+}

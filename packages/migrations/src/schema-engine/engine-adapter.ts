@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { PrismaPg } from '@prisma/adapter-pg';
+import {
+  ColumnTypeEnum,
+  type SqlDriverAdapter,
+  type SqlMigrationAwareDriverAdapterFactory,
+} from '@prisma/driver-adapter-utils';
+import pg from 'pg';
+import { withConnection, type ConnectionFields } from '../database/connection.js';
+
+/** PostgreSQL's internal type "char", which the system catalog uses and Prisma's adapter does not support. */
+const OID_CHAR = 18;
+const OID_TEXT = 25;
+
+/** Connects the schema engine to PostgreSQL: Prisma's own adapter (7.10.0), corrected for migrations. */
+export interface EngineAdapters extends SqlMigrationAwareDriverAdapterFactory {
+  /** Closes all open adapters. The engine never disposes of its adapters, so its session would outlive it. */
+  close(): Promise<void>;
+}
+
+export function engineAdapters(fields: ConnectionFields): EngineAdapters {
+  const open = new Set<() => Promise<void>>();
+  const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
+    // One connection, because the engine's advisory lock belongs to a session. UTC, because Prisma's adapter writes and
+    // reads timestamps without a time zone.
+    const pool = new pg.Pool({ ...database, max: 1, options: '-c TimeZone=UTC' });
+    // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the
+    // process.
+    pool.on('error', () => undefined);
+    const dispose = async (): Promise<void> => {
+      if (!open.delete(dispose)) return;
+      // The pool closes first: PostgreSQL cannot drop a database that has open connections.
+      await pool.end();
+      await onDisposed();
+    };
+    open.add(dispose);
+    return adapterFor(pool, dispose);
+  };
+  return {
+    provider: 'postgres',
+    adapterName: '@prisma/adapter-pg',
+    connect: () => connect(fields, () => Promise.resolve()),
+    // In Prisma's own adapter the connection string overrides the name of the shadow database, so it writes into the
+    // main database.
+    connectToShadowDb: async () => {
+      const name = `prisma_migrate_shadow_db_${randomUUID()}`;
+      await execute(fields, `CREATE DATABASE "${name}"`);
+      return connect({ ...fields, database: name }, () =>
+        execute(fields, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`),
+      );
+    },
+    close: async () => {
+      for (const dispose of [...open]) await dispose();
+    },
+  };
+}
+
+async function adapterFor(pool: pg.Pool, dispose: () => Promise<void>): Promise<SqlDriverAdapter> {
+  const runQuery = pool.query.bind(pool) as (query: string | pg.QueryConfig) => Promise<pg.QueryResult>;
+  let charColumns: number[] = [];
+  const runWithoutChar = async (query: pg.QueryConfig): Promise<pg.QueryResult> => {
+    const result = await runQuery(query);
+    charColumns = [];
+    for (const [index, field] of result.fields.entries()) {
+      if (field.dataTypeID !== OID_CHAR) continue;
+      field.dataTypeID = OID_TEXT;
+      charColumns.push(index);
+    }
+    return result;
+  };
+  pool.query = runWithoutChar as typeof pool.query;
+
+  const adapter = await new PrismaPg(pool).connect();
+  const queryRaw = adapter.queryRaw.bind(adapter);
+  return Object.assign(adapter, {
+    // This pool runs one statement at a time, so `charColumns` belongs to this result.
+    queryRaw: async (query: Parameters<typeof queryRaw>[0]) => {
+      const result = await queryRaw(query);
+      for (const index of charColumns) result.columnTypes[index] = ColumnTypeEnum.Character;
+      return result;
+    },
+    // Sends the script as one query, which PostgreSQL runs as one transaction. Prisma's own adapter splits it at every
+    // semicolon, also inside string literals.
+    executeScript: async (script: string) => {
+      try {
+        await runQuery(script);
+      } catch (error) {
+        (adapter as unknown as { onError(error: unknown): never }).onError(error);
+      }
+    },
+    dispose,
+  });
+}
+
+function execute(fields: ConnectionFields, statement: string): Promise<void> {
+  return withConnection(fields, async (client) => {
+    await client.query(statement);
+  });
+}

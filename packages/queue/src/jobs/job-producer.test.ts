@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import { stopAtEnd } from '@callplane/testing';
+import { WAKE_UPS_PER_ENVIRONMENT } from './allowance.js';
+import { JobProducer, type NotSent, type OperationWakeUp } from './job-producer.js';
+
+const operation = (kind: OperationWakeUp['kind'], n: number): OperationWakeUp => ({
+  kind,
+  id: `op_${n}`,
+  environmentId: 'env_1',
+  run: 1,
+  runAttempts: 0,
+  wakeUps: 1,
+});
+
+/** A producer that cannot reach Redis: no server listens on port 1. */
+function lostProducer(): { producer: JobProducer; notSent: NotSent[] } {
+  const notSent: NotSent[] = [];
+  const events = { onLost: () => undefined, onReady: () => undefined };
+  const producer = new JobProducer('redis://127.0.0.1:1', { ...events, onNotSent: (failed) => notSent.push(failed) });
+  stopAtEnd(() => producer.close());
+  return { producer, notSent };
+}
+
+test('a producer reports every wake-up that it cannot send, by queue', async () => {
+  const { producer, notSent } = lostProducer();
+  const delivery = (n: number, endpointId: string) => ({ id: `dlv_${n}`, endpointId });
+  const rung = [delivery(1, 'whep_1'), delivery(2, 'whep_1'), delivery(3, 'whep_2')];
+  expect(await producer.wakeDeliveries(rung)).toMatchObject({ ok: false });
+  const operations = [operation('room.end', 1), operation('participant.remove', 2), operation('room.end', 3)];
+  expect(await producer.wakeOperations(operations)).toMatchObject({ ok: false });
+  expect(notSent).toMatchObject([
+    { queue: 'webhook-delivery', count: 2, error: expect.any(Error) },
+    { queue: 'room-end', count: 2, error: expect.any(Error) },
+    { queue: 'participant-remove', count: 1, error: expect.any(Error) },
+  ]);
+});
+
+test('a producer reports wake-ups beyond the bound of their environment', async () => {
+  const { producer, notSent } = lostProducer();
+  const many = Array.from({ length: WAKE_UPS_PER_ENVIRONMENT }, (_, n) => operation('room.end', n));
+  await producer.wakeOperations(many);
+  notSent.length = 0;
+  expect(await producer.wakeOperations([operation('room.end', -1)])).toMatchObject({ ok: false });
+  expect(notSent).toMatchObject([
+    { queue: 'room-end', count: 1, error: { message: expect.stringContaining('limit of jobs in Redis') } },
+  ]);
+});
+
+test('a producer with nothing to send reports nothing', async () => {
+  const { producer, notSent } = lostProducer();
+  expect(await producer.wakeDeliveries([])).toEqual({ ok: true });
+  expect(await producer.wakeOperations([])).toEqual({ ok: true });
+  expect(notSent).toEqual([]);
+});

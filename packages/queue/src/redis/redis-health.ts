@@ -1,0 +1,153 @@
+import type { Redis } from 'ioredis';
+
+/** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
+export const REDIS_TROUBLES = [
+  /** No connection: refused, reset, no route, unknown host. */
+  'unreachable',
+  /** Connected, but no answer in time. */
+  'frozen',
+  /** It is loading its data from disk or from its master. */
+  'loading',
+  /** A replica: it refuses writes, or its master is unreachable. */
+  'read-only',
+  /** `maxmemory` is reached. */
+  'full',
+  /** It cannot write its data to disk and therefore refuses writes (MISCONF). */
+  'not-persisting',
+  /** The password or the permissions are wrong. */
+  'refused',
+] as const;
+export type RedisTrouble = (typeof REDIS_TROUBLES)[number];
+
+/** Thrown by a health check. `reason` is safe to show to callers. */
+export class RedisUnusable extends Error {
+  readonly reason: RedisTrouble;
+
+  constructor(reason: RedisTrouble, cause?: unknown) {
+    super(`Redis is ${reason}`, { cause });
+    this.name = 'RedisUnusable';
+    this.reason = reason;
+  }
+}
+
+const REPLIES: readonly (readonly [RegExp, RedisTrouble])[] = [
+  [/^OOM\b|maxmemory/, 'full'],
+  [/^(READONLY|MASTERDOWN|NOREPLICAS)\b/, 'read-only'],
+  [/^(LOADING|BUSY)\b/, 'loading'],
+  [/^MISCONF\b/, 'not-persisting'],
+  [/^(NOAUTH|WRONGPASS|NOPERM)\b/, 'refused'],
+  [/timed out/i, 'frozen'],
+];
+
+/** Derives the trouble of the server from the error of a command; `unreachable` for unknown errors. */
+export function troubleOf(error: unknown): RedisTrouble {
+  const message = error instanceof Error ? error.message : '';
+  return REPLIES.find(([pattern]) => pattern.test(message))?.[1] ?? 'unreachable';
+}
+
+/** Every probe writes this key. It expires after the last process has ended. */
+const PROBE_KEY = 'callplane:health';
+const PROBE_TTL_MS = 60_000;
+/** One write per second and process bounds the cost of probes, however often the health is read. */
+const PROBE_INTERVAL_MS = 1000;
+/** How long the last known reason stays valid between two attempts to reconnect, in milliseconds. */
+const REASON_LASTS_MS = 8000;
+
+/**
+ * Probes with a write whether Redis accepts writes, because a replica and a full Redis answer a PING as well. A timer
+ * triggers the probes, so that reading the state costs a request nothing.
+ */
+export class RedisHealth {
+  readonly #redis: Redis;
+  readonly #timer: NodeJS.Timeout;
+  #trouble: RedisTrouble | null = null;
+  #knownAtMs = -Infinity;
+  /** The last attempt to connect failed. */
+  #isRefused = false;
+  #probing: Promise<void> | undefined;
+
+  /** @param redis a `command` connection: its commands fail within their deadline. */
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
+    redis.on('ready', () => void this.probe());
+    redis.on('connect', () => {
+      this.#isRefused = false;
+    });
+    redis.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.syscall === 'connect' || error.syscall === 'getaddrinfo') this.#isRefused = true;
+    });
+  }
+
+  /** The result of the last probe; null if Redis accepts writes. */
+  get trouble(): RedisTrouble | null {
+    return this.#trouble;
+  }
+
+  /** Whether Redis answers commands that write nothing. A full Redis still delivers notices. */
+  get answers(): boolean {
+    return this.#trouble === null || this.#trouble === 'full';
+  }
+
+  /**
+   * For health checks. It probes again only if the last probe is older than a second.
+   * @throws RedisUnusable
+   */
+  async check(): Promise<void> {
+    if (performance.now() - this.#knownAtMs > PROBE_INTERVAL_MS) await this.probe();
+    if (this.#trouble !== null) throw new RedisUnusable(this.#trouble);
+  }
+
+  /** Probes now. Concurrent callers share one probe. Never throws. */
+  probe(): Promise<void> {
+    this.#probing ??= this.#look().finally(() => {
+      this.#probing = undefined;
+    });
+    return this.#probing;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const trouble = await this.#tryAWrite();
+    const now = performance.now();
+    // Without a connection a probe learns nothing. The reason from the last connection is more specific.
+    const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);
+    const isKnown = this.#trouble !== null && now - this.#knownAtMs < REASON_LASTS_MS;
+    if (isGap && isKnown && !this.#isRefused) return;
+    this.#trouble = trouble;
+    this.#knownAtMs = now;
+  }
+
+  async #tryAWrite(): Promise<RedisTrouble | null> {
+    try {
+      if (this.#redis.status === 'connect') return await this.#greeting();
+      await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
+      return null;
+    } catch (error) {
+      return troubleOf(error);
+    }
+  }
+
+  /** Called if the connection is not ready. Redis answers INFO even while it loads its data. */
+  async #greeting(): Promise<RedisTrouble> {
+    return /^loading:1/m.test(await this.#redis.info('persistence')) ? 'loading' : 'unreachable';
+  }
+}
+
+/** The health of each probed connection, for helpers that get only the connection. */
+const healthOf = new WeakMap<Redis, RedisHealth>();
+
+/** Starts to probe this connection. */
+export function watchRedis(redis: Redis): RedisHealth {
+  const health = new RedisHealth(redis);
+  healthOf.set(redis, health);
+  return health;
+}
+
+/** False if Redis did not answer the last probe. Another command would then take its full deadline. */
+export function isAnswering(redis: Redis): boolean {
+  return redis.status === 'ready' && (healthOf.get(redis)?.answers ?? true);
+}

@@ -1,0 +1,97 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { createLogger } from '../logging/logger.js';
+import { AppProcess } from './app-process.js';
+
+const CONFIG = {
+  LOG_LEVEL: 'info',
+  LOG_FORMAT: 'json',
+  DATABASE_URL: 'postgresql://x',
+  DATABASE_POOL_MAX: 1,
+  METRICS_HOST: '127.0.0.1',
+  METRICS_PORT: 0,
+  SHUTDOWN_DEADLINE_MS: 1000,
+} as const;
+
+function newProcess() {
+  const stream = new PassThrough();
+  const app = new AppProcess('test', CONFIG, createLogger(CONFIG, 'test', stream));
+  const lines = async (): Promise<Record<string, unknown>[]> => {
+    // The logger writes the lines of one tick together at its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    return String(stream.read() ?? '')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  return { app, lines };
+}
+
+test('the process is ready only while its database answers, and reports Redis without needing it', async () => {
+  const { app } = newProcess();
+  const answers = { postgres: true, redis: true };
+  const ping = (name: keyof typeof answers) => () =>
+    answers[name] ? Promise.resolve() : Promise.reject(new Error('gone'));
+  const close = () => Promise.resolve();
+  app.ownDatabase({ close, ping: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 3 }) });
+  app.ownProducer({ close, health: { trouble: 'frozen', check: ping('redis') } }, ['frozen', 'full']);
+  const health = app.health({ media: { ping: close } });
+  expect((await health.readyz()).body).toEqual({
+    status: 'ok',
+    checks: { postgres: 'ok', redis: 'ok', media: 'ok' },
+  });
+  answers.redis = false;
+  expect((await health.readyz()).status).toBe(200);
+  answers.postgres = false;
+  expect((await health.readyz()).status).toBe(503);
+  const metrics = await app.metrics.text();
+  expect(metrics).toContain('callplane_database_connections{state="waiting",app="test"} 3');
+  expect(metrics).toContain('callplane_redis_unusable{reason="frozen",app="test"} 1');
+});
+
+test('resources close in the reverse order of their opening, and repeated work stops with them', async () => {
+  const { app, lines } = newProcess();
+  const closed: string[] = [];
+  const closable = (name: string) => ({ close: () => Promise.resolve(closed.push(name)) });
+  app.ownDatabase({
+    ...closable('database'),
+    ping: () => Promise.resolve(),
+    connections: () => ({ used: 0, idle: 0, waiting: 0 }),
+  });
+  app.own('server', closable('server'));
+  const outage = new Error('no PostgreSQL');
+  app.repeat(
+    'rooms',
+    60_000,
+    () => Promise.reject(outage),
+    (error) => error === outage,
+  );
+  app.repeat(
+    'media',
+    60_000,
+    () => Promise.reject(new Error('wrong')),
+    (error) => error === outage,
+  );
+  expect(await app.lifecycle.close('test')).toBe(true);
+  expect(closed).toEqual(['server', 'database']);
+  expect((await lines()).filter(({ level }) => level === 'error')).toMatchObject([
+    { message: 'task waits for PostgreSQL', task: 'rooms' },
+    { message: 'task failed', task: 'media' },
+  ]);
+});
+
+test('wake-ups that were not sent are logged and counted by queue', async () => {
+  const { app, lines } = newProcess();
+  const events = app.producerEvents(['room-end', 'webhook-delivery']);
+  events.onNotSent({ queue: 'room-end', count: 3, error: new Error('Redis is frozen') });
+  const metrics = await app.metrics.text();
+  expect(metrics).toContain('callplane_wake_ups_not_sent_total{queue="room-end",app="test"} 3');
+  expect(metrics).toContain('callplane_wake_ups_not_sent_total{queue="webhook-delivery",app="test"} 0');
+  expect(await lines()).toMatchObject([{ level: 'warn', message: 'wake-ups not sent', queue: 'room-end', count: 3 }]);
+});
+
+test('the process announces the port of its metrics', async () => {
+  const { app, lines } = newProcess();
+  await app.started('working', { concurrency: 4 });
+  expect(await lines()).toMatchObject([{ message: 'working', concurrency: 4, metricsPort: null }]);
+});

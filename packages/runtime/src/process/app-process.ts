@@ -1,0 +1,152 @@
+import type { Static, TObject } from 'typebox';
+import { loadConfig } from '../config/environment.js';
+import { createHealth, redisCheck, startHealthServer, type Health, type HealthCheck } from '../health/health.js';
+import { Lifecycle } from '../lifecycle/lifecycle.js';
+import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
+import { addDatabaseMetrics, addRedisMetrics, createMetrics, serveMetrics, type Metrics } from '../metrics/metrics.js';
+import { Repeating } from '../repeating/repeating.js';
+
+/** The settings that every app has. */
+export interface ProcessConfig extends LogSettings {
+  DATABASE_URL: string;
+  DATABASE_POOL_MAX: number;
+  METRICS_HOST: string;
+  METRICS_PORT: number;
+  SHUTDOWN_DEADLINE_MS: number;
+}
+
+interface Closable {
+  close(): Promise<unknown>;
+}
+
+/** Wake-ups that a producer could not send. */
+interface NotSent {
+  queue: string;
+  count: number;
+  error: Error;
+}
+
+/**
+ * The frame of every `main.ts`: settings, logger, metrics, the drain on a signal, and exit codes. Resources close in
+ * the reverse order of their opening.
+ */
+export class AppProcess<Config extends ProcessConfig> {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly lifecycle: Lifecycle;
+  readonly #checks: Record<string, HealthCheck> = {};
+
+  /**
+   * Reads the settings and handles signals from now on. Exits with code 1 if a setting is missing or wrong.
+   * @param fields fields of every log line of this process.
+   */
+  static start<T extends TObject>(
+    app: string,
+    schema: Static<T> extends ProcessConfig ? T : never,
+    fields: Record<string, unknown> = {},
+  ): AppProcess<Static<T> & ProcessConfig> {
+    const config = loadConfig(schema as T) as Static<T> & ProcessConfig;
+    const logger = createLogger(config, app).child(fields);
+    const started = new AppProcess(app, config, logger);
+    started.lifecycle.handleSignals();
+    return started;
+  }
+
+  constructor(app: string, config: Config, logger: Logger) {
+    this.config = config;
+    this.logger = logger;
+    this.metrics = createMetrics({ app });
+    this.lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+  }
+
+  /**
+   * The process owns the resource: it closes it when it drains. Resources close in the reverse order of these calls.
+   */
+  own<T extends Closable>(name: string, resource: T): T {
+    this.lifecycle.onClose(name, () => resource.close());
+    return resource;
+  }
+
+  /** Settings for `new Database(…)`. */
+  get databaseSettings() {
+    return {
+      url: this.config.DATABASE_URL,
+      poolMax: this.config.DATABASE_POOL_MAX,
+      onConnectionError: (error: Error): void => this.logger.warn('database connection lost', { error }),
+    };
+  }
+
+  /** The main pool of the process, with its metrics and its health check. */
+  ownDatabase<
+    T extends Closable & { ping(): Promise<unknown>; connections(): { used: number; idle: number; waiting: number } },
+  >(database: T): T {
+    addDatabaseMetrics(this.metrics, () => database.connections());
+    this.#checks['postgres'] = { ping: () => database.ping() };
+    return this.own('database', database);
+  }
+
+  /**
+   * Events for `new JobProducer(…)`: logs losses of the connection, and logs and counts wake-ups that were not sent.
+   */
+  producerEvents(queues: readonly string[]) {
+    const notSent = this.metrics.counter({
+      name: 'callplane_wake_ups_not_sent_total',
+      help: 'Wake-ups that were not sent to Redis. Scans of the workers find their rows.',
+      labels: ['queue'],
+      known: queues.map((queue) => ({ queue })),
+    });
+    return {
+      ...redisEvents(this.logger, 'producer'),
+      onNotSent: ({ queue, count, error }: NotSent): void => {
+        notSent.inc({ queue }, count);
+        this.logger.warn('wake-ups not sent', { queue, count, error });
+      },
+    };
+  }
+
+  /** The producer of the process, with the metrics and the health check of Redis. */
+  ownProducer<T extends Closable & { health: { trouble: string | null; check(): Promise<void> } }>(
+    producer: T,
+    troubles: readonly string[],
+  ): T {
+    addRedisMetrics(this.metrics, troubles, () => producer.health.trouble);
+    this.#checks['redis'] = redisCheck(producer.health);
+    return this.own('producer', producer);
+  }
+
+  /**
+   * Repeats `work` until the process drains.
+   * @param isOutage whether an error only means that PostgreSQL is unavailable.
+   */
+  repeat(
+    task: string,
+    intervalMs: number,
+    work: (signal: AbortSignal) => Promise<void>,
+    isOutage: (error: unknown) => boolean,
+  ): void {
+    const onError = (error: unknown): void =>
+      this.logger.error(isOutage(error) ? 'task waits for PostgreSQL' : 'task failed', { task, error });
+    this.own(`task ${task}`, new Repeating(intervalMs, work, onError));
+  }
+
+  /** Health of the process: the checks of its database and its producer, and those of the app. */
+  health(checks: Readonly<Record<string, HealthCheck>> = {}): Health {
+    return createHealth(this.logger, { ...this.#checks, ...checks }, () => this.lifecycle.isClosing);
+  }
+
+  /**
+   * Serves the health of an app that serves no other HTTP.
+   * @returns the port.
+   */
+  async serveHealth(address: { HEALTH_HOST: string; HEALTH_PORT: number }): Promise<number> {
+    const server = await startHealthServer(this.health(), { host: address.HEALTH_HOST, port: address.HEALTH_PORT });
+    return this.own('health', server).port;
+  }
+
+  /** Call it last: serves the metrics, and logs that the process is up. */
+  async started(message: string, fields: Record<string, unknown>): Promise<void> {
+    const metricsPort = await serveMetrics(this.metrics, this.config, this.lifecycle);
+    this.logger.info(message, { ...fields, metricsPort });
+  }
+}

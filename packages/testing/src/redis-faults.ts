@@ -1,0 +1,69 @@
+import { Redis } from 'ioredis';
+import { eventually } from './eventually.js';
+import type { TestServer } from './test-servers.js';
+
+/** The ways in which a Redis becomes unusable. */
+export const REDIS_FAULTS = ['frozen', 'full', 'read-only', 'unreachable'] as const;
+export type RedisFault = (typeof REDIS_FAULTS)[number];
+
+/** No server listens on this port, so a replica of it never finds its master. */
+const CLOSED_PORT = 1;
+
+/**
+ * Breaks a Redis and resolves once the fault is in effect. The returned function repairs it; Redis keeps its data.
+ *
+ * - `frozen`: SIGSTOP; connections stay open and nothing answers.
+ * - `full`: `maxmemory` is exceeded under `noeviction`; reads work, writes fail with `OOM`.
+ * - `read-only`: `REPLICAOF` on the live server, as in a failover; reads work, writes fail with `READONLY`.
+ * - `unreachable`: SIGKILL; connections are reset and refused.
+ */
+export async function breakRedis(redis: TestServer, fault: RedisFault): Promise<() => Promise<void>> {
+  switch (fault) {
+    case 'frozen':
+      redis.freeze();
+      return () => {
+        redis.thaw();
+        return Promise.resolve();
+      };
+    case 'full':
+      await sendToRedis(redis, [['CONFIG', 'SET', 'maxmemory', '1']]);
+      return () => sendToRedis(redis, [['CONFIG', 'SET', 'maxmemory', '0']]);
+    case 'read-only':
+      await sendToRedis(redis, [['REPLICAOF', '127.0.0.1', String(CLOSED_PORT)]]);
+      return () => sendToRedis(redis, [['REPLICAOF', 'NO', 'ONE']]);
+    case 'unreachable':
+      redis.kill('SIGKILL');
+      await eventually(async () => !(await answers(redis)));
+      return () => redis.start();
+  }
+}
+
+/** Sends administration commands over a separate connection. */
+export async function sendToRedis(
+  redis: TestServer,
+  commands: readonly (readonly [string, ...string[]])[],
+): Promise<void> {
+  await overConnection(redis, async (connection) => {
+    for (const [command, ...values] of commands) await connection.call(command, ...values);
+  });
+}
+
+async function answers(redis: TestServer): Promise<boolean> {
+  try {
+    await overConnection(redis, (connection) => connection.ping());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function overConnection<T>(redis: TestServer, work: (connection: Redis) => Promise<T>): Promise<T> {
+  const connection = new Redis(redis.url, { lazyConnect: true, retryStrategy: null, connectTimeout: 3000 });
+  connection.on('error', () => undefined);
+  try {
+    await connection.connect();
+    return await work(connection);
+  } finally {
+    connection.disconnect();
+  }
+}

@@ -1,0 +1,249 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { connect, isIPv6 } from 'node:net';
+
+export interface TurnClientOptions {
+  host: string;
+  port: number;
+  username: string;
+  credential: string;
+  /** The transport between client and server. */
+  transport?: 'udp' | 'tcp';
+}
+
+/** The server's answer: 0 for success, otherwise the error code of RFC 8656. */
+export type TurnCode = number;
+
+/**
+ * A TURN client (RFC 8656, and Connect of RFC 6062) that sends whatever the test asks, including requests that no
+ * browser sends.
+ */
+export interface TurnClient {
+  /** Requests a relay; `relay` defaults to `udp`. */
+  allocate(options?: { relay?: 'udp' | 'tcp'; family?: 4 | 6 }): Promise<TurnCode>;
+  /** Permits packets from a peer. */
+  permit(address: string): Promise<TurnCode>;
+  bindChannel(channel: number, address: string, port: number): Promise<TurnCode>;
+  /** Asks the relay for a TCP connection to a peer. */
+  connect(address: string, port: number): Promise<TurnCode>;
+  refresh(lifetimeSeconds?: number): Promise<TurnCode>;
+  /** Makes the relay send a packet to a peer; there is no answer. */
+  send(address: string, port: number, data: Buffer): void;
+  sendOnChannel(channel: number, data: Buffer): void;
+  close(): void;
+}
+
+const METHODS = { allocate: 0x003, refresh: 0x004, send: 0x016, permit: 0x008, bind: 0x009, connect: 0x00a } as const;
+const SUCCESS = 0x0100;
+const ERROR = 0x0110;
+const COOKIE = 0x2112a442;
+const ATTRIBUTES = {
+  username: 0x0006,
+  integrity: 0x0008,
+  errorCode: 0x0009,
+  channel: 0x000c,
+  lifetime: 0x000d,
+  peer: 0x0012,
+  data: 0x0013,
+  realm: 0x0014,
+  nonce: 0x0015,
+  family: 0x0017,
+  transport: 0x0019,
+} as const;
+const RETRANSMIT_MS = 300;
+const ANSWER_WITHIN_MS = 5_000;
+
+type Attribute = [type: number, value: Buffer];
+
+export async function openTurnClient(options: TurnClientOptions): Promise<TurnClient> {
+  const waiting = new Map<string, (message: Buffer) => void>();
+  const wire = await openWire(options, (message) => {
+    if ((message.readUInt16BE(0) & SUCCESS) !== 0) waiting.get(message.subarray(8, 20).toString('hex'))?.(message);
+  });
+  let realm: Buffer | undefined;
+  let nonce: Buffer | undefined;
+
+  const exchange = (method: number, attributes: Attribute[]): Promise<Buffer> => {
+    const id = randomBytes(12);
+    const signed = realm === undefined || nonce === undefined ? null : { ...options, realm, nonce };
+    const bytes = encode(method, id, attributes, signed);
+    return new Promise((resolve, reject) => {
+      const finish = (end: () => void) => {
+        clearInterval(again);
+        clearTimeout(late);
+        waiting.delete(id.toString('hex'));
+        end();
+      };
+      const again = setInterval(() => {
+        if (options.transport !== 'tcp') wire.send(bytes);
+      }, RETRANSMIT_MS);
+      const late = setTimeout(
+        () => finish(() => reject(new Error('the TURN server does not answer'))),
+        ANSWER_WITHIN_MS,
+      );
+      waiting.set(id.toString('hex'), (message) => finish(() => resolve(message)));
+      wire.send(bytes);
+    });
+  };
+  const request = async (method: number, attributes: Attribute[]): Promise<TurnCode> => {
+    let code = 0;
+    // The first request goes without credentials, to get the realm and nonce; a stale nonce needs another round.
+    for (let round = 0; round < 3; round += 1) {
+      const message = await exchange(method, attributes);
+      if ((message.readUInt16BE(0) & ERROR) !== ERROR) return 0;
+      const answered = decode(message);
+      const error = answered.get(ATTRIBUTES.errorCode);
+      code = error === undefined ? 500 : (error[2] ?? 0) * 100 + (error[3] ?? 0);
+      const challenged = code === 438 || (code === 401 && nonce === undefined);
+      realm = answered.get(ATTRIBUTES.realm) ?? realm;
+      nonce = answered.get(ATTRIBUTES.nonce) ?? nonce;
+      if (!challenged) return code;
+    }
+    return code;
+  };
+
+  return {
+    allocate: ({ relay = 'udp', family } = {}) =>
+      request(METHODS.allocate, [
+        [ATTRIBUTES.transport, Buffer.from([relay === 'udp' ? 17 : 6, 0, 0, 0])],
+        ...(family === undefined
+          ? []
+          : [[ATTRIBUTES.family, Buffer.from([family === 4 ? 1 : 2, 0, 0, 0])] as Attribute]),
+      ]),
+    permit: (address) => request(METHODS.permit, [peerOf(address, 0)]),
+    bindChannel: (channel, address, port) =>
+      request(METHODS.bind, [[ATTRIBUTES.channel, uint32(channel * 0x10000)], peerOf(address, port)]),
+    connect: (address, port) => request(METHODS.connect, [peerOf(address, port)]),
+    refresh: (lifetimeSeconds = 600) => request(METHODS.refresh, [[ATTRIBUTES.lifetime, uint32(lifetimeSeconds)]]),
+    send: (address, port, data) =>
+      wire.send(encode(METHODS.send | 0x0010, randomBytes(12), [peerOf(address, port), [ATTRIBUTES.data, data]], null)),
+    sendOnChannel: (channel, data) => {
+      const head = Buffer.alloc(4);
+      head.writeUInt16BE(channel, 0);
+      head.writeUInt16BE(data.length, 2);
+      wire.send(Buffer.concat([head, data, Buffer.alloc(-data.length & 3)]));
+    },
+    close: () => wire.close(),
+  };
+}
+
+interface Wire {
+  send(bytes: Buffer): void;
+  close(): void;
+}
+
+async function openWire(options: TurnClientOptions, onMessage: (message: Buffer) => void): Promise<Wire> {
+  if (options.transport === 'tcp') {
+    const socket = connect(options.port, options.host);
+    let rest = Buffer.alloc(0);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk]);
+      // A STUN message begins with two zero bits; everything else is channel data, padded to four bytes.
+      for (;;) {
+        if (rest.length < 4) return;
+        const isStun = (rest[0] ?? 0) < 0x40;
+        const size = isStun ? 20 + rest.readUInt16BE(2) : 4 + ((rest.readUInt16BE(2) + 3) & ~3);
+        if (rest.length < size) return;
+        if (isStun) onMessage(rest.subarray(0, size));
+        rest = rest.subarray(size);
+      }
+    });
+    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    return { send: (bytes) => void socket.write(bytes), close: () => void socket.destroy() };
+  }
+  const socket = createSocket('udp4');
+  let isOpen = true;
+  socket.on('error', () => undefined);
+  socket.on('message', (message) => {
+    if (message.length >= 20 && (message[0] ?? 0) < 0x40) onMessage(message);
+  });
+  await new Promise<void>((resolve) => socket.connect(options.port, options.host, resolve));
+  return {
+    send: (bytes) => {
+      if (isOpen) socket.send(bytes);
+    },
+    close: () => {
+      if (isOpen) socket.close();
+      isOpen = false;
+    },
+  };
+}
+
+interface Signature {
+  username: string;
+  credential: string;
+  realm: Buffer;
+  nonce: Buffer;
+}
+
+function encode(type: number, id: Buffer, attributes: Attribute[], signature: Signature | null): Buffer {
+  const all: Attribute[] = [...attributes];
+  if (signature !== null) {
+    all.push([ATTRIBUTES.username, Buffer.from(signature.username)]);
+    all.push([ATTRIBUTES.realm, signature.realm], [ATTRIBUTES.nonce, signature.nonce]);
+  }
+  const body = Buffer.concat(
+    all.map(([name, value]) => attribute(name, name === ATTRIBUTES.peer ? xored(value, id) : value)),
+  );
+  if (signature === null) return Buffer.concat([header(type, body.length, id), body]);
+  const key = createHash('md5')
+    .update(`${signature.username}:${signature.realm.toString()}:${signature.credential}`)
+    .digest();
+  const signed = Buffer.concat([header(type, body.length + 24, id), body]);
+  const integrity = createHmac('sha1', key).update(signed).digest();
+  return Buffer.concat([signed, attribute(ATTRIBUTES.integrity, integrity)]);
+}
+
+function decode(message: Buffer): Map<number, Buffer> {
+  const attributes = new Map<number, Buffer>();
+  for (let at = 20; at + 4 <= message.length;) {
+    const size = message.readUInt16BE(at + 2);
+    attributes.set(message.readUInt16BE(at), message.subarray(at + 4, at + 4 + size));
+    at += 4 + ((size + 3) & ~3);
+  }
+  return attributes;
+}
+
+function header(type: number, size: number, id: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt16BE(type, 0);
+  head.writeUInt16BE(size, 2);
+  head.writeUInt32BE(COOKIE, 4);
+  return Buffer.concat([head, id]);
+}
+
+function attribute(name: number, value: Buffer): Buffer {
+  const head = Buffer.alloc(4);
+  head.writeUInt16BE(name, 0);
+  head.writeUInt16BE(value.length, 2);
+  return Buffer.concat([head, value, Buffer.alloc(-value.length & 3)]);
+}
+
+/** XORs an address with the cookie, and an IPv6 address also with the transaction id. */
+function xored(peer: Buffer, id: Buffer): Buffer {
+  const mask = Buffer.concat([uint32(COOKIE), id]);
+  const result = Buffer.from(peer);
+  result.writeUInt16BE(peer.readUInt16BE(2) ^ (COOKIE >>> 16), 2);
+  for (let at = 4; at < peer.length; at += 1) result[at] = (peer[at] ?? 0) ^ (mask[at - 4] ?? 0);
+  return result;
+}
+
+function peerOf(address: string, port: number): Attribute {
+  return [
+    ATTRIBUTES.peer,
+    Buffer.concat([Buffer.from([0, isIPv6(address) ? 2 : 1]), uint16(port), addressBytes(address)]),
+  ];
+}
+
+function addressBytes(address: string): Buffer {
+  if (!isIPv6(address)) return Buffer.from(address.split('.').map(Number));
+  // The URL parser writes every form in hexadecimal groups, with at most one `::`.
+  const groups = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [left = [], right = []] = groups.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  const zeros = Array<string>(8 - left.length - right.length).fill('0');
+  return Buffer.concat([...left, ...zeros, ...right].map((group) => uint16(Number.parseInt(group, 16))));
+}
+
+const uint16 = (value: number) => Buffer.from([value >>> 8, value & 0xff]);
+const uint32 = (value: number) => Buffer.concat([uint16(value >>> 16), uint16(value & 0xffff)]);

@@ -1,0 +1,250 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { openBrowser, serveFolder, type Browsers } from './pages.testkit.js';
+import { openStage, type Stage } from './stage.testkit.js';
+
+const SLOW_MS = 180_000;
+const packageFolder = join(repositoryRoot, 'packages', 'client-js');
+let stage: Stage;
+let browsers: Browsers;
+/** A browser that plays no sound without a gesture, as users have it. */
+let strict: Browsers;
+let origin: string;
+const opened: Page[] = [];
+
+/** The SDK and the examples of its guide as one module for pages. */
+const ENTRY = `
+  import { createElement } from 'react';
+  import { createRoot } from 'react-dom/client';
+  import { Track, useCall } from './react.tsx';
+  export * from '@callplane/client-js';
+  export { enterRoom } from './plain.ts';
+  function Room({ url, token }) {
+    const { tracks } = useCall(url, token);
+    return tracks.map((track) => createElement(Track, { track, key: track.participant.participantId + track.trackId }));
+  }
+  export function renderRoom(place, props) {
+    const root = createRoot(place);
+    root.render(createElement(Room, props));
+    return root;
+  }
+`;
+const BUNDLE = `
+  import { build } from 'vite';
+  await build({
+    configFile: false,
+    logLevel: 'warn',
+    define: { 'process.env.NODE_ENV': '"development"' },
+    resolve: { conditions: ['source'] },
+    plugins: [{
+      name: 'entry',
+      resolveId: (id) => (id.endsWith('entry.ts') ? process.argv[1] + '/entry.ts' : undefined),
+      load: (id) => (id.endsWith('/entry.ts') ? process.env.ENTRY : undefined),
+    }],
+    build: { outDir: process.argv[2], lib: { entry: 'entry.ts', formats: ['es'], fileName: 'sdk' } },
+  });
+`;
+
+beforeAll(async () => {
+  const folder = temporaryDirectory('sdk');
+  const bundle = promisify(execFile)(
+    'node',
+    ['--input-type=module', '--eval', BUNDLE, join(packageFolder, 'examples'), folder],
+    { cwd: packageFolder, env: { ...process.env, ENTRY } },
+  );
+  [stage, browsers, strict] = await Promise.all([openStage(), openBrowser(), openBrowser({ autoplay: false }), bundle]);
+  origin = await serveFolder(folder);
+}, SLOW_MS);
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((page) => page.context().close()));
+});
+
+async function open(from: Browsers = browsers): Promise<Page> {
+  const page = await from.newPage();
+  opened.push(page);
+  page.on('pageerror', (error) => console.error('On the page:', error));
+  await page.goto(origin);
+  await page.evaluate(`import('/sdk.js').then((sdk) => { globalThis.sdk = sdk; })`);
+  return page;
+}
+
+/** Joins the room; the page has the call as `call`. */
+async function enter(roomId: string, name: string, from?: Browsers): Promise<Page> {
+  const page = await open(from);
+  const { token } = await stage.token(roomId, name);
+  await page.evaluate(`sdk.connect(${JSON.stringify({ url: stage.url, token })}).then((call) => {
+    globalThis.call = call;
+    globalThis.events = [];
+    for (const name of ['audioPlaybackBlocked', 'audioPlaybackStarted', 'connectionQuality'])
+      call.on(name, (event) => events.push([name, event?.participantId, event?.level]));
+    call.on('trackSubscribed', (track) => document.body.append(track.attach()));
+    call.on('trackUnsubscribed', (track) => track.detach().forEach((element) => element.remove()));
+  })`);
+  return page;
+}
+/** Resolves once the expression is true on the page. */
+const becomes = (page: Page, expression: string) =>
+  eventually(async () => (await page.evaluate<boolean>(expression)) || Promise.reject(new Error(expression)));
+/** Pictures with frames, and elements with sound, that advance. */
+const plays = (page: Page, videos: number, sounds: number) =>
+  becomes(
+    page,
+    `[...document.querySelectorAll('video')].filter((one) => one.videoWidth > 0 && !one.paused && one.playsInline).length === ${videos}
+      && [...document.querySelectorAll('audio')].filter((one) => !one.paused && !one.muted).length === ${sounds}`,
+  );
+const counts = (page: Page) => page.evaluate<number>(`document.querySelectorAll('video, audio').length`);
+
+describe('attached tracks', () => {
+  test(
+    'play, and leave neither ghosts nor doubles when the sender goes, comes back, and the media server is lost',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await ada.evaluate(`call.publish({ audio: true, video: { width: 160, height: 120 } })`);
+      await plays(bob, 1, 1);
+      await bob.evaluate(`document.querySelector('video').dataset.first = 'yes'`);
+      await ada.evaluate(`call.unpublish('camera')`);
+      await becomes(bob, `document.querySelectorAll('video').length === 0`);
+      await ada.evaluate(`call.publish({ video: { width: 160, height: 120 } })`);
+      await plays(bob, 1, 1);
+      await ada.evaluate(`call.leave()`);
+      await becomes(bob, `document.querySelectorAll('video, audio').length === 0`);
+      const eve = await enter(roomId, 'Eve');
+      await eve.evaluate(`call.publish({ audio: true, video: { width: 160, height: 120 } })`);
+      await plays(bob, 1, 1);
+      await bob.evaluate(`call.leave()`);
+      expect(await counts(bob)).toBe(0);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'sound that the browser blocks is reported, and plays after a click',
+    async () => {
+      const roomId = await stage.newRoom();
+      const ada = await enter(roomId, 'Ada');
+      await ada.evaluate(`call.publish({ audio: true, video: { width: 160, height: 120 } })`);
+      const { token } = await stage.token(roomId, 'Bob');
+      const bob = await strict.newPage();
+      opened.push(bob);
+      const said: string[] = [];
+      bob.on('console', (message) => said.push(message.text()));
+      // The page does everything by itself: an evaluation by Playwright counts as a gesture of the user.
+      await bob.addInitScript(`addEventListener('load', async () => {
+        const { connect } = await import('/sdk.js');
+        const call = await connect(${JSON.stringify({ url: stage.url, token })});
+        call.on('trackSubscribed', (track) => {
+          const element = track.attach();
+          element.ontimeupdate = () => console.log(track.kind + ' plays');
+          document.body.append(element);
+        });
+        call.on('audioPlaybackBlocked', () => {
+          console.log('blocked ' + call.isAudioBlocked);
+          call.startAudio().catch(({ code }) => console.log(code));
+        });
+        call.on('audioPlaybackStarted', () => console.log('started ' + call.isAudioBlocked));
+        addEventListener('click', () => void call.startAudio());
+      })`);
+      await bob.goto(origin);
+      // A picture needs no gesture, because its element is muted.
+      await eventually(() => ['blocked true', 'audio_blocked', 'video plays'].every((text) => said.includes(text)));
+      expect(said).not.toContain('audio plays');
+      await bob.mouse.click(5, 5);
+      await eventually(() => ['started false', 'audio plays'].every((text) => said.includes(text)));
+    },
+    SLOW_MS,
+  );
+});
+
+describe('devices', () => {
+  test(
+    'a camera is switched, muted and replaced while the others keep receiving the same track',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await ada.evaluate(`call.publish({ video: { width: 160, height: 120 } })`);
+      await plays(bob, 1, 0);
+      const frames = () =>
+        bob.evaluate<number>(`document.querySelector('video').getVideoPlaybackQuality().totalVideoFrames`);
+      const advance = async () => {
+        const before = await frames();
+        await eventually(async () => (await frames()) > before + 3);
+      };
+      const devices = await ada.evaluate<{ deviceId: string }[]>(
+        `sdk.listDevices('videoinput').then((all) => all.filter(({ label }) => label !== 'fake_device_1'))`,
+      );
+      const current = await ada.evaluate(`call.tracks.get('camera').deviceId`);
+      const other = devices.find(({ deviceId }) => deviceId !== current)!.deviceId;
+      await ada.evaluate(`call.switchDevice('videoinput', ${JSON.stringify(other)})`);
+      expect(await ada.evaluate(`call.tracks.get('camera').deviceId`)).toBe(other);
+      await advance();
+      await ada.evaluate(`call.mute('camera')`);
+      expect(await ada.evaluate(`call.tracks.get('camera').mediaStreamTrack.readyState`)).toBe('ended');
+      await ada.evaluate(`call.unmute('camera')`);
+      expect(await ada.evaluate(`call.tracks.get('camera').deviceId`)).toBe(other);
+      await advance();
+      await ada.evaluate(`{
+        const canvas = Object.assign(document.createElement('canvas'), { width: 320, height: 64 });
+        const context = canvas.getContext('2d');
+        setInterval(() => { context.fillStyle = 'hsl(' + performance.now() + ' 50% 50%)'; context.fillRect(0, 0, 320, 64); }, 50);
+        call.replaceTrack('camera', canvas.captureStream(15).getVideoTracks()[0]);
+      }`);
+      await becomes(
+        bob,
+        `document.querySelector('video').videoWidth === 5 * document.querySelector('video').videoHeight`,
+      );
+      expect(await counts(bob)).toBe(1);
+      expect(
+        await ada.evaluate(`sdk.isSupported() && sdk.isSupported('devices') && sdk.isSupported('screenShare')`),
+      ).toBe(true);
+      expect(await ada.evaluate(`call.publish({ video: true }).catch(({ code }) => code)`)).toBe('already_published');
+    },
+    SLOW_MS,
+  );
+});
+
+describe('connection quality', () => {
+  test(
+    'is measured by each participant and reported to the others',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await ada.evaluate(`call.publish({ audio: true })`);
+      await becomes(ada, `call.connectionQuality !== undefined`);
+      const ofAda = `[...call.participants.values()].find(({ name }) => name === 'Ada')`;
+      await becomes(bob, `${ofAda}.connectionQuality !== undefined`);
+      expect(
+        await bob.evaluate(
+          `events.some(([name, id]) => name === 'connectionQuality' && id === ${ofAda}.participantId)`,
+        ),
+      ).toBe(true);
+    },
+    SLOW_MS,
+  );
+});
+
+describe('the examples of the guide', () => {
+  test(
+    'the plain one and the React one see each other’s publisher, and React leaves with its component',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [plain, react] = await Promise.all([open(), open()]);
+      const [one, two] = await Promise.all([stage.token(roomId, 'Plain'), stage.token(roomId, 'React')]);
+      await react.evaluate(
+        `{ globalThis.root = sdk.renderRoom(document.body.appendChild(document.createElement('div')), ${JSON.stringify({ url: stage.url, token: two.token })}); }`,
+      );
+      await plain.evaluate(
+        `sdk.enterRoom(${JSON.stringify(stage.url)}, ${JSON.stringify(one.token)}, document.body).then((call) => { globalThis.call = call; })`,
+      );
+      await plays(react, 1, 1);
+      await becomes(plain, `call.participants.size === 1`);
+      await react.evaluate(`root.unmount()`);
+      await becomes(plain, `call.participants.size === 0`);
+    },
+    SLOW_MS,
+  );
+});

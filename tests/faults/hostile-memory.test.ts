@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
+import { repositoryRoot, type TestApp } from '@callplane/testing';
+import { WebSocket } from 'ws';
+import { parse } from 'yaml';
+import { measured, startStack, type Stack } from './faults.testkit.js';
+
+/** Number of rounds per hostile input, and concurrent requests per round. */
+const ROUNDS = 4;
+const AT_ONCE = 8;
+
+/** The memory limit of an app in docker-compose.yml, in MiB. */
+function memoryLimitMib(service: string): number {
+  const compose = parse(readFileSync(join(repositoryRoot, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+    services: Record<string, { deploy: { resources: { limits: { memory: string } } } }>;
+  };
+  return Number(/^(\d+)M$/.exec(compose.services[service]!.deploy.resources.limits.memory)?.[1]);
+}
+
+/** The peak resident memory of a process so far, in MiB. */
+function peakMib({ pid }: TestApp): number {
+  const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kib) / 1024;
+}
+
+async function repeatedly(work: () => Promise<void>): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+const fields = (count: number) => Array.from({ length: count }, (_, n) => `"${n.toString(36)}":1`).join(',');
+const key = (length: number) => 'k'.repeat(length);
+
+test('an API within the memory limit of its container survives hostile bodies and sends short responses', async () => {
+  const stack = await startStack();
+  const limitMib = memoryLimitMib('api');
+  const api = await stack.spawnApi({ NODE_OPTIONS: `--max-old-space-size=${limitMib}` });
+  const room = await stack.newRoom(api);
+  const bodies: [string, string, string][] = [
+    ['numbers below a long key', '/v1/rooms', `{"name":"a","${key(20_000)}":[${'9e999,'.repeat(7000)}1]}`],
+    [
+      'numbers below nested long keys',
+      '/v1/rooms',
+      `{"${key(30_000)}":{"${key(25_000)}":[${'9e999,'.repeat(1600)}1]}}`,
+    ],
+    ['7,000 unknown fields', '/v1/rooms', `{"name":"a",${fields(7000)}}`],
+    [
+      '15,000 bad permissions',
+      `/v1/rooms/${room}/tokens`,
+      `{"participantName":"a","permissions":[${'"a",'.repeat(15_000)}"b"]}`,
+    ],
+    ['metadata that grows on every read', '/v1/rooms', `{"name":"a","metadata":{"n":[${'1e308,'.repeat(2300)}1]}}`],
+    ['60,000 brackets', '/v1/rooms', '['.repeat(30_000) + ']'.repeat(30_000)],
+  ];
+  const figures: Record<string, number> = { 'before MiB': peakMib(api) };
+  for (const [name, path, body] of bodies) {
+    expect([name, body.length <= 65_536]).toEqual([name, true]);
+    await repeatedly(async () => {
+      const response = await fetch(`${api.url}${path}`, {
+        method: 'POST',
+        body,
+        headers: { authorization: `Bearer ${stack.tenant.key}`, 'content-type': 'application/json' },
+      });
+      const text = await response.text();
+      expect([name, response.status >= 400 && response.status < 500, text.length <= 16 * 1024]).toEqual([
+        name,
+        true,
+        true,
+      ]);
+    });
+    figures[`${name} MiB`] = peakMib(api);
+  }
+  measured(figures);
+  expect(peakMib(api)).toBeLessThan(limitMib);
+  expect((await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'after' } })).status).toBe(201);
+});
+
+/**
+ * Opens a WebSocket and sends these frames. Resolves to the messages received until the connection closed or the last
+ * frame was answered.
+ */
+function exchange(
+  gateway: TestApp,
+  frames: readonly string[],
+): Promise<{ closeCode: number | null; answers: string[] }> {
+  const socket = new WebSocket(`${gateway.url.replace(/^http/, 'ws')}/v1/signaling`, [SUBPROTOCOL], {
+    perMessageDeflate: false,
+  });
+  return new Promise((resolve, reject) => {
+    const answers: string[] = [];
+    socket.on('error', reject);
+    socket.on('open', () => {
+      for (const frame of frames) socket.send(frame);
+    });
+    socket.on('message', (data: Buffer) => {
+      answers.push(data.toString());
+      if (answers.length >= frames.length && frames.length > 1) {
+        socket.close();
+        resolve({ closeCode: null, answers });
+      }
+    });
+    socket.on('close', (closeCode) => resolve({ closeCode, answers }));
+  });
+}
+
+async function token(stack: Stack, api: TestApp, room: string): Promise<string> {
+  const { body } = await stack.call(api, 'POST', `/v1/rooms/${room}/tokens`, {
+    body: { participantName: 'Ada', permissions: ['room:join', 'messages:send'] },
+  });
+  return body.token as string;
+}
+
+test('a gateway within the memory limit of its container survives hostile frames and sends short responses', async () => {
+  const stack = await startStack();
+  const limitMib = memoryLimitMib('signaling');
+  const [api, gateway] = await Promise.all([
+    stack.spawnApi(),
+    stack.spawnSignaling({ NODE_OPTIONS: `--max-old-space-size=${limitMib}` }),
+  ]);
+  const figures: Record<string, number> = { 'before MiB': peakMib(gateway) };
+  const firsts: [string, string, number][] = [
+    ['a join of 131 KB', `{"type":"join","${key(64_000)}":[${'9e999,'.repeat(11_160)}1]}`, 4012],
+    ['a join of 10 KiB', `{"type":"join","${key(3000)}":[${'9e999,'.repeat(1190)}1]}`, 4011],
+    ['a join of 10 KiB with unknown fields', `{"type":"join",${fields(1150)}}`, 4011],
+  ];
+  for (const [name, frame, code] of firsts) {
+    await repeatedly(async () => {
+      const { closeCode, answers } = await exchange(gateway, [frame]);
+      expect([name, closeCode]).toEqual([name, code]);
+      for (const answer of answers) expect(answer.length).toBeLessThanOrEqual(16 * 1024);
+    });
+    figures[`${name} MiB`] = peakMib(gateway);
+  }
+
+  const room = await stack.newRoom(api);
+  const hostile = [
+    `{"type":"message","${key(60_000)}":[${'9e999,'.repeat(11_000)}1]}`,
+    `{"type":"ping",${fields(12_000)}}`,
+    `{"type":"message","data":1,"to":[${'"a b",'.repeat(20_000)}"c"]}`,
+    `{"type":"subscribe","tracks":[${`{${'"a":1,'.repeat(40)}"b":1},`.repeat(480)}{}]}`,
+  ];
+  for (const frame of hostile) expect(frame.length).toBeLessThanOrEqual(PROTOCOL_LIMITS.frameBytesMax);
+  for (let round = 0; round < ROUNDS; round++) {
+    const tokens = await Promise.all(Array.from({ length: AT_ONCE }, () => token(stack, api, room)));
+    await Promise.all(
+      tokens.map(async (one) => {
+        const { answers } = await exchange(gateway, [JSON.stringify({ type: 'join', token: one }), ...hostile]);
+        for (const answer of answers.filter((text) => text.startsWith('{"type":"error"'))) {
+          expect(answer.length).toBeLessThanOrEqual(16 * 1024);
+        }
+      }),
+    );
+  }
+  figures['frames of 128 KiB in a session MiB'] = peakMib(gateway);
+  measured(figures);
+  expect(peakMib(gateway)).toBeLessThan(limitMib);
+  expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+});

@@ -1,0 +1,136 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from '@jest/globals';
+import { freePort } from '@callplane/local-servers';
+import {
+  appMain,
+  eventually,
+  forgetProcess,
+  repositoryRoot,
+  superviseProcess,
+  temporaryDirectory,
+  TEST_ENCRYPTION_KEYS,
+} from '@callplane/testing';
+import { startStack, type Stack } from './faults.testkit.js';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+});
+
+function start(file: string, args: string[], stdio: StdioOptions, env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(file, args, { cwd: repositoryRoot, stdio, env: { PATH: process.env['PATH'], ...env } });
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  void exited.then(() => forgetProcess(child.pid!));
+  superviseProcess(child.pid!, async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  return child;
+}
+
+/** A process that writes numbered lines of 200 bytes through Callplane's logger until it is killed. */
+const CHATTERBOX = `
+  import { createLogger, droppedLogLines } from '${join(repositoryRoot, 'packages/runtime/dist/index.js')}';
+  const logger = createLogger({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' }, 'test');
+  let n = 0;
+  setInterval(() => { for (let i = 0; i < 50; i += 1) logger.info('line', { n: (n += 1), filler: 'x'.repeat(120) }); }, 5);
+  setInterval(() => process.send?.({ n, dropped: droppedLogLines(), rss: process.memoryUsage.rss(), buffered: process.stdout.writableLength }), 20);
+`;
+interface Report {
+  n: number;
+  dropped: number;
+  rss: number;
+  buffered: number;
+}
+function reports(child: ChildProcess): () => Report | undefined {
+  let last: Report | undefined;
+  child.on('message', (message) => (last = message as Report));
+  return () => last;
+}
+
+test.each(['api', 'signaling', 'cleanup-worker', 'webhook-worker'])(
+  '%s keeps serving while the disk behind its standard output and error is full, and counts the dropped lines',
+  async (name) => {
+    const full = openSync('/dev/full', 'w');
+    const [port, healthPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
+    const child = start(process.execPath, [appMain(name)], ['ignore', full, full], {
+      DATABASE_URL: stack.databaseUrl,
+      REDIS_URL: stack.redis.url,
+      ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS,
+      NODE_ENV: 'test',
+      HOST: '127.0.0.1',
+      HEALTH_HOST: '127.0.0.1',
+      LOG_FORMAT: 'json',
+      LOG_LEVEL: 'debug',
+      PORT: String(port),
+      HEALTH_PORT: String(healthPort),
+      METRICS_PORT: String(metricsPort),
+    });
+    closeSync(full);
+    const base = `http://127.0.0.1:${name.endsWith('worker') ? healthPort : port}`;
+    await eventually(async () => (await fetch(`${base}/readyz`)).status === 200);
+    for (let n = 0; n < 20; n += 1) expect((await fetch(`${base}/readyz`)).status).toBe(200);
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    const dropped = Number(/^callplane_log_lines_dropped_total\{.*\} (\d+)$/m.exec(text)?.[1]);
+    expect(dropped).toBeGreaterThan(0);
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+  },
+);
+
+test('whole lines are written again as soon as there is space, and one reports the loss', async () => {
+  const file = join(temporaryDirectory('log'), 'log');
+  writeFileSync(file, '');
+  const out = openSync(file, 'a');
+  // A kernel limit on the file size: writes beyond it fail in the middle of a line, as on a full disk.
+  const limited = ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, '--input-type=module', '-e', CHATTERBOX];
+  const child = start('/bin/sh', limited, ['ignore', out, 'ignore', 'ipc']);
+  closeSync(out);
+  const report = reports(child);
+  await eventually(() => (report()?.dropped ?? 0) > 100);
+  truncateSync(file);
+  const lines = await eventually(() => {
+    const read = readFileSync(file, 'utf8').split('\n').slice(1, -1);
+    return read.some((line) => line.includes('log lines dropped')) && read.length > 20 ? read : null;
+  });
+  for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+  const dropped = lines.map((line) => JSON.parse(line)).find(({ message }) => message === 'log lines dropped');
+  expect(dropped).toMatchObject({ level: 'warn', count: expect.any(Number) });
+  expect(child.exitCode).toBeNull();
+});
+
+test('a stuck reader neither blocks the process nor lets its memory grow without bound', async () => {
+  const child = start(process.execPath, ['--input-type=module', '-e', CHATTERBOX], ['ignore', 'pipe', 'ignore', 'ipc']);
+  child.stdout!.pause();
+  const report = reports(child);
+  // 10 MB of lines; the process may buffer 1 MB of them.
+  const state = await eventually(() => {
+    const last = report();
+    return last !== undefined && last.n > 50_000 ? last : null;
+  });
+  expect(state.dropped).toBeGreaterThan(10_000);
+  expect(state.buffered).toBeLessThan(2 * 1024 * 1024);
+  // The reader continues.
+  let text = '';
+  child
+    .stdout!.setEncoding('utf8')
+    .on('data', (chunk: string) => (text += chunk))
+    .resume();
+  await eventually(() => text.includes('log lines dropped'));
+  expect(child.exitCode).toBeNull();
+});
+
+test('a closed reader does not end the process', async () => {
+  const child = start(process.execPath, ['--input-type=module', '-e', CHATTERBOX], ['ignore', 'pipe', 'ignore', 'ipc']);
+  const report = reports(child);
+  await eventually(() => (report()?.n ?? 0) > 0);
+  child.stdout!.destroy();
+  await eventually(() => (report()?.dropped ?? 0) > 100);
+  const { n } = report()!;
+  await eventually(() => report()!.n > n + 100);
+  expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+});

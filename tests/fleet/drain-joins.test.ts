@@ -1,0 +1,232 @@
+import { createServer, connect as connectSocket, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeAll, expect, test } from '@jest/globals';
+import { connect, type Call } from '@callplane/client-js';
+import type { Prisma } from '@callplane/db';
+import { eventually, stopAtEnd, type TestApp } from '@callplane/testing';
+import { WebSocket } from 'ws';
+import { startStack, type Stack } from '../faults/faults.testkit.js';
+
+/**
+ * Sends SIGTERM to a gateway while participants join through it, at each point of a join; a lock in PostgreSQL holds
+ * the joins there.
+ */
+
+let stack: Stack;
+let api: TestApp;
+/** The gateway that new connections reach after the drain began. */
+let other: TestApp;
+beforeAll(async () => {
+  stack = await startStack();
+  [api, other] = await Promise.all([stack.spawnApi(), stack.spawnSignaling()]);
+});
+
+interface Person {
+  /** The participant id, and whether the participant is in a call now. */
+  participantId: string;
+  isConnected(): boolean;
+  /** The close reason of the call; undefined while it is open. */
+  closedAs(): string | undefined;
+}
+
+interface Point {
+  name: string;
+  /** Takes a lock in another transaction, so that the joins wait. */
+  hold(tx: Prisma.TransactionClient, at: { roomId: string; participantIds: string[] }): Promise<unknown>;
+  /** Whether the joins have reached this point. */
+  isReached(at: { roomId: string; gateway: TestApp; joins: number }): Promise<boolean>;
+}
+
+const POINTS: Point[] = [
+  {
+    name: 'before its token is verified',
+    hold: (tx) => tx.$queryRaw`LOCK TABLE signing_keys IN ACCESS EXCLUSIVE MODE`,
+    isReached: async ({ gateway, joins }) => {
+      const metrics = await (await fetch(gateway.metricsUrl)).text();
+      const [, count] = /^callplane_signaling_messages_total\{type="join".*\} (\d+)$/m.exec(metrics) ?? [];
+      return Number(count) === joins && (await lockWaiters()) >= 1;
+    },
+  },
+  {
+    name: 'before it is admitted',
+    hold: (tx, { participantIds }) =>
+      tx.$queryRaw`SELECT 1 FROM participants WHERE id = ANY(${participantIds}::text[]) FOR UPDATE`,
+    // One batch of admissions waits; those that came after its begin wait in the gateway's memory.
+    isReached: async () => (await lockWaiters()) >= 1,
+  },
+  {
+    name: 'inside the transaction of its batch, or waiting for the next batch of the room',
+    hold: (tx, { roomId }) => tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${roomId} FOR UPDATE`,
+    // The first batch is inside its transaction; the joins that came after its begin wait in the gateway's memory.
+    isReached: async ({ roomId, joins }) => {
+      const admitted = await stack.database.prisma.participant.count({ where: { roomId, joinCount: 1 } });
+      return admitted === joins && (await lockWaiters()) >= 1;
+    },
+  },
+  {
+    name: 'after its commit, before the welcome',
+    hold: (tx) => tx.$queryRaw`LOCK TABLE session_tracks IN ACCESS EXCLUSIVE MODE`,
+    isReached: async ({ roomId, joins }) => {
+      const joined = await stack.database.prisma.participantSession.count({ where: { roomId } });
+      return joined === joins && (await lockWaiters()) >= 1;
+    },
+  },
+];
+
+test.each(POINTS)(
+  'after SIGTERM while a join is $name, everybody is in the call and has joined once',
+  async (point) => {
+    await drainAt(point, { heldMs: 300, withStuckJoin: false });
+  },
+);
+
+test('joins that hang inside their transactions for longer than a drain waits write nothing after SIGTERM', async () => {
+  await drainAt(POINTS[2]!, { heldMs: 4000, withStuckJoin: true });
+});
+
+/**
+ * @param how.heldMs how long the joins are held after the signal.
+ * @param how.withStuckJoin whether the client that keeps the old gateway alive joins as well. The gateway waits 2 s for
+ * the close handshake of a client that does not read. Without its join, the gateway is still alive when the held joins
+ * continue; with it, the drain first reaches its bound.
+ */
+async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boolean }): Promise<void> {
+  const gateway = await stack.spawnSignaling();
+  const balancer = await startBalancer(gateway);
+  const roomId = await stack.newRoom(api);
+  const tokens = await Promise.all(Array.from({ length: 4 }, () => tokenFor(roomId)));
+  const participantIds = tokens.map(({ participantId }) => participantId);
+  const stuck = await openStuck(gateway);
+  const stuckToken = await tokenFor(roomId);
+
+  let people: Person[] = [];
+  await stack.database.transaction(async (tx) => {
+    await point.hold(tx, { roomId, participantIds });
+    people = tokens.map((token, n) => (n % 2 === 0 ? startSdk : startRaw)(balancer.url, token));
+    if (how.withStuckJoin) stuck.join(stuckToken.token);
+    const joins = tokens.length + (how.withStuckJoin ? 1 : 0);
+    await eventually(() => point.isReached({ roomId, gateway, joins }), { intervalMs: 50 });
+    gateway.kill('SIGTERM');
+    await gateway.waitForLog(({ message }) => message === 'process drains');
+    balancer.target = other;
+    await delay(how.heldMs);
+  });
+
+  await eventually(() => people.every((person) => person.isConnected()));
+  expect(await gateway.exited).toEqual({ code: 0, signal: null });
+  await eventually(async () => (await sessionsOf(roomId)).every(({ disconnectedAt }) => disconnectedAt === null));
+  expect(people.map((person) => [person.isConnected(), person.closedAs()])).toEqual(
+    people.map(() => [true, undefined]),
+  );
+  expect((await sessionsOf(roomId)).map(({ participantId }) => participantId).sort()).toEqual(
+    [...participantIds].sort(),
+  );
+  const events = await stack.database.prisma.event.findMany({ where: { roomId }, orderBy: { sequence: 'asc' } });
+  expect(events.map(({ type }) => type)).toEqual([
+    'room.created',
+    'room.started',
+    ...participantIds.map(() => 'participant.joined'),
+  ]);
+  expect(gateway.logs.filter(({ level }) => level === 'error')).toEqual([]);
+}
+
+/** A connection whose client never reads, not even a close frame. */
+async function openStuck(gateway: TestApp): Promise<{ join(token: string): void }> {
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v1');
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  socket.on('error', () => undefined);
+  socket.pause();
+  stopAtEnd(() => {
+    socket.terminate();
+    return Promise.resolve();
+  });
+  return { join: (token) => socket.send(JSON.stringify({ type: 'join', token })) };
+}
+
+async function tokenFor(roomId: string): Promise<{ token: string; participantId: string }> {
+  const body = { participantName: 'Ada', permissions: ['room:join'] };
+  const answer = await stack.call(api, 'POST', `/v1/rooms/${roomId}/tokens`, { body });
+  return answer.body;
+}
+
+const sessionsOf = (roomId: string) =>
+  stack.database.prisma.participantSession.findMany({ where: { roomId, endedAt: null } });
+
+async function lockWaiters(): Promise<number> {
+  const [row] = await stack.database.sql.$queryRaw<{ count: number }[]>`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return row!.count;
+}
+
+/** A participant that uses the SDK. */
+function startSdk(url: string, { token, participantId }: { token: string; participantId: string }): Person {
+  let call: Call | undefined;
+  let failure: string | undefined;
+  connect({ url, token, connectTimeoutMs: 30_000, platform: { WebSocket } }).then(
+    (joined) => {
+      call = joined;
+      stopAtEnd(() => joined.leave());
+    },
+    (error: unknown) => {
+      failure = (error as { code: string }).code;
+    },
+  );
+  return {
+    participantId,
+    isConnected: () => call?.state === 'connected',
+    closedAs: () => failure ?? call?.closeInfo?.reason,
+  };
+}
+
+/** A participant whose client follows only docs/signaling.md: it reconnects where the gateway tells it to. */
+function startRaw(url: string, { token, participantId }: { token: string; participantId: string }): Person {
+  let isConnected = false;
+  let session: { sessionId: string; resumeSecret: string } | undefined;
+  let closedAs: string | undefined;
+  let socket: WebSocket;
+  const begin = (): void => {
+    socket = new WebSocket(url, 'callplane.v1');
+    socket.on('open', () =>
+      socket.send(JSON.stringify(session === undefined ? { type: 'join', token } : { type: 'resume', ...session })),
+    );
+    socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as { type: string; sessionId: string; resumeSecret: string };
+      if (message.type !== 'welcome') return;
+      session = { sessionId: message.sessionId, resumeSecret: message.resumeSecret };
+      isConnected = true;
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', (code, reason) => {
+      isConnected = false;
+      // 4009 is `drain`. Codes from 4000 on carry a reason of the gateway; lower ones mean a network failure.
+      if (code === 4009 || code < 4000) setTimeout(begin, 100);
+      else closedAs = reason.toString();
+    });
+  };
+  begin();
+  stopAtEnd(() => {
+    socket.removeAllListeners('close');
+    socket.terminate();
+    return Promise.resolve();
+  });
+  return { participantId, isConnected: () => isConnected, closedAs: () => closedAs };
+}
+
+/** Forwards each new connection to the current target; existing connections stay where they are. */
+async function startBalancer(first: TestApp): Promise<{ url: string; target: TestApp }> {
+  const balancer = { url: '', target: first };
+  const server = createServer((socket) => {
+    const upstream = connectSocket(Number(new URL(balancer.target.url).port), '127.0.0.1');
+    socket.pipe(upstream).pipe(socket);
+    socket.on('error', () => upstream.destroy());
+    upstream.on('error', () => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stopAtEnd(() => new Promise((resolve) => server.close(() => resolve(undefined))));
+  balancer.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/v1/signaling`;
+  return balancer;
+}

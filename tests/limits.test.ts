@@ -1,0 +1,87 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ADDRESSES_TRIED_PER_FAMILY_MAX,
+  ENDPOINTS_PER_ENVIRONMENT_MAX,
+  ERROR_DETAILS_MAX,
+  ERROR_MESSAGE_CHARACTERS_MAX,
+  ERROR_PATH_CHARACTERS_MAX,
+  EXTERNAL_ID_LENGTH_MAX,
+  JSON_NESTING_MAX,
+  MESSAGE_BYTES_MAX,
+  MESSAGE_RECIPIENTS_MAX,
+  PAST_TRACKS_MAX,
+  METADATA_BYTES_MAX,
+  PARTICIPANT_NAME_LENGTH_MAX,
+  REPLAYS_MAX,
+  RUN_AGE_DAYS_MAX,
+  USAGE_DAYS_MAX,
+  WEBHOOK_URL_CHARACTERS_MAX,
+} from '@callplane/core';
+import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { repositoryRoot } from '@callplane/testing';
+import { describe, expect, test } from '@jest/globals';
+
+/** Compares docs/limits.md with the settings and constants that it describes. */
+
+const read = (file: string): string => readFileSync(join(repositoryRoot, file), 'utf8');
+const page = read('docs/limits.md');
+const rows = page.split('\n').filter((line) => line.startsWith('|'));
+
+/** The row whose first cell begins with this text. */
+function row(beginning: string): string {
+  const found = rows.filter((line) => line.slice(2).startsWith(beginning));
+  expect([beginning, found.length]).toEqual([beginning, 1]);
+  return found[0]!;
+}
+
+describe('docs/limits.md', () => {
+  test('names only settings of an app or a container', () => {
+    const known = read('docs/configuration.md') + read('.env.example');
+    const named = [...page.matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])(?:`|_…`)/g)].map(([, name]) => name!);
+    const settings = named.filter((name) => !read('packages/core/src/errors/errors.ts').includes(`${name}:`));
+    expect(settings.length).toBeGreaterThan(15);
+    expect(settings.filter((name) => !known.includes(name))).toEqual([]);
+  });
+
+  test('names only files that exist', () => {
+    const files = [...page.matchAll(/`((?:apps|packages|infra)\/[^`]+)`/g)].map(([, file]) => file!);
+    expect(files.length).toBeGreaterThan(8);
+    expect(files.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
+  });
+
+  test.each([
+    ['JSON nesting', `| ${JSON_NESTING_MAX} `],
+    ['Metadata of a room', `${METADATA_BYTES_MAX / 1024} KiB as a read returns it`],
+    ['Metadata of a room', `${PROTOCOL_LIMITS.metadataBytesMax / 1024} KiB as a read returns it`],
+    ['Name of a room', `1 to ${PARTICIPANT_NAME_LENGTH_MAX} code points`],
+    ['`externalId`', `| ${EXTERNAL_ID_LENGTH_MAX}, 500 `],
+    [
+      'Details of an error',
+      `${ERROR_DETAILS_MAX}; ${ERROR_PATH_CHARACTERS_MAX} of its path, ${ERROR_MESSAGE_CHARACTERS_MAX} of its message`,
+    ],
+    ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],
+    ['Days of a request for usage', `| ${USAGE_DAYS_MAX} `],
+    ['Ended tracks that a session shows', `| ${PAST_TRACKS_MAX} `],
+    ['First frame', `${PROTOCOL_LIMITS.firstFrameBytesMax / 1024} KiB`],
+    ['Frame', `${PROTOCOL_LIMITS.frameBytesMax / 1024} KiB`],
+    ['Video and audio tracks that', `${PROTOCOL_LIMITS.videoSectionsMax}, ${PROTOCOL_LIMITS.audioSectionsMax} `],
+    ['Media sections of', `${PROTOCOL_LIMITS.sectionsMax} `],
+    ['Speakers in one message', `${PROTOCOL_LIMITS.speakersMax}, 2 a second`],
+    ['Session description', `${PROTOCOL_LIMITS.sdpCharsMax.toLocaleString('en')} characters`],
+    ['`data` of a message', `${PROTOCOL_LIMITS.messageBytesMax / 1024} KiB`],
+    ['Recipients of a message', `${PROTOCOL_LIMITS.recipientsMax}, ${PROTOCOL_LIMITS.subscriptionsMax}`],
+    [
+      'Page of a roster',
+      `${PROTOCOL_LIMITS.rosterPageMax} participants, ${PROTOCOL_LIMITS.rosterPageBytesMax / 1024} KiB`,
+    ],
+    ['Participants in one `show`', `${PROTOCOL_LIMITS.shownMax}, ${PROTOCOL_LIMITS.publishersShownMax}`],
+    ['Tracks that one session', `| ${PROTOCOL_LIMITS.tracksMax} `],
+    ['Endpoints of an environment', `| ${ENDPOINTS_PER_ENVIRONMENT_MAX} `],
+    ['URL, its host name', `| ${WEBHOOK_URL_CHARACTERS_MAX}, `],
+    ['Addresses that one attempt', `${ADDRESSES_TRIED_PER_FAMILY_MAX} of each family`],
+    ['Attempts of a run, explicit', `8, ${REPLAYS_MAX}, ${RUN_AGE_DAYS_MAX} days`],
+  ])('gives the figure of the code for: %s', (beginning, figure) => {
+    expect(row(beginning)).toContain(figure);
+  });
+});
