@@ -2,7 +2,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
 import { childrenOf, commandLineOf, freePort, isAlive } from '@callplane/local-servers';
@@ -37,15 +37,21 @@ let signalingPort: number;
 let starts: Start[] = [];
 
 // The tests share one data directory: only the first start has to create the database.
-beforeAll(() => {
+beforeAll(async () => {
   dataDir = join(temporaryDirectory('start'), 'data');
+  await choosePorts();
 });
-beforeEach(async () => {
+afterAll(async () => {
+  await endStarts();
+  rmSync(join(dataDir, '..'), { recursive: true, force: true });
+});
+
+async function choosePorts(): Promise<void> {
   port = await freePort();
   signalingPort = await freePort();
-  starts = [];
-});
-afterEach(async () => {
+}
+
+async function endStarts(): Promise<void> {
   for (const { child, ended } of starts) {
     child.kill('SIGTERM');
     // A process that a test left frozen must not delay the other tests; the watchdog stops the processes of a killed
@@ -54,8 +60,8 @@ afterEach(async () => {
     await ended;
     clearTimeout(patience);
   }
-});
-afterAll(() => rmSync(join(dataDir, '..'), { recursive: true, force: true }));
+  starts = [];
+}
 
 function start(env: Record<string, string> = {}, command = [process.execPath, 'scripts/dev.mjs', 'start']): Start {
   const [file = '', ...args] = command;
@@ -127,6 +133,8 @@ const createRoom = async (dev: Dev) => {
 };
 
 describe('npm start', () => {
+  afterEach(endStarts);
+
   test(
     'starts everything, writes dev.json for scripts, restarts killed processes, and stops everything on SIGTERM',
     async () => {
@@ -176,7 +184,7 @@ describe('npm start', () => {
   );
 
   test(
-    'refuses a second start on the same data; a later start finds the stored data without installing or building',
+    'refuses a second start on the same data; killed with SIGKILL, it leaves no process and no dev.json behind; the next start finds the stored data without installing or building',
     async () => {
       const first = start();
       const dev = await ready(first);
@@ -187,8 +195,9 @@ describe('npm start', () => {
       expect(second.output()).toContain(`Another start (process ${first.child.pid!}) uses ${dataDir}`);
       expect(readDev()).toEqual(dev);
 
-      first.child.kill('SIGINT');
-      expect(await first.ended).toBe(0);
+      first.child.kill('SIGKILL');
+      await first.ended;
+      await eventually(() => !existsSync(devFile()) && !dev.processes.some(({ pid }) => isAlive(pid)));
       const third = start();
       const again = await ready(third);
       expect(third.output()).not.toMatch(/Installing|Building|Making/);
@@ -198,50 +207,20 @@ describe('npm start', () => {
       const read = await get(`/v1/rooms/${room.id}`, again.secretKey);
       expect(read.status).toBe(200);
       expect(read.body).toContain('Kept');
-    },
-    SLOW_MS,
-  );
 
-  test(
-    'killed with SIGKILL, it leaves no process and no dev.json behind, and starts again at once',
-    async () => {
-      const first = start();
-      const { processes } = await ready(first);
-      first.child.kill('SIGKILL');
-      await first.ended;
-      await eventually(() => !existsSync(devFile()) && !processes.some(({ pid }) => isAlive(pid)));
-      const dev = await ready(start());
-      expect((await get('/v1/', dev.secretKey)).status).toBe(200);
-    },
-    SLOW_MS,
-  );
-
-  test(
-    'started by npm, it stops when npm is killed',
-    async () => {
-      const npm = start({}, ['npm', 'start']);
-      const { processes } = await ready(npm);
-      npm.child.kill('SIGKILL');
-      await eventually(() => !existsSync(devFile()) && !processes.some(({ pid }) => isAlive(pid)));
-      await npm.ended;
-    },
-    SLOW_MS,
-  );
-
-  test(
-    'after it was killed together with its watchdog, the next start stops the remaining processes',
-    async () => {
-      const first = start();
-      const { processes } = await ready(first);
-      const watchdog = childrenOf(first.child.pid!).find((pid) => commandLineOf(pid).includes('callplane-watchdog'))!;
+      // Killed together with its watchdog, nothing stops the servers and apps before the next start.
+      const watchdog = childrenOf(third.child.pid!).find((pid) => commandLineOf(pid).includes('callplane-watchdog'))!;
       process.kill(watchdog, 'SIGKILL');
-      first.child.kill('SIGKILL');
-      await first.ended;
-      expect(processes.every(({ pid }) => isAlive(pid))).toBe(true);
-      const second = start();
-      await ready(second);
-      expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
-      expect(second.output()).toContain('left running by an earlier start');
+      third.child.kill('SIGKILL');
+      await third.ended;
+      expect(again.processes.every(({ pid }) => isAlive(pid))).toBe(true);
+      const fourth = start();
+      await ready(fourth);
+      expect(again.processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
+      expect(fourth.output()).toContain('left running by an earlier start');
+
+      fourth.child.kill('SIGINT');
+      expect(await fourth.ended).toBe(0);
     },
     SLOW_MS,
   );
@@ -261,35 +240,6 @@ describe('npm start', () => {
       await new Promise((resolve) => server.close(resolve));
     }
   });
-
-  test(
-    'prints a link, with a free port, to a page whose visitors get tokens for a reachable gateway',
-    async () => {
-      const taken = createServer();
-      // The port is taken, whether by this server or by another program.
-      await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve));
-      const begun = start({ SIGNALING_PORT: '' });
-      const dev = await ready(begun);
-      taken.close();
-      expect(begun.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
-      const { host } = new URL(dev.demoUrl);
-      expect(Number(host.split(':')[1])).toBeGreaterThan(8082);
-      expect(dev.demoUrl).toBe(`http://${host}/demo/`);
-      expect(dev.signalingUrl).toBe(`ws://${host}/v1/signaling`);
-      expect(await (await fetch(dev.demoUrl)).text()).toContain('Join a call');
-      const joined = await fetch(`${dev.demoUrl}api/join`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ room: 'demo', name: 'Ada' }),
-      });
-      expect(joined.status).toBe(200);
-      const { token, roomId } = (await joined.json()) as { token: string; roomId: string };
-      const call = await connect({ url: dev.signalingUrl, token, platform: { WebSocket: WebSocket } });
-      expect(call.room['id']).toBe(roomId);
-      await call.leave();
-    },
-    SLOW_MS,
-  );
 
   test.each(['0', '70000', 'http', '80.5'])('refuses PORT=%s', async (value) => {
     const begun = start({ PORT: value });
@@ -323,12 +273,57 @@ describe('npm start', () => {
     },
     SLOW_MS,
   );
+});
+
+describe('npm start by npm, without a free port 8082', () => {
+  let npm: Start;
+  let dev: Dev;
+  beforeAll(async () => {
+    await choosePorts();
+    const taken = createServer();
+    // The port is taken, whether by this server or by another program.
+    await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve));
+    npm = start({ SIGNALING_PORT: '' }, ['npm', 'start']);
+    dev = await ready(npm);
+    taken.close();
+  }, SLOW_MS);
+
+  test('prints a link to a page whose visitors get tokens for a reachable gateway', async () => {
+    expect(npm.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
+    const { host } = new URL(dev.demoUrl);
+    expect(Number(host.split(':')[1])).toBeGreaterThan(8082);
+    expect(dev.demoUrl).toBe(`http://${host}/demo/`);
+    expect(dev.signalingUrl).toBe(`ws://${host}/v1/signaling`);
+    expect(await (await fetch(dev.demoUrl)).text()).toContain('Join a call');
+    const joined = await fetch(`${dev.demoUrl}api/join`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ room: 'demo', name: 'Ada' }),
+    });
+    expect(joined.status).toBe(200);
+    const { token, roomId } = (await joined.json()) as { token: string; roomId: string };
+    const call = await connect({ url: dev.signalingUrl, token, platform: { WebSocket: WebSocket } });
+    expect(call.room['id']).toBe(roomId);
+    await call.leave();
+  });
+
+  test('lets rtc find its servers, and the standard output of rtc contains only the output of the command', async () => {
+    const rtc = (...args: string[]) =>
+      spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], {
+        cwd: repositoryRoot,
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir },
+      });
+    const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
+    expect(made.status).toBe(0);
+    const { key } = JSON.parse(made.stdout) as { key: string };
+    expect((await get('/v1/', key)).status).toBe(200);
+    expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
+  });
 
   test(
-    'uses the given PostgreSQL, Redis and media servers, and creates new keys for another database',
+    'lends PostgreSQL and Redis to another start, which uses the given media servers and creates new keys for another database',
     async () => {
-      const first = start();
-      const dev = await ready(first);
       const otherDir = join(dataDir, '..', 'other');
       const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
       const second = start({
@@ -364,24 +359,14 @@ describe('npm start', () => {
     },
     SLOW_MS,
   );
-});
 
-describe('npm run rtc', () => {
   test(
-    'finds the servers of the local start, and its standard output contains only the output of the command',
+    'stops when npm is killed',
     async () => {
-      const dev = await ready(start());
-      const rtc = (...args: string[]) =>
-        spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], {
-          cwd: repositoryRoot,
-          encoding: 'utf8',
-          env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir },
-        });
-      const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
-      expect(made.status).toBe(0);
-      const { key } = JSON.parse(made.stdout) as { key: string };
-      expect((await get('/v1/', key)).status).toBe(200);
-      expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
+      const { processes } = readDev();
+      npm.child.kill('SIGKILL');
+      await eventually(() => !existsSync(devFile()) && !processes.some(({ pid }) => isAlive(pid)));
+      await npm.ended;
     },
     SLOW_MS,
   );

@@ -4,6 +4,7 @@ import { JobProducer, JobWorker, QUEUE_NAMES, QUEUE_OF_OPERATION, REDIS_TROUBLES
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
+import { untilNodesUp } from './media/media-clean-up.js';
 import { openMediaNodes } from './media/open-media-nodes.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
 import { Observer } from './observe/observe.js';
@@ -63,6 +64,9 @@ const deps: Deps = {
   leaseMs: config.LEASE_MS,
   graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
 };
+
+// An operation whose media server is unreachable costs an attempt.
+await untilNodesUp(media);
 
 // The contract defines concurrency per worker process, so both kinds of operations share these slots.
 const due = new DueOperations(deps);

@@ -1,7 +1,8 @@
 /**
  * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. `--full` adds the slow files
- * (*.full.test.ts), and then runs all with Node 24 too; `--containers` runs only tests/containers, on this machine's Docker engine. The last line is `N
- * passed, N failed`.
+ * (*.full.test.ts), and then runs all with Node 24 too; `--containers` runs only tests/containers, on this machine's
+ * Docker engine; `--retry` runs a few failed files once more, alone, and lists those that then pass as unstable. The
+ * last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,9 +10,11 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { explain, Failure, progress, readJson, root, toolsEnvironment } from '../bootstrap.js';
 import { ensurePrograms, installCommand } from '../system-packages/system-packages.js';
+import type { FileCounts } from './count-reporter.js';
 import { nodePrograms } from './node-versions.js';
+import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
-const FLAGS = ['--full', '--containers'];
+const FLAGS = ['--full', '--containers', '--retry'];
 const PROGRAMS = ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx', 'prometheus'];
 
 const NODE_OPTIONS = [
@@ -22,11 +25,6 @@ const NODE_OPTIONS = [
 ];
 
 const say = (line: string) => console.log(line);
-
-interface Counts {
-  passed: number;
-  failed: number;
-}
 
 export async function main(args: string[]): Promise<void> {
   const containers = args.includes('--containers');
@@ -41,13 +39,16 @@ export async function main(args: string[]): Promise<void> {
     const programs = await nodePrograms(full, progress(say));
     for (const program of programs) {
       if (programs.length > 1) console.log(`\nWith ${program}:\n`);
-      const { exitCode, counts } = await runJest(program, jestArgs, {
+      const env = {
         CALLPLANE_TEST_FULL: String(full),
         CALLPLANE_TEST_CONTAINERS: String(containers),
         // Bundles of the apps cost more than they save if only some files run.
         CALLPLANE_TEST_BUNDLES: process.env['CALLPLANE_TEST_BUNDLES'] ?? String(!containers && jestArgs.length === 0),
-      });
-      if (exitCode !== 0) process.exitCode = exitCode;
+      };
+      let run = await runJest(program, jestArgs, env);
+      if (args.includes('--retry')) run = await retryFailed(program, run, env);
+      const counts = countRun(run);
+      if (counts.failed !== 0) process.exitCode = 1;
       total.passed += counts.passed;
       total.failed += counts.failed;
     }
@@ -59,21 +60,31 @@ export async function main(args: string[]): Promise<void> {
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
 }
 
-/** Runs Jest with a program of Node. A run that writes no counts counts as one failed test. */
-async function runJest(
-  program: string,
-  args: string[],
-  env: NodeJS.ProcessEnv,
-): Promise<{ exitCode: number; counts: Counts }> {
+/** Runs Jest with a program of Node. */
+async function runJest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<TestRun> {
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {
     const countsFile = join(scratch, 'counts.json');
     const files = { CALLPLANE_TEST_COUNTS: countsFile, CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl') };
     const exitCode = await jest(program, args, { ...env, ...files });
-    return { exitCode, counts: (readJson(countsFile) as Counts | undefined) ?? { passed: 0, failed: 1 } };
+    return { exitCode, files: readJson(countsFile) as FileCounts[] | undefined };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/**
+ * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
+ * that somebody mends it, but does not fail the run. Many failed files are a defect and are not run again.
+ */
+async function retryFailed(program: string, run: TestRun, env: NodeJS.ProcessEnv): Promise<TestRun> {
+  const failed = (run.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
+  if (failed.length === 0 || failed.length > RETRIED_FILES_MAX) return run;
+  console.log(`\nRunning ${failed.length} failed file(s) once more:\n`);
+  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], env);
+  const { merged, unstable } = mergeRetry(run, retry);
+  for (const path of unstable) console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);
+  return merged;
 }
 
 async function needsPrograms(): Promise<void> {
