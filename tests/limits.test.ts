@@ -11,6 +11,8 @@ import {
   MESSAGE_BYTES_MAX,
   MESSAGE_RECIPIENTS_MAX,
   PAST_TRACKS_MAX,
+  RECOVERY_IN_FLIGHT_MAX,
+  RECOVERY_PACE,
   METADATA_BYTES_MAX,
   PARTICIPANT_NAME_LENGTH_MAX,
   REPLAYS_MAX,
@@ -80,6 +82,11 @@ describe('docs/limits.md', () => {
     ['Endpoints of an environment', `| ${ENDPOINTS_PER_ENVIRONMENT_MAX} `],
     ['URL, its host name', `| ${WEBHOOK_URL_CHARACTERS_MAX}, `],
     ['Addresses that one attempt', `${ADDRESSES_TRIED_PER_FAMILY_MAX} of each family`],
+    [
+      'Deliveries that a recovery sends',
+      `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,
+    ],
+    ['Deliveries in flight that a recovery waits for', `| ${RECOVERY_IN_FLIGHT_MAX} `],
     ['Attempts of a run, explicit', `8, ${REPLAYS_MAX}, ${RUN_AGE_DAYS_MAX} days`],
   ])('gives the figure of the code for: %s', (beginning, figure) => {
     expect(row(beginning)).toContain(figure);

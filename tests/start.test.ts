@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
@@ -308,12 +309,19 @@ describe('npm start by npm, without a free port 8082', () => {
   });
 
   test('lets rtc find its servers, and the standard output of rtc contains only the output of the command', async () => {
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir };
     const rtc = (...args: string[]) =>
-      spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], {
-        cwd: repositoryRoot,
-        encoding: 'utf8',
-        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataDir },
-      });
+      spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], { cwd: repositoryRoot, encoding: 'utf8', env });
+    const direct = (more: Record<string, string>, ...args: string[]) =>
+      spawnSync(join(repositoryRoot, 'rtc'), args, { cwd: tmpdir(), encoding: 'utf8', env: { ...env, ...more } });
+    const elsewhere = { DATA_DIR: join(dataDir, 'not-started') };
+    expect(direct(elsewhere, 'projects', 'list')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^The local start does not run: start it with "npm start".*\n$/),
+    });
+    expect(direct(elsewhere, '--help').status).toBe(0);
+    expect(direct({}, 'projects', 'list', '--json')).toMatchObject({ status: 0, stderr: '' });
     const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
     expect(made.status).toBe(0);
     const { key } = JSON.parse(made.stdout) as { key: string };

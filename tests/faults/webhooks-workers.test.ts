@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { writeEvents } from '@callplane/db';
 import { eventually, type TestApp } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
 import {
@@ -102,4 +103,46 @@ test('a worker frozen beyond its lease writes nothing over its successor when it
     await stack.allDelivered();
     return deliveriesIn(frozen).length > before;
   });
+});
+
+test('after a worker is killed during a recovery, another continues it, and every delivery arrives', async () => {
+  const { prisma } = stack.database;
+  const [{ id: endpointId } = { id: '' }] = (await stack.call(api, 'GET', '/v1/webhooks')).body.data as {
+    id: string;
+  }[];
+  const since = new Date();
+  const made = await stack.database.transaction(async (tx) => {
+    const event = { type: 'webhook.test' as const, tenant: stack.tenant, roomId: null, participantId: null, data: {} };
+    const events = Array.from({ length: 130 }, () => ({ ...event, createdAt: since }));
+    const { deliveries } = await writeEvents(tx, events, { only: endpointId });
+    await tx.$executeRaw`
+      UPDATE webhook_deliveries SET run_attempts = 3, due_at = now() + interval '1 hour' WHERE status = 'pending'`;
+    return deliveries;
+  });
+  const gate = closedGate();
+  receiver.answer = () => gate.opened.then(() => 200);
+  const killed = await spawnWorker();
+  const path = `/v1/webhooks/${endpointId}/recoveries`;
+  const { body } = await stack.call(api, 'POST', path, { body: { since: since.toISOString() } });
+  const recovery = async () => (await stack.call(api, 'GET', `${path}/${String(body.id)}`)).body;
+  // Its first step; the second one is a second later.
+  await eventually(async () => Number((await recovery()).woken) >= 100);
+  killed.kill('SIGKILL');
+  await killed.exited;
+  gate.open();
+  receiver.answer = () => 200;
+  const killedAt = performance.now();
+  await spawnWorker();
+  await stack.allDelivered();
+  measured({ 'ms from the kill during a recovery to the last delivery': performance.now() - killedAt });
+  const ended = await eventually(async () => {
+    const now = await recovery();
+    return now.status === 'completed' && now;
+  });
+  // A delivery that was in flight at its turn and has succeeded since is not counted.
+  expect(Number(ended.woken)).toBeGreaterThan(100);
+  expect(ended).toMatchObject({ matched: ended.woken, replayed: 0, skipped: 0 });
+  const arrived = new Set(receiver.requests.map(({ deliveryId }) => deliveryId));
+  expect(made.filter(({ id }) => !arrived.has(id))).toEqual([]);
+  expect(await prisma.webhookDelivery.count({ where: { createdAt: since, status: 'succeeded' } })).toBe(made.length);
 });

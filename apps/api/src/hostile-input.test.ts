@@ -85,6 +85,7 @@ const POSTS = () => [
   '/v1/webhooks',
   `/v1/webhooks/${webhook}/recoveries`,
   `/v1/webhooks/${webhook}/deliveries/dlv_0/replay`,
+  `/v1/webhooks/${webhook}/deliveries/dlv_0/retry`,
 ];
 /** A third of the bodies use field names that the API knows, so that they pass the check for unknown fields. */
 const anyBody = fc.oneof(

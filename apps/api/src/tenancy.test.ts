@@ -74,6 +74,7 @@ const resources = (): [string, string, string, object?][] => [
     '/v1/webhooks/whep_0/deliveries/dlv_0/replay',
     { expectedReplayCount: 0 },
   ],
+  ['POST', `/v1/webhooks/${webhook}/deliveries/${delivery}/retry`, '/v1/webhooks/whep_0/deliveries/dlv_0/retry'],
   ['POST', `/v1/webhooks/${webhook}/recoveries`, '/v1/webhooks/whep_0/recoveries', RECOVERY],
   ['GET', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],
   ['DELETE', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],

@@ -46,6 +46,22 @@ export function parseDuration(text: string): number {
   return seconds;
 }
 
+/** A time of the past: a duration before now, or a date. */
+export type Since = { seconds: number } | { time: Date };
+
+export function parseSince(text: string): Since {
+  if (/^[1-9]\d{0,6}[mhd]$/.test(text)) return { seconds: parseDuration(text) };
+  const time = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime())) {
+    throw new InvalidArgumentError('Give a duration such as 30m, 2h or 7d, or a time such as 2026-11-20T10:00:00Z.');
+  }
+  return { time };
+}
+
+export function timeOf(since: Since, now: Date): Date {
+  return 'time' in since ? since.time : new Date(now.getTime() - since.seconds * 1000);
+}
+
 export function parseScopes(text: string): Scope[] {
   const given = text.split(',').map((scope) => scope.trim());
   const known: readonly string[] = SCOPES;

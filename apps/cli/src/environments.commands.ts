@@ -1,28 +1,30 @@
 import { DAY_MS, dayOf, formatTimestamp, newId, presentUsageDay } from '@callplane/core';
-import { createEnvironment, listEnvironments, readUsage, tenantOfEnvironment, type Database } from '@callplane/db';
+import { createEnvironment, listEnvironments, readUsage, tenantOfEnvironment, type TypedSql } from '@callplane/db';
 import { Command } from 'commander';
 import { parseDays, parseName, USAGE_DAYS_DEFAULT } from './arguments.js';
 import { withDatabase, type Cli } from './cli.js';
+import { environmentOf, projectOf } from './defaults.js';
 import { UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
 export function environmentsCommands(cli: Cli): Command {
   const environments = new Command('environments').description('Environments: every room and key belongs to one');
   const example = 'rtc environments create --project proj_01… --name production';
   addCommand(environments, 'create', 'Create an environment of a project', example)
-    .requiredOption('--project <id>', 'id of the project (proj_…)')
+    .option('--project <id>', 'id of the project (proj_…); by default, the only one')
     .requiredOption('--name <name>', 'name of the environment, unique in its project', parseName)
-    .action((options: OutputOptions & { project: string; name: string }) =>
-      withDatabase(cli, async ({ prisma }) => {
+    .action((options: OutputOptions & { project?: string; name: string }) =>
+      withDatabase(cli, async ({ prisma, sql }) => {
+        const projectId = await projectOf(sql, options.project);
         const environment = {
           id: newId('environment'),
-          projectId: options.project,
+          projectId,
           name: options.name,
           createdAt: cli.clock.now(),
         };
         switch (await createEnvironment(prisma, environment)) {
           case 'project_not_found':
-            throw unknownProject(options.project);
+            throw unknownProject(projectId);
           case 'name_taken':
             throw new UsageError(
               `The project already has an environment ${quoted(options.name)}. Choose another --name.`,
@@ -33,34 +35,41 @@ export function environmentsCommands(cli: Cli): Command {
       }),
     );
   addCommand(environments, 'list', 'List the environments of a project', 'rtc environments list --project proj_01…')
-    .requiredOption('--project <id>', 'id of the project (proj_…)')
-    .action((options: OutputOptions & { project: string }) =>
-      withDatabase(cli, async ({ prisma }) => {
-        const rows = await listEnvironments(prisma, options.project);
-        if (rows === null) throw unknownProject(options.project);
-        printList(cli, options, rows, (row) => [row.id, formatTimestamp(row.createdAt), quoted(row.name)]);
+    .option('--project <id>', 'id of the project (proj_…); by default, the only one')
+    .action((options: OutputOptions & { project?: string }) =>
+      withDatabase(cli, async ({ sql }) => {
+        const projectId = await projectOf(sql, options.project);
+        const rows = await listEnvironments(sql, projectId);
+        if (rows === null) throw unknownProject(projectId);
+        printList(cli, options, rows, [
+          column('ENVIRONMENT', (row) => row.id),
+          column('CREATED', (row) => formatTimestamp(row.createdAt)),
+          column('NAME', (row) => quoted(row.name)),
+        ]);
       }),
     );
   addCommand(
     environments,
-    'usage <environment>',
+    'usage [environment]',
     'Show the usage by UTC day',
     'rtc environments usage env_01… --days 7',
   )
     .option('--days <count>', 'number of days up to today, 1 to 92', parseDays, USAGE_DAYS_DEFAULT)
-    .action((environmentId: string, options: OutputOptions & { days: number }) =>
-      withDatabase(cli, ({ prisma, sql }) => showUsage(cli, { prisma, sql }, environmentId, options)),
+    .action((given: string | undefined, options: OutputOptions & { days: number }) =>
+      withDatabase(cli, async ({ sql }) =>
+        showUsage(cli, sql, await environmentOf(sql, given, 'the environment'), options),
+      ),
     );
   return environments;
 }
 
 async function showUsage(
   cli: Cli,
-  { prisma, sql }: Pick<Database, 'prisma' | 'sql'>,
+  sql: TypedSql,
   environmentId: string,
   options: OutputOptions & { days: number },
 ): Promise<void> {
-  const tenant = await tenantOfEnvironment(prisma, environmentId);
+  const tenant = await tenantOfEnvironment(sql, environmentId);
   if (tenant === null) {
     throw new UsageError(
       `Environment ${quoted(environmentId)} not found. "rtc environments list --project <id>" lists environments.`,
@@ -69,13 +78,34 @@ async function showUsage(
   const now = cli.clock.now();
   const last = dayOf(now);
   const days = await readUsage(sql, tenant, new Date(last.getTime() - (options.days - 1) * DAY_MS), last, now);
-  printList(cli, options, days.map(presentUsageDay), (day) => [
-    day.day,
-    `${day.rooms} rooms`,
-    `${day.participantMinutes} participant minutes`,
-    `peak ${day.peakParticipants}`,
-    day.relayShare === null ? 'relayed -' : `relayed ${Math.round(day.relayShare * 100)} %`,
-    `${day.deliveries} deliveries`,
+  const relayed = (share: number | null) => (share === null ? '-' : `${Math.round(share * 100)} %`);
+  printList(cli, options, days.map(presentUsageDay), [
+    column('DAY', ({ day }) => day),
+    column(
+      'ROOMS',
+      ({ rooms }) => String(rooms),
+      ({ rooms }) => `${rooms} rooms`,
+    ),
+    column(
+      'PARTICIPANT MINUTES',
+      (day) => String(day.participantMinutes),
+      (day) => `${day.participantMinutes} participant minutes`,
+    ),
+    column(
+      'PEAK',
+      (day) => String(day.peakParticipants),
+      (day) => `peak ${day.peakParticipants}`,
+    ),
+    column(
+      'RELAYED',
+      (day) => relayed(day.relayShare),
+      (day) => `relayed ${relayed(day.relayShare)}`,
+    ),
+    column(
+      'DELIVERIES',
+      (day) => String(day.deliveries),
+      (day) => `${day.deliveries} deliveries`,
+    ),
   ]);
 }
 

@@ -14,6 +14,9 @@ export interface Failure {
   line: string;
 }
 
+const LOCAL_START_GONE =
+  'PostgreSQL of the local start does not answer: start it again with "npm start" in another terminal.';
+
 /** Hints by SQLSTATE of PostgreSQL: unknown database or role, wrong password, missing table. */
 const SQL_STATE_HINTS: Readonly<Record<string, string>> = {
   '3D000': 'The database that DATABASE_URL names does not exist.',
@@ -30,18 +33,20 @@ const PRISMA_HINTS: Readonly<Record<string, string>> = {
   P2022: '42P01',
 };
 
-export function failureOf(error: unknown): Failure {
+/** @param isLocal whether the command uses the database of the local start. */
+export function failureOf(error: unknown, isLocal = false): Failure {
   // Do not redact configuration errors: they contain no secrets, and redaction would remove the password from the
   // example URL.
   if (error instanceof ConfigurationError) return { exitCode: 2, line: error.problems.join('; ') };
-  const { exitCode, message } = classify(error);
+  const { exitCode, message } = classify(error, isLocal);
   return { exitCode, line: redactText(message.trim().replaceAll(/\s*\n\s*/g, ' ')) };
 }
 
-function classify(error: unknown): { exitCode: 1 | 2; message: string } {
+function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message: string } {
   if (error instanceof UsageError) return { exitCode: 2, message: error.message };
   if (error instanceof CommandError || error instanceof MigrationError) return { exitCode: 1, message: error.message };
   if (isDatabaseUnavailable(error)) {
+    if (isLocal) return { exitCode: 1, message: LOCAL_START_GONE };
     return {
       exitCode: 1,
       message: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.',

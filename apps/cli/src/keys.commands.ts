@@ -15,11 +15,12 @@ import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow } from '@callpl
 import { Command, Option } from 'commander';
 import { parseDuration, parseName, parseScopes } from './arguments.js';
 import { notifyApps, withDatabase, type Cli } from './cli.js';
+import { environmentOf } from './defaults.js';
 import { UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
 interface CreateOptions extends OutputOptions {
-  env: string;
+  env?: string;
   type: ApiKeyType;
   name?: string;
   scopes?: Scope[];
@@ -32,7 +33,7 @@ export function keysCommands(cli: Cli): Command {
   const createExample =
     'rtc keys create --env env_01… --type secret --scopes rooms:create,tokens:create --expires-in 90d';
   addCommand(keys, 'create', 'Create an API key and show it once', createExample)
-    .requiredOption('--env <id>', 'id of the environment (env_…)')
+    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
     .addOption(
       new Option('--type <type>', 'secret for backends, publishable for clients')
         .choices(API_KEY_TYPES)
@@ -43,12 +44,13 @@ export function keysCommands(cli: Cli): Command {
     .option('--expires-in <duration>', 'validity such as 30m, 12h or 90d (default: unlimited)', parseDuration)
     .action((options: CreateOptions) => createKey(cli, options));
   addCommand(keys, 'list', 'List the API keys of an environment', 'rtc keys list --env env_01…')
-    .requiredOption('--env <id>', 'id of the environment (env_…)')
-    .action((options: OutputOptions & { env: string }) =>
-      withDatabase(cli, async ({ prisma }) => {
-        const rows = await listApiKeys(prisma, options.env);
-        if (rows === null) throw unknownEnvironment(options.env);
-        printList(cli, options, rows, (row) => columnsOf(row, cli.clock.now()));
+    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
+    .action((options: OutputOptions & { env?: string }) =>
+      withDatabase(cli, async ({ sql }) => {
+        const environmentId = await environmentOf(sql, options.env);
+        const rows = await listApiKeys(sql, environmentId);
+        if (rows === null) throw unknownEnvironment(environmentId);
+        printList(cli, options, rows, columnsAt(cli.clock.now()));
       }),
     );
   addCommand(keys, 'revoke [key]', 'Revoke an API key permanently', 'rtc keys revoke key_01…')
@@ -63,12 +65,13 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
   if (options.type === 'publishable' && options.scopes !== undefined) {
     throw new UsageError('A publishable key has no scopes. Omit --scopes.');
   }
-  return withDatabase(cli, async ({ prisma }) => {
+  return withDatabase(cli, async ({ prisma, sql }) => {
+    const environmentId = await environmentOf(sql, options.env);
     const key = formatApiKey(options.type, randomBytes(API_KEY_RANDOM_BYTES));
     const now = cli.clock.now();
     const row = {
       id: newId('apiKey'),
-      environmentId: options.env,
+      environmentId,
       type: options.type,
       name: options.name ?? null,
       keyHint: apiKeyHint(key),
@@ -77,7 +80,7 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
       expiresAt: options.expiresIn === undefined ? null : new Date(now.getTime() + options.expiresIn * 1000),
     };
     const outcome = await insertApiKey(prisma, { ...row, keyHash: new Uint8Array(hashApiKey(key)) });
-    if (outcome === 'environment_not_found') throw unknownEnvironment(options.env);
+    if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
     const { id, ...rest } = row;
     print(cli, options, { id, key, ...rest }, `Key ${id}, shown only once:\n${key}`);
   });
@@ -98,15 +101,20 @@ function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument
   });
 }
 
-function columnsOf(row: ApiKeyRow, now: Date): string[] {
+function columnsAt(now: Date) {
+  const all = ({ scopes }: ApiKeyRow) => scopes.length === SCOPES.length;
   return [
-    row.id,
-    row.type,
-    `…${row.keyHint}`,
-    stateOf(row, now),
-    formatTimestamp(row.createdAt),
-    row.scopes.length === SCOPES.length ? 'all scopes' : row.scopes.join(','),
-    row.name === null ? '' : quoted(row.name),
+    column<ApiKeyRow>('KEY', (row) => row.id),
+    column<ApiKeyRow>('TYPE', (row) => row.type),
+    column<ApiKeyRow>('ENDS IN', (row) => `…${row.keyHint}`),
+    column<ApiKeyRow>('STATE', (row) => stateOf(row, now)),
+    column<ApiKeyRow>('CREATED', (row) => formatTimestamp(row.createdAt)),
+    column<ApiKeyRow>(
+      'SCOPES',
+      (row) => (all(row) ? 'all' : row.scopes.join(',')),
+      (row) => (all(row) ? 'all scopes' : row.scopes.join(',')),
+    ),
+    column<ApiKeyRow>('NAME', (row) => (row.name === null ? '' : quoted(row.name))),
   ];
 }
 

@@ -10,19 +10,28 @@ import {
 import { Command } from 'commander';
 import { configOf, withDatabase, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
 export function mediaCommands(cli: Cli): Command {
   const media = new Command('media').description('Media servers: their load, and how to take one out of service');
   addCommand(media, 'list', 'List the media servers', 'rtc media list').action((options: OutputOptions) =>
     withDatabase(cli, async ({ sql }) => {
-      printList(cli, options, await listMediaNodes(sql), (row) => [
-        row.id,
-        row.state ?? 'unknown',
-        row.draining ? 'draining' : 'in service',
-        `${row.rooms} rooms`,
-        `${row.sessions} sessions`,
-        row.checkedAt === null ? '' : `seen ${formatTimestamp(row.checkedAt)}`,
+      const seen = ({ checkedAt }: MediaNodeRow) => (checkedAt === null ? '' : formatTimestamp(checkedAt));
+      printList(cli, options, await listMediaNodes(sql), [
+        column('SERVER', (row) => row.id),
+        column('STATE', (row) => row.state ?? 'unknown'),
+        column('SERVICE', (row) => (row.draining ? 'draining' : 'in service')),
+        column(
+          'ROOMS',
+          (row) => String(row.rooms),
+          (row) => `${row.rooms} rooms`,
+        ),
+        column(
+          'SESSIONS',
+          (row) => String(row.sessions),
+          (row) => `${row.sessions} sessions`,
+        ),
+        column('SEEN', seen, (row) => (row.checkedAt === null ? '' : `seen ${seen(row)}`)),
       ]);
     }),
   );

@@ -111,6 +111,7 @@ describe('rtc webhooks and rtc deliveries', () => {
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
       replayCount: 1,
+      attempts: 0,
       workersNotified: true,
     });
     await eventually(() => woken.includes(deliveryId));

@@ -16,33 +16,27 @@ import {
   type WakeableOperation,
 } from '@callplane/db';
 import { Command, Option } from 'commander';
-import { LIST_LIMIT_DEFAULT, parseLimit } from './arguments.js';
 import { wakeWorkers, withDatabase, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addListOptions, filterOf, type ListOptions } from './list-options.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
-interface ListOptions extends OutputOptions {
+interface OperationListOptions extends ListOptions {
   status?: OperationStatus;
   kind?: OperationKind;
-  env?: string;
-  limit: number;
 }
 
 export function operationsCommands(cli: Cli): Command {
   const operations = new Command('operations').description('Clean-ups of rooms and participants');
-  addCommand(operations, 'list', 'List operations, newest first', 'rtc operations list --status failed')
+  addListOptions(
+    addCommand(operations, 'list', 'List operations, newest first', 'rtc operations list --status failed --since 1d'),
+  )
     .addOption(new Option('--status <status>', 'filter by this value').choices(OPERATION_STATUSES))
     .addOption(new Option('--kind <kind>', 'filter by this value').choices(OPERATION_KINDS))
-    .option('--env <id>', 'filter by environment (env_…)')
-    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
-    .action((options: ListOptions) =>
+    .action((options: OperationListOptions) =>
       withDatabase(cli, async ({ sql }) => {
-        const filter = {
-          status: options.status ?? null,
-          kind: options.kind ?? null,
-          environmentId: options.env ?? null,
-        };
-        printList(cli, options, await listAllOperations(sql, { ...filter, limit: options.limit }), columnsOf);
+        const filter = { ...filterOf(cli, options), status: options.status ?? null, kind: options.kind ?? null };
+        printList(cli, options, await listAllOperations(sql, filter), COLUMNS);
       }),
     );
   const retryDescription = 'Attempt an operation now: a failed one in a new run, a pending one before it is due';
@@ -84,16 +78,21 @@ async function newRun(
   return accepted?.wake ?? null;
 }
 
-function columnsOf(row: OperationListing): string[] {
-  return [
-    row.id,
-    row.kind,
-    row.status === 'pending' && row.held ? 'pending (held)' : row.status,
-    `${row.attempts} attempts`,
-    row.status === 'pending'
-      ? `due ${formatTimestamp(row.dueAt)}`
-      : `since ${formatTimestamp(row.completedAt ?? row.dueAt)}`,
-    row.participantId ?? row.roomId,
-    row.lastError === null ? '' : row.lastError.message,
-  ];
-}
+const dueOf = (row: OperationListing): string =>
+  row.status === 'pending'
+    ? `due ${formatTimestamp(row.dueAt)}`
+    : `since ${formatTimestamp(row.completedAt ?? row.dueAt)}`;
+
+const COLUMNS = [
+  column<OperationListing>('OPERATION', (row) => row.id),
+  column<OperationListing>('KIND', (row) => row.kind),
+  column<OperationListing>('STATUS', (row) => (row.status === 'pending' && row.held ? 'pending (held)' : row.status)),
+  column<OperationListing>(
+    'ATTEMPTS',
+    (row) => String(row.attempts),
+    (row) => `${row.attempts} attempts`,
+  ),
+  column<OperationListing>('WHEN', dueOf),
+  column<OperationListing>('OF', (row) => row.participantId ?? row.roomId),
+  column<OperationListing>('LAST ERROR', (row) => (row.lastError === null ? '' : row.lastError.message)),
+];

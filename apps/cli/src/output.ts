@@ -20,14 +20,39 @@ export function print(cli: Cli, options: OutputOptions, result: object, text: st
   cli.write(options.json === true ? `${JSON.stringify(result)}\n` : `${text}\n`);
 }
 
-/** Prints a list as `{ "data": […] }`, or as aligned columns. */
+/** One column of a list. */
+export interface Column<T> {
+  header: string;
+  cell: (row: T) => string;
+  /** The cell where no header says what it is: in a pipe or a file. */
+  plain?: (row: T) => string;
+}
+
+export function column<T>(header: string, cell: (row: T) => string, plain?: (row: T) => string): Column<T> {
+  return { header, cell, ...(plain === undefined ? {} : { plain }) };
+}
+
+/**
+ * Prints a list as `{ "data": […] }`, as a table with headers on a terminal, or as aligned lines without headers in a
+ * pipe.
+ */
 export function printList<T extends object>(
   cli: Cli,
   options: OutputOptions,
   rows: readonly T[],
-  columns: (row: T) => readonly string[],
+  columns: readonly Column<T>[],
 ): void {
-  print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : align(rows.map(columns)));
+  print(cli, options, { data: rows }, rows.length === 0 ? 'None.' : tableOf(cli, rows, columns));
+}
+
+/** A table with headers on a terminal, otherwise aligned lines. */
+export function tableOf<T>(cli: Cli, rows: readonly T[], columns: readonly Column<T>[]): string {
+  if (cli.isTerminal !== true) {
+    return align(rows.map((row) => columns.map(({ cell, plain }) => (plain ?? cell)(row))));
+  }
+  // A column without any value says nothing.
+  const shown = columns.filter(({ cell }) => rows.some((row) => cell(row) !== ''));
+  return align([shown.map(({ header }) => header), ...rows.map((row) => shown.map(({ cell }) => cell(row)))]);
 }
 
 /** Quotes a name for output, so that control characters in it never reach the terminal. */

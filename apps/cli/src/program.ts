@@ -5,6 +5,7 @@ import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
 import { encryptionCommands } from './encryption.commands.js';
 import { environmentsCommands } from './environments.commands.js';
+import { eventsCommands } from './events.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { mediaCommands } from './media.commands.js';
@@ -12,6 +13,7 @@ import { operationsCommands } from './operations.commands.js';
 import { participantsCommands } from './participants.commands.js';
 import { projectsCommands } from './projects.commands.js';
 import { addQueuesCommand } from './queues.commands.js';
+import { recoveriesCommands } from './recoveries.commands.js';
 import { roomsCommands } from './rooms.commands.js';
 import { signingKeysCommands } from './signing-keys.commands.js';
 import { webhooksCommands } from './webhooks.commands.js';
@@ -22,7 +24,7 @@ export async function run(cli: Cli, commandLine: readonly string[]): Promise<Fai
     await program(cli).parseAsync(commandLine, { from: 'user' });
     return null;
   } catch (error) {
-    return error instanceof HelpShown ? null : failureOf(error);
+    return error instanceof HelpShown ? null : failureOf(error, cli.environment['RTC_LOCAL_START'] === 'true');
   }
 }
 
@@ -42,9 +44,11 @@ function program(cli: Cli): Command {
   rtc.addCommand(dbCommands(cli));
   rtc.addCommand(roomsCommands(cli));
   rtc.addCommand(participantsCommands(cli));
+  rtc.addCommand(eventsCommands(cli));
   rtc.addCommand(operationsCommands(cli));
   rtc.addCommand(webhooksCommands(cli));
   rtc.addCommand(deliveriesCommands(cli));
+  rtc.addCommand(recoveriesCommands(cli));
   addQueuesCommand(rtc, cli);
   addDoctorCommand(rtc, cli);
   throwInsteadOfExiting(rtc, cli, 'rtc');

@@ -3,7 +3,7 @@ import { createProject, listProjects } from '@callplane/db';
 import { Command } from 'commander';
 import { parseName } from './arguments.js';
 import { withDatabase, type Cli } from './cli.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
 export function projectsCommands(cli: Cli): Command {
   const projects = new Command('projects').description('Projects: each groups environments');
@@ -17,9 +17,13 @@ export function projectsCommands(cli: Cli): Command {
       }),
     );
   addCommand(projects, 'list', 'List the projects', 'rtc projects list').action((options: OutputOptions) =>
-    withDatabase(cli, async ({ prisma }) => {
-      const rows = await listProjects(prisma);
-      printList(cli, options, rows, (row) => [row.id, formatTimestamp(row.createdAt), quoted(row.name)]);
+    withDatabase(cli, async ({ sql }) => {
+      const rows = await listProjects(sql);
+      printList(cli, options, rows, [
+        column('PROJECT', (row) => row.id),
+        column('CREATED', (row) => formatTimestamp(row.createdAt)),
+        column('NAME', (row) => quoted(row.name)),
+      ]);
     }),
   );
   return projects;

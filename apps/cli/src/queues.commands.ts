@@ -1,7 +1,7 @@
 import { readBacklogs } from '@callplane/db';
 import type { Command } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
-import { addCommand, printList, type OutputOptions } from './output.js';
+import { addCommand, column, printList, type OutputOptions } from './output.js';
 
 /** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of wake-ups and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {
@@ -14,15 +14,33 @@ export function addQueuesCommand(rtc: Command, cli: Cli): void {
         ...backlog,
         redis: depths?.find(({ queue }) => queue === backlog.queue) ?? null,
       }));
-      printList(cli, options, rows, ({ queue, due, scheduled, held, oldestDueMs, redis }) => [
-        queue,
-        `${due} due`,
-        oldestDueMs === null ? 'nothing is due' : `oldest due for ${seconds(oldestDueMs)}`,
-        `${held} held`,
-        `${scheduled} scheduled`,
+      const inRedis = ({ redis }: (typeof rows)[number]) =>
         redis === null
-          ? 'Redis: unknown'
-          : `Redis: ${redis.waiting} waiting, ${redis.active} active, ${redis.delayed} delayed, ${redis.workers} workers`,
+          ? 'unknown'
+          : `${redis.waiting} waiting, ${redis.active} active, ${redis.delayed} delayed, ${redis.workers} workers`;
+      printList(cli, options, rows, [
+        column('QUEUE', ({ queue }) => queue),
+        column(
+          'DUE',
+          ({ due }) => String(due),
+          ({ due }) => `${due} due`,
+        ),
+        column(
+          'OLDEST DUE FOR',
+          ({ oldestDueMs }) => (oldestDueMs === null ? '-' : seconds(oldestDueMs)),
+          ({ oldestDueMs }) => (oldestDueMs === null ? 'nothing is due' : `oldest due for ${seconds(oldestDueMs)}`),
+        ),
+        column(
+          'HELD',
+          ({ held }) => String(held),
+          ({ held }) => `${held} held`,
+        ),
+        column(
+          'SCHEDULED',
+          ({ scheduled }) => String(scheduled),
+          ({ scheduled }) => `${scheduled} scheduled`,
+        ),
+        column('REDIS', inRedis, (row) => `Redis: ${inRedis(row)}`),
       ]);
     }),
   );

@@ -2,6 +2,8 @@ import { formatTimestamp, ROOM_STATUSES, type RoomStatus } from '@callplane/core
 import {
   acceptRoomEnd,
   countExpiredRooms,
+  findRoomById,
+  listAllParticipants,
   listAllRooms,
   PURGED_AFTER_SECONDS_MIN,
   purgeExpiredRooms,
@@ -10,15 +12,15 @@ import {
   type RoomListing,
 } from '@callplane/db';
 import { Command, Option } from 'commander';
-import { LIST_LIMIT_DEFAULT, parseDuration, parseLimit } from './arguments.js';
+import { parseDuration } from './arguments.js';
 import { wakeWorkers, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addListOptions, filterOf, type ListOptions } from './list-options.js';
+import { addCommand, align, column, print, printList, quoted, tableOf, type OutputOptions } from './output.js';
+import { IN_CALL_COLUMNS } from './participants.commands.js';
 
-interface ListOptions extends OutputOptions {
+interface RoomListOptions extends ListOptions {
   status?: RoomStatus;
-  env?: string;
-  limit: number;
 }
 
 interface PurgeOptions extends OutputOptions {
@@ -34,16 +36,17 @@ const PURGED_AFTER = '90d';
 
 export function roomsCommands(cli: Cli): Command {
   const rooms = new Command('rooms').description('Rooms of every environment');
-  addCommand(rooms, 'list', 'List rooms, newest first', 'rtc rooms list --status active')
+  addListOptions(addCommand(rooms, 'list', 'List rooms, newest first', 'rtc rooms list --status active --since 1d'))
     .addOption(new Option('--status <status>', 'filter by this value').choices(ROOM_STATUSES))
-    .option('--env <id>', 'filter by environment (env_…)')
-    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
-    .action((options: ListOptions) =>
+    .action((options: RoomListOptions) =>
       withDatabase(cli, async ({ sql }) => {
-        const filter = { status: options.status ?? null, environmentId: options.env ?? null, limit: options.limit };
-        printList(cli, options, await listAllRooms(sql, filter), columnsOf);
+        const filter = { ...filterOf(cli, options), status: options.status ?? null };
+        printList(cli, options, await listAllRooms(sql, filter), COLUMNS);
       }),
     );
+  addCommand(rooms, 'show <room>', 'Show a room and who is in it', 'rtc rooms show room_01…').action(
+    (roomId: string, options: OutputOptions) => show(cli, options, roomId),
+  );
   addCommand(rooms, 'end <room>', 'End a room for everyone', 'rtc rooms end room_01…').action(
     (roomId: string, options: OutputOptions) => end(cli, options, roomId),
   );
@@ -62,9 +65,38 @@ export function roomsCommands(cli: Cli): Command {
   return rooms;
 }
 
+/** Participants that `rooms show` lists. */
+const IN_CALL_SHOWN = 20;
+
+function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
+  return withDatabase(cli, async ({ sql }) => {
+    const room = await findRoomById(sql, roomId);
+    if (room === null) throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
+    const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
+    const inCall = await listAllParticipants(sql, filter);
+    const times = [
+      ['created', room.createdAt],
+      ['started', room.startedAt],
+      ['ended', room.endedAt],
+    ] as const;
+    const facts = [
+      ['room', `${room.id} ${quoted(room.name)}`],
+      ['environment', room.environmentId],
+      ['status', room.status],
+      ['participants', `${room.participants} of ${room.maxParticipants} in the call`],
+      ...times.flatMap(([name, time]) => (time === null ? [] : [[name, formatTimestamp(time)]])),
+      ['media server', room.mediaNodeId ?? 'none yet'],
+      ['events', String(room.lastSequence)],
+      ...(room.operationId === null ? [] : [['clean-up', `${room.operationId} ${room.operationStatus ?? ''}`]]),
+    ];
+    const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(cli, inCall, IN_CALL_COLUMNS)])].join('\n');
+    print(cli, options, { ...room, inCall }, text);
+  });
+}
+
 function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfRoom(database.prisma, roomId);
+    const tenant = await tenantOfRoom(database.sql, roomId);
     const accepted = tenant === null ? null : await acceptRoomEnd(database, tenant, roomId, cli.clock.now());
     if (accepted === null) {
       throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
@@ -108,13 +140,11 @@ function purge(cli: Cli, options: PurgeOptions): Promise<void> {
   });
 }
 
-function columnsOf(row: RoomListing): string[] {
-  return [
-    row.id,
-    row.status,
-    `${row.participants}/${row.maxParticipants}`,
-    row.environmentId,
-    formatTimestamp(row.createdAt),
-    quoted(row.name),
-  ];
-}
+const COLUMNS = [
+  column<RoomListing>('ROOM', (row) => row.id),
+  column<RoomListing>('STATUS', (row) => row.status),
+  column<RoomListing>('IN CALL', (row) => `${row.participants}/${row.maxParticipants}`),
+  column<RoomListing>('ENVIRONMENT', (row) => row.environmentId),
+  column<RoomListing>('CREATED', (row) => formatTimestamp(row.createdAt)),
+  column<RoomListing>('NAME', (row) => quoted(row.name)),
+];

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { parsePublishSeconds } from './arguments.js';
 import { masterKeysOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { CommandError } from './failure.js';
-import { addCommand, print, printList, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, type OutputOptions } from './output.js';
 
 /** Longer than verifiers usually cache a JWKS. */
 const PUBLISH_SECONDS_DEFAULT = 300;
@@ -22,12 +22,14 @@ export function signingKeysCommands(cli: Cli): Command {
     .action((options: OutputOptions & { publishSeconds: number }) => rotate(cli, options));
   addCommand(signingKeys, 'list', 'List the signing keys', 'rtc signing-keys list').action((options: OutputOptions) =>
     withDatabase(cli, async ({ prisma }) => {
-      printList(cli, options, await listSigningKeys(prisma), (row) => [
-        row.id,
-        row.status,
-        row.verifiesUntil === null
-          ? `signs from ${formatTimestamp(row.activatesAt)}`
-          : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
+      printList(cli, options, await listSigningKeys(prisma), [
+        column('KEY', (row) => row.id),
+        column('STATUS', (row) => row.status),
+        column('USE', (row) =>
+          row.verifiesUntil === null
+            ? `signs from ${formatTimestamp(row.activatesAt)}`
+            : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
+        ),
       ]);
     }),
   );

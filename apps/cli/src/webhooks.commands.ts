@@ -6,10 +6,10 @@ import {
   type EndpointListing,
 } from '@callplane/db';
 import { Command } from 'commander';
-import { LIST_LIMIT_DEFAULT, parseLimit, parseReason } from './arguments.js';
+import { LIST_LIMIT_DEFAULT, parseLimit, parseReason, parseSince } from './arguments.js';
 import { wakeDeliveries, withDatabase, type Cli } from './cli.js';
-import { UsageError } from './failure.js';
-import { addCommand, print, printList, quoted, type OutputOptions } from './output.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import { noEndpoint, recover, type RecoverOptions } from './recoveries.commands.js';
 
 const DISABLED_BY_OPERATOR = 'Disabled by the operator.';
 
@@ -21,7 +21,7 @@ export function webhooksCommands(cli: Cli): Command {
     .action((options: OutputOptions & { env?: string; limit: number }) =>
       withDatabase(cli, async ({ sql }) => {
         const filter = { environmentId: options.env ?? null, limit: options.limit };
-        printList(cli, options, await listAllWebhookEndpoints(sql, filter), columnsOf);
+        printList(cli, options, await listAllWebhookEndpoints(sql, filter), COLUMNS);
       }),
     );
   addCommand(
@@ -42,6 +42,17 @@ export function webhooksCommands(cli: Cli): Command {
   ).action((endpointId: string, options: OutputOptions) =>
     setEnabled(cli, options, endpointId, { enabled: true, reason: null }),
   );
+  addCommand(
+    webhooks,
+    'recover <endpoint>',
+    'Send the unsuccessful deliveries of a time window now, when the receiver works again',
+    'rtc webhooks recover whep_01… --since 2h --dry-run',
+  )
+    .requiredOption('--since <time>', 'start of the window: a duration such as 2h, or an ISO 8601 time', parseSince)
+    .option('--until <time>', 'end of the window (default: now)', parseSince)
+    .option('--failed-only', 'replay failed deliveries, and leave pending ones at their due times')
+    .option('--dry-run', 'only count the deliveries')
+    .action((endpointId: string, options: RecoverOptions) => recover(cli, options, endpointId));
   return webhooks;
 }
 
@@ -52,14 +63,14 @@ function setEnabled(
   change: { enabled: boolean; reason: string | null },
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
-    const tenant = await tenantOfWebhookEndpoint(database.prisma, endpointId);
+    const tenant = await tenantOfWebhookEndpoint(database.sql, endpointId);
     const now = cli.clock.now();
     const changed =
       tenant === null
         ? null
         : await database.transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
     if (changed === null) {
-      throw new UsageError(`Endpoint ${quoted(endpointId)} not found. "rtc webhooks list" lists endpoints.`);
+      throw noEndpoint(endpointId);
     }
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
@@ -69,14 +80,28 @@ function setEnabled(
   });
 }
 
-function columnsOf(row: EndpointListing): string[] {
-  return [
-    row.id,
+const timeOr = (time: Date | null, prefix = ''): string => (time === null ? '' : `${prefix}${formatTimestamp(time)}`);
+
+const COLUMNS = [
+  column<EndpointListing>('ENDPOINT', (row) => row.id),
+  column<EndpointListing>('STATE', (row) =>
     row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled',
-    `${row.open} open`,
-    row.oldestDueAt === null ? '' : `oldest due ${formatTimestamp(row.oldestDueAt)}`,
-    row.failingSince === null ? '' : `failing since ${formatTimestamp(row.failingSince)}`,
-    quoted(row.url),
-    row.disabledReason === null ? '' : quoted(row.disabledReason),
-  ];
-}
+  ),
+  column<EndpointListing>(
+    'OPEN',
+    (row) => String(row.open),
+    (row) => `${row.open} open`,
+  ),
+  column<EndpointListing>(
+    'OLDEST DUE',
+    (row) => timeOr(row.oldestDueAt),
+    (row) => timeOr(row.oldestDueAt, 'oldest due '),
+  ),
+  column<EndpointListing>(
+    'FAILING SINCE',
+    (row) => timeOr(row.failingSince),
+    (row) => timeOr(row.failingSince, 'failing since '),
+  ),
+  column<EndpointListing>('URL', (row) => quoted(row.url)),
+  column<EndpointListing>('REASON', (row) => (row.disabledReason === null ? '' : quoted(row.disabledReason))),
+];

@@ -25,7 +25,7 @@ export interface WebhookMetrics {
   purged(what: Purged, count: number): void;
   disableWarning(): void;
   endpointDisabled(): void;
-  /** Sets the number of endpoints that have failed for long enough to cause a warning. */
+  /** Sets the number of endpoints whose attempts have all failed for 15 minutes. */
   setEndpointsFailing(count: number): void;
 }
 
@@ -84,7 +84,7 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   metrics.gauge(
     {
       name: 'callplane_webhook_endpoints_failing',
-      help: 'Endpoints under such a warning. Every worker reports the same value, so take the maximum.',
+      help: 'Enabled endpoints whose attempts have all failed for 15 minutes. Every worker reports the same value, so take the maximum.',
     },
     () => failing,
   );

@@ -43,6 +43,7 @@ export * from './webhooks/delivery.js';
 export * from './webhooks/destination.js';
 export * from './webhooks/endpoint.presenter.js';
 export * from './webhooks/new-url.js';
+export * from './webhooks/recovery-pace.js';
 export * from './webhooks/replay.js';
 export * from './webhooks/signature-contract.js';
 export * from './webhooks/signature.js';

@@ -16,26 +16,32 @@ export function appMain(name: string): string {
  * run `dist/main.js`.
  */
 export async function bundleApps(): Promise<void> {
+  // Below the app, so that what it resolves at run time (the files of swagger-ui-dist) resolves as from dist.
+  for (const name of APPS) await bundleApp(name, join('dist', 'bundle'));
+}
+
+/**
+ * Joins a built app and its dependencies to one file.
+ * @param folder for `main.js`, relative to the app's folder.
+ */
+export async function bundleApp(name: string, folder: string): Promise<void> {
   const { build } = await import('vite');
-  for (const name of APPS) {
-    const app = join(repositoryRoot, 'apps', name);
-    await build({
-      configFile: false,
-      logLevel: 'warn',
-      root: app,
-      publicDir: false,
-      build: {
-        ssr: join(app, 'dist', 'main.js'),
-        // Below the app, so that what it resolves at run time (the files of swagger-ui-dist) resolves as from dist.
-        outDir: join(app, 'dist', 'bundle'),
-        emptyOutDir: true,
-        target: 'node20',
-        minify: false,
-        // Logs and metrics contain names of classes.
-        rolldownOptions: { output: { keepNames: true } },
-      },
-      // packages/migrations reads files beside its own. Only `rtc db` imports it.
-      ssr: { target: 'node', noExternal: true, external: ['@callplane/migrations'] },
-    });
-  }
+  const app = join(repositoryRoot, 'apps', name);
+  await build({
+    configFile: false,
+    logLevel: 'warn',
+    root: app,
+    publicDir: false,
+    build: {
+      ssr: join(app, 'dist', 'main.js'),
+      outDir: join(app, folder),
+      emptyOutDir: true,
+      target: 'node20',
+      minify: false,
+      // Logs and metrics contain names of classes.
+      rolldownOptions: { output: { keepNames: true } },
+    },
+    // packages/migrations reads files beside its own. Only `rtc db` imports it.
+    ssr: { target: 'node', noExternal: true, external: ['@callplane/migrations'] },
+  });
 }

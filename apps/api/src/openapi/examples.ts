@@ -51,6 +51,7 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   createRecovery: {
     window: { since: '2026-11-20T10:00:00Z', until: '2026-11-20T12:00:00Z' },
     count: { since: '2026-11-20T10:00:00Z', dryRun: true },
+    failedOnly: { since: '2026-11-20T10:00:00Z', includePending: false },
   },
 };
 

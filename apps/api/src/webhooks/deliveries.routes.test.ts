@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eraseEventBody } from '@callplane/core';
-import type { Database, TypedSql } from '@callplane/db';
+import { claimDueDeliveries, endDeliveriesOfDeleted, type Database, type TypedSql } from '@callplane/db';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { readDeliveryDetail } from './deliveries.service.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
@@ -251,6 +251,103 @@ describe('POST …/replay', () => {
       expect(removed.status).toBe(204);
       for (const { status } of replayed) expect([202, 404, 409]).toContain(status);
       for (const { id } of made) expect(await row(id)).toMatchObject({ status: 'failed', leaseToken: null });
+    }
+  });
+});
+
+describe('POST …/retry', () => {
+  const retry = async (at: string) => {
+    const { status, body } = await api.call('POST', `${at}/retry`);
+    return { status, body, code: body.error?.code };
+  };
+  const set = (id: string, data: object) => api.database.prisma.webhookDelivery.update({ where: { id }, data });
+  const inAnHour = () => new Date(Date.now() + 3_600_000);
+
+  test('brings the next attempt forward to now, and leaves the run as it is', async () => {
+    const made = await delivery(api, path);
+    const run = { runAttempts: 4, replayCount: 2, url: 'https://pinned.example.com/', secretVersion: 1 };
+    await set(made.id, { ...run, dueAt: inAnHour() });
+    const before = await row(made.id);
+    const { status, body } = await retry(made.path);
+    expect(status).toBe(202);
+    expect(body).toMatchObject({ id: made.id, status: 'pending', replayCount: 2, attempts: 4, url: run.url });
+    expect(Date.parse(body.nextAttemptAt)).toBeLessThan(Date.now() + 60_000);
+    const { dueAt, wokenAt, wakeUps } = await row(made.id);
+    expect(await row(made.id)).toEqual({ ...before, dueAt, wokenAt, wakeUps });
+    // Repeated: the attempt is due already, and keeps its place before younger ones.
+    expect((await retry(made.path)).body).toEqual(body);
+  });
+
+  test('answers with the first of several conflicts', async () => {
+    const endpoint = await webhook(api);
+    const made = await delivery(api, endpoint.path);
+    await api.call('PATCH', endpoint.path, { body: { enabled: false } });
+    expect(await retry(made.path)).toMatchObject({ status: 409, code: 'WEBHOOK_DISABLED' });
+    await lease(api, made.id);
+    expect(await retry(made.path)).toMatchObject({ status: 409, code: 'DELIVERY_IN_FLIGHT' });
+    for (const reason of ['rejected', null] as const) {
+      await finish(api, made.id, reason);
+      expect(await retry(made.path)).toMatchObject({ status: 409, code: 'DELIVERY_NOT_PENDING' });
+    }
+    const other = await webhook(api);
+    expect(await retry(`${other.path}/deliveries/${made.id}`)).toMatchObject({ code: 'DELIVERY_NOT_FOUND' });
+    await api.call('DELETE', endpoint.path);
+    expect(await retry(made.path)).toMatchObject({ status: 404, code: 'WEBHOOK_NOT_FOUND' });
+  });
+
+  test('either precedes a claim or finds the delivery in flight, and never takes a delivery from its worker', async () => {
+    const endpoint = await webhook(api);
+    for (let round = 0; round < 10; round++) {
+      const made = await delivery(api, endpoint.path);
+      const ask = { endpointId: endpoint.id, isRetry: false, count: 1, since: null };
+      const [retried, [claim]] = await Promise.all([
+        retry(made.path),
+        claimDueDeliveries(api.database.sql, [ask], 60_000),
+      ]);
+      const [claimed] = claim!.claimed;
+      // A claim skips the row while the retry has locked it: then the retry succeeds, and wakes a worker.
+      expect([retried.status, retried.code]).toEqual(
+        retried.status === 202 ? [202, undefined] : [409, 'DELIVERY_IN_FLIGHT'],
+      );
+      if (claimed === undefined) expect(retried.status).toBe(202);
+      const stored = await row(made.id);
+      expect(stored).toMatchObject(
+        claimed === undefined
+          ? { status: 'pending', runAttempts: 0, leaseToken: null }
+          : { status: 'delivering', runAttempts: 1, leaseToken: claimed.leaseToken },
+      );
+      await finish(api, made.id);
+    }
+  });
+
+  test('races with a replay, a disabling and a deletion, and leaves every delivery in a state that fits', async () => {
+    for (let round = 0; round < 10; round++) {
+      const endpoint = await webhook(api);
+      const failed = await delivery(api, endpoint.path);
+      const pending = await delivery(api, endpoint.path);
+      await finish(api, failed.id);
+      await set(pending.id, { dueAt: inAnHour() });
+      const [ended, replayed, ...retried] = await Promise.all([
+        round % 2 === 0
+          ? api.call('DELETE', endpoint.path)
+          : api.call('PATCH', endpoint.path, { body: { enabled: false } }),
+        replay(failed.path, 0),
+        retry(failed.path),
+        retry(pending.path),
+      ]);
+      expect([200, 204]).toContain(ended.status);
+      expect([202, 404, 409]).toContain(replayed.status);
+      for (const { status } of retried) expect([202, 404, 409]).toContain(status);
+      // The deletion skips a row that another transaction has locked; the next sweep of a worker ends it.
+      await endDeliveriesOfDeleted(api.database.sql, 60_000, 100);
+      const [a, b] = [await row(failed.id), await row(pending.id)];
+      if (round % 2 === 0) {
+        expect([a.status, b.status]).toEqual(['failed', 'failed']);
+        continue;
+      }
+      expect(a).toMatchObject({ status: replayed.status === 202 ? 'pending' : 'failed', leaseToken: null });
+      expect(b).toMatchObject({ status: 'pending', replayCount: 0, runAttempts: 0 });
+      expect(b.dueAt.getTime() < Date.now() + 60_000).toBe(retried[1].status === 202);
     }
   });
 });

@@ -13,7 +13,7 @@ import {
   ListDeliveriesQuery,
   ReplayBody,
 } from './deliveries.schemas.js';
-import { pageOfAttempts, pageOfDeliveries, readDeliveryDetail, replay } from './deliveries.service.js';
+import { pageOfAttempts, pageOfDeliveries, readDeliveryDetail, replay, retryNow } from './deliveries.service.js';
 import { EndpointPath } from './endpoints.schemas.js';
 import { checkTenant, TenantQuery } from './tenant-query.js';
 
@@ -113,6 +113,32 @@ export function deliveryRoutes(deps: Deps): Route[] {
       ],
       async handle({ caller, params, body }) {
         return { status: 202, body: presentDelivery(await replay(deps, caller, params, body.expectedReplayCount)) };
+      },
+    }),
+    defineRoute({
+      method: 'post',
+      path: `${PATH}/{deliveryId}/retry`,
+      operationId: 'retryDelivery',
+      summary: 'Retry a pending delivery now',
+      description:
+        'Brings the next attempt forward to now, in the same run: same bytes, same replay count. It counts like any other ' +
+        'attempt. If the attempt is due already, nothing changes. If several conflicts apply, the response has the first ' +
+        'of these codes: `DELIVERY_NOT_PENDING` (finished), `DELIVERY_IN_FLIGHT` (being sent), `WEBHOOK_DISABLED`.',
+      tag: 'Webhooks',
+      scope: 'webhooks:write',
+      params: DeliveryPath,
+      query: TenantQuery,
+      validate: checkTenant,
+      responses: { 202: { description: 'The delivery, due now.', schema: DeliverySchema } },
+      errors: [
+        'WEBHOOK_NOT_FOUND',
+        'DELIVERY_NOT_FOUND',
+        'DELIVERY_NOT_PENDING',
+        'DELIVERY_IN_FLIGHT',
+        'WEBHOOK_DISABLED',
+      ],
+      async handle({ caller, params }) {
+        return { status: 202, body: presentDelivery(await retryNow(deps, caller, params)) };
       },
     }),
   ];

@@ -5,11 +5,13 @@ import {
   listAttempts,
   listDeliveries,
   replayDelivery,
+  retryDelivery,
   webhookEndpointExisted,
   type AttemptRow,
   type DeliveryDetail,
   type DeliveryRow,
   type ReplayResult,
+  type RetryResult,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
@@ -86,7 +88,7 @@ export async function replay(
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
 ): Promise<DeliveryRow> {
-  const result = await deps.database.transaction((tx) =>
+  const result = await deps.database.sqlTransaction((tx) =>
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
@@ -94,7 +96,21 @@ export async function replay(
   return result.delivery;
 }
 
-function refusal(result: ReplayResult & { ok: false }): PublicError {
+/** Brings the next attempt of a pending delivery forward to now. */
+export async function retryNow(
+  deps: Pick<Deps, 'database' | 'producer'>,
+  tenant: Tenant,
+  path: { endpointId: string; deliveryId: string },
+): Promise<DeliveryRow> {
+  const result = await deps.database.sqlTransaction((tx) =>
+    retryDelivery(tx, tenant, path.endpointId, path.deliveryId),
+  );
+  if (!result.ok) throw refusal(result);
+  void deps.producer.wakeDeliveries([result.wake]);
+  return result.delivery;
+}
+
+function refusal(result: (ReplayResult | RetryResult) & { ok: false }): PublicError {
   switch (result.conflict) {
     case 'no endpoint':
       return new PublicError('WEBHOOK_NOT_FOUND');

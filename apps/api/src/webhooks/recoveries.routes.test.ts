@@ -25,9 +25,11 @@ describe('POST …/recoveries', () => {
       since: '2026-01-02T02:04:05.000Z',
       until: '2026-01-03T00:00:00.500Z',
       dryRun: true,
+      includePending: true,
       status: 'pending',
       matched: 0,
       replayed: 0,
+      woken: 0,
       skipped: 0,
       createdAt: expect.any(String),
       completedAt: null,
@@ -40,6 +42,7 @@ describe('POST …/recoveries', () => {
       const { body } = await recover({ since: '2026-01-01T00:00:00Z', ...(until === undefined ? {} : { until }) });
       expect(body.until).toBe(body.createdAt);
       expect(body.dryRun).toBe(false);
+      expect(body.includePending).toBe(true);
     }
   });
 
@@ -57,6 +60,7 @@ describe('POST …/recoveries', () => {
     [{ since: '2026-01-01T00:00:00Z', until: '2026-01-01T00:00:00Z' }, ['body.since']],
     [{ since: '2026-01-01T00:00:00Z', until: null }, ['body.until']],
     [{ since: 'x', until: 'y', dryRun: 'no' }, ['body.dryRun', 'body.since', 'body.until']],
+    [{ since: '2026-01-01T00:00:00Z', includePending: 1 }, ['body.includePending']],
   ])('rejects %j and names %j', async (body, paths) => {
     const response = await recover(body);
     expect(response.status).toBe(400);

@@ -14,11 +14,12 @@ export function recoveryRoutes(deps: Deps): Route[] {
       method: 'post',
       path: PATH,
       operationId: 'createRecovery',
-      summary: 'Replay all failed deliveries of a time window',
+      summary: 'Send all unsuccessful deliveries of a time window now',
       description:
-        'A worker replays the deliveries at a limited rate; poll the recovery for its progress. It skips deliveries ' +
-        'that are pending again and deliveries with 100 replays. It pauses while the endpoint is disabled. With ' +
-        '`dryRun`, it only counts.',
+        'Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones ' +
+        'forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries ' +
+        'with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. ' +
+        'The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,
@@ -53,13 +54,13 @@ export function recoveryRoutes(deps: Deps): Route[] {
       operationId: 'cancelRecovery',
       summary: 'Cancel a recovery',
       description:
-        'Deliveries that the recovery has replayed continue. Cancelling a complete recovery changes nothing.',
+        'Deliveries that the recovery has replayed or brought forward continue. Cancelling a complete recovery changes nothing.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: RecoveryPath,
       query: TenantQuery,
       validate: checkTenant,
-      responses: { 204: { description: 'The recovery starts no more replays.', schema: null } },
+      responses: { 204: { description: 'The recovery changes no more deliveries.', schema: null } },
       errors: ['WEBHOOK_NOT_FOUND', 'RECOVERY_NOT_FOUND'],
       async handle({ caller, params }) {
         await stopRecovery(deps, caller, params);

@@ -9,13 +9,18 @@ export const RecoverySchema = Type.Object(
     endpointId: Type.String(),
     since: timestamp('Start of the window: deliveries created from this time on.'),
     until: timestamp('End of the window: deliveries created up to this time.'),
-    dryRun: Type.Boolean({ description: 'Whether the recovery only counts and replays nothing.' }),
+    dryRun: Type.Boolean({ description: 'Whether the recovery only counts and changes nothing.' }),
+    includePending: Type.Boolean({ description: 'Whether pending deliveries are brought forward, too.' }),
     status: oneOf(RECOVERY_STATUSES),
-    matched: Type.Integer({ description: 'Failed deliveries found in the window so far.' }),
-    replayed: Type.Integer({ description: 'Matched deliveries that were replayed. 0 with `dryRun`.' }),
+    matched: Type.Integer({ description: 'Failed and pending deliveries found in the window so far.' }),
+    replayed: Type.Integer({ description: 'Failed deliveries that were replayed. 0 with `dryRun`.' }),
+    woken: Type.Integer({
+      description: 'Pending deliveries whose next attempt was brought forward to now. 0 with `dryRun`.',
+    }),
     skipped: Type.Integer({
       description:
-        'Matched deliveries that were not replayed: they have 100 replays, or another client replayed them meanwhile.',
+        'Failed deliveries that were not replayed: they have 100 replays, their event was erased, or another client ' +
+        'replayed them meanwhile.',
     }),
     createdAt: timestamp('When the recovery was created.'),
     completedAt: orNull(timestamp('When the recovery was completed or cancelled.')),
@@ -28,7 +33,15 @@ export const CreateRecoveryBody = strictObject(
     since: timestamp('Start of the window: deliveries created from this time on. ISO 8601 with a time zone.'),
     until: Type.Optional(timestamp('End of the window. By default, and at the latest, the current time.')),
     dryRun: Type.Optional(
-      Type.Boolean({ default: false, description: 'Counts the matching deliveries and replays nothing.' }),
+      Type.Boolean({ default: false, description: 'Counts the matching deliveries and changes nothing.' }),
+    ),
+    includePending: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description:
+          'Brings pending deliveries of the window forward, too: same run, same replay count. With false, only failed ' +
+          'deliveries are replayed.',
+      }),
     ),
   },
   { title: 'CreateRecovery' },

@@ -6,6 +6,7 @@ export interface RecoveryInput {
   since: string;
   until?: string;
   dryRun?: boolean;
+  includePending?: boolean;
 }
 
 /** The range of times that both ISO 8601 with four-digit years and PostgreSQL can represent. */
@@ -26,7 +27,7 @@ export function checkWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; 
   return since < until ? [] : [{ path: 'body.since', message: 'must be before `until` and in the past' }];
 }
 
-/** Creates a recovery. A worker replays the deliveries in its window and updates its progress. */
+/** Creates a recovery. A worker replays or brings forward the deliveries in its window, and updates its progress. */
 export async function createRecovery(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -39,6 +40,7 @@ export async function createRecovery(
     endpointId,
     ...windowOf(input, now),
     dryRun: input.dryRun ?? false,
+    includePending: input.includePending ?? true,
     createdAt: now,
   };
   const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, newRecovery));
@@ -55,7 +57,7 @@ export async function readRecovery(
   return recovery ?? notFound(deps, tenant, path.endpointId);
 }
 
-/** Cancels a recovery. Deliveries that it has replayed continue. Cancelling a complete recovery changes nothing. */
+/** Cancels a recovery. Deliveries that it has replayed or brought forward continue. Cancelling a complete recovery changes nothing. */
 export async function stopRecovery(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,

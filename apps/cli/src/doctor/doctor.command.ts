@@ -2,29 +2,29 @@ import {
   Database,
   isDatabaseUnavailable,
   listMediaNodes,
+  listRunningApps,
   listTurnServers,
   readBacklogs,
   readDatabaseFacts,
+  type Backlog,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
 import { configOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
-import { addCommand, printList, type OutputOptions } from '../output.js';
+import { addCommand, column, printList, type OutputOptions } from '../output.js';
 import {
   failure,
   checkDatabase,
   checkMasterKeys,
   checkMedia,
-  checkQueue,
-  checkRedis,
-  checkRedisTrouble,
   checkRelays,
   checkSchema,
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
 const MARKS = { ok: 'ok', warning: 'WARNING', failure: 'FAILURE' } as const;
 
@@ -36,58 +36,68 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
   const description = 'Check settings, PostgreSQL, schema, clock, Redis, queues, media and relays, and give advice';
   addCommand(rtc, 'doctor', description, 'rtc doctor').action(async (options: OutputOptions) => {
     const config = configOf(cli);
-    const findings = [...(await examineDatabase(cli, config)), ...(await examineRedis(config))];
-    printList(cli, options, findings, ({ check, status, detail, advice }) => [
-      MARKS[status],
-      check,
-      advice === undefined ? detail : `${detail}. ${advice}`,
+    const database = await examineDatabase(cli, config);
+    const findings = [...database.findings, ...(await examineRedis(config, database.backlogs))];
+    printList(cli, options, findings, [
+      column('STATUS', ({ status }) => MARKS[status]),
+      column('CHECK', ({ check }) => check),
+      column('FINDING', ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`)),
     ]);
     const failed = findings.filter(({ status }) => status === 'failure').length;
     if (failed > 0) throw new CommandError(`${failed} of ${findings.length} checks failed.`);
   });
 }
 
-async function examineDatabase(cli: Cli, config: CliConfig): Promise<Finding[]> {
+interface Examined {
+  findings: Finding[];
+  /** The work that waits, in PostgreSQL; null if it could not be read. */
+  backlogs: Backlog[] | null;
+}
+
+async function examineDatabase(cli: Cli, config: CliConfig): Promise<Examined> {
   const database = new Database({ url: config.DATABASE_URL, poolMax: 1 });
   try {
     // Open the connection before measuring the clock, so that connecting does not distort the result.
     await database.ping();
     const schema = checkSchema(await pendingMigrations(targetOf(config)));
     // Stop here: the other checks read tables that the schema lacks.
-    if (schema.status === 'failure') return [schema];
+    if (schema.status === 'failure') return { findings: [schema], backlogs: null };
     const startedAtMs = cli.clock.now().getTime();
     const facts = await readDatabaseFacts(database.sql);
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
-    const [backlogs, depths] = await Promise.all([readBacklogs(database.sql), depthsOf(config)]);
-    return [
+    const depths = await depthsOf(config);
+    // Read after the wait for Redis, so that the ages are those of this moment.
+    const [running, backlogs] = [await listRunningApps(database.sql), await readBacklogs(database.sql)];
+    const findings = [
       ...checkDatabase(facts, differenceMs),
       schema,
       checkMasterKeys(facts.masterKeyIds, configured),
-      ...backlogs.map((backlog) => checkQueue(backlog, depths)),
+      ...backlogs.map((backlog) => checkQueue(backlog, running, depths)),
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.sql)),
     ];
+    return { findings, backlogs };
   } catch (error) {
     const advice = isDatabaseUnavailable(error)
       ? 'Check that PostgreSQL runs and that DATABASE_URL is right.'
       : 'Check the log of PostgreSQL.';
-    return [failure('postgres', failureOf(error).line, advice)];
+    return { findings: [failure('postgres', failureOf(error).line, advice)], backlogs: null };
   } finally {
     await database.close();
   }
 }
 
-async function examineRedis({ REDIS_URL }: CliConfig): Promise<Finding[]> {
+async function examineRedis({ REDIS_URL }: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
   if (REDIS_URL === undefined) {
     return [{ check: 'redis', status: 'warning', detail: 'not checked', advice: 'Set REDIS_URL to check Redis.' }];
   }
   const { readRedisFacts, RedisUnusable } = await import('@callplane/queue');
   try {
-    return checkRedis(await readRedisFacts(REDIS_URL));
+    return checkRedis(await readRedisFacts(REDIS_URL), backlogs);
   } catch (error) {
-    return [checkRedisTrouble(error instanceof RedisUnusable ? error.reason : 'unreachable')];
+    return [checkRedisTrouble(error instanceof RedisUnusable ? error.reason : 'unreachable', backlogs)];
   }
 }
 

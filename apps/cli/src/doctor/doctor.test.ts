@@ -1,20 +1,36 @@
-import { Database, type Backlog, type DatabaseFacts, type MediaNodeRow } from '@callplane/db';
+import { newId } from '@callplane/core';
+import {
+  Database,
+  insertWebhookEndpoint,
+  readBacklogs,
+  writeEvents,
+  type Backlog,
+  type DatabaseFacts,
+  type MediaNodeRow,
+} from '@callplane/db';
 import type { RedisFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
-import { breakRedis, createTestDatabase, startTestRedis, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
+import {
+  breakRedis,
+  createTestDatabase,
+  createTestTenant,
+  eventually,
+  spawnApp,
+  startTestRedis,
+  TEST_ENCRYPTION_KEYS,
+} from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../program.js';
 import {
   checkDatabase,
   checkMasterKeys,
   checkMedia,
-  checkQueue,
-  checkRedis,
   checkRelays,
   checkSchema,
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
 const GOOD: DatabaseFacts = {
   versionNumber: 180_004,
@@ -38,16 +54,18 @@ const REDIS: RedisFacts = {
 };
 const NODE: MediaNodeRow = { id: 'm1', state: 'up', draining: false, rooms: 1, sessions: 2, checkedAt: new Date() };
 const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
+const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
+const NONE_IN_REDIS = [{ queue: 'webhook-delivery' as const, waiting: 0, delayed: 0, active: 0, workers: 0 }];
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ status }) => status !== 'ok').map(({ check, status }) => `${check}: ${status}`);
 
 describe('the findings of the doctor', () => {
   test('are all ok for a healthy installation', () => {
     expect(bad(checkDatabase(GOOD, 3))).toEqual([]);
-    expect(bad(checkRedis(REDIS))).toEqual([]);
+    expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
-    expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, null)])).toEqual([]);
+    expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER], null)])).toEqual([]);
   });
 
   test.each<[string, Finding[]]>([
@@ -59,11 +77,11 @@ describe('the findings of the doctor', () => {
     ['schema: failure', [checkSchema(['20270101000000_more'])]],
     ['encryption: failure', [checkMasterKeys(['k1', 'k2'], ['k2'])]],
     ['encryption: warning', [checkMasterKeys(['k1'], null)]],
-    ['redis: failure', checkRedis({ ...REDIS, version: '6.0.9' })],
-    ['redis memory: failure', checkRedis({ ...REDIS, maxmemoryPolicy: 'allkeys-lru' })],
-    ['redis persistence: warning', checkRedis({ ...REDIS, maxmemoryPolicy: null, appendOnly: false })],
-    ['redis writes: failure', checkRedis({ ...REDIS, role: 'slave', trouble: 'read-only' })],
-    ['redis writes: warning', checkRedis({ ...REDIS, usedBytes: 81, maxBytes: 100 })],
+    ['redis: failure', checkRedis({ ...REDIS, version: '6.0.9' }, [])],
+    ['redis memory: failure', checkRedis({ ...REDIS, maxmemoryPolicy: 'allkeys-lru' }, [])],
+    ['redis persistence: warning', checkRedis({ ...REDIS, maxmemoryPolicy: null, appendOnly: false }, [])],
+    ['redis writes: failure', checkRedis({ ...REDIS, role: 'slave', trouble: 'read-only' }, null)],
+    ['redis writes: warning', checkRedis({ ...REDIS, usedBytes: 81, maxBytes: 100 }, [])],
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],
@@ -71,15 +89,21 @@ describe('the findings of the doctor', () => {
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],
     ['signaling: warning', [checkSignaling(0)]],
-    ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, null)]],
-    [
-      'queue webhook-delivery: failure',
-      [checkQueue(IDLE, [{ queue: 'webhook-delivery', waiting: 0, delayed: 0, active: 0, workers: 0 }])],
-    ],
+    ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, [WORKER], null)]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [], NONE_IN_REDIS)]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [], null)]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }], null)]],
+    ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }], NONE_IN_REDIS)]],
+    ['redis: failure', [checkRedisTrouble('frozen', null)]],
   ])('include "%s" with advice', (expected, findings) => {
     expect(bad(findings)).toEqual([expected]);
     expect(findings.filter(({ status }) => status !== 'ok').every(({ advice }) => advice !== undefined)).toBe(true);
   });
+});
+
+test('the doctor trusts a count of workers in Redis if PostgreSQL knows none of them by name', () => {
+  const finding = checkQueue(IDLE, [], [{ ...NONE_IN_REDIS[0]!, workers: 2 }]);
+  expect(finding).toMatchObject({ status: 'ok', detail: 'nothing is due; 2 workers' });
 });
 
 describe('rtc doctor', () => {
@@ -109,6 +133,48 @@ describe('rtc doctor', () => {
     expect(without.findings).toContainEqual(expect.objectContaining({ check: 'redis', status: 'failure' }));
   });
 
+  test('measures with a frozen Redis which work is late, and whether workers work', async () => {
+    const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+    const env = { DATABASE_URL: target.url, REDIS_URL: redis.url, ENCRYPTION_KEYS: TEST_ENCRYPTION_KEYS };
+    const database = new Database({ url: target.url, poolMax: 1 });
+    const tenant = await createTestTenant(database);
+    const repair = await breakRedis(redis, 'frozen');
+    try {
+      const endpoint = { id: newId('webhookEndpoint'), url: 'https://192.0.2.1/', events: ['*' as const] };
+      const rest = { description: null, enabled: true, disabledReason: null, signingKeyVersion: 1 };
+      const now = new Date();
+      await database.transaction(async (tx) => {
+        const state = { ...endpoint, ...rest, createdAt: now, updatedAt: now };
+        await insertWebhookEndpoint(tx, tenant, state, 's1.k1.sealed');
+        const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };
+        await writeEvents(tx, [{ ...event, createdAt: now }], { only: endpoint.id });
+        await tx.$executeRaw`UPDATE webhook_deliveries SET due_at = now() - interval '70 seconds'`;
+      });
+      const lone = await doctor(env);
+      expect(findingOf(lone.findings, 'queue webhook-delivery')).toMatchObject({
+        status: 'failure',
+        detail: expect.stringMatching(/^1 due, the oldest for \d+\.\d s; no webhook-worker is connected$/),
+      });
+      expect(findingOf(lone.findings, 'redis')).toMatchObject({
+        detail: 'is frozen',
+        advice: expect.stringMatching(/Measured now: late are webhook-delivery by [7-9]\d\.\d s \(1 due\)/),
+      });
+
+      // A worker finds the delivery by its scan. Redis is still frozen.
+      const worker = await spawnApp({ name: 'webhook-worker', env });
+      await eventually(async () => (await readBacklogs(database.sql)).every(({ due }) => due === 0));
+      const found = findingOf((await doctor(env)).findings, 'queue webhook-delivery');
+      expect(found).toMatchObject({
+        status: 'ok',
+        detail: expect.stringMatching(/1 worker, which read PostgreSQL \d/),
+      });
+      await worker.stop();
+    } finally {
+      await repair();
+      await database.close();
+    }
+  });
+
   test('reports an unreachable database or a missing schema as one finding, with advice and without secrets', async () => {
     const gone = await doctor({ DATABASE_URL: 'postgresql://callplane:hidden-word@127.0.0.1:1/callplane' });
     expect(gone.code).toBe(1);
@@ -136,6 +202,10 @@ async function doctor(environment: Record<string, string>): Promise<{ code: numb
   return { code: failure?.exitCode ?? 0, findings: JSON.parse(stdout).data };
 }
 
+function findingOf(findings: readonly Finding[], check: string): Finding | undefined {
+  return findings.find((finding) => finding.check === check);
+}
+
 function statusOf(findings: readonly Finding[], check: string): string | undefined {
-  return findings.find((finding) => finding.check === check)?.status;
+  return findingOf(findings, check)?.status;
 }

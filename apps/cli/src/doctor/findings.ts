@@ -1,5 +1,4 @@
-import type { Backlog, DatabaseFacts, MediaNodeRow, TurnServerRow } from '@callplane/db';
-import type { QueueDepth, RedisFacts, RedisTrouble } from '@callplane/queue';
+import type { DatabaseFacts, MediaNodeRow, TurnServerRow } from '@callplane/db';
 
 /** The outcome of one check. Every finding that is not `ok` has advice. */
 export interface Finding {
@@ -13,12 +12,9 @@ const POSTGRES_VERSION_MIN = 140_000;
 /** Beyond this difference, timestamps from apps (their clock) contradict leases (PostgreSQL's clock). */
 const CLOCK_DIFFERENCE_MS_MAX = 2000;
 const CONNECTIONS_SHARE_MAX = 0.8;
-const REDIS_MEMORY_SHARE_MAX = 0.8;
-/** A sweep finds a lost wake-up within 15 s, so an older row is waiting for workers. */
-const BACKLOG_AGE_MS_MAX = 60_000;
 
-const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail });
-const warning = (check: string, detail: string, advice: string): Finding => ({
+export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail });
+export const warning = (check: string, detail: string, advice: string): Finding => ({
   check,
   status: 'warning',
   detail,
@@ -88,76 +84,6 @@ export function checkMasterKeys(inUse: readonly string[], configured: readonly s
         `secrets are sealed with ${missing.join(', ')}, but ENCRYPTION_KEYS does not contain these keys`,
         'Put these keys back, behind the first one, on the API and the webhook workers.',
       );
-}
-
-export function checkRedis(facts: RedisFacts): Finding[] {
-  const [major = 0, minor = 0] = facts.version.split('.').map(Number);
-  return [
-    major > 6 || (major === 6 && minor >= 2)
-      ? ok('redis', `version ${facts.version}`)
-      : failure('redis', `version ${facts.version}`, 'Upgrade Redis to 6.2 or later.'),
-    checkRedisWrites(facts),
-    facts.maxmemoryPolicy === null || facts.maxmemoryPolicy === 'noeviction'
-      ? ok('redis memory', facts.maxmemoryPolicy ?? 'maxmemory-policy unknown')
-      : failure(
-          'redis memory',
-          `maxmemory-policy is ${facts.maxmemoryPolicy}`,
-          'Set maxmemory-policy noeviction: others drop jobs when memory is short.',
-        ),
-    facts.appendOnly
-      ? ok('redis persistence', 'append-only file is on')
-      : warning(
-          'redis persistence',
-          'append-only file is off',
-          'Turn appendonly on: after a restart every wake-up would wait for a sweep.',
-        ),
-  ];
-}
-
-const REDIS_ADVICE: Record<RedisTrouble, string> = {
-  unreachable: 'Check that Redis runs and that REDIS_URL is right.',
-  frozen: 'Redis accepts connections but does not answer: check its process, machine and disk.',
-  loading: 'Redis is loading its data. Wait; if this does not end, replace it with an empty Redis.',
-  'read-only': 'REDIS_URL leads to a Redis replica: promote it (REPLICAOF NO ONE), or point REDIS_URL to the master.',
-  full: 'Raise maxmemory of Redis, or start the workers that take its jobs ("rtc queues").',
-  'not-persisting': 'Redis cannot write to its disk: free disk space.',
-  refused: 'Check the password and the permissions in REDIS_URL.',
-};
-/** Says how the apps behave while Redis is unavailable. */
-const REDIS_MEANWHILE = 'Until then workers scan PostgreSQL, and each API process enforces rate limits on its own.';
-
-/** The finding for a Redis that cannot be queried further. */
-export function checkRedisTrouble(trouble: RedisTrouble): Finding {
-  return redisFailure('redis', trouble, `is ${trouble}`);
-}
-
-function redisFailure(check: string, trouble: RedisTrouble, detail: string): Finding {
-  return failure(check, detail, `${REDIS_ADVICE[trouble]} ${REDIS_MEANWHILE}`);
-}
-
-function checkRedisWrites({ trouble, role, usedBytes, maxBytes }: RedisFacts): Finding {
-  const megabytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1);
-  const limit = maxBytes === 0 ? 'no limit' : `${megabytes(maxBytes)} MiB`;
-  const state = `role ${role}, ${megabytes(usedBytes)} MiB used of ${limit}`;
-  if (trouble !== null) return redisFailure('redis writes', trouble, `is ${trouble}: ${state}`);
-  return maxBytes > 0 && usedBytes > maxBytes * REDIS_MEMORY_SHARE_MAX
-    ? warning('redis writes', state, REDIS_ADVICE.full)
-    : ok('redis writes', state);
-}
-
-/** @param depths the queue depths in Redis; null if Redis cannot be queried. */
-export function checkQueue(backlog: Backlog, depths: readonly QueueDepth[] | null): Finding {
-  const app = backlog.queue === 'webhook-delivery' ? 'webhook-worker' : 'cleanup-worker';
-  const check = `queue ${backlog.queue}`;
-  const workers = depths?.find(({ queue }) => queue === backlog.queue)?.workers;
-  const age = backlog.oldestDueMs ?? 0;
-  const waits = `${backlog.due} due, the oldest for ${(age / 1000).toFixed(1)} s`;
-  const detail = backlog.due === 0 ? 'nothing is due' : waits;
-  if (workers === 0) return failure(check, `${detail}; no worker is connected`, `Start a ${app} and check its log.`);
-  if (age > BACKLOG_AGE_MS_MAX) {
-    return warning(check, detail, `Start another ${app}${workers === undefined ? '' : ` (${workers} run)`}.`);
-  }
-  return ok(check, workers === undefined ? detail : `${detail}; ${workers} ${workers === 1 ? 'worker' : 'workers'}`);
 }
 
 /** @param nodes in the state that the cleanup workers saw last. */

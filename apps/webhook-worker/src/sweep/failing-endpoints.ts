@@ -1,23 +1,54 @@
-import { disableFailingEndpoint, findFailingEndpoints } from '@callplane/db';
+import {
+  countEndpointsFailing,
+  disableFailingEndpoint,
+  findFailingEndpoints,
+  takeEndpointReports,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 500;
+/** An endpoint whose attempts have all failed for this long is reported. */
+const REPORTED_AFTER_MS = 15 * 60 * 1000;
+/** The longest delay between two attempts is 7.2 hours. An endpoint without a failure for longer is silent. */
+const RECENT_MS = 8 * 60 * 60 * 1000;
 
-/** Disables endpoints whose attempts have all failed for `disableAfterDays` days, and warns after half of that time. */
+/**
+ * Reports endpoints that only fail. Disables those whose attempts have all failed for `disableAfterDays` days, and warns
+ * after half of that time.
+ */
 export class FailingEndpoints {
   readonly #deps: Deps;
   readonly #disableAfterDays: number;
   /** Start of the failure in Unix milliseconds, by the id of each endpoint with a logged warning. */
   readonly #warned = new Map<string, number>();
 
-  /** @param disableAfterDays with 0, no endpoint is disabled or warned about. */
+  /** @param disableAfterDays with 0, no endpoint is disabled, or warned that it will be. */
   constructor(deps: Deps, disableAfterDays: number) {
     this.#deps = deps;
     this.#disableAfterDays = disableAfterDays;
   }
 
   async sweep(): Promise<void> {
+    await this.#report();
+    await this.#disable();
+  }
+
+  /** Logs the beginning and the end of a failure, each in one worker, and sets the metric in every worker. */
+  async #report(): Promise<void> {
+    const { database, logger, metrics } = this.#deps;
+    const limits = { forMs: REPORTED_AFTER_MS, recentMs: RECENT_MS, limit: BATCH };
+    const { failing, recovered } = await takeEndpointReports(database.sql, limits);
+    for (const { id, environmentId, failingSince } of failing) {
+      logger.warn('webhook endpoint fails', { endpointId: id, environmentId, failingSince });
+    }
+    for (const { id, environmentId, failingSince } of recovered) {
+      logger.info('webhook endpoint works again', { endpointId: id, environmentId, failingSince });
+    }
+    metrics.setEndpointsFailing(await countEndpointsFailing(database.sql, REPORTED_AFTER_MS, RECENT_MS));
+  }
+
+  async #disable(): Promise<void> {
     const days = this.#disableAfterDays;
     if (days === 0) return;
     const { database, logger, metrics, clock } = this.#deps;
@@ -31,7 +62,6 @@ export class FailingEndpoints {
       await this.#deps.producer.wakeDeliveries(deliveries);
     }
     const failing = await findFailingEndpoints(database.sql, forMs / 2, BATCH);
-    metrics.setEndpointsFailing(failing.length);
     for (const { id, environmentId, failingSince } of failing) {
       if (this.#warned.get(id) === failingSince.getTime()) continue;
       this.#warned.set(id, failingSince.getTime());

@@ -184,6 +184,42 @@ describe('endpoints whose attempts all fail', () => {
   });
 });
 
+describe('endpoints that fail', () => {
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+  /** Log lines with this message since `before`. */
+  let before = 0;
+  const said = (message: string) => worker.lines.slice(before).filter((line) => line.message === message);
+
+  test('for 15 minutes are reported once by one of several workers, and once more when they work again', async () => {
+    before = worker.lines.length;
+    const receiver = await startReceiver();
+    const failing = await worker.newEndpoint(receiver.url, {
+      failingSince: minutesAgo(16),
+      lastFailedAt: minutesAgo(3),
+    });
+    await worker.newEndpoint(NOWHERE, { failingSince: minutesAgo(14), lastFailedAt: minutesAgo(3) });
+    const once = minutesAgo(16);
+    await worker.newEndpoint(NOWHERE, { failingSince: once, lastFailedAt: once });
+    await worker.newEndpoint(NOWHERE, { failingSince: minutesAgo(9 * 60), lastFailedAt: minutesAgo(8 * 60 + 1) });
+    const off = { failingSince: minutesAgo(16), lastFailedAt: minutesAgo(3), enabled: false };
+    await worker.newEndpoint(NOWHERE, off);
+    let shown = -1;
+    const metrics = { ...worker.deps.metrics, setEndpointsFailing: (count: number) => void (shown = count) };
+    const workers = [0, 1, 2].map(() => new FailingEndpoints({ ...worker.deps, metrics }, 0));
+    await Promise.all(workers.map((endpoints) => endpoints.sweep()));
+    await workers[0]!.sweep();
+    expect(said('webhook endpoint fails')).toMatchObject([{ endpointId: failing, failingSince: expect.anything() }]);
+    expect(shown).toBe(1);
+    expect(said('webhook endpoint works again')).toEqual([]);
+
+    const [delivery] = await worker.emit(failing);
+    await worker.attempt(delivery!.id);
+    await Promise.all(workers.map((endpoints) => endpoints.sweep()));
+    expect(said('webhook endpoint works again')).toMatchObject([{ endpointId: failing }]);
+    expect(shown).toBe(0);
+  });
+});
+
 describe('a recovery', () => {
   const at = (hour: number) => new Date(Date.UTC(2029, 0, 1, hour));
 
@@ -200,9 +236,13 @@ describe('a recovery', () => {
       FROM generate_series(1, 250) n`);
     return endpointId;
   }
-  async function newRecovery(endpointId: string, more: { since?: Date; until?: Date; dryRun?: boolean } = {}) {
+  async function newRecovery(
+    endpointId: string,
+    more: { since?: Date; until?: Date; dryRun?: boolean; includePending?: boolean } = {},
+  ) {
     const { environmentId } = worker.tenant;
-    const data = { id: 'rcv_1', environmentId, endpointId, since: at(0), until: at(1000), dryRun: false, ...more };
+    const window = { since: at(0), until: at(1000) };
+    const data = { id: 'rcv_1', environmentId, endpointId, ...window, dryRun: false, includePending: true, ...more };
     await worker.deps.database.prisma.webhookRecovery.create({ data: { ...data, status: 'pending', createdAt: NOON } });
   }
   const recovery = () => worker.deps.database.prisma.webhookRecovery.findUniqueOrThrow({ where: { id: 'rcv_1' } });
@@ -270,5 +310,98 @@ describe('a recovery', () => {
     await worker.sql(`UPDATE webhook_recoveries SET status = 'cancelled'`);
     await step();
     expect(await recovery()).toMatchObject({ matched: 0 });
+  });
+
+  /** Makes every second delivery pending, with its next attempt in an hour. */
+  const halfPending = () =>
+    worker.sql(`UPDATE webhook_deliveries SET status = 'pending', failure_reason = NULL, completed_at = NULL,
+      run_attempts = 4, due_at = now() + interval '1 hour' WHERE substr(id, 5)::int % 2 = 0`);
+  const due = () => count(`webhook_deliveries WHERE status = 'pending' AND due_at <= now()`);
+
+  test('brings pending deliveries of the window forward, in their runs, and replays the failed ones', async () => {
+    const endpointId = await failedDeliveries();
+    await halfPending();
+    await newRecovery(endpointId, { since: at(1), until: at(20), dryRun: true });
+    await step();
+    const counts = { status: 'completed', matched: 20, skipped: 1 };
+    expect(await recovery()).toMatchObject({ ...counts, replayed: 0, woken: 0 });
+    expect(await due()).toBe(0);
+    await worker.sql('DELETE FROM webhook_recoveries');
+    await newRecovery(endpointId, { since: at(1), until: at(20), includePending: false });
+    await step();
+    expect(await recovery()).toMatchObject({ ...counts, matched: 10, replayed: 9, woken: 0 });
+    await worker.sql('DELETE FROM webhook_recoveries');
+    await newRecovery(endpointId, { since: at(1), until: at(21) });
+    await step();
+    // The nine that the recovery before has replayed are due already, and pending.
+    expect(await recovery()).toMatchObject({ ...counts, matched: 21, replayed: 1, woken: 19 });
+    expect(await worker.row('dlv_1002')).toMatchObject({
+      status: 'pending',
+      replayCount: 0,
+      runAttempts: 4,
+      url: 'http://old/',
+    });
+    expect(await worker.row('dlv_1021')).toMatchObject({ status: 'pending', replayCount: 1, runAttempts: 0 });
+    expect(await due()).toBe(20);
+    expect(await waitingJobs()).toBe(1);
+  });
+
+  test('goes slower while many deliveries of its endpoint are due, and stops when it is cancelled', async () => {
+    const endpointId = await failedDeliveries();
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'pending', failure_reason = NULL, completed_at = NULL,
+      run_attempts = 1, due_at = now() + interval '1 hour'`);
+    await newRecovery(endpointId);
+    const dueAfter: number[] = [];
+    for (let steps = 0; steps < 3; steps++) {
+      await step();
+      dueAfter.push(await due());
+    }
+    expect(dueAfter).toEqual([100, 200, 210]);
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'succeeded', completed_at = now() WHERE due_at <= now()`);
+    await worker.sql(`UPDATE webhook_recoveries SET status = 'cancelled', lease_token = NULL, lease_expires_at = NULL`);
+    await step();
+    expect([await due(), await recovery()]).toMatchObject([0, { status: 'cancelled', woken: 210 }]);
+    await worker.sql(`UPDATE webhook_recoveries SET status = 'pending'`);
+    await step();
+    expect([await due(), await recovery()]).toMatchObject([40, { status: 'completed', woken: 250, matched: 250 }]);
+  });
+
+  test('waits for deliveries in flight, and takes them once their attempts have failed', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE);
+    const made = await worker.emit(endpointId, 4);
+    const claims = await worker.claim(endpointId, 3);
+    const window = { since: new Date(0), until: new Date('2100-01-01') };
+    await newRecovery(endpointId, window);
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'pending', matched: 1, woken: 1 });
+    expect((await recovery()).inFlight.sort()).toEqual(claims.map(({ id }) => id).sort());
+    const [retried, failed, succeeded] = claims.map(({ id }) => id);
+    const free = `lease_token = NULL, lease_expires_at = NULL`;
+    const done = `${free}, completed_at = now()`;
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'pending', ${free}, due_at = now() + interval '1 hour'
+      WHERE id = '${retried}'`);
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'pending', matched: 2, woken: 2 });
+    await worker.sql(
+      `UPDATE webhook_deliveries SET status = 'failed', failure_reason = 'rejected', ${done} WHERE id = '${failed}'`,
+    );
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'succeeded', ${done} WHERE id = '${succeeded}'`);
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'completed', matched: 3, woken: 2, replayed: 1, inFlight: [] });
+    expect(await due()).toBe(made.length - 1);
+  });
+
+  test('neither waits for a delivery that another transaction has locked nor forgets it', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE);
+    const [first] = await worker.emit(endpointId, 2);
+    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '1 hour'`);
+    await newRecovery(endpointId, { since: new Date(0), until: new Date('2100-01-01') });
+    await worker.deps.database.transaction(async (tx) => {
+      await tx.$queryRawUnsafe(`SELECT 1 AS locked FROM webhook_deliveries WHERE id = '${first!.id}' FOR UPDATE`);
+      await step();
+      expect(await recovery()).toMatchObject({ status: 'pending', woken: 1, inFlight: [first!.id] });
+    });
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'completed', matched: 2, woken: 2 });
   });
 });

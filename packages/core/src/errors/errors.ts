@@ -26,6 +26,11 @@ export const ERROR_TABLE = {
     status: 409,
     message: 'The delivery is pending or delivering. Only finished deliveries can be replayed.',
   },
+  DELIVERY_NOT_PENDING: {
+    status: 409,
+    message: 'The delivery is finished. A finished delivery can be replayed.',
+  },
+  DELIVERY_IN_FLIGHT: { status: 409, message: 'The delivery is being sent at this moment.' },
   EVENT_ERASED: {
     status: 409,
     message: 'Personal data of the event was erased. It cannot be sent again.',

@@ -19,3 +19,13 @@ export function decideReplay(input: {
   if (input.replayCount >= REPLAYS_MAX) return 'REPLAY_LIMIT_REACHED';
   return input.isEnabled ? null : 'WEBHOOK_DISABLED';
 }
+
+/** Why a delivery cannot be retried now; each value is a public error code. */
+export type RetryConflict = 'DELIVERY_NOT_PENDING' | 'DELIVERY_IN_FLIGHT' | 'WEBHOOK_DISABLED';
+
+/** Decides whether the next attempt of a delivery may be brought forward to now. */
+export function decideRetry(input: { status: DeliveryStatus; isEnabled: boolean }): RetryConflict | null {
+  if (input.status === 'delivering') return 'DELIVERY_IN_FLIGHT';
+  if (input.status !== 'pending') return 'DELIVERY_NOT_PENDING';
+  return input.isEnabled ? null : 'WEBHOOK_DISABLED';
+}

@@ -22,6 +22,8 @@ export interface DatabaseSettings {
    * the table.
    */
   readonly indexesOnly?: boolean;
+  /** Names the process in `pg_stat_activity`. PostgreSQL keeps the first 63 bytes. */
+  readonly applicationName?: string;
   /** Called with the error of a connection that fails while idle. The pool replaces the connection itself. */
   readonly onConnectionError?: (error: Error) => void;
   /** Tests set shorter ones. */
@@ -87,6 +89,7 @@ export class Database {
       {
         connectionString: settings.url,
         max: settings.poolMax,
+        ...(settings.applicationName === undefined ? {} : { application_name: settings.applicationName }),
         // Timeouts on both sides: PostgreSQL cancels slow statements, and the client closes connections to a frozen
         // server.
         statement_timeout: statementMs,

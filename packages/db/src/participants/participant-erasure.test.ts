@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
+import { newId, RECOVERY_PACE } from '@callplane/core';
 import { endOne } from '@callplane/testing';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { replayDelivery } from '../webhooks/deliveries.repository.js';
@@ -187,7 +187,7 @@ describe('deliveries of an erased event', () => {
           createdAt: NOON,
         },
       });
-      expect(await stepRecovery(rooms.database, 1000, 100)).toMatchObject({
+      expect(await stepRecovery(rooms.database, RECOVERY_PACE)).toMatchObject({
         matched,
         skipped: 2,
         ended: 'completed',

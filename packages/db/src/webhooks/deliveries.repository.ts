@@ -1,17 +1,18 @@
 import {
   decideReplay,
+  decideRetry,
   type AttemptOutcome,
   type DeliveryFailureReason,
   type DeliveryStatus,
   type EventType,
   type ReplayConflict,
+  type RetryConflict,
   type Tenant,
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { isErased, START_RUN } from './delivery.sql.js';
-import { holdWebhookEndpoint } from './endpoints.repository.js';
+import { BRING_FORWARD, isErased, START_RUN } from './delivery.sql.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -167,31 +168,83 @@ export type ReplayResult =
  * @param expectedReplayCount the count that the caller has read.
  */
 export async function replayDelivery(
-  tx: Prisma.TransactionClient,
+  tx: TypedSql,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
   expectedReplayCount: number,
 ): Promise<ReplayResult> {
-  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number; eventId: string }[]>`
-    SELECT status, replay_count AS "replayCount", event_id AS "eventId" FROM webhook_deliveries
-    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${tenant.environmentId}
-    FOR NO KEY UPDATE`;
-  const endpoint = await holdWebhookEndpoint(tx, tenant, endpointId);
+  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  const endpoint = await holdEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
   if (row === undefined) return { ok: false, conflict: 'no delivery' };
   const isErased = await holdEvent(tx, row.eventId);
   const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
-  const [wake] = await tx.$queryRaw<[WakeableDelivery]>`
-    UPDATE webhook_deliveries SET ${START_RUN} WHERE id = ${deliveryId} RETURNING id, endpoint_id AS "endpointId"`;
+  await tx.$executeRaw`UPDATE webhook_deliveries SET ${START_RUN} WHERE id = ${deliveryId}`;
+  return { ok: true, ...(await changedDelivery(tx, tenant, endpointId, deliveryId)) };
+}
+
+export type RetryResult =
+  | { ok: true; delivery: DeliveryRow; wake: WakeableDelivery }
+  | { ok: false; conflict: 'no endpoint' | 'no delivery' | RetryConflict };
+
+/**
+ * Brings the next attempt of a pending delivery forward to now. The run, its attempts and the replay count stay. Changes
+ * nothing if the attempt is due already. The row's lock decides between this and a claim: a claim skips the locked row,
+ * and a row that is claimed first is in flight here. Locks the delivery before its endpoint, like `replayDelivery`.
+ */
+export async function retryDelivery(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+  deliveryId: string,
+): Promise<RetryResult> {
+  const row = await lockDelivery(tx, tenant, endpointId, deliveryId);
+  const endpoint = await holdEndpoint(tx, tenant, endpointId);
+  if (endpoint === null) return { ok: false, conflict: 'no endpoint' };
+  if (row === undefined) return { ok: false, conflict: 'no delivery' };
+  const conflict = decideRetry({ status: row.status, isEnabled: endpoint.enabled });
+  if (conflict !== null) return { ok: false, conflict };
+  await tx.$executeRaw`UPDATE webhook_deliveries SET ${BRING_FORWARD} WHERE id = ${deliveryId}`;
+  return { ok: true, ...(await changedDelivery(tx, tenant, endpointId, deliveryId)) };
+}
+
+/** Locks an endpoint against changes, disabling and deletion until the transaction ends; null if it does not exist. */
+async function holdEndpoint(tx: TypedSql, tenant: Tenant, endpointId: string): Promise<{ enabled: boolean } | null> {
+  const [endpoint] = await tx.$queryRaw<{ enabled: boolean }[]>`
+    SELECT enabled FROM webhook_endpoints
+    WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
+  return endpoint ?? null;
+}
+
+async function lockDelivery(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+  deliveryId: string,
+): Promise<{ status: DeliveryStatus; replayCount: number; eventId: string } | undefined> {
+  const [row] = await tx.$queryRaw<{ status: DeliveryStatus; replayCount: number; eventId: string }[]>`
+    SELECT status, replay_count AS "replayCount", event_id AS "eventId" FROM webhook_deliveries
+    WHERE id = ${deliveryId} AND endpoint_id = ${endpointId} AND environment_id = ${tenant.environmentId}
+    FOR NO KEY UPDATE`;
+  return row;
+}
+
+/** Reads a delivery that this transaction has locked and changed, with its wake-up. */
+async function changedDelivery(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+  deliveryId: string,
+): Promise<{ delivery: DeliveryRow; wake: WakeableDelivery }> {
   const delivery = await findDelivery(tx, tenant, endpointId, deliveryId);
   if (delivery === null) throw new Error(`delivery ${deliveryId} is locked but no longer exists`);
-  return { ok: true, delivery, wake };
+  return { delivery, wake: { id: deliveryId, endpointId } };
 }
 
 /** Prevents the erasure of an event until the transaction ends; true when it was erased or an erasure is pending. */
-async function holdEvent(tx: Prisma.TransactionClient, eventId: string): Promise<boolean> {
+async function holdEvent(tx: TypedSql, eventId: string): Promise<boolean> {
   const [event] = await tx.$queryRaw<{ erased: boolean }[]>`
     SELECT ${isErased} AS erased FROM events v WHERE v.id = ${eventId} FOR SHARE OF v`;
   return event?.erased ?? true;

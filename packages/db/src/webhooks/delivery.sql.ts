@@ -2,10 +2,24 @@ import { REPLAYS_MAX } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
 import { isErasureRequested } from '../participants/participant.sql.js';
 
+/**
+ * Whether a delivery is pending, for statements that use the partial index `webhook_deliveries_due_idx` (endpoint, retry
+ * or not, due time). This is its exact condition, written so that no other index matches it. With `status = 'pending'`,
+ * PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then read the backlogs of
+ * other tenants, or sort the whole backlog of an endpoint.
+ */
+export const PENDING = Prisma.sql`(status || '') = 'pending'`;
+
 /** Starts a new run of a finished delivery: the assignments of an `UPDATE webhook_deliveries`. */
 export const START_RUN = Prisma.sql`status = 'pending', failure_reason = NULL, completed_at = NULL,
   replay_count = replay_count + 1, run_attempts = 0, run_started_at = now(), url = NULL, secret_version = NULL,
   due_at = now(), woken_at = now(), wake_ups = 1`;
+
+/**
+ * Brings the next attempt of a pending delivery forward to now: the assignments of an `UPDATE webhook_deliveries`. One
+ * that is due already keeps its place before younger ones.
+ */
+export const BRING_FORWARD = Prisma.sql`due_at = least(due_at, now()), woken_at = now(), wake_ups = 1`;
 
 /** Whether a delivery may be replayed again, like `decideReplay` of core. */
 export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;

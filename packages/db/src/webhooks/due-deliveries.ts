@@ -2,15 +2,8 @@ import { slotMsOfRow, type SlotMs } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
+import { PENDING } from './delivery.sql.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
-
-/**
- * All statements in this file use the partial index `webhook_deliveries_due_idx` (endpoint, retry or not, due time),
- * which contains only pending deliveries. This is its exact condition, written so that no other index matches it. With
- * `status = 'pending'`, PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then
- * read the backlogs of other tenants, or sort the whole backlog of an endpoint.
- */
-const PENDING = Prisma.sql`(status || '') = 'pending'`;
 
 /**
  * Maximum count of one request. The statement has two limits. The inner one is this number as a literal, because with a

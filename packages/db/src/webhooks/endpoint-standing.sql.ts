@@ -22,6 +22,15 @@ export const hasFailedFor = (forMs: number): Prisma.Sql => Prisma.sql`(
   AND e.last_failed_at >= e.failing_since + ${forMs}::float8 * interval '1 millisecond')`;
 
 /**
+ * Whether an endpoint fails at present: all attempts have failed for `forMs`, more than one of them, and the latest one
+ * within `recentMs`. An endpoint that got no event since may work again. The endpoints table must have the alias `e`.
+ */
+export const failsAtPresent = (forMs: number, recentMs: number): Prisma.Sql => Prisma.sql`(
+  e.enabled AND e.deleted_at IS NULL AND e.last_failed_at > e.failing_since
+  AND e.failing_since <= now() - ${forMs}::float8 * interval '1 millisecond'
+  AND e.last_failed_at > now() - ${recentMs}::float8 * interval '1 millisecond')`;
+
+/**
  * The end of a statement whose CTE `settled` has just settled attempts: writes the rows of their endpoints that change.
  * `settled` has the columns endpoint_id, position, outcome, proves and slot_ms (`settleDeliveries` in
  * delivery-leases.ts makes it); the highest position is the latest attempt.

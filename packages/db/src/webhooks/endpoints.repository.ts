@@ -125,8 +125,8 @@ export async function updateWebhookEndpoint(
     data: {
       ...change,
       updatedAt: now,
-      ...(isMoved ? { proven: false, failingSince: null, slotMs: null } : {}),
-      ...(isEnabling ? { disabledReason: null, failingSince: null } : {}),
+      ...(isMoved ? { proven: false, failingSince: null, failingReportedSince: null, slotMs: null } : {}),
+      ...(isEnabling ? { disabledReason: null, failingSince: null, failingReportedSince: null } : {}),
     },
     select: SHOWN,
   });

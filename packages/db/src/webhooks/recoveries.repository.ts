@@ -10,15 +10,22 @@ export interface RecoveryRow {
   since: Date;
   until: Date;
   dryRun: boolean;
+  /** Whether pending deliveries are brought forward, too. */
+  includePending: boolean;
   status: RecoveryStatus;
   matched: number;
   replayed: number;
+  /** Pending deliveries that were brought forward. */
+  woken: number;
   skipped: number;
   createdAt: Date;
   completedAt: Date | null;
 }
 
-export type NewRecovery = Pick<RecoveryRow, 'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'createdAt'>;
+export type NewRecovery = Pick<
+  RecoveryRow,
+  'id' | 'endpointId' | 'since' | 'until' | 'dryRun' | 'includePending' | 'createdAt'
+>;
 
 const SHOWN = {
   id: true,
@@ -26,9 +33,11 @@ const SHOWN = {
   since: true,
   until: true,
   dryRun: true,
+  includePending: true,
   status: true,
   matched: true,
   replayed: true,
+  woken: true,
   skipped: true,
   createdAt: true,
   completedAt: true,
@@ -66,7 +75,7 @@ export async function findRecovery(
 }
 
 /**
- * Cancels a recovery that is not complete; the deliveries that it has replayed continue. The worker that holds it has
+ * Cancels a recovery that is not complete; the deliveries that it has replayed or brought forward continue. The worker that holds it has
  * lost its lease.
  * @returns false when the endpoint has no such recovery.
  */

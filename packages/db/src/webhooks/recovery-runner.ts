@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
-import { hasReplaysLeft, isErased, START_RUN } from './delivery.sql.js';
+import { BRING_FORWARD, hasReplaysLeft, isErased, PENDING, START_RUN } from './delivery.sql.js';
 
 /** The result of one committed step of a recovery. */
 export interface RecoveryStep {
@@ -11,6 +12,7 @@ export interface RecoveryStep {
   dryRun: boolean;
   matched: number;
   replayed: number;
+  woken: number;
   skipped: number;
   /** null while the recovery has more steps. */
   ended: 'completed' | 'cancelled' | null;
@@ -25,43 +27,59 @@ interface Taken {
   since: Date;
   until: Date;
   dryRun: boolean;
+  includePending: boolean;
   position: string | null;
+  inFlight: string[];
   endpointDeleted: boolean;
+  /** Whether `dueMax` of the endpoint's deliveries are due. */
+  isBusy: boolean;
 }
 
 /**
- * Takes the next batch of a recovery that is due. The replays (a new run each, like an explicit replay), the counters
- * and the position commit together, so that a crash neither loses nor repeats a replay. The lease sets the pace: with
- * any number of workers, a recovery makes one step per `paceMs`. A recovery of a disabled endpoint waits; one of a
+ * Takes the next batch of a recovery that is due, oldest deliveries first. It replays failed deliveries (a new run each,
+ * like an explicit replay) and brings pending ones forward. Deliveries, counters and position commit together, so that
+ * a crash neither loses nor repeats a replay. The lease sets the pace. A recovery of a disabled endpoint waits; one of a
  * deleted endpoint is cancelled.
  *
- * `matched` counts failed deliveries. `skipped` counts those of them that have been replayed 100 times, whose event was
- * erased, or that another transaction is replaying at this moment.
+ * `matched` counts failed and pending deliveries. `skipped` counts failed ones that have been replayed 100 times, whose
+ * event was erased, or that another transaction is replaying at this moment. A delivery in flight counts once its
+ * attempt has failed: the recovery remembers it, and is not complete before.
  * @returns null when no recovery is due.
  */
-export function stepRecovery(database: Database, paceMs: number, limit: number): Promise<RecoveryStep | null> {
+export function stepRecovery(database: Database, pace: RecoveryPace): Promise<RecoveryStep | null> {
   return database.transaction(async (tx) => {
-    const taken = await takeRecovery(tx);
+    const taken = await takeRecovery(tx, pace.dueMax);
     if (taken === null) return null;
     const { id, environmentId, endpointId, dryRun, endpointDeleted } = taken;
-    const batch = await replayBatch(tx, taken, limit);
-    const { deliveries } = batch;
-    const ended = endpointDeleted ? 'cancelled' : batch.matched < limit ? 'completed' : null;
-    const counts = {
-      matched: endpointDeleted ? 0 : batch.matched,
-      replayed: deliveries.length,
-      skipped: endpointDeleted ? 0 : batch.matched - (dryRun ? batch.replayable : deliveries.length),
-    };
-    const totals = await saveStep(tx, id, { counts, last: batch.last, ended, paceMs });
+    const limit = taken.isBusy ? pace.batchMaxWhileBusy : pace.batchMax;
+    const batch = await recoverBatch(tx, taken, limit);
+    const isLast = batch.found < limit && batch.inFlight.length === 0;
+    const ended = endpointDeleted ? 'cancelled' : isLast ? 'completed' : null;
+    const counts = endpointDeleted
+      ? { matched: 0, replayed: 0, woken: 0, skipped: 0 }
+      : {
+          matched: batch.failed + (dryRun ? batch.pending : batch.woken.length),
+          replayed: batch.replayed.length,
+          woken: batch.woken.length,
+          skipped: batch.failed - (dryRun ? batch.replayable : batch.replayed.length),
+        };
+    const totals = await saveStep(tx, id, { counts, last: batch.last, inFlight: batch.inFlight, ended, ...pace });
+    const deliveries = [...batch.replayed, ...batch.woken].map((deliveryId) => ({ id: deliveryId, endpointId }));
     return { id, environmentId, endpointId, dryRun, ...totals, ended, deliveries };
   });
 }
 
 /** Locks the recovery that has waited longest; null when none is due. */
-async function takeRecovery(tx: TypedSql): Promise<Taken | null> {
+async function takeRecovery(tx: TypedSql, dueMax: number): Promise<Taken | null> {
   const [taken] = await tx.$queryRaw<Taken[]>`
     SELECT r.id, r.environment_id AS "environmentId", r.endpoint_id AS "endpointId", r.since, r.until,
-      r.dry_run AS "dryRun", r.position, e.deleted_at IS NOT NULL AS "endpointDeleted"
+      r.dry_run AS "dryRun", r.include_pending AS "includePending", r.position, r.in_flight AS "inFlight",
+      e.deleted_at IS NOT NULL AS "endpointDeleted",
+      (SELECT count(*) FROM (VALUES (false), (true)) AS kind (is_retry) CROSS JOIN LATERAL (
+        SELECT 1 FROM webhook_deliveries
+        WHERE ${PENDING} AND endpoint_id = r.endpoint_id AND (run_attempts > 0) = kind.is_retry AND due_at <= now()
+        LIMIT ${dueMax}::int
+      ) AS due) >= ${dueMax}::int AS "isBusy"
     FROM webhook_recoveries r JOIN webhook_endpoints e ON e.id = r.endpoint_id
     WHERE r.status = 'pending' AND (r.lease_expires_at IS NULL OR r.lease_expires_at <= now())
       AND (e.enabled OR r.dry_run OR e.deleted_at IS NOT NULL)
@@ -69,58 +87,97 @@ async function takeRecovery(tx: TypedSql): Promise<Taken | null> {
   return taken ?? null;
 }
 
-interface ReplayedBatch {
-  matched: number;
+interface RecoveredBatch {
+  /** Deliveries that the batch has read: failed, pending and in flight. */
+  found: number;
+  failed: number;
   replayable: number;
+  pending: number;
   /** The last delivery of the batch; null when the batch is empty. */
   last: string | null;
-  deliveries: WakeableDelivery[];
+  /** Ids of the deliveries. */
+  replayed: string[];
+  woken: string[];
+  inFlight: string[];
 }
 
-async function replayBatch(tx: TypedSql, taken: Taken, limit: number): Promise<ReplayedBatch> {
-  const mayReplay = !taken.dryRun && !taken.endpointDeleted;
-  const [batch] = await tx.$queryRaw<ReplayedBatch[]>`
-    WITH batch AS (
-      SELECT id, replay_count, event_id FROM webhook_deliveries
-      WHERE endpoint_id = ${taken.endpointId} AND status = 'failed' AND id > ${taken.position ?? ''}
-        AND created_at BETWEEN ${taken.since.toISOString()}::timestamptz AND ${taken.until.toISOString()}::timestamptz
-      ORDER BY id LIMIT ${limit}
+/**
+ * Reads the next deliveries, those that were in flight before first, and recovers them. A pending row that another
+ * transaction has locked counts as in flight: a worker is claiming it.
+ */
+async function recoverBatch(tx: TypedSql, taken: Taken, limit: number): Promise<RecoveredBatch> {
+  const { endpointId, dryRun, includePending, inFlight } = taken;
+  const mayChange = !dryRun && !taken.endpointDeleted;
+  const position = taken.position ?? '';
+  const [since, until] = [taken.since.toISOString(), taken.until.toISOString()];
+  const [batch] = await tx.$queryRaw<RecoveredBatch[]>`
+    WITH batch AS MATERIALIZED (
+      SELECT * FROM (
+        (SELECT id, status, replay_count, event_id FROM webhook_deliveries
+        WHERE endpoint_id = ${endpointId} AND status = 'failed' AND id > ${position}
+          AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz ORDER BY id LIMIT ${limit})
+        UNION ALL
+        (SELECT id, status, replay_count, event_id FROM webhook_deliveries
+        WHERE endpoint_id = ${endpointId} AND status IN ('pending', 'delivering') AND id > ${position}
+          AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz AND ${includePending}
+        ORDER BY id LIMIT ${limit})
+        UNION ALL
+        (SELECT id, status, replay_count, event_id FROM webhook_deliveries
+        WHERE id = ANY(${inFlight}::text[]) AND status IN ('failed', 'pending'))
+      ) AS found ORDER BY id LIMIT ${limit}
     ), replayable AS (
       -- Locks the events, so that no event is erased after its delivery was replayed.
       SELECT batch.id FROM batch JOIN events v ON v.id = batch.event_id
-      WHERE ${hasReplaysLeft} AND NOT ${isErased}
+      WHERE batch.status = 'failed' AND ${hasReplaysLeft} AND NOT ${isErased}
       FOR SHARE OF v SKIP LOCKED
     ), replayed AS (
       UPDATE webhook_deliveries d SET ${START_RUN} FROM replayable
-      WHERE d.id = replayable.id AND d.status = 'failed' AND ${hasReplaysLeft} AND ${mayReplay}
-      RETURNING d.id, d.endpoint_id AS "endpointId"
+      WHERE d.id = replayable.id AND d.status = 'failed' AND ${hasReplaysLeft} AND ${mayChange}
+      RETURNING d.id
+    ), free AS (
+      -- Never waits for a claim, a retry or the deletion of the endpoint, and so is no part of a deadlock.
+      SELECT id FROM webhook_deliveries
+      WHERE id = ANY(ARRAY(SELECT id FROM batch WHERE status = 'pending')) AND status = 'pending' AND ${mayChange}
+      FOR NO KEY UPDATE SKIP LOCKED
+    ), woken AS (
+      UPDATE webhook_deliveries d SET ${BRING_FORWARD} FROM free WHERE d.id = free.id AND d.status = 'pending'
+      RETURNING d.id
+    ), in_flight AS (
+      SELECT id FROM batch WHERE status = 'delivering' OR (status = 'pending' AND id NOT IN (SELECT id FROM woken))
+      UNION ALL
+      SELECT id FROM webhook_deliveries
+      WHERE id = ANY(${inFlight}::text[]) AND status <> 'succeeded' AND id NOT IN (SELECT id FROM batch)
     )
-    SELECT (SELECT count(*)::int FROM batch) AS matched,
+    SELECT (SELECT count(*)::int FROM batch) AS found,
+      (SELECT count(*)::int FROM batch WHERE status = 'failed') AS failed,
       (SELECT count(*)::int FROM replayable) AS replayable,
+      (SELECT count(*)::int FROM batch WHERE status = 'pending') AS pending,
       (SELECT max(id) FROM batch) AS last,
-      coalesce((SELECT jsonb_agg(to_jsonb(replayed)) FROM replayed), '[]'::jsonb) AS deliveries`;
+      ARRAY(SELECT id FROM replayed) AS replayed, ARRAY(SELECT id FROM woken) AS woken,
+      ARRAY(SELECT id FROM in_flight WHERE ${mayChange} LIMIT ${RECOVERY_IN_FLIGHT_MAX}::int) AS "inFlight"`;
   if (batch === undefined) throw new Error(`recovery ${taken.id} counted nothing`);
   return batch;
 }
 
-type Counts = Pick<RecoveryStep, 'matched' | 'replayed' | 'skipped'>;
+type Counts = Pick<RecoveryStep, 'matched' | 'replayed' | 'woken' | 'skipped'>;
 
 /** Adds the counts of a step, and releases the recovery until its next step or ends it. Returns the totals. */
 async function saveStep(
   tx: TypedSql,
   recoveryId: string,
-  step: { counts: Counts; last: string | null; ended: RecoveryStep['ended']; paceMs: number },
+  step: { counts: Counts; last: string | null; inFlight: string[]; ended: RecoveryStep['ended']; paceMs: number },
 ): Promise<Counts> {
-  const { counts, last, ended, paceMs } = step;
+  const { counts, last, inFlight, ended, paceMs } = step;
   const [totals] = await tx.$queryRaw<Counts[]>`
     UPDATE webhook_recoveries
     SET matched = matched + ${counts.matched}::int, replayed = replayed + ${counts.replayed}::int,
-      skipped = skipped + ${counts.skipped}::int, position = coalesce(${last}::text, position),
+      woken = woken + ${counts.woken}::int, skipped = skipped + ${counts.skipped}::int,
+      position = greatest(${last}::text, position), in_flight = ${inFlight}::text[],
       status = ${ended ?? 'pending'}, completed_at = CASE WHEN ${ended !== null} THEN now() END,
       lease_token = CASE WHEN ${ended === null} THEN ${randomUUID()}::uuid END,
       lease_expires_at = CASE WHEN ${ended === null} THEN now() + ${paceMs}::int * interval '1 millisecond' END
     WHERE id = ${recoveryId}
-    RETURNING matched, replayed, skipped`;
+    RETURNING matched, replayed, woken, skipped`;
   if (totals === undefined) throw new Error(`recovery ${recoveryId} no longer exists`);
   return totals;
 }

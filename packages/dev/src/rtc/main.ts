@@ -1,33 +1,39 @@
 /**
- * `npm run --silent rtc -- …`: the admin command line. It uses the servers of the local start unless DATABASE_URL is
- * set.
+ * `./rtc …` and `npm run --silent rtc -- …`: the admin command line. It uses the servers of the local start unless
+ * DATABASE_URL is set.
  */
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { readJson, root } from '../bootstrap.js';
+import { pathToFileURL } from 'node:url';
+import { readJson } from '../bootstrap.js';
 import { dataDirectory } from '../local-data.js';
+import { bundledRtc } from './bundled-rtc.js';
+
+const NOT_STARTED = 'The local start does not run: start it with "npm start" in another terminal, or set DATABASE_URL.';
 
 export async function main(args: string[]): Promise<void> {
-  const cli = join(root, 'apps', 'cli', 'dist', 'main.js');
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
-  const env = { ...localEnvironment(), ...given };
-  const child = spawn(process.execPath, [cli, ...args], { stdio: 'inherit', env });
-  // The terminal delivers Ctrl-C to the child as well. SIGTERM reaches only this process, which passes it on.
-  process.on('SIGINT', () => undefined);
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
-  const code = await new Promise<number>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (exitCode, signal) => resolve(signal === null ? (exitCode ?? 1) : 1));
-  });
-  process.exit(code);
+  const local = given['DATABASE_URL'] === undefined ? localEnvironment() : {};
+  if (local === null && !isHelp(args)) {
+    process.stderr.write(`${NOT_STARTED}\n`);
+    process.exit(2);
+  }
+  // The command runs in this process: a second one would take as long as the command itself.
+  process.env = { ...local, ...given };
+  const file = bundledRtc();
+  process.argv = [process.execPath, file, ...args];
+  await import(pathToFileURL(file).href);
 }
 
-/** The addresses and keys of the local start's servers, if it runs and DATABASE_URL is not set. */
-function localEnvironment(): NodeJS.ProcessEnv {
-  if (process.env['DATABASE_URL']) return {};
+function isHelp(args: readonly string[]): boolean {
+  return args.length === 0 || args.some((argument) => ['--help', '-h', 'help'].includes(argument));
+}
+
+/** The addresses and keys of the local start's servers; null if it does not run. */
+function localEnvironment(): NodeJS.ProcessEnv | null {
   const dataDir = dataDirectory();
   const dev = readJson(join(dataDir, 'dev.json')) as { databaseUrl: string; redisUrl: string } | undefined;
-  if (dev === undefined) return {};
+  if (dev === undefined) return null;
   const secrets = readJson(join(dataDir, 'secrets.json')) as { encryptionKeys: string } | undefined;
-  return { DATABASE_URL: dev.databaseUrl, REDIS_URL: dev.redisUrl, ENCRYPTION_KEYS: secrets?.encryptionKeys };
+  const keys = secrets === undefined ? {} : { ENCRYPTION_KEYS: secrets.encryptionKeys };
+  return { DATABASE_URL: dev.databaseUrl, REDIS_URL: dev.redisUrl, ...keys, RTC_LOCAL_START: 'true' };
 }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Static, TObject } from 'typebox';
 import { loadConfig } from '../config/environment.js';
 import { createHealth, redisCheck, startHealthServer, type Health, type HealthCheck } from '../health/health.js';
@@ -35,6 +36,7 @@ export class AppProcess<Config extends ProcessConfig> {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly lifecycle: Lifecycle;
+  readonly #app: string;
   readonly #checks: Record<string, HealthCheck> = {};
 
   /**
@@ -54,6 +56,7 @@ export class AppProcess<Config extends ProcessConfig> {
   }
 
   constructor(app: string, config: Config, logger: Logger) {
+    this.#app = app;
     this.config = config;
     this.logger = logger;
     this.metrics = createMetrics({ app });
@@ -73,6 +76,8 @@ export class AppProcess<Config extends ProcessConfig> {
     return {
       url: this.config.DATABASE_URL,
       poolMax: this.config.DATABASE_POOL_MAX,
+      // `rtc doctor` finds the running processes by this name, also when Redis is away.
+      applicationName: `callplane ${this.#app} ${process.pid}@${hostname()}`,
       onConnectionError: (error: Error): void => this.logger.warn('database connection lost', { error }),
     };
   }

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { formatTimestamp, newId, RECOVERY_STATUSES, type RecoveryStatus } from '@callplane/core';
+import {
+  cancelRecovery,
+  findRecoveryById,
+  insertRecovery,
+  listAllRecoveries,
+  tenantOfEnvironment,
+  tenantOfWebhookEndpoint,
+  type Database,
+  type RecoveryListing,
+} from '@callplane/db';
+import { Command, Option } from 'commander';
+import { timeOf, type Since } from './arguments.js';
+import { withDatabase, type Cli } from './cli.js';
+import { UsageError } from './failure.js';
+import { addListOptions, filterOf, type ListOptions } from './list-options.js';
+import { addCommand, align, column, print, printList, quoted, type OutputOptions } from './output.js';
+
+export interface RecoverOptions extends OutputOptions {
+  since: Since;
+  until?: Since;
+  failedOnly?: true;
+  dryRun?: true;
+}
+
+/** How long `rtc webhooks recover` waits for a worker to carry the recovery out. */
+const WAIT_MS = 10_000;
+const LOOK_EVERY_MS = 100;
+
+export function recoveriesCommands(cli: Cli): Command {
+  const recoveries = new Command('recoveries').description('Recoveries of webhook deliveries ("rtc webhooks recover")');
+  addListOptions(
+    addCommand(recoveries, 'list', 'List recoveries, newest first', 'rtc recoveries list --status pending'),
+  )
+    .addOption(new Option('--status <status>', 'filter by this value').choices(RECOVERY_STATUSES))
+    .option('--endpoint <id>', 'filter by endpoint (whep_…)')
+    .action((options: ListOptions & { status?: RecoveryStatus; endpoint?: string }) =>
+      withDatabase(cli, async ({ sql }) => {
+        const { status = null, endpoint = null } = options;
+        const rows = await listAllRecoveries(sql, { ...filterOf(cli, options), status, endpointId: endpoint });
+        printList(cli, options, rows, COLUMNS);
+      }),
+    );
+  addCommand(recoveries, 'show <recovery>', 'Show the progress of a recovery', 'rtc recoveries show rcv_01…').action(
+    (recoveryId: string, options: OutputOptions) =>
+      withDatabase(cli, async ({ sql }) => {
+        const row = await recoveryOf(sql, recoveryId);
+        print(cli, options, row, textOf(row));
+      }),
+  );
+  const cancelDescription = 'Cancel a recovery; the deliveries that it has taken continue';
+  addCommand(recoveries, 'cancel <recovery>', cancelDescription, 'rtc recoveries cancel rcv_01…').action(
+    (recoveryId: string, options: OutputOptions) =>
+      withDatabase(cli, async ({ prisma, sql }) => {
+        const { environmentId, endpointId } = await recoveryOf(sql, recoveryId);
+        const tenant = await tenantOfEnvironment(sql, environmentId);
+        if (tenant !== null) await cancelRecovery(prisma, tenant, endpointId, recoveryId, cli.clock.now());
+        const row = await recoveryOf(sql, recoveryId);
+        print(cli, options, row, textOf(row));
+      }),
+  );
+  return recoveries;
+}
+
+/** Creates a recovery as the API does, and waits a moment for a worker to carry it out. */
+export function recover(cli: Cli, options: RecoverOptions, endpointId: string): Promise<void> {
+  const now = cli.clock.now();
+  const since = timeOf(options.since, now);
+  const wanted = options.until === undefined ? now : timeOf(options.until, now);
+  const until = wanted < now ? wanted : now;
+  if (since >= until) throw new UsageError('--since must be before --until and in the past.');
+  return withDatabase(cli, async (database) => {
+    const tenant = await tenantOfWebhookEndpoint(database.sql, endpointId);
+    if (tenant === null) throw noEndpoint(endpointId);
+    const { dryRun = false, failedOnly = false } = options;
+    const recovery = { id: newId('recovery'), endpointId, since, until, dryRun, includePending: !failedOnly };
+    const created = await database.transaction((tx) => insertRecovery(tx, tenant, { ...recovery, createdAt: now }));
+    if (created === null) throw noEndpoint(endpointId);
+    const row = await settled(database.sql, created.id);
+    const hint =
+      row.status === 'pending'
+        ? `\nIt goes on: "rtc recoveries show ${row.id}". If nothing changes, check that a webhook-worker runs, and that the endpoint is enabled.`
+        : '';
+    print(cli, options, row, `${textOf(row)}${hint}`);
+  });
+}
+
+/** The recovery once it has ended, or as it is after {@link WAIT_MS}. */
+async function settled(db: Database['sql'], recoveryId: string): Promise<RecoveryListing> {
+  const endMs = performance.now() + WAIT_MS;
+  for (;;) {
+    const row = await recoveryOf(db, recoveryId);
+    if (row.status !== 'pending' || performance.now() >= endMs) return row;
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+async function recoveryOf(db: Database['sql'], recoveryId: string): Promise<RecoveryListing> {
+  const row = await findRecoveryById(db, recoveryId);
+  if (row === null) {
+    throw new UsageError(`Recovery ${quoted(recoveryId)} not found. "rtc recoveries list" lists recoveries.`);
+  }
+  return row;
+}
+
+export function noEndpoint(endpointId: string): UsageError {
+  return new UsageError(`Endpoint ${quoted(endpointId)} not found. "rtc webhooks list" lists endpoints.`);
+}
+
+function textOf(row: RecoveryListing): string {
+  const what = row.includePending ? 'failed and pending deliveries' : 'failed deliveries';
+  return align([
+    ['recovery', `${row.id}${row.dryRun ? ' (only counts)' : ''}`],
+    ['endpoint', row.endpointId],
+    ['window', `${formatTimestamp(row.since)} to ${formatTimestamp(row.until)}`],
+    ['status', row.status],
+    ['matched', `${row.matched} ${what}`],
+    ['replayed', `${row.replayed} failed ones`],
+    ['woken', `${row.woken} pending ones`],
+    ['skipped', String(row.skipped)],
+  ]);
+}
+
+const COLUMNS = [
+  column<RecoveryListing>('RECOVERY', (row) => row.id),
+  column<RecoveryListing>('STATUS', (row) => (row.dryRun ? `${row.status} (dry run)` : row.status)),
+  column<RecoveryListing>('ENDPOINT', (row) => row.endpointId),
+  column<RecoveryListing>('SINCE', (row) => formatTimestamp(row.since)),
+  column<RecoveryListing>('UNTIL', (row) => formatTimestamp(row.until)),
+  ...(['matched', 'replayed', 'woken', 'skipped'] as const).map((name) =>
+    column<RecoveryListing>(
+      name.toUpperCase(),
+      (row) => String(row[name]),
+      (row) => `${row[name]} ${name}`,
+    ),
+  ),
+];
