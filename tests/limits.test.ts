@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   ADDRESSES_TRIED_PER_FAMILY_MAX,
+  CONCURRENT_MAX,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   ERROR_DETAILS_MAX,
   ERROR_MESSAGE_CHARACTERS_MAX,
@@ -15,6 +16,7 @@ import {
   RECOVERY_PACE,
   METADATA_BYTES_MAX,
   PARTICIPANT_NAME_LENGTH_MAX,
+  PER_SECOND_MAX,
   REPLAYS_MAX,
   RUN_AGE_DAYS_MAX,
   USAGE_DAYS_MAX,
@@ -80,6 +82,7 @@ describe('docs/limits.md', () => {
     ['Participants in one `show`', `${PROTOCOL_LIMITS.shownMax}, ${PROTOCOL_LIMITS.publishersShownMax}`],
     ['Tracks that one session', `| ${PROTOCOL_LIMITS.tracksMax} `],
     ['Endpoints of an environment', `| ${ENDPOINTS_PER_ENVIRONMENT_MAX} `],
+    ['`maxPerSecond` of an endpoint', `1 to ${PER_SECOND_MAX}, 1 to ${CONCURRENT_MAX};`],
     ['URL, its host name', `| ${WEBHOOK_URL_CHARACTERS_MAX}, `],
     ['Addresses that one attempt', `${ADDRESSES_TRIED_PER_FAMILY_MAX} of each family`],
     [

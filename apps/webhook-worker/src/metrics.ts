@@ -6,8 +6,8 @@ import {
 } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-/** Reasons why a sweep ended deliveries or leases. */
-const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted'] as const;
+/** Reasons why a sweep ended deliveries or leases; `freed`: made deliveries due whose turn in their room has come. */
+const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted', 'freed'] as const;
 type Swept = (typeof SWEPT)[number];
 /** The kinds of rows that retention deletes. */
 const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;

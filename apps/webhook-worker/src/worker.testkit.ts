@@ -43,6 +43,11 @@ export interface TestWorker {
   ): Promise<string>;
   /** Writes events for this endpoint only. */
   emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
+  /**
+   * Writes events of one room for this endpoint only; their `data.room` is its id. Returns the ids of the deliveries in
+   * the order of the events.
+   */
+  emitToRoom(endpointId: string, roomId: string, count: number): Promise<string[]>;
   /** Creates an endpoint for the URL and one delivery to it. Returns the id of the delivery. */
   newDelivery(url: string): Promise<string>;
   row(deliveryId: string): ReturnType<Database['prisma']['webhookDelivery']['findUniqueOrThrow']>;
@@ -148,6 +153,27 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       const events = Array.from({ length: count }, () => event);
       const written = await database.transaction((tx) => writeEvents(tx, events, { only: endpointId }));
       return written.deliveries;
+    },
+    async emitToRoom(endpointId, roomId, count) {
+      const { environmentId } = tenant;
+      const createdAt = clock.now();
+      const room = { id: roomId, environmentId, name: 'Order', metadata: {}, maxParticipants: 2, status: 'created' };
+      await prisma.room.upsert({ where: { id: roomId }, create: { ...room, createdAt }, update: {} });
+      const event = {
+        type: 'webhook.test' as const,
+        tenant,
+        roomId,
+        participantId: null,
+        createdAt,
+        data: { room: roomId },
+      };
+      const events = Array.from({ length: count }, () => event);
+      const { eventIds } = await database.transaction((tx) => writeEvents(tx, events, { only: endpointId }));
+      const deliveries = await prisma.webhookDelivery.findMany({
+        where: { eventId: { in: eventIds } },
+        orderBy: { sequence: 'asc' },
+      });
+      return deliveries.map(({ id }) => id);
     },
     async newDelivery(endpointUrl) {
       const [delivery] = await worker.emit(await worker.newEndpoint(endpointUrl));

@@ -75,6 +75,10 @@ const WEBHOOK: WebhookEndpointState = {
   enabled: true,
   disabledReason: null,
   signingKeyVersion: 1,
+  ordering: 'room',
+  maxPerSecond: 50,
+  maxConcurrent: null,
+  standardWebhooks: false,
   createdAt: BEGIN,
   updatedAt: BEGIN,
 };
@@ -136,6 +140,7 @@ const delivery = {
   replayCount: 0,
   attempts: 1,
   nextAttemptAt: formatTimestamp(at('10:05:06')),
+  blockedBy: null,
   signingKeyVersion: 1,
   createdAt: formatTimestamp(JOINED),
   completedAt: null,

@@ -44,9 +44,22 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   },
   createWebhook: {
     minimal: { url: RECEIVER_URL },
-    complete: { url: RECEIVER_URL, events: ['room.ended', 'participant.left'], description: 'Billing', enabled: true },
+    complete: {
+      url: RECEIVER_URL,
+      events: ['room.ended', 'participant.left'],
+      description: 'Billing',
+      enabled: true,
+      ordering: 'room',
+      maxPerSecond: 50,
+      maxConcurrent: null,
+      standardWebhooks: false,
+    },
   },
-  updateWebhook: { enable: { enabled: true }, subscribe: { events: ['*'], description: null } },
+  updateWebhook: {
+    enable: { enabled: true },
+    subscribe: { events: ['*'], description: null },
+    limit: { maxPerSecond: 100, maxConcurrent: 8 },
+  },
   replayDelivery: { firstReplay: { expectedReplayCount: 0 } },
   createRecovery: {
     window: { since: '2026-11-20T10:00:00Z', until: '2026-11-20T12:00:00Z' },

@@ -14,6 +14,7 @@ export function presentDelivery(delivery: DeliveryRow) {
     replayCount: delivery.replayCount,
     attempts: delivery.attempts,
     nextAttemptAt: delivery.nextAttemptAt === null ? null : formatTimestamp(delivery.nextAttemptAt),
+    blockedBy: delivery.blockedBy,
     signingKeyVersion: delivery.signingKeyVersion,
     createdAt: formatTimestamp(delivery.createdAt),
     completedAt: delivery.completedAt === null ? null : formatTimestamp(delivery.completedAt),

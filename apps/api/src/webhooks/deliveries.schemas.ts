@@ -23,7 +23,15 @@ const deliveryFields = {
   replayCount: Type.Integer({ description: 'Explicit replays so far. Send it as `expectedReplayCount`.' }),
   attempts: Type.Integer({ description: 'Attempts of this run. An attempt counts when it begins.' }),
   nextAttemptAt: orNull(
-    timestamp('When the next attempt is due. Null unless the delivery is pending and its endpoint is enabled.'),
+    timestamp(
+      'When the next attempt is due. Null unless the delivery is pending, its endpoint is enabled and `blockedBy` is null.',
+    ),
+  ),
+  blockedBy: orNull(
+    Type.String({
+      description:
+        'The delivery of an earlier event of the room that this one waits for, if the endpoint has the ordering `room`.',
+    }),
   ),
   signingKeyVersion: Type.Integer({ description: 'Version of the secret that signs this run.' }),
   createdAt: timestamp('When the event happened.'),

@@ -31,6 +31,10 @@ describe('POST /v1/webhooks', () => {
       enabled: true,
       disabledReason: null,
       signingKeyVersion: 1,
+      ordering: 'none',
+      maxPerSecond: null,
+      maxConcurrent: null,
+      standardWebhooks: false,
       createdAt: expect.stringMatching(TIMESTAMP),
       updatedAt: body.createdAt,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
@@ -41,6 +45,38 @@ describe('POST /v1/webhooks', () => {
     expect(stored.secretSealed).not.toContain(signingSecret.slice(6, 20));
     expect(open(api.deps.masterKeys, stored.secretSealed, `webhook-secret:${body.id}:1`)).toBe(signingSecret);
     expect(api.log()).not.toContain(signingSecret.slice(6));
+  });
+
+  test('accepts an order, limits and the headers of Standard Webhooks, and changes them', async () => {
+    const sending = { ordering: 'room', maxPerSecond: 1000, maxConcurrent: 100, standardWebhooks: true };
+    const { id, body, path } = await webhook(api, sending);
+    expect(body).toMatchObject(sending);
+    expect((await api.call('GET', path)).body).toMatchObject(sending);
+    await api.database.prisma.webhookGate.create({ data: { endpointId: id } });
+    const limited = await api.call('PATCH', path, { body: { ordering: 'none', maxConcurrent: null } });
+    expect(limited.body).toMatchObject({ ...sending, ordering: 'none', maxConcurrent: null });
+    expect(await api.database.prisma.webhookGate.count({ where: { endpointId: id } })).toBe(1);
+    const open = await api.call('PATCH', path, { body: { maxPerSecond: null, standardWebhooks: false } });
+    expect(open.body).toMatchObject({ ordering: 'none', maxPerSecond: null, standardWebhooks: false });
+    // Without an order and limits an endpoint needs no gate.
+    expect(await api.database.prisma.webhookGate.count({ where: { endpointId: id } })).toBe(0);
+  });
+
+  test.each([
+    { ordering: 'environment' },
+    { ordering: null },
+    { maxPerSecond: 0 },
+    { maxPerSecond: 1001 },
+    { maxPerSecond: 1.5 },
+    { maxConcurrent: 0 },
+    { maxConcurrent: 101 },
+    { maxConcurrent: '4' },
+    { standardWebhooks: null },
+  ])('refuses %j, in a change too', async (field) => {
+    const { path } = await webhook(api);
+    const refused = [400, 'VALIDATION_FAILED'];
+    expect(await codeOf('POST', '/v1/webhooks', { url: URL_, ...field })).toEqual(refused);
+    expect(await codeOf('PATCH', path, field)).toEqual(refused);
   });
 
   test('accepts events, a description, and a disabled start', async () => {
@@ -269,6 +305,7 @@ describe('POST …/test', () => {
       replayCount: 0,
       attempts: 0,
       nextAttemptAt: expect.stringMatching(TIMESTAMP),
+      blockedBy: null,
       signingKeyVersion: 1,
       createdAt: expect.stringMatching(TIMESTAMP),
       completedAt: null,

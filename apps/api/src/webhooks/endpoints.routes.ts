@@ -99,7 +99,9 @@ export function endpointRoutes(deps: Deps): Route[] {
       path: PATH,
       operationId: 'updateWebhook',
       summary: 'Change a webhook endpoint',
-      description: 'Changes the given fields. Delivery runs that have begun keep their URL.',
+      description:
+        'Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and ' +
+        '`standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       params: EndpointPath,

@@ -1,4 +1,11 @@
-import { ALL_EVENTS, EVENT_TYPES, WEBHOOK_URL_CHARACTERS_MAX } from '@callplane/core';
+import {
+  ALL_EVENTS,
+  CONCURRENT_MAX,
+  ENDPOINT_ORDERINGS,
+  EVENT_TYPES,
+  PER_SECOND_MAX,
+  WEBHOOK_URL_CHARACTERS_MAX,
+} from '@callplane/core';
 import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp, trimmedText } from '../http/schemas.js';
@@ -13,6 +20,33 @@ const EventNames = Type.Array(oneOf([ALL_EVENTS, ...EVENT_TYPES]), {
   description: 'Event types that the endpoint receives. `*` means all types, including those of later versions.',
 });
 
+const sending = {
+  ordering: oneOf(
+    ENDPOINT_ORDERINGS,
+    '`room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it ' +
+      'has succeeded or failed for good. `none`: nothing waits.',
+  ),
+  maxPerSecond: orNull(
+    Type.Integer({
+      minimum: 1,
+      maximum: PER_SECOND_MAX,
+      description: 'Maximum number of attempts that begin in a second, over all workers. Null for no limit.',
+    }),
+  ),
+  maxConcurrent: orNull(
+    Type.Integer({
+      minimum: 1,
+      maximum: CONCURRENT_MAX,
+      description: 'Maximum number of attempts at once, over all workers. Null for no limit.',
+    }),
+  ),
+  standardWebhooks: Type.Boolean({
+    description:
+      'Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, ' +
+      '`webhook-timestamp` and `webhook-signature`.',
+  }),
+};
+
 const endpointFields = {
   id: Type.String({ description: 'Endpoint identifier, `whep_…`.' }),
   url: Type.String(),
@@ -25,6 +59,7 @@ const endpointFields = {
     }),
   ),
   signingKeyVersion: Type.Integer({ description: 'Version of the secret that signs new runs.' }),
+  ...sending,
   createdAt: timestamp('When the endpoint was registered.'),
   updatedAt: timestamp('When the endpoint was last changed through the API or disabled.'),
 };
@@ -58,6 +93,10 @@ export const CreateEndpointBody = strictObject(
     events: Type.Optional({ ...EventNames, default: [ALL_EVENTS] }),
     description: Type.Optional(trimmedText(DESCRIPTION_LENGTH_MAX, 'Free text for people.')),
     enabled: Type.Optional({ ...enabled('Whether the endpoint starts enabled.'), default: true }),
+    ordering: Type.Optional({ ...sending.ordering, default: 'none' }),
+    maxPerSecond: Type.Optional({ ...sending.maxPerSecond, default: null }),
+    maxConcurrent: Type.Optional({ ...sending.maxConcurrent, default: null }),
+    standardWebhooks: Type.Optional({ ...sending.standardWebhooks, default: false }),
   },
   { title: 'CreateWebhookEndpoint' },
 );
@@ -70,6 +109,10 @@ export const UpdateEndpointBody = strictObject(
     enabled: Type.Optional(
       enabled('`true` also clears `disabledReason` and sends the deliveries that were held back.'),
     ),
+    ordering: Type.Optional(sending.ordering),
+    maxPerSecond: Type.Optional(sending.maxPerSecond),
+    maxConcurrent: Type.Optional(sending.maxConcurrent),
+    standardWebhooks: Type.Optional(sending.standardWebhooks),
   },
   { title: 'UpdateWebhookEndpoint' },
 );

@@ -7,6 +7,7 @@ import {
   PublicError,
   seal,
   webhookTest,
+  type EndpointOrdering,
   type ErrorDetail,
   type EventType,
   type MasterKeys,
@@ -36,6 +37,10 @@ export interface EndpointInput {
   events?: (EventType | typeof ALL_EVENTS)[];
   description?: string;
   enabled?: boolean;
+  ordering?: EndpointOrdering;
+  maxPerSecond?: number | null;
+  maxConcurrent?: number | null;
+  standardWebhooks?: boolean;
 }
 
 export type EndpointChange = Partial<Omit<EndpointInput, 'description'> & { description: string | null }>;
@@ -75,6 +80,10 @@ export function newEndpoint(input: EndpointInput, made: EndpointMade): EndpointW
     enabled: input.enabled ?? true,
     disabledReason: null,
     signingKeyVersion: 1,
+    ordering: input.ordering ?? 'none',
+    maxPerSecond: input.maxPerSecond ?? null,
+    maxConcurrent: input.maxConcurrent ?? null,
+    standardWebhooks: input.standardWebhooks ?? false,
     createdAt,
     updatedAt: createdAt,
   };

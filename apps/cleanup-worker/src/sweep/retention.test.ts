@@ -76,6 +76,10 @@ test('events are erased once their running deliveries have finished', async () =
     enabled: true,
     disabledReason: null,
     signingKeyVersion: 1,
+    ordering: 'none' as const,
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
     createdAt: NOON,
     updatedAt: NOON,
   };

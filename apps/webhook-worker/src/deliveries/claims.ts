@@ -1,5 +1,12 @@
 import type { ClaimRequest } from '@callplane/core';
-import { claimDueDeliveries, type DueClaim, type TypedSql } from '@callplane/db';
+import {
+  claimDueDeliveries,
+  claimGated,
+  type DueClaim,
+  type DueRequest,
+  type GatedClaim,
+  type TypedSql,
+} from '@callplane/db';
 
 /** Low-water mark of one endpoint and kind. Claims skip rows that were due before it. */
 interface Mark {
@@ -17,38 +24,93 @@ const LATE_MS = 20_000;
 /** Interval of claims that ignore the mark, in milliseconds. They find rows that appeared even later. */
 const FROM_START_EVERY_MS = 5000;
 const MARKS_MAX = 20_000;
+/** Endpoints that are remembered as gated. Beyond it, a claim of the first statement finds out again. */
+const GATED_MAX = 20_000;
+
+/** Claimed deliveries, and whether and when to claim more. */
+export type Claim = Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isMore' | 'pause'>;
+
+export interface ClaimsSettings {
+  /** For claims whose commits do not wait for the disk. */
+  claimsSql: TypedSql;
+  /** For claims of gated endpoints, whose commits do. */
+  sql: TypedSql;
+  leaseMs: number;
+}
 
 /**
  * Claims due deliveries by endpoint, and keeps a low-water mark for each endpoint. Without it, a claim would read past
  * every delivery that was claimed since the oldest open transaction began, for example a backup.
  */
 export class Claims {
-  readonly #db: TypedSql;
-  readonly #leaseMs: number;
+  readonly #settings: ClaimsSettings;
   readonly #marks = new Map<string, Mark>();
+  /** Endpoints with an order or a limit. The row decides at every claim; this only saves a statement. */
+  readonly #gated = new Set<string>();
 
-  constructor(db: TypedSql, leaseMs: number) {
-    this.#db = db;
-    this.#leaseMs = leaseMs;
+  constructor(settings: ClaimsSettings) {
+    this.#settings = settings;
   }
 
-  /** Returns one result per request, in the same order. */
-  async claim(requests: readonly ClaimRequest[], nowMs: number): Promise<DueClaim[]> {
-    const claims = await claimDueDeliveries(
-      this.#db,
-      requests.map(({ endpointId, kind, count }) => {
-        const mark = this.#marks.get(`${endpointId} ${kind}`);
-        const isFromStart = mark === undefined || nowMs - mark.fromStartAtMs >= FROM_START_EVERY_MS;
-        if (mark !== undefined && isFromStart) mark.fromStartAtMs = nowMs;
-        return { endpointId, isRetry: kind === 'retry', count, since: isFromStart ? null : mark.since };
+  /**
+   * Claims the deliveries of all endpoints without a gate with one statement, and those of each gated endpoint with a
+   * statement of its own.
+   * @returns one result per request, in the same order.
+   */
+  async claim(requests: readonly ClaimRequest[], nowMs: number): Promise<Claim[]> {
+    const isGated = ({ endpointId }: ClaimRequest): boolean => this.#gated.has(endpointId);
+    const gatedIds = new Set(requests.filter(isGated).map(({ endpointId }) => endpointId));
+    const open = requests.filter((request) => !isGated(request));
+    const claims = new Map<ClaimRequest, Claim>();
+    await Promise.all([
+      this.#claimOpen(open, nowMs, claims),
+      // The two kinds of an endpoint one after the other, because they share its gate.
+      ...[...gatedIds].map(async (id) => {
+        const kinds = requests.filter(({ endpointId }) => endpointId === id);
+        for (const request of kinds) claims.set(request, await this.#claimGated(request, nowMs));
       }),
-      this.#leaseMs,
-    );
-    for (const [index, { endpointId, kind }] of requests.entries()) {
-      const newest = claims[index]?.claimed.at(-1);
-      if (newest !== undefined) this.#note(`${endpointId} ${kind}`, newest.dueAt, nowMs);
+    ]);
+    return requests.map((request) => claims.get(request) as Claim);
+  }
+
+  async #claimOpen(requests: readonly ClaimRequest[], nowMs: number, claims: Map<ClaimRequest, Claim>): Promise<void> {
+    if (requests.length === 0) return;
+    const { claimsSql, leaseMs } = this.#settings;
+    const asked = requests.map((request) => this.#asked(request, nowMs));
+    const results = await claimDueDeliveries(claimsSql, asked, leaseMs);
+    for (const [index, request] of requests.entries()) {
+      const result = results[index] as DueClaim;
+      // The next claim of the endpoint goes through its gate.
+      if (result.isGated) this.#noteGated(request.endpointId);
+      claims.set(request, { ...result, isMore: result.isGated, pause: null });
+      this.#noteClaimed(request, result, nowMs);
     }
-    return claims;
+  }
+
+  async #claimGated(request: ClaimRequest, nowMs: number): Promise<Claim> {
+    const { sql, leaseMs } = this.#settings;
+    const claim = await claimGated(sql, this.#asked(request, nowMs), leaseMs);
+    this.#noteClaimed(request, claim, nowMs);
+    if (claim.isGated) return claim;
+    this.#gated.delete(request.endpointId);
+    return { ...claim, isMore: true };
+  }
+
+  #asked({ endpointId, kind, count }: ClaimRequest, nowMs: number): DueRequest {
+    const mark = this.#marks.get(`${endpointId} ${kind}`);
+    const isFromStart = mark === undefined || nowMs - mark.fromStartAtMs >= FROM_START_EVERY_MS;
+    if (mark !== undefined && isFromStart) mark.fromStartAtMs = nowMs;
+    return { endpointId, isRetry: kind === 'retry', count, since: isFromStart ? null : mark.since };
+  }
+
+  #noteGated(endpointId: string): void {
+    if (this.#gated.size >= GATED_MAX) this.#gated.clear();
+    this.#gated.add(endpointId);
+  }
+
+  #noteClaimed({ endpointId, kind }: ClaimRequest, { claimed }: Pick<Claim, 'claimed'>, nowMs: number): void {
+    const newest = claimed.at(-1);
+    if (newest !== undefined) this.#note(`${endpointId} ${kind}`, newest.dueAt, nowMs);
   }
 
   /** Makes the next claim of the endpoint ignore its mark. Call it if there may be due rows before the mark. */

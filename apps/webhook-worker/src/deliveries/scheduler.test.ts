@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 beforeEach(() =>
   worker.sql(
-    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries',
+    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries CASCADE',
   ),
 );
 

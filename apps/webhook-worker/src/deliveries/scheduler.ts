@@ -7,8 +7,8 @@ import {
   type SchedulableEndpoint,
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import { attemptDelivery } from './attempt.js';
-import { Claims } from './claims.js';
+import { attemptDelivery, type Settled } from './attempt.js';
+import { Claims, type Claim } from './claims.js';
 
 /** Pause of claims after a failed one, in milliseconds, so that PostgreSQL can recover. */
 const CLAIM_PAUSE_MS = 500;
@@ -58,7 +58,8 @@ export class Scheduler {
   constructor(deps: Deps, settings: SchedulerSettings) {
     this.#deps = deps;
     this.#schedule = new DeliverySchedule(settings);
-    this.#claims = new Claims(deps.claimsDatabase.sql, deps.leaseMs);
+    const { claimsDatabase, database, leaseMs } = deps;
+    this.#claims = new Claims({ claimsSql: claimsDatabase.sql, sql: database.sql, leaseMs });
   }
 
   /** The number of running attempts. */
@@ -142,12 +143,13 @@ export class Scheduler {
       const claims = await this.#claims.claim(requests, performance.now());
       const nowMs = performance.now();
       for (const [index, request] of requests.entries()) {
-        const { claimed = [], nextInMs = null } = claims[index] ?? {};
-        const places = this.#schedule.took(request, claimed.length, nowMs);
+        const { claimed = [], nextInMs = null, isMore = false, pause = null } = claims[index] ?? {};
+        const places = this.#schedule.took(request, claimed.length, nowMs, isMore);
         for (const [at, place] of places.entries()) {
           this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, claimedAtMs: nowMs });
         }
         if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
+        if (pause !== null) this.#pause(request.endpointId, pause);
       }
       if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
     } catch (error) {
@@ -181,7 +183,7 @@ export class Scheduler {
       this.#giveBackAll(this.#schedule.overdue(place, performance.now()));
       this.#pump();
     }, SLOW_FROM_MS);
-    let settling: Promise<number | null> | undefined;
+    let settling: Promise<Settled | null> | undefined;
     try {
       const attempted = await attemptDelivery(this.#deps, started);
       if (attempted === null) {
@@ -200,8 +202,12 @@ export class Scheduler {
       this.#startAll();
       this.#pump();
     }
-    const retryInMs = await settling;
-    if (typeof retryInMs === 'number') this.#later(place.endpointId, retryInMs);
+    const settled = await settling;
+    if (typeof settled?.retryInMs === 'number') this.#later(place.endpointId, settled.retryInMs);
+    if (settled?.next != null) this.wake([place.endpointId], [settled.next]);
+    // Another delivery may take the place of this one under the limits of the endpoint.
+    this.#schedule.resume(place.endpointId, performance.now());
+    this.#pump();
   }
 
   #giveBackAll(places: readonly Place[]): void {
@@ -225,6 +231,12 @@ export class Scheduler {
     const atMs = performance.now() + inMs;
     this.#schedule.later(endpointId, atMs);
     if (atMs < this.#laterAtMs) this.#armLater(atMs);
+  }
+
+  #pause(endpointId: string, { forMs, endsWithAttempt }: NonNullable<Claim['pause']>): void {
+    const nowMs = performance.now();
+    this.#schedule.pause(endpointId, { untilMs: nowMs + forMs, endsWithAttempt }, nowMs);
+    if (nowMs + forMs < this.#laterAtMs) this.#armLater(nowMs + forMs);
   }
 
   #armLater(atMs: number): void {

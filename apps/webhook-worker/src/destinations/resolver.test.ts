@@ -130,7 +130,16 @@ describe('an attempt that resolves its name through a DNS server', () => {
         isAllowedAddress: createAddressFilter(['127.0.0.0/8']),
         isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT),
       },
-      { id: 'dlv_1', replayCount: 0, secretVersion: 1, url, body: '{}', traceparent: null },
+      {
+        id: 'dlv_1',
+        replayCount: 0,
+        secretVersion: 1,
+        url,
+        body: '{}',
+        traceparent: null,
+        eventId: 'evt_1',
+        standardWebhooks: false,
+      },
       'whsec_test',
     );
 

@@ -45,8 +45,16 @@ const deps = (more: Partial<SendDeps> = {}): SendDeps => ({
   dnsDeadlineMs: 30_000,
   ...more,
 });
-const attempt = (url: string, more: Partial<SendDeps> = {}) =>
-  send(deps(more), { id: 'dlv_1', replayCount: 0, secretVersion: 1, url, body: '{}', traceparent: null }, 's');
+const DELIVERY = {
+  id: 'dlv_1',
+  eventId: 'evt_1',
+  replayCount: 0,
+  secretVersion: 1,
+  body: '{}',
+  traceparent: null,
+  standardWebhooks: false,
+};
+const attempt = (url: string, more: Partial<SendDeps> = {}) => send(deps(more), { ...DELIVERY, url }, 's');
 
 /** Starts a receiver that sends `head`, and then a byte every 50 ms forever. */
 const drip = (head: string) =>

@@ -7,6 +7,7 @@ import {
   RESPONSE_BODY_KEPT_BYTES,
   signDelivery,
   SIGNATURE_CONTRACT,
+  standardWebhooksHeaders,
 } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
@@ -18,7 +19,7 @@ import { responseText } from './response-text.js';
 /** The fields of a claim that a request needs. */
 export type SendableDelivery = Pick<
   ClaimedDelivery,
-  'id' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent'
+  'id' | 'eventId' | 'replayCount' | 'secretVersion' | 'url' | 'body' | 'traceparent' | 'standardWebhooks'
 >;
 
 export type SendDeps = Pick<
@@ -142,7 +143,7 @@ async function resolve(deps: SendDeps, hostname: string, deadlineOfAttempt: Dead
 }
 
 function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string): Record<string, string> {
-  const { id: deliveryId, replayCount, body } = claim;
+  const { id: deliveryId, eventId, replayCount, body } = claim;
   const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
   return {
     'content-type': 'application/json',
@@ -151,6 +152,7 @@ function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string)
     [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
     [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
     [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
+    ...(claim.standardWebhooks ? standardWebhooksHeaders({ secret, timestampUnixSeconds, eventId, body }) : {}),
     ...(claim.traceparent === null
       ? {}
       : { traceparent: nextTraceparent(claim.traceparent, randomBytes(8).toString('hex')) }),

@@ -21,7 +21,7 @@ beforeEach(async () => {
   await eventually(() => producer.health.probe().then(() => producer.health.trouble === null));
   await producer.redis.flushall();
   await worker.sql(
-    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries',
+    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries CASCADE',
   );
 });
 

@@ -1,5 +1,11 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
-import { endDeliveriesOfDeleted, endExpiredLeases, expireRuns } from '@callplane/db';
+import {
+  endDeliveriesOfDeleted,
+  endExpiredLeases,
+  expireRuns,
+  freeParkedDeliveries,
+  type LinePosition,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
@@ -9,6 +15,7 @@ export async function sweepDeliveries(deps: Deps): Promise<void> {
   await endLeases(deps);
   await endOldRuns(deps);
   await endRemoved(deps);
+  await freeParked(deps);
 }
 
 async function endLeases(deps: Deps): Promise<void> {
@@ -51,4 +58,18 @@ async function endRemoved(deps: Deps): Promise<void> {
     if (ended > 0) deps.metrics.finished('failed', 'endpoint_deleted', ended);
     if (ended > 0) deps.logger.info('deliveries of removed endpoints ended', { count: ended });
   } while (ended === BATCH);
+}
+
+/** Frees deliveries whose turn in their room has come, because one of the above has ended the delivery before them. */
+async function freeParked(deps: Deps): Promise<void> {
+  let from: LinePosition | null = null;
+  let isMore: boolean;
+  do {
+    const { freed, next } = await freeParkedDeliveries(deps.database.sql, from, BATCH);
+    from = next;
+    isMore = next !== null || freed.length >= BATCH;
+    deps.metrics.swept('freed', freed.length);
+    if (freed.length > 0) deps.logger.info('deliveries freed that waited for their turn', { count: freed.length });
+    await deps.producer.wakeDeliveries(freed);
+  } while (isMore);
 }

@@ -51,6 +51,10 @@ const endpoint: WebhookEndpointState = {
   enabled: false,
   disabledReason: 'by an operator',
   signingKeyVersion: 2,
+  ordering: 'none',
+  maxPerSecond: null,
+  maxConcurrent: null,
+  standardWebhooks: false,
   createdAt: at(0),
   updatedAt: at(9),
 };
@@ -76,7 +80,8 @@ const OPERATION =
   '"lastError":{"code":"STEP_FAILED","message":"The step \\"x\\" failed."},"completedAt":null}';
 const WEBHOOK =
   '{"id":"whep_1","url":"https://example.com/","events":["*"],"description":null,"enabled":false,' +
-  '"disabledReason":"by an operator","signingKeyVersion":2,"createdAt":"2026-11-22T08:00:00.000Z",' +
+  '"disabledReason":"by an operator","signingKeyVersion":2,"ordering":"none","maxPerSecond":null,' +
+  '"maxConcurrent":null,"standardWebhooks":false,"createdAt":"2026-11-22T08:00:00.000Z",' +
   '"updatedAt":"2026-11-22T08:09:00.000Z"}';
 
 const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');

@@ -1,6 +1,6 @@
 import type { EventType } from '../events/event.js';
 import { formatTimestamp } from '../time.js';
-import type { ALL_EVENTS } from './vocabulary.js';
+import type { ALL_EVENTS, EndpointOrdering } from './vocabulary.js';
 
 /** A webhook endpoint as stored. */
 export interface WebhookEndpointState {
@@ -12,6 +12,13 @@ export interface WebhookEndpointState {
   /** Why the service or an operator disabled it; null when it is enabled, or when its owner disabled it. */
   disabledReason: string | null;
   signingKeyVersion: number;
+  ordering: EndpointOrdering;
+  /** Maximum number of attempts that begin in a second; null for no limit. */
+  maxPerSecond: number | null;
+  /** Maximum number of attempts at once, over all workers; null for no limit. */
+  maxConcurrent: number | null;
+  /** Whether its deliveries also carry the headers of the Standard Webhooks specification. */
+  standardWebhooks: boolean;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -26,6 +33,10 @@ export function presentWebhookEndpoint(endpoint: WebhookEndpointState) {
     enabled: endpoint.enabled,
     disabledReason: endpoint.disabledReason,
     signingKeyVersion: endpoint.signingKeyVersion,
+    ordering: endpoint.ordering,
+    maxPerSecond: endpoint.maxPerSecond,
+    maxConcurrent: endpoint.maxConcurrent,
+    standardWebhooks: endpoint.standardWebhooks,
     createdAt: formatTimestamp(endpoint.createdAt),
     updatedAt: formatTimestamp(endpoint.updatedAt),
   };

@@ -21,6 +21,12 @@ export const RECOVERY_STATUSES = ['pending', 'completed', 'cancelled'] as const;
 export type RecoveryStatus = (typeof RECOVERY_STATUSES)[number];
 
 export const ENDPOINTS_PER_ENVIRONMENT_MAX = 50;
+/** `room`: the deliveries of a room go to the endpoint one after another, in the order of its events. */
+export const ENDPOINT_ORDERINGS = ['none', 'room'] as const;
+export type EndpointOrdering = (typeof ENDPOINT_ORDERINGS)[number];
+/** Maximum values of an endpoint's own limits: attempts that begin in a second, and attempts at once. */
+export const PER_SECOND_MAX = 1000;
+export const CONCURRENT_MAX = 100;
 /** Constants of the webhook contract; the signature contract serves them too. */
 export const REPLAYS_MAX = 100;
 export const DELIVERY_DEADLINE_SECONDS = 10;

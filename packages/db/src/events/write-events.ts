@@ -64,7 +64,7 @@ export function numberEvents(events: readonly NewEvent[], first: number | null):
 }
 
 /**
- * The CTE `event (id, type)`, which inserts events. {@link fanOut} follows it.
+ * The CTE `event (id, type, room_id, sequence)`, which inserts events. {@link fanOut} follows it.
  * @param one any of the events: they have one tenant, room and time.
  */
 export function insertEvents(
@@ -79,13 +79,13 @@ export function insertEvents(
         ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[],
         ${rows.map(({ participantId }) => participantId)}::text[])
         AS new (id, type, sequence, body, participant_id)
-      RETURNING id, type
+      RETURNING id, type, room_id, sequence
     )`;
 }
 
 /**
- * The last part of a statement whose CTE `event (id, type)` inserts events: inserts a delivery of each event for every
- * recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
+ * The last part of a statement whose CTE `event (id, type, room_id, sequence)` inserts events: inserts a delivery of
+ * each event for every recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
  */
 export function fanOut(tenant: Tenant, createdAt: string, recipients: Recipients = 'all'): Prisma.Sql {
   const chosen =
@@ -95,8 +95,10 @@ export function fanOut(tenant: Tenant, createdAt: string, recipients: Recipients
         ? Prisma.sql`e.id = ${recipients.only}`
         : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.except}`;
   return Prisma.sql`
-    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
-    SELECT callplane_typeid('dlv'), e.environment_id, e.id, event.id, event.type, 'pending', ${createdAt}::timestamptz
+    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,
+      created_at)
+    SELECT callplane_typeid('dlv'), e.environment_id, e.id, event.id, event.type, event.room_id, event.sequence,
+      'pending', ${createdAt}::timestamptz
     FROM event JOIN webhook_endpoints e ON e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL AND ${chosen}
     ORDER BY event.id
     RETURNING id, endpoint_id AS "endpointId"`;

@@ -22,6 +22,10 @@ async function newEndpoint(): Promise<string> {
     enabled: true,
     disabledReason: null,
     signingKeyVersion: 1,
+    ordering: 'none' as const,
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
     createdAt: NOON,
     updatedAt: NOON,
   };

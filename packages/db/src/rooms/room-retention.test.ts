@@ -79,6 +79,10 @@ test('keeps deliveries and events of a purged room readable', async () => {
     enabled: true,
     disabledReason: null,
     signingKeyVersion: 1,
+    ordering: 'none' as const,
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
     createdAt: NOON,
     updatedAt: NOON,
   };

@@ -12,7 +12,8 @@ import {
 import type { Db, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { BRING_FORWARD, isErased, START_RUN } from './delivery.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, PARKED_AT, START_RUN } from './delivery.sql.js';
+import { holdWebhookEndpoint } from './endpoints.repository.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -28,8 +29,10 @@ export interface DeliveryRow {
   replayCount: number;
   /** Attempts of this run. */
   attempts: number;
-  /** Null unless the delivery is pending and its endpoint is enabled. */
+  /** Null unless the delivery is pending, its endpoint is enabled and it waits for no other delivery. */
   nextAttemptAt: Date | null;
+  /** The delivery of an earlier event of the room that this one waits for, if the endpoint gets rooms in order. */
+  blockedBy: string | null;
   createdAt: Date;
   /** Time of the latest terminal outcome. */
   completedAt: Date | null;
@@ -61,9 +64,17 @@ export interface AttemptRow {
 const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
-    CASE WHEN d.status = 'pending' AND e.enabled THEN d.due_at END AS "nextAttemptAt", d.created_at AS "createdAt",
-    d.completed_at AS "completedAt"`;
-const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
+    CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL
+      THEN CASE WHEN d.due_at = ${PARKED_AT} THEN now() ELSE d.due_at END END AS "nextAttemptAt",
+    blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
+/** The first of the delivery's line is its blocker, whether or not a claim has parked the delivery already. */
+const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    LEFT JOIN LATERAL (
+      SELECT id FROM webhook_deliveries
+      WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
+        AND (replay_count > 0) = (d.replay_count > 0) AND ${IS_OPEN} AND sequence < d.sequence
+      ORDER BY sequence LIMIT 1
+    ) blocker ON true`;
 
 export async function findDelivery(
   db: TypedSql,

@@ -32,6 +32,9 @@ export interface ClaimedDelivery {
   dueAt: Date;
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
+  standardWebhooks: boolean;
+  /** The room if the endpoint gets its events in order: other deliveries may wait for this one. */
+  lineRoomId: string | null;
 }
 
 /** The result of an attempt, for its log. */

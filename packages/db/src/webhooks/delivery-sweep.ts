@@ -1,5 +1,6 @@
 import type { TypedSql } from '../client/database.js';
 import { isExhausted } from '../operations/operation.sql.js';
+import { IS_OPEN } from './delivery.sql.js';
 
 export interface ExpiredLease {
   id: string;
@@ -66,7 +67,7 @@ export async function endDeliveriesOfDeleted(db: TypedSql, deletedWithinMs: numb
     SET status = 'failed', failure_reason = 'endpoint_deleted', completed_at = now()
     WHERE id = ANY(ARRAY(
       SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
-      WHERE e.deleted_at > now() - ${deletedWithinMs}::float8 * interval '1 millisecond' AND d.status = 'pending'
+      WHERE e.deleted_at > now() - ${deletedWithinMs}::float8 * interval '1 millisecond' AND ${IS_OPEN} AND d.status = 'pending'
       LIMIT ${limit} FOR NO KEY UPDATE OF d SKIP LOCKED
     ))
     RETURNING id`;

@@ -3,12 +3,30 @@ import { Prisma } from '../generated/client.js';
 import { isErasureRequested } from '../participants/participant.sql.js';
 
 /**
- * Whether a delivery is pending, for statements that use the partial index `webhook_deliveries_due_idx` (endpoint, retry
- * or not, due time). This is its exact condition, written so that no other index matches it. With `status = 'pending'`,
+ * The exact condition of the partial index `webhook_deliveries_due_idx` (endpoint, retry or not, due time), which
+ * contains only pending deliveries. It is written so that no other index matches it. With `status = 'pending'`,
  * PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then read the backlogs of
  * other tenants, or sort the whole backlog of an endpoint.
  */
 export const PENDING = Prisma.sql`(status || '') = 'pending'`;
+
+/** Whether the claims of the endpoint `e` go through its gate: it has an order or a limit. */
+export const IS_GATED = Prisma.sql`(e.ordering <> 'none' OR e.max_per_second IS NOT NULL OR e.max_concurrent IS NOT NULL)`;
+
+/**
+ * Due time of a parked delivery: it waits for an earlier one of its line, and is in no claim's way. A far date and no
+ * `infinity`, with which neither clients nor subtractions can work.
+ */
+export const PARKED_AT = Prisma.sql`'9999-12-31 00:00:00+00'::timestamptz`;
+
+/** Whether a delivery is parked: the exact condition of the partial index `webhook_deliveries_parked_idx`. */
+export const IS_PARKED = Prisma.sql`(${PENDING} AND due_at = ${PARKED_AT})`;
+
+/**
+ * The exact condition of the partial index `webhook_deliveries_line_idx` (endpoint, room, replay or not, sequence),
+ * which contains only open deliveries. Like PENDING, it is written so that no other index matches it.
+ */
+export const IS_OPEN = Prisma.sql`lower(status) IN ('pending', 'delivering')`;
 
 /** Starts a new run of a finished delivery: the assignments of an `UPDATE webhook_deliveries`. */
 export const START_RUN = Prisma.sql`status = 'pending', failure_reason = NULL, completed_at = NULL,

@@ -9,8 +9,14 @@ import {
 import type { Db } from '../client/database.js';
 import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
+import { IS_OPEN, PENDING } from './delivery.sql.js';
 
-export type WebhookEndpointChange = Partial<Pick<WebhookEndpointState, 'url' | 'events' | 'description' | 'enabled'>>;
+export type WebhookEndpointChange = Partial<
+  Pick<
+    WebhookEndpointState,
+    'url' | 'events' | 'description' | 'enabled' | 'ordering' | 'maxPerSecond' | 'maxConcurrent' | 'standardWebhooks'
+  >
+>;
 
 const SHOWN = {
   id: true,
@@ -20,6 +26,10 @@ const SHOWN = {
   enabled: true,
   disabledReason: true,
   signingKeyVersion: true,
+  ordering: true,
+  maxPerSecond: true,
+  maxConcurrent: true,
+  standardWebhooks: true,
   createdAt: true,
   updatedAt: true,
 } as const;
@@ -102,7 +112,8 @@ export async function holdWebhookEndpoint(
 
 /**
  * Applies the changes that differ from the stored values. A new URL makes the endpoint unproven. Enabling clears its
- * failures and wakes the deliveries that were held back.
+ * failures and wakes the deliveries that were held back. Without an order and limits the endpoint loses its gate, so that
+ * a later one begins with the attempts that are then in flight.
  * @returns null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
@@ -130,6 +141,9 @@ export async function updateWebhookEndpoint(
     },
     select: SHOWN,
   });
+  if (updated.ordering === 'none' && updated.maxPerSecond === null && updated.maxConcurrent === null) {
+    await tx.webhookGate.deleteMany({ where: { endpointId } });
+  }
   return {
     endpoint: updated as WebhookEndpointState,
     deliveries: isEnabling ? await wakeHeldDeliveries(tx, endpointId) : [],
@@ -205,7 +219,7 @@ export async function deleteWebhookEndpoint(
   if ((await findWebhookEndpoint(tx, tenant, endpointId)) === null) return false;
   await tx.$queryRaw`
     SELECT 1 AS locked FROM webhook_deliveries
-    WHERE endpoint_id = ${endpointId} AND status IN ('pending', 'delivering') ORDER BY id FOR NO KEY UPDATE`;
+    WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} ORDER BY id FOR NO KEY UPDATE`;
   const { count } = await tx.webhookEndpoint.updateMany({
     where: { id: endpointId, environmentId: tenant.environmentId, deletedAt: null },
     data: { deletedAt: now, updatedAt: now },
@@ -217,7 +231,7 @@ export async function deleteWebhookEndpoint(
       lease_token = NULL, lease_expires_at = NULL
     WHERE id IN (
       SELECT id FROM webhook_deliveries
-      WHERE endpoint_id = ${endpointId} AND status IN ('pending', 'delivering') FOR NO KEY UPDATE SKIP LOCKED
+      WHERE endpoint_id = ${endpointId} AND ${IS_OPEN} FOR NO KEY UPDATE SKIP LOCKED
     )`;
   await tx.$executeRaw`
     UPDATE webhook_recoveries
@@ -238,9 +252,9 @@ async function lockWebhookEndpoint(
   return findWebhookEndpoint(tx, tenant, endpointId);
 }
 
-/** The oldest delivery that was held back: one is enough to wake the endpoint. */
+/** A delivery that was held back: one is enough to wake the endpoint. */
 async function wakeHeldDeliveries(tx: Prisma.TransactionClient, endpointId: string): Promise<WakeableDelivery[]> {
   return tx.$queryRaw<WakeableDelivery[]>`
     SELECT id, endpoint_id AS "endpointId" FROM webhook_deliveries
-    WHERE endpoint_id = ${endpointId} AND status = 'pending' AND due_at <= now() ORDER BY id LIMIT 1`;
+    WHERE endpoint_id = ${endpointId} AND ${PENDING} AND due_at <= now() LIMIT 1`;
 }

@@ -1,6 +1,7 @@
 import type { TypedSql } from '../client/database.js';
 import { deleteBatch } from '../client/delete-batch.js';
 import { Prisma } from '../generated/client.js';
+import { IS_OPEN } from './delivery.sql.js';
 
 /** Each function deletes one batch, as {@link deleteBatch} describes. */
 
@@ -61,7 +62,7 @@ export function deleteUnusedSecrets(db: TypedSql, limit: number): PromiseLike<nu
           AND newer.version > target.version AND newer.created_at <= now() - interval '1 hour')
       AND NOT EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = target.endpoint_id
-          AND d.status IN ('pending', 'delivering') AND d.secret_version = target.version)`;
+          AND ${IS_OPEN} AND d.secret_version = target.version)`;
   return deleteBatch(db, 'webhook_secrets', { rows, limit, key: '(endpoint_id, version)' });
 }
 

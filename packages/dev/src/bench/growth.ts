@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { roomCreated } from '@callplane/core';
 import {
   claimDueDeliveries,
+  claimGated,
   deleteOldDeliveries,
   deleteOldEvents,
   endExpiredLeases,
   expireRuns,
   findDelivery,
   findRoom,
+  freeParkedDeliveries,
   insertRoom,
   listDeliveries,
   listEvents,
@@ -95,13 +97,13 @@ async function grow(client: pg.Client, environmentId: string, from: number, to: 
   );
   await client.query(
     `INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, failure_reason,
-       run_attempts, url, secret_version, due_at, woken_at, run_started_at, created_at, completed_at)
+       run_attempts, url, secret_version, due_at, woken_at, run_started_at, created_at, completed_at, room_id, sequence)
      SELECT 'dlv_' || lpad(n::text, 26, '0'), $1, 'whep_' || lpad((n % ${ENDPOINTS})::text, 26, '0'),
        'evt_' || lpad(n::text, 26, '0'), 'webhook.test',
        CASE WHEN n % ${openEvery} = 0 THEN 'pending' WHEN n % 100 = 1 THEN 'failed' ELSE 'succeeded' END,
        CASE WHEN n % ${openEvery} <> 0 AND n % 100 = 1 THEN 'rejected' END, CASE WHEN n % ${openEvery} = 0 THEN 0 ELSE 1 END,
        'https://example.com/', 1, at, at, CASE WHEN n % ${openEvery} = 0 THEN now() ELSE at END, at,
-       CASE WHEN n % ${openEvery} <> 0 THEN at END
+       CASE WHEN n % ${openEvery} <> 0 THEN at END, 'room_growth', n + 1
      FROM ${series}, LATERAL (SELECT now() - (${to} - n) * interval '2 seconds' AS at) t`,
     [environmentId],
   );
@@ -171,6 +173,7 @@ async function measure(client: pg.Client, tenant: { projectId: string; environme
     ],
     ['list events', (db) => listEvents(db, tenant, { type: null, after: null, limit: 20 })],
     ['read a room', (db) => findRoom(db, tenant, roomId)],
+    ['sweep: parked deliveries to free', (db) => freeParkedDeliveries(db, null, 500)],
     ['scan: endpoints with due deliveries', (db) => scanDueEndpoints(db, '', 500)],
     ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100)],
     ['sweep: runs that are too old', (db) => expireRuns(db, 7 * 86_400_000, 100)],
@@ -188,6 +191,18 @@ async function measure(client: pg.Client, tenant: { projectId: string; environme
     for (let round = 0; round < ROUNDS; round++) times.push(await timed(client, statement));
     measured.push({ name, ms: median(times), plan: await planOf(client, statement) });
   }
+  // In order: all deliveries of the endpoint are of one room, so only the first one may be claimed.
+  await client.query(`UPDATE webhook_endpoints SET ordering = 'room', max_per_second = 100 WHERE id = $1`, [
+    endpointId,
+  ]);
+  await client.query('INSERT INTO webhook_gates (endpoint_id) VALUES ($1)', [endpointId]);
+  const request = { endpointId, isRetry: false, count: 4, since: null };
+  const gated = (db: any) => claimGated(db, request, 120_000);
+  const times = [];
+  for (let round = 0; round < ROUNDS; round++) times.push(await timed(client, gated));
+  measured.push({ name: 'claim of an endpoint with an order', ms: median(times), plan: await planOf(client, gated) });
+  await client.query('DELETE FROM webhook_gates');
+  await client.query(`UPDATE webhook_endpoints SET ordering = 'none', max_per_second = NULL`);
   return measured;
 }
 

@@ -9,6 +9,7 @@ const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   rest: () => import('./rest.js'),
   deliveries: () => import('./deliveries.js'),
   isolation: () => import('./isolation.js'),
+  limits: () => import('./limits.js'),
   signaling: () => import('./signaling.js'),
   rooms: () => import('./rooms.js'),
   slots: () => import('./slots.js'),

@@ -269,3 +269,43 @@ test('a schedule keeps its bounds and frees every place, in any sequence of step
     }),
   );
 });
+
+describe('a paused endpoint', () => {
+  const PAUSE = { untilMs: 1000, endsWithAttempt: false };
+
+  test('gets no place until its pause is over, although it is woken, and is ready all the time', () => {
+    const { schedule, state, quick, due, run, countOf } = worker();
+    quick('a');
+    schedule.pause('a', PAUSE, state.nowMs);
+    due('a', 5);
+    expect([run(), schedule.isReady('a'), schedule.nextLaterMs]).toEqual([[], true, 1000]);
+    state.nowMs = 999;
+    schedule.wakeLaters(state.nowMs);
+    schedule.resume('a', state.nowMs);
+    expect([run(), schedule.readyIds]).toEqual([[], ['a']]);
+    state.nowMs = 1000;
+    schedule.wakeLaters(state.nowMs);
+    run();
+    expect([countOf('a'), schedule.nextLaterMs]).toEqual([4, null]);
+  });
+
+  test('resumes with the end of an attempt if its pause allows that', () => {
+    const { schedule, state, quick, due, run, countOf } = worker();
+    quick('a');
+    due('a', 5);
+    schedule.pause('a', { ...PAUSE, endsWithAttempt: true }, state.nowMs);
+    expect(run()).toEqual([]);
+    schedule.resume('a', state.nowMs);
+    run();
+    expect([countOf('a'), schedule.nextLaterMs]).toEqual([4, null]);
+  });
+
+  test('stays ready after a claim that took fewer deliveries than it could', () => {
+    const { schedule, quick } = worker();
+    quick('a');
+    for (const request of schedule.take(0)) schedule.took(request, 1, 0, true);
+    schedule.pause('a', PAUSE, 0);
+    expect(schedule.readyIds).toEqual(['a']);
+    expect(schedule.take(0)).toEqual([]);
+  });
+});

@@ -1,9 +1,9 @@
-import { KnownEndpoints, type Endpoint, type EndpointRow, type Kind } from './known-endpoints.js';
+import { KnownEndpoints, type Endpoint, type EndpointRow, type Kind, type Pause } from './known-endpoints.js';
 import { HUNG_SLOT_MS, laneOf, slotMsAfter, SLOW_FROM_MS, type SlotMs } from './slot-time.js';
 import { Places, type Place } from './places.js';
 import { SlotRules } from './slot-rules.js';
 
-export type { Kind } from './known-endpoints.js';
+export type { Kind, Pause } from './known-endpoints.js';
 export type { Place } from './places.js';
 
 /** A request to claim the oldest due deliveries of one endpoint and kind. */
@@ -56,18 +56,19 @@ export class DeliverySchedule {
     return this.#places.countState('sending');
   }
 
-  /** Endpoints that wait for a place. */
+  /** Endpoints that wait for a place or for the end of a pause. */
   get readyIds(): string[] {
-    return this.#endpoints.all.filter(({ isWaiting }) => isWaiting).map(({ id }) => id);
+    return this.#endpoints.all.filter(isReady).map(({ id }) => id);
   }
 
-  /** When the next known retry is due; null when none is known. */
+  /** When the next known retry is due, or the next pause ends; null when none is known. */
   get nextLaterMs(): number | null {
     return this.#endpoints.nextLaterMs;
   }
 
   isReady(endpointId: string): boolean {
-    return this.#endpoints.get(endpointId)?.isWaiting ?? false;
+    const endpoint = this.#endpoints.get(endpointId);
+    return endpoint !== undefined && isReady(endpoint);
   }
 
   /** Whether the endpoint can be woken. Otherwise read its row and call `learn` first. */
@@ -97,8 +98,28 @@ export class DeliverySchedule {
     this.#endpoints.later(endpointId, atMs);
   }
 
-  /** Wakes endpoints whose next retry is due. */
+  /**
+   * Claims nothing of the endpoint during the pause, although its deliveries are due. Doorbells and scans do not end it,
+   * so that a burst of events costs no claims that a limit refuses.
+   */
+  pause(endpointId: string, pause: Pause, nowMs: number): void {
+    const endpoint = this.#endpoints.get(endpointId);
+    if (endpoint === undefined) return;
+    this.#endpoints.pause(endpoint, pause);
+    this.#queue(endpoint, nowMs);
+  }
+
+  /** Ends a pause that was waiting for the end of an attempt of the endpoint. */
+  resume(endpointId: string, nowMs: number): void {
+    const endpoint = this.#endpoints.get(endpointId);
+    if (endpoint?.pause?.endsWithAttempt !== true) return;
+    this.#endpoints.unpause(endpoint);
+    this.#queue(endpoint, nowMs);
+  }
+
+  /** Wakes endpoints whose next retry is due or whose pause is over. */
   wakeLaters(nowMs: number): void {
+    for (const endpoint of this.#endpoints.takePaused(nowMs)) this.#queue(endpoint, nowMs);
     for (const endpoint of this.#endpoints.takeLaters(nowMs)) this.wake(endpoint.id, nowMs, ['retry']);
   }
 
@@ -127,14 +148,14 @@ export class DeliverySchedule {
 
   /**
    * Reports the result of one request of `take`. If fewer deliveries were claimed than requested, the endpoint has no
-   * more due deliveries of that kind.
+   * more due deliveries of that kind, unless `isMore` is set.
    */
-  took({ endpointId, kind, count }: ClaimRequest, claimed: number, nowMs: number): Place[] {
+  took({ endpointId, kind, count }: ClaimRequest, claimed: number, nowMs: number, isMore = false): Place[] {
     const own = this.#places.claiming(endpointId).slice(0, count);
     for (const place of own.slice(claimed)) this.giveBack(place);
     for (const place of own.slice(0, claimed)) place.state = 'claimed';
     const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint !== undefined && claimed < count && !endpoint.rung[kind]) {
+    if (endpoint !== undefined && claimed < count && !isMore && !endpoint.rung[kind]) {
       endpoint.due[kind] = false;
       this.#queue(endpoint, nowMs);
     }
@@ -222,7 +243,7 @@ export class DeliverySchedule {
     const { id: endpointId, environmentId, slotMs, quickAtMs } = endpoint;
     const isQuick = quickAtMs !== null && nowMs - quickAtMs < QUICK_FOR_MS;
     const lane = laneOf(slotMs) === 'fast' && !isQuick ? 'slow' : laneOf(slotMs);
-    const isWaiting = endpoint.due.first || endpoint.due.retry;
+    const isWaiting = isReady(endpoint) && endpoint.pause === null;
     if (endpoint.isWaiting && (!isWaiting || lane !== endpoint.lane)) {
       this.#rules.lanes[endpoint.lane].delete({ endpointId, environmentId });
     }
@@ -232,4 +253,9 @@ export class DeliverySchedule {
     const expectedMs = slotMs === null ? HUNG_SLOT_MS : Math.max(1, slotMs);
     this.#rules.lanes[lane].add({ endpointId, environmentId, slotMs: expectedMs, isNew: slotMs === null });
   }
+}
+
+/** Whether deliveries of the endpoint are probably due. */
+function isReady({ due }: Endpoint): boolean {
+  return due.first || due.retry;
 }

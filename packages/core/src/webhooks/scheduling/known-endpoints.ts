@@ -22,11 +22,20 @@ export interface Endpoint {
   readonly rung: Record<Kind, boolean>;
   /** When its next retry is due. */
   laterAtMs: number | null;
+  /** Its deliveries are due, but a limit or the order of its rooms forbids the next claim until then. */
+  pause: Pause | null;
   turns: number;
   /** When it last responded quickly to this worker. */
   quickAtMs: number | null;
   lane: Lane;
   isWaiting: boolean;
+}
+
+/** A time without claims of an endpoint. */
+export interface Pause {
+  readonly untilMs: number;
+  /** Whether the end of an attempt may end the pause early. It cannot if the endpoint's rate is used up. */
+  readonly endsWithAttempt: boolean;
 }
 
 /** After this time the endpoint's row is read again. */
@@ -41,6 +50,7 @@ export class KnownEndpoints {
   readonly #byId = new Map<string, Endpoint>();
   /** Endpoints whose next retry is known. */
   readonly #laters = new Set<Endpoint>();
+  readonly #paused = new Set<Endpoint>();
 
   constructor(max = ENDPOINTS_MAX) {
     this.#max = max;
@@ -50,11 +60,14 @@ export class KnownEndpoints {
     return [...this.#byId.values()];
   }
 
+  /** When the next retry is due or the next pause ends; null when there is none. */
   get nextLaterMs(): number | null {
     let next: number | null = null;
     for (const { laterAtMs } of this.#laters) {
       if (laterAtMs !== null && laterAtMs < (next ?? Infinity)) next = laterAtMs;
     }
+    for (const { pause } of this.#paused)
+      if (pause !== null && pause.untilMs < (next ?? Infinity)) next = pause.untilMs;
     return next;
   }
 
@@ -89,6 +102,7 @@ export class KnownEndpoints {
       slotMs,
       learnedAtMs: nowMs,
       laterAtMs: null,
+      pause: null,
       quickAtMs: null,
       turns: 0,
       due: { first: false, retry: false },
@@ -117,12 +131,30 @@ export class KnownEndpoints {
     return due;
   }
 
+  pause(endpoint: Endpoint, pause: Pause): void {
+    endpoint.pause = pause;
+    this.#paused.add(endpoint);
+  }
+
+  unpause(endpoint: Endpoint): void {
+    endpoint.pause = null;
+    this.#paused.delete(endpoint);
+  }
+
+  /** Ends the pauses that are over, and returns their endpoints. */
+  takePaused(nowMs: number): Endpoint[] {
+    const over = [...this.#paused].filter(({ pause }) => (pause?.untilMs ?? -Infinity) <= nowMs);
+    for (const endpoint of over) this.unpause(endpoint);
+    return over;
+  }
+
   #forgetOne(isHeld: (endpointId: string) => boolean): boolean {
     for (const endpoint of [...this.#byId.values()].slice(0, FORGET_LOOKS_MAX)) {
       this.#byId.delete(endpoint.id);
       if (!endpoint.isWaiting && !isHeld(endpoint.id)) {
         // A scan finds the retries of a forgotten endpoint. Keeping them could block new endpoints for hours.
         this.#laters.delete(endpoint);
+        this.#paused.delete(endpoint);
         return true;
       }
       // Moves the endpoint to the end, so that the next call examines it last.
