@@ -6,6 +6,7 @@ import {
   findDelivery,
   freeParkedDeliveries,
   releaseDelivery,
+  retryDelivery,
   settleDeliveries,
   updateWebhookEndpoint,
   type ClaimedDelivery,
@@ -15,6 +16,7 @@ import {
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { Webhook } from 'standardwebhooks';
 import { startReceiver, type ReceivedRequest } from '../receivers.testkit.js';
+import { sweepRecoveries } from '../sweep/recoveries.js';
 import { sweepDeliveries } from '../sweep/sweep.js';
 import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 import { Doorbells } from './doorbells.js';
@@ -149,13 +151,38 @@ describe('an endpoint with the ordering "room"', () => {
     expect(ids(await claim(endpointId))).toEqual([second]);
   });
 
-  test('keeps a delivery blocked whose next attempt was brought forward', async () => {
+  test('keeps a delivery blocked whose next attempt was brought forward, alone or by a recovery', async () => {
     const endpointId = await gatedEndpoint({ ordering: 'room' });
-    const [first, second] = await worker.emitToRoom(endpointId, newId('room'), 2);
-    await settle((await claim(endpointId)).claimed[0]!, 'pending', 3_600_000);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() WHERE id = '${second}'`);
+    const [first, second, third] = await worker.emitToRoom(endpointId, newId('room'), 3);
+    const { claimed } = await claim(endpointId);
+    await claim(endpointId);
+    await settle(claimed[0]!, 'pending', 3_600_000);
+    const retried = await worker.deps.database.transaction((tx) =>
+      retryDelivery(tx, worker.tenant, endpointId, second!),
+    );
+    expect(retried).toMatchObject({ ok: true, delivery: { status: 'pending', blockedBy: first, nextAttemptAt: null } });
     expect(ids(await claim(endpointId))).toEqual([]);
     expect(await read(endpointId, second!)).toMatchObject({ status: 'pending', blockedBy: first });
+
+    await worker.deps.database.prisma.webhookRecovery.create({
+      data: {
+        id: newId('recovery'),
+        environmentId: worker.tenant.environmentId,
+        endpointId,
+        since: new Date(0),
+        until: new Date('2100-01-01'),
+        dryRun: false,
+        includePending: true,
+        status: 'pending',
+        createdAt: NOON,
+      },
+    });
+    await sweepRecoveries(worker.deps, new AbortController().signal, 60_000);
+    const retry = await claim(endpointId, 8, true);
+    expect([ids(retry), ids(await claim(endpointId))]).toEqual([[first], []]);
+    expect(await read(endpointId, third!)).toMatchObject({ blockedBy: first });
+    await settle(retry.claimed[0]!, 'succeeded');
+    expect(ids(await claim(endpointId))).toEqual([second]);
   });
 
   test('gets a released delivery again before the next one', async () => {

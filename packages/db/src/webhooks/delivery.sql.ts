@@ -35,9 +35,11 @@ export const START_RUN = Prisma.sql`status = 'pending', failure_reason = NULL, c
 
 /**
  * Brings the next attempt of a pending delivery forward to now: the assignments of an `UPDATE webhook_deliveries`. One
- * that is due already keeps its place before younger ones.
+ * that is due already keeps its place before younger ones, and a parked one stays parked: it follows the delivery that
+ * it waits for.
  */
-export const BRING_FORWARD = Prisma.sql`due_at = least(due_at, now()), woken_at = now(), wake_ups = 1`;
+export const BRING_FORWARD = Prisma.sql`due_at = CASE WHEN due_at = ${PARKED_AT} THEN due_at ELSE least(due_at, now()) END,
+  woken_at = now(), wake_ups = 1`;
 
 /** Whether a delivery may be replayed again, like `decideReplay` of core. */
 export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;
