@@ -5,6 +5,9 @@
  */
 const withoutPeers = { '@prisma/client': ['prisma', 'typescript'] };
 
+/** The API serves one file of this package, a bundle that contains all of its dependencies. */
+const bundled = ['@scalar/api-reference'];
+
 module.exports = {
   hooks: {
     readPackage(manifest) {
@@ -12,6 +15,7 @@ module.exports = {
         delete manifest.peerDependencies?.[peer];
         delete manifest.peerDependenciesMeta?.[peer];
       }
+      if (bundled.includes(manifest.name)) manifest.dependencies = {};
       return manifest;
     },
   },

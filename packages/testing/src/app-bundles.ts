@@ -16,7 +16,7 @@ export function appMain(name: string): string {
  * run `dist/main.js`.
  */
 export async function bundleApps(): Promise<void> {
-  // Below the app, so that what it resolves at run time (the files of swagger-ui-dist) resolves as from dist.
+  // Below the app, so that what it resolves at run time (the files of @scalar/api-reference) resolves as from dist.
   for (const name of APPS) await bundleApp(name, join('dist', 'bundle'));
 }
 

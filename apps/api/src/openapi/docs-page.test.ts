@@ -29,11 +29,33 @@ test.each([1280, 390])(
       if (!request.url().startsWith(`${api.url}/`) && !request.url().startsWith('data:')) problems.push(request.url());
     });
     await page.goto(`${api.url}/docs`);
-    await page.locator('#operations-Rooms-createRoom button.opblock-summary-control').click();
-    await page.locator('#operations-Rooms-createRoom .responses-table').waitFor();
-    expect(await page.locator('.webhooks').innerText()).toContain('event');
+    await page.getByRole('heading', { name: 'First request' }).waitFor();
+    await page.goto(`${api.url}/docs#tag/rooms/POST/v1/rooms`);
+    await page.getByRole('heading', { name: 'Create a room' }).waitFor();
+    await page.getByText('scope rooms:create').first().waitFor();
+    await page.getByText('curl -s "$BASE/rooms"').first().waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
     expect(problems).toEqual([]);
     await page.close();
   },
 );
+
+test('the documentation page finds operations by a search', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(`${api.url}/docs`);
+  await page
+    .getByRole('button', { name: /search/i })
+    .first()
+    .click();
+  await page
+    .getByRole('textbox', { name: /search/i })
+    .or(page.getByRole('combobox'))
+    .first()
+    .fill('replay');
+  await page
+    .getByRole('option', { name: /replay/i })
+    .or(page.getByRole('link', { name: /replay/i }))
+    .first()
+    .waitFor();
+  await page.close();
+});

@@ -3,9 +3,11 @@ import { JWKS_ROUTE } from '../context/public.routes.js';
 import type { Route } from '../http/route.js';
 import { ANSWER_EXAMPLES } from './answer-examples.js';
 import { deliveryWebhook } from './delivery-webhook.js';
+import { codeSamples, type CodeSample } from './code-samples.js';
 import { BODY_EXAMPLES, parameterExample } from './examples.js';
 import { FailureComponents } from './failures.js';
 import { HEADER_COMPONENTS, headers, headersOf } from './headers.js';
+import { INTRODUCTION } from './introduction.js';
 import { SchemaComponents } from './references.js';
 
 type Json = Record<string, unknown>;
@@ -29,10 +31,7 @@ export function openApiDocument(routes: readonly Route[]): Json {
     info: {
       title: 'Callplane',
       version: 'v1',
-      description:
-        'Self-hosted real-time audio/video calls: rooms, participant tokens, TURN credentials, durable clean-up, ' +
-        'signed webhooks. A path that is not listed returns 404 `ROUTE_NOT_FOUND`. A listed path with another method ' +
-        'answers 405 `METHOD_NOT_ALLOWED`.',
+      description: INTRODUCTION,
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
@@ -62,11 +61,33 @@ function operation(route: Route, components: SchemaComponents, failures: Failure
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [route.tag],
-    ...(route.scope === null ? {} : { 'x-scope': route.scope }),
+    // The reference page shows badges, but not other extensions.
+    ...(route.scope === null ? {} : { 'x-scope': route.scope, 'x-badges': [{ name: `scope ${route.scope}` }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.operationId, route.body, components) }),
     responses: { ...successes(route, components), ...failures.ofRoute(route) },
+    'x-codeSamples': samplesOf(route),
   };
+}
+
+function samplesOf(route: Route): CodeSample[] {
+  return codeSamples({
+    operationId: route.operationId,
+    method: route.method.toUpperCase(),
+    path: route.path,
+    pathExamples: pathExamplesOf(route.params),
+    body: Object.values(BODY_EXAMPLES[route.operationId] ?? {})[0],
+    needsKey: true,
+    isIdempotent: route.idempotent === true,
+    isList: Object.values(route.responses).some(({ schema }) => itemTitleOf(schema) !== undefined),
+  });
+}
+
+function pathExamplesOf(params: TSchema | undefined): Record<string, string> {
+  const { properties = {} } = (params ?? {}) as unknown as { properties?: Record<string, Json> };
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [name, String(parameterExample(name, property))]),
+  );
 }
 
 interface Parameter {
@@ -150,12 +171,15 @@ function success(description: string, schema: TSchema | null, sent: Json, compon
 
 /** The example of an answer. The example of a page contains one item. */
 function answerExample(schema: TSchema): unknown {
-  const { title = '', properties } = schema as unknown as {
-    title?: string;
-    properties: { data?: { items?: { title?: string } } };
-  };
-  const item = properties.data?.items?.title;
+  const { title = '' } = schema as unknown as { title?: string };
+  const item = itemTitleOf(schema);
   return item === undefined ? ANSWER_EXAMPLES[title] : { data: [ANSWER_EXAMPLES[item]], nextCursor: null };
+}
+
+/** The name of what a list contains; undefined: the answer is no list. */
+function itemTitleOf(schema: TSchema | null): string | undefined {
+  const { properties } = (schema ?? {}) as unknown as { properties?: { data?: { items?: { title?: string } } } };
+  return properties?.data?.items?.title;
 }
 
 function jwksOperation(components: SchemaComponents, failures: FailureComponents): Json {
@@ -171,5 +195,15 @@ function jwksOperation(components: SchemaComponents, failures: FailureComponents
       500: failures.refer('INTERNAL', false),
       503: failures.refer('UNAVAILABLE', false),
     },
+    'x-codeSamples': codeSamples({
+      operationId,
+      method: 'GET',
+      path: JWKS_ROUTE.path,
+      pathExamples: {},
+      body: undefined,
+      needsKey: false,
+      isIdempotent: false,
+      isList: false,
+    }),
   };
 }
