@@ -197,6 +197,10 @@ async function endpoint(): Promise<string> {
     events: ['webhook.test' as const],
     description: null,
     enabled: true,
+    ordering: 'none' as const,
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
   };
   const state = { disabledReason: null, signingKeyVersion: 1, createdAt: new Date(), updatedAt: new Date() };
   await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, { id, ...fields, ...state }, 's1.k1.sealed'));

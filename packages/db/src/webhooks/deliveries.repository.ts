@@ -13,7 +13,6 @@ import type { Db, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { BRING_FORWARD, IS_OPEN, isErased, PARKED_AT, START_RUN } from './delivery.sql.js';
-import { holdWebhookEndpoint } from './endpoints.repository.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
