@@ -197,13 +197,12 @@ async function endpoint(): Promise<string> {
     events: ['webhook.test' as const],
     description: null,
     enabled: true,
-    ordering: 'none' as const,
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
   };
   const state = { disabledReason: null, signingKeyVersion: 1, createdAt: new Date(), updatedAt: new Date() };
-  await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, { id, ...fields, ...state }, 's1.k1.sealed'));
+  const sending = { ordering: 'none' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
+  await database.transaction((tx) =>
+    insertWebhookEndpoint(tx, tenant, { id, ...fields, ...sending, ...state }, 's1.k1.sealed'),
+  );
   return id;
 }
 

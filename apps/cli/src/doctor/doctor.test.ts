@@ -141,11 +141,11 @@ describe('rtc doctor', () => {
     const repair = await breakRedis(redis, 'frozen');
     try {
       const endpoint = { id: newId('webhookEndpoint'), url: 'https://192.0.2.1/', events: ['*' as const] };
+      const rest = { description: null, enabled: true, disabledReason: null, signingKeyVersion: 1 };
       const sending = { ordering: 'none' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
-      const rest = { description: null, enabled: true, disabledReason: null, signingKeyVersion: 1, ...sending };
       const now = new Date();
       await database.transaction(async (tx) => {
-        const state = { ...endpoint, ...rest, createdAt: now, updatedAt: now };
+        const state = { ...endpoint, ...rest, ...sending, createdAt: now, updatedAt: now };
         await insertWebhookEndpoint(tx, tenant, state, 's1.k1.sealed');
         const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };
         await writeEvents(tx, [{ ...event, createdAt: now }], { only: endpoint.id });

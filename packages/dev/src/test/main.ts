@@ -75,7 +75,7 @@ async function runJest(program: string, args: string[], env: NodeJS.ProcessEnv):
 
 /**
  * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
- * that somebody mends it, but does not fail the run. Many failed files are a defect and are not run again.
+ * that it gets mended, but does not fail the run. Many failed files are a defect and are not run again.
  */
 async function retryFailed(program: string, run: TestRun, env: NodeJS.ProcessEnv): Promise<TestRun> {
   const failed = (run.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
