@@ -16,6 +16,7 @@ const mayImport = {
   'packages/dev': ['client-js', 'core', 'db', 'local-servers', 'protocol', 'queue', 'runtime'],
   // A package that customers import depends on nothing.
   'packages/webhook-verifier': [],
+  'packages/server-js': ['webhook-verifier'],
   'packages/testing': ['core', 'db', 'migrations', 'queue', 'runtime', 'local-servers'],
   'apps/!(cli|demo)': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
   // Only `rtc` migrates. The images of the other apps contain no schema engine.
@@ -35,6 +36,7 @@ const everyPackage = [
   'local-servers',
   'webhook-verifier',
   'client-js',
+  'server',
   'testing',
   'dev',
   'api',
@@ -124,8 +126,6 @@ export default tseslint.config(
       '**/dist/**',
       '**/generated/**',
       '**/*.generated.ts',
-      // Compiles only together with the client that its test generates.
-      'apps/api/src/openapi/generated-client/**',
       '**/.turbo/**',
       '.data/**',
       '.tools/**',

@@ -6,9 +6,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap } from './lib/bootstrap.mjs';
+import { FULL_BUILD, START_BUILD } from './lib/build.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
+import { progress } from './lib/progress.mjs';
+import { ensureStartPrograms } from './lib/start-programs.mjs';
+import { mayInstall } from './lib/system-packages.mjs';
 
+/** Commands that run the apps and nothing else. */
+const WITH_START_BUILD = ['start', 'rtc'];
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const [command = '', ...args] = process.argv.slice(2);
@@ -19,7 +25,7 @@ try {
   for (const signal of SIGNALS) process.on(signal, stop);
   // Standard output of `rtc` belongs to the command line alone.
   const say = command === 'rtc' ? console.error : console.log;
-  await bootstrap({ say, signal: stopping.signal });
+  await prepare(command, say);
   // A killed npm does not notify its scripts.
   if (process.env['npm_lifecycle_event'] !== undefined && process.ppid !== parent) stop();
   for (const signal of SIGNALS) process.off(signal, stop);
@@ -32,4 +38,29 @@ try {
   process.exitCode = stopping.signal.aborted ? 130 : 1;
   // The last line of a test run always counts the tests.
   if (command === 'test') console.log('\n0 passed, 1 failed');
+}
+
+/**
+ * Makes this clone runnable. Where the local start may install system packages, it does so at the same time: apt-get
+ * mostly waits for the network and the disk. Elsewhere a missing program ends the start before anything is built.
+ * @param {string} name
+ * @param {(line: string) => void} say
+ */
+async function prepare(name, say) {
+  const build = WITH_START_BUILD.includes(name) ? START_BUILD : FULL_BUILD;
+  if (name !== 'start') return bootstrap({ say, signal: stopping.signal, build });
+  const programs = ensureStartPrograms({ say, step: progress(say), signal: stopping.signal });
+  if (!mayInstall()) await programs;
+  const failed = new AbortController();
+  const signal = AbortSignal.any([stopping.signal, failed.signal]);
+  // A failed build does not interrupt apt-get, which would leave half-installed packages.
+  const [first, second] = await Promise.allSettled([
+    programs.catch((error) => {
+      failed.abort();
+      throw error;
+    }),
+    bootstrap({ say, signal, build }),
+  ]);
+  if (first.status === 'rejected') throw first.reason;
+  if (second.status === 'rejected') throw second.reason;
 }

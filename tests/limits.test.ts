@@ -23,6 +23,7 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 
@@ -85,6 +86,10 @@ describe('docs/limits.md', () => {
     ['`maxPerSecond` of an endpoint', `1 to ${PER_SECOND_MAX}, 1 to ${CONCURRENT_MAX};`],
     ['URL, its host name', `| ${WEBHOOK_URL_CHARACTERS_MAX}, `],
     ['Addresses that one attempt', `${ADDRESSES_TRIED_PER_FAMILY_MAX} of each family`],
+    ['Attempts of a call', `at most ${CLIENT_LIMITS.retriesMax} `],
+    ['Pause before a repetition', `up to ${CLIENT_LIMITS.retryPauseSecondsMax} s`],
+    ['Body of a response', `${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`],
+    ['Time for which the API waits', `| ${CLIENT_LIMITS.waitSecondsMax} s`],
     [
       'Deliveries that a recovery sends',
       `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,

@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,7 +70,6 @@ function start(env: Record<string, string> = {}, command = [process.execPath, 's
   const inherited = {
     PATH: process.env['PATH'] ?? '',
     HOME: process.env['HOME'] ?? '',
-    CALLPLANE_TEST_BUNDLES: process.env['CALLPLANE_TEST_BUNDLES'] ?? '',
   };
   const child = spawn(file, args, {
     cwd: repositoryRoot,
@@ -139,8 +138,7 @@ describe('npm start', () => {
   test(
     'starts everything, writes dev.json for scripts, restarts killed processes, and stops everything on SIGTERM',
     async () => {
-      // This test runs the apps as users do, the others their bundles.
-      const begun = start({ CALLPLANE_TEST_BUNDLES: '' });
+      const begun = start();
       const dev = await ready(begun);
       expect(dev.baseUrl).toBe(`http://127.0.0.1:${port}/v1`);
       expect(dev.processes.map(({ name }) => name)).toEqual(
@@ -240,6 +238,25 @@ describe('npm start', () => {
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+
+  test('in a bare clone, names the command that installs a missing program before it installs or builds anything', () => {
+    const clone = join(temporaryDirectory('clone'), 'clone');
+    const empty = join(clone, '..', 'no-programs');
+    mkdirSync(empty);
+    cpSync(join(repositoryRoot, 'scripts'), join(clone, 'scripts'), { recursive: true });
+    cpSync(join(repositoryRoot, 'package.json'), join(clone, 'package.json'));
+    // Without apt-get on its PATH, the start cannot install programs, whichever user runs the tests.
+    const begun = spawnSync(process.execPath, ['scripts/dev.mjs', 'start'], {
+      cwd: clone,
+      env: { PATH: empty },
+      encoding: 'utf8',
+    });
+    expect(begun.stderr).toMatch(
+      /^\nError: Redis is not installed\. Run "(?:sudo )?apt-get install --no-install-recommends redis-server coturn janus"/,
+    );
+    expect(begun).toMatchObject({ status: 1, stdout: '' });
+    expect(readdirSync(clone).sort()).toEqual(['package.json', 'scripts']);
   });
 
   test.each(['0', '70000', 'http', '80.5'])('refuses PORT=%s', async (value) => {

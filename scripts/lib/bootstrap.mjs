@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ensureBuilt, isBuilt } from './build.mjs';
+import { ensureBuilt, FULL_BUILD, isBuilt } from './build.mjs';
 import { ensureDependencies, ensurePnpm, hasDependencies, hasPnpm } from './dependencies.mjs';
 import { Failure } from './failure.mjs';
 import { root } from './files.mjs';
@@ -13,17 +13,17 @@ const LOOK_EVERY_MS = 200;
 /**
  * Makes a clone runnable: the pinned pnpm, the dependencies and the build, each only if it is missing or out of date.
  * Needs only Node and npm, never prompts, and is safe to run several times at once.
- * @param {{ say: (line: string) => void, signal: AbortSignal }} options
+ * @param {{ say: (line: string) => void, signal: AbortSignal, build?: import('./build.mjs').Build }} options
  */
-export async function bootstrap({ say, signal }) {
+export async function bootstrap({ say, signal, build = FULL_BUILD }) {
   checkNode();
-  if (hasPnpm() && hasDependencies() && isBuilt()) return;
+  if (hasPnpm() && hasDependencies() && isBuilt(build)) return;
   const step = progress(say);
   const release = await takeTurn(say, signal);
   try {
     await ensurePnpm(step, signal);
     await ensureDependencies(step, signal);
-    await ensureBuilt(step, signal);
+    await ensureBuilt(build, step, signal);
   } finally {
     release();
   }

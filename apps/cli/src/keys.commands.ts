@@ -11,7 +11,7 @@ import {
   type ApiKeyType,
   type Scope,
 } from '@callplane/core';
-import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow } from '@callplane/db';
+import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow, type Database } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { parseDuration, parseName, parseScopes } from './arguments.js';
 import { notifyApps, withDatabase, type Cli } from './cli.js';
@@ -67,23 +67,41 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
   }
   return withDatabase(cli, async ({ prisma, sql }) => {
     const environmentId = await environmentOf(sql, options.env);
-    const key = formatApiKey(options.type, randomBytes(API_KEY_RANDOM_BYTES));
-    const now = cli.clock.now();
-    const row = {
-      id: newId('apiKey'),
-      environmentId,
-      type: options.type,
-      name: options.name ?? null,
-      keyHint: apiKeyHint(key),
-      scopes: options.type === 'publishable' ? [] : (options.scopes ?? [...SCOPES]),
-      createdAt: now,
-      expiresAt: options.expiresIn === undefined ? null : new Date(now.getTime() + options.expiresIn * 1000),
-    };
-    const outcome = await insertApiKey(prisma, { ...row, keyHash: new Uint8Array(hashApiKey(key)) });
-    if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
-    const { id, ...rest } = row;
-    print(cli, options, { id, key, ...rest }, `Key ${id}, shown only once:\n${key}`);
+    const made = await insertKey(cli, prisma, { ...options, environmentId });
+    print(cli, options, made, `Key ${made.id}, shown only once:\n${made.key}`);
   });
+}
+
+interface NewKey {
+  environmentId: string;
+  type: ApiKeyType;
+  name?: string;
+  scopes?: Scope[];
+  /** In seconds. */
+  expiresIn?: number;
+}
+
+/**
+ * Creates an API key with all scopes, or those that are given.
+ * @returns the row as the commands show it, with the key itself
+ */
+export async function insertKey(cli: Cli, prisma: Database['prisma'], options: NewKey) {
+  const { environmentId, type } = options;
+  const key = formatApiKey(type, randomBytes(API_KEY_RANDOM_BYTES));
+  const now = cli.clock.now();
+  const row = {
+    environmentId,
+    type,
+    name: options.name ?? null,
+    keyHint: apiKeyHint(key),
+    scopes: type === 'publishable' ? [] : (options.scopes ?? [...SCOPES]),
+    createdAt: now,
+    expiresAt: options.expiresIn === undefined ? null : new Date(now.getTime() + options.expiresIn * 1000),
+  };
+  const id = newId('apiKey');
+  const outcome = await insertApiKey(prisma, { id, ...row, keyHash: new Uint8Array(hashApiKey(key)) });
+  if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
+  return { id, key, ...row };
 }
 
 function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument: string | undefined): Promise<void> {

@@ -59,6 +59,20 @@ describe('rtc projects and rtc environments', () => {
     expect(usage.data).toMatchObject([{ rooms: 0 }, { participantSeconds: 0, relayShare: null, deliveries: 0 }]);
   });
 
+  test('create a project with an environment and its keys at once', async () => {
+    const made = await json('projects', 'create', '--name', 'At once', '--environment', 'production');
+    expect(made.environment).toMatchObject({ projectId: made.id, name: 'production' });
+    expect(made.keys).toMatchObject([
+      { type: 'secret', environmentId: made.environment.id, key: expect.stringMatching(/^rtc_sk_/) },
+      { type: 'publishable', environmentId: made.environment.id, key: expect.stringMatching(/^rtc_pk_/) },
+    ]);
+    expect((await json('keys', 'list', '--env', made.environment.id)).data).toHaveLength(2);
+    const { stdout } = await rtc('projects', 'create', '--name', 'Text', '--environment', 'production');
+    expect(stdout).toMatch(
+      /^Project proj_.*\nEnvironment env_.*\nsecret key key_.*:\nrtc_sk_\w+\npublishable key key_/,
+    );
+  });
+
   test('print short text with quoted names', async () => {
     const { stdout } = await rtc('projects', 'create', '--name', 'bell \u0007');
     expect(stdout).toMatch(/^Project proj_\w{26} "bell \\u0007"\n$/);

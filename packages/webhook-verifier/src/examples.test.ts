@@ -1,19 +1,30 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateSigningSecret, signDelivery } from '@callplane/core';
+import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
 
 // The examples run as a customer would run them, on the build in dist.
-describe.each(['express.mjs', 'node-http.mjs'])('the example %s', (name) => {
+const examples = join(import.meta.dirname, '..', 'examples');
+const hasProgram = (program: string) => spawnSync(program, ['--version']).error === undefined;
+const SERVERS = [
+  { name: 'express.mjs', program: process.execPath },
+  { name: 'node-http.mjs', program: process.execPath },
+  { name: 'fastify.mjs', program: process.execPath },
+  { name: 'receiver.py', program: 'python3' },
+].filter(({ program }) => hasProgram(program));
+
+describe.each(SERVERS)('the example $name', ({ name, program }) => {
   const secret = generateSigningSecret(Buffer.alloc(32, 1));
   const lines: string[] = [];
   let child: ChildProcess;
   let url = '';
 
   beforeAll(async () => {
-    child = spawn(process.execPath, [join(import.meta.dirname, '..', 'examples', name)], {
+    child = spawn(program, [join(examples, name)], {
       env: { ...process.env, PORT: '0', WEBHOOK_SECRETS: JSON.stringify({ 1: secret }) },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -64,4 +75,166 @@ describe.each(['express.mjs', 'node-http.mjs'])('the example %s', (name) => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(400);
     expect(lines.join()).not.toContain('evt_3');
   });
+});
+
+test('the route of Next.js accepts a delivery and rejects an unsigned request', async () => {
+  const script = `
+    import { POST } from ${JSON.stringify(join(examples, 'nextjs', 'route.mjs'))};
+    const { headers, body } = JSON.parse(process.env.DELIVERY);
+    const send = (headers) => POST(new Request('https://example.com/webhooks', { method: 'POST', headers, body }));
+    console.log((await send(headers)).status, (await send({})).status);`;
+  const secret = generateSigningSecret(Buffer.alloc(32, 2));
+  const body = '{"id":"evt_1","type":"room.created"}';
+  const timestampUnixSeconds = Math.floor(Date.now() / 1000);
+  const headers = {
+    'x-service-signature': signDelivery({ secret, deliveryId: 'dlv_1', replayCount: 0, timestampUnixSeconds, body }),
+    'x-service-delivery-id': 'dlv_1',
+    'x-service-replay-count': '0',
+    'x-service-signing-key-version': '1',
+  };
+  const env = {
+    ...process.env,
+    DELIVERY: JSON.stringify({ headers, body }),
+    WEBHOOK_SECRETS: JSON.stringify({ 1: secret }),
+  };
+  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect(printed).toBe('processing room.created evt_1\n204 400\n');
+});
+
+/** Runs `verify` of an example on the vectors whose secrets are by version, which is all that the example takes. */
+const LANGUAGES = [
+  {
+    language: 'Python',
+    program: 'python3',
+    file: 'receiver.py',
+    install: 'python3',
+    harness: 'vectors.py',
+    run: ['vectors.py'],
+    code: `
+import base64, json
+from receiver import Unverified, verify
+def accepts(vector):
+    def get_all(name):
+        return [value for key, value in vector["headers"] if key.lower() == name]
+    try:
+        verify(get_all, base64.b64decode(vector["bodyBase64"]), vector["secrets"], vector["nowUnixSeconds"])
+        return True
+    except Unverified:
+        return False
+print(json.dumps([accepts(vector) for vector in json.load(open("vectors.json"))]))
+`,
+  },
+  {
+    language: 'PHP',
+    program: 'php',
+    file: 'receiver.php',
+    install: 'php-cli',
+    harness: 'vectors.php',
+    run: ['vectors.php'],
+    code: `<?php
+require 'receiver.php';
+$results = [];
+foreach (json_decode(file_get_contents('vectors.json'), true) as $vector) {
+    $headers = [];
+    foreach ($vector['headers'] as [$name, $value]) {
+        $name = strtolower($name);
+        $headers[$name] = isset($headers[$name]) ? "{$headers[$name]}, $value" : $value;
+    }
+    $secrets = array_map('strval', $vector['secrets']);
+    try {
+        verify($headers, base64_decode($vector['bodyBase64']), $secrets, $vector['nowUnixSeconds']);
+        $results[] = true;
+    } catch (Unverified) {
+        $results[] = false;
+    }
+}
+echo json_encode($results);
+`,
+  },
+  {
+    language: 'Go',
+    program: 'go',
+    file: 'receiver.go',
+    install: 'golang-go',
+    harness: 'vectors_test.go',
+    run: ['test', '-count=1', '.'],
+    code: `package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestVectors(t *testing.T) {
+	text, _ := os.ReadFile("vectors.json")
+	var vectors []struct {
+		Headers        [][2]string
+		BodyBase64     string
+		Secrets        map[string]string
+		NowUnixSeconds int64
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	results := []bool{}
+	for _, vector := range vectors {
+		headers := http.Header{}
+		for _, header := range vector.Headers {
+			headers.Add(header[0], header[1])
+		}
+		body, _ := base64.StdEncoding.DecodeString(vector.BodyBase64)
+		_, err := Verify(headers, body, vector.Secrets, time.Unix(vector.NowUnixSeconds, 0))
+		results = append(results, err == nil)
+	}
+	written, _ := json.Marshal(results)
+	os.WriteFile("results.json", written, 0o600)
+}
+`,
+  },
+];
+
+const all = (
+  JSON.parse(readFileSync(join(examples, '..', 'test-vectors.json'), 'utf8')) as {
+    vectors: { name: string; secrets: unknown; expected: { ok: boolean } }[];
+  }
+).vectors;
+const vectors = all.filter(({ secrets }) => typeof secrets === 'object' && !Array.isArray(secrets));
+
+describe.each(LANGUAGES)('the example in $language', ({ program, file, install, harness, run, code }) => {
+  const isInstalled = spawnSync(program, ['-h']).error === undefined;
+  const name = isInstalled ? '' : ` (skipped: ${program} is not installed; apt-get install ${install})`;
+
+  (isInstalled ? test : test.skip)(
+    `agrees with the test vectors${name}`,
+    () => {
+      const folder = temporaryDirectory('receiver');
+      copyFileSync(join(examples, file), join(folder, file));
+      writeFileSync(join(folder, harness), code);
+      writeFileSync(join(folder, 'go.mod'), 'module receiver\n\ngo 1.19\n');
+      writeFileSync(join(folder, 'vectors.json'), JSON.stringify(vectors));
+      const env = { ...process.env, HOME: folder, GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local' };
+      const printed = execFileSync(program, run, { cwd: folder, env, encoding: 'utf8' });
+      const results = program === 'go' ? readFileSync(join(folder, 'results.json'), 'utf8') : printed;
+      const accepted = JSON.parse(results) as boolean[];
+      expect(vectors.length).toBeGreaterThan(40);
+      expect(vectors.map(({ name: vector }, index) => [vector, accepted[index]])).toEqual(
+        vectors.map(({ name: vector, expected }) => [vector, expected.ok]),
+      );
+    },
+    300_000,
+  );
+});
+
+test('docs/receivers.md shows every example as it is', () => {
+  const page = readFileSync(join(repositoryRoot, 'docs', 'receivers.md'), 'utf8');
+  const files = ['receiver.py', 'receiver.go', 'receiver.php', 'express.mjs', 'fastify.mjs', 'nextjs/route.mjs'];
+  for (const file of files) expect(page).toContain(readFileSync(join(examples, file), 'utf8'));
 });

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { types } from 'node:util';
+import type { WebhookEvent } from './event.js';
 import { headerValues, type WebhookHeaders } from './headers.js';
 import { checkedSecrets, secretsOfVersion, type SigningSecrets } from './secrets.js';
 
@@ -17,20 +18,6 @@ export interface VerifyWebhookInput {
   now?: Date;
   /** How far the timestamp may lie from that clock, before or after; defaults to 300. */
   toleranceSeconds?: number;
-}
-
-/** The body of a delivery. `data` holds its resources as the API returns them. */
-export interface WebhookEvent {
-  /** The same in every retry and replay: store it with the result of the processing. */
-  id: string;
-  type: string;
-  apiVersion: string;
-  createdAt: string;
-  projectId: string;
-  environmentId: string;
-  /** Strictly increasing per room; null for events without a room. */
-  sequence: number | null;
-  data: Record<string, unknown>;
 }
 
 export type WebhookFailureReason =

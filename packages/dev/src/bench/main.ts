@@ -2,8 +2,7 @@
  * `npm run bench [-- rest …]`: measures the built apps on servers that it starts itself, and prints ratios against a
  * floor from the same run. It asserts nothing; docs/benchmarks.md records the results.
  */
-import { Failure, progress } from '../bootstrap.js';
-import { ensurePrograms } from '../system-packages/system-packages.js';
+import { ensurePrograms, Failure, progress } from '../bootstrap.js';
 
 const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   rest: () => import('./rest.js'),

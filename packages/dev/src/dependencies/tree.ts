@@ -26,10 +26,10 @@ type Versions = Record<string, string>;
 type Resolved = Record<string, { version: string }>;
 
 /** The part of pnpm's lockfile that the check reads. */
-interface Lock {
+export interface Lock {
   importers: Record<string, { dependencies?: Resolved; optionalDependencies?: Resolved }>;
   snapshots: Record<string, { dependencies?: Versions; optionalDependencies?: Versions }>;
-  packages: Record<string, unknown>;
+  packages: Record<string, { resolution?: { integrity?: string } }>;
 }
 
 interface Workspace {

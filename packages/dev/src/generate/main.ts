@@ -1,7 +1,7 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the API's routes, docs/signaling.schema.json and the SDK's types from the signaling protocol, and
- * docs/signaling-states.md from the gateway's state machines. Reads the build output, so `npm run build` comes first.
+ * the API's routes, the types of the server SDK and of the events from that document, docs/signaling.schema.json and the
+ * browser SDK's types from the signaling protocol, and docs/signaling-states.md from the gateway's state machines. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
+import { eventTypes, openApiTypes, operationFacts, operationTypes } from './rest-types.js';
 import { stateTables } from './state-tables.js';
 
 /** The apps with documented settings: a folder of apps/, and the schema that its config.js exports. */
@@ -53,6 +54,7 @@ const MACHINES = [
 ];
 
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
+const SERVER_SDK = 'packages/server-js/src';
 
 interface Setting {
   default?: string | number | boolean | readonly string[];
@@ -69,9 +71,11 @@ interface Config {
 
 export async function main(args: string[]): Promise<void> {
   const check = args.includes('--check');
+  const document = await openApi();
   const files = [
     { path: 'docs/configuration.md', content: await configuration() },
-    { path: 'docs/openapi.json', content: await openApi() },
+    { path: 'docs/openapi.json', content: `${JSON.stringify(document, null, 2)}\n` },
+    ...(await restTypes(document)),
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
     { path: 'docs/signaling-states.md', content: await signalingStates() },
     {
@@ -156,7 +160,18 @@ async function openApi() {
   const { apiRoutes } = await built('apps/api/dist/routes.js');
   const { openApiDocument } = await built('apps/api/dist/openapi/document.js');
   // The routes use their dependencies only when they handle a request, so an empty object is enough.
-  return `${JSON.stringify(openApiDocument(apiRoutes({})), null, 2)}\n`;
+  return openApiDocument(apiRoutes({}));
+}
+
+async function restTypes(document: any) {
+  const operations = `${SERVER_SDK}/operations.generated.ts`;
+  const facts = `${SERVER_SDK}/facts.generated.ts`;
+  return [
+    { path: `${SERVER_SDK}/openapi.generated.ts`, content: await openApiTypes(document) },
+    { path: operations, content: await operationTypes(document, join(root, operations)) },
+    { path: facts, content: await operationFacts(document, join(root, facts)) },
+    { path: 'packages/webhook-verifier/src/events.generated.ts', content: await eventTypes(document) },
+  ];
 }
 
 async function signalingStates() {

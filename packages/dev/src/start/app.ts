@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import { startServer, type LocalServer } from '@callplane/local-servers';
-import { root } from '../bootstrap.js';
+import { bundleOf, root } from '../bootstrap.js';
 
 /**
  * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
@@ -40,12 +39,6 @@ export interface AppOptions {
   stopSignal: AbortSignal;
 }
 
-/** The compiled entry point of an app. Tests run its bundle, which starts faster (packages/testing). */
-export function mainOf(name: string): string {
-  const folder = process.env['CALLPLANE_TEST_BUNDLES'] === 'true' ? ['dist', 'bundle'] : ['dist'];
-  return join(root, 'apps', name, ...folder, 'main.js');
-}
-
 /**
  * Starts an app in its own process and waits until it is ready. The app writes directly to its log file and not through
  * this process. Otherwise a paused terminal would block the app.
@@ -56,7 +49,7 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     name,
     port: Number(new URL(origin).port),
     url: origin,
-    command: { file: process.execPath, args: [...NODE_FLAGS, mainOf(name)], options: {} },
+    command: { file: process.execPath, args: [...NODE_FLAGS, bundleOf(name)], options: {} },
     env,
     cwd: root,
     logFile,

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { readJson, run, type Step } from '../bootstrap.js';
+import { bundleOf, readJson, run, type Step } from '../bootstrap.js';
 import { writeJson } from '../local-data.js';
-import { mainOf } from './app.js';
 
-const cli = mainOf('cli');
+const cli = bundleOf('cli');
 
 export interface DevelopmentKeys {
   projectId: string;
@@ -12,17 +11,11 @@ export interface DevelopmentKeys {
   publishableKey: string;
 }
 
-/** What the command line prints about a new object; only keys have a `key`. */
+/** What the command line prints about a new project. */
 interface Created {
   id: string;
-  key: string;
-}
-
-/** Runs the admin command line and returns the object that it prints. */
-async function rtc(args: string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Created> {
-  const failure = `rtc ${args.join(' ')} failed`;
-  const out = await run(process.execPath, [cli, ...args, '--json'], { env, signal, failure });
-  return JSON.parse(out) as Created;
+  environment: { id: string };
+  keys: { type: 'secret' | 'publishable'; key: string }[];
 }
 
 export async function migrate(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
@@ -54,16 +47,16 @@ export async function developmentKeys(
 }
 
 async function makeKeys(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<DevelopmentKeys> {
-  const project = await rtc(['projects', 'create', '--name', 'Development'], env, signal);
-  const named = ['environments', 'create', '--project', project.id, '--name', 'development'];
-  const environment = await rtc(named, env, signal);
-  const createKey = (type: string) => rtc(['keys', 'create', '--env', environment.id, '--type', type], env, signal);
-  const [secret, publishable] = await Promise.all([createKey('secret'), createKey('publishable')]);
+  const args = ['projects', 'create', '--name', 'Development', '--environment', 'development', '--json'];
+  const failure = 'The development project cannot be created';
+  const out = await run(process.execPath, [cli, ...args], { env, signal, failure });
+  const { id, environment, keys } = JSON.parse(out) as Created;
+  const keyOf = (wanted: string) => keys.find(({ type }) => type === wanted)?.key ?? '';
   return {
-    projectId: project.id,
+    projectId: id,
     environmentId: environment.id,
-    secretKey: secret.key,
-    publishableKey: publishable.key,
+    secretKey: keyOf('secret'),
+    publishableKey: keyOf('publishable'),
   };
 }
 

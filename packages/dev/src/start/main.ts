@@ -12,7 +12,7 @@ import { developmentKeys, migrate } from './development.js';
 import { appEnvironment } from './environment.js';
 import { keepRunning } from './keep-running.js';
 import { portBook, type PortBook } from './ports.js';
-import { startPrograms } from './programs.js';
+import { installedPrograms } from './programs.js';
 import { clearEarlierRun, devFileOf, openRoster, type Roster } from './roster.js';
 import { screen } from './screen.js';
 import { localSecrets } from './secrets.js';
@@ -64,7 +64,7 @@ async function start(context: Context): Promise<void> {
   await clearEarlierRun(dataDir, say);
   const { signalingPort } = await choosePorts(settings);
   const signalingOrigin = originOf(settings.host, signalingPort);
-  const programs = await startPrograms(settings, { say, step, signal: stopSignal });
+  const programs = installedPrograms();
 
   const roster = openRoster(dataDir, startWatchdog([devFileOf(dataDir)]));
   started.cleanUps.push(() => roster.close());

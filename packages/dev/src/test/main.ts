@@ -8,8 +8,16 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { explain, Failure, progress, readJson, root, toolsEnvironment } from '../bootstrap.js';
-import { ensurePrograms, installCommand } from '../system-packages/system-packages.js';
+import {
+  ensurePrograms,
+  explain,
+  Failure,
+  installCommand,
+  progress,
+  readJson,
+  root,
+  toolsEnvironment,
+} from '../bootstrap.js';
 import type { FileCounts } from './count-reporter.js';
 import { nodePrograms } from './node-versions.js';
 import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';

@@ -1,9 +1,12 @@
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { run, type Step } from '../bootstrap.js';
+import { run } from './run.mjs';
 
-/** The Debian package and Homebrew formula of each program. */
-const PACKAGES: Record<string, { debian: string; homebrew?: string }> = {
+/**
+ * The Debian package and Homebrew formula of each program.
+ * @type {Record<string, { debian: string, homebrew?: string }>}
+ */
+const PACKAGES = {
   'redis-server': { debian: 'redis-server', homebrew: 'redis' },
   turnserver: { debian: 'coturn', homebrew: 'coturn' },
   janus: { debian: 'janus' },
@@ -18,30 +21,42 @@ const POLICY = '/usr/sbin/policy-rc.d';
 /**
  * Installs the system packages of missing programs if this process runs as root on Debian. The caller tells the user
  * about the programs that are still missing.
- * @returns the programs that are still missing
+ * @param {string[]} programs
+ * @param {{ say: (line: string) => void, step: import('./progress.mjs').Step, signal?: AbortSignal }} context
+ * @returns {Promise<string[]>} the programs that are still missing
  */
-export async function ensurePrograms(
-  programs: string[],
-  { say, step, signal }: { say: (line: string) => void; step: Step; signal?: AbortSignal },
-): Promise<string[]> {
-  const missing = programs.filter((program) => !isOnPath(program));
+export async function ensurePrograms(programs, { say, step, signal }) {
+  const missing = missingPrograms(programs);
   if (missing.length === 0) return [];
-  if (process.getuid?.() === 0 && isOnPath('apt-get')) {
+  if (mayInstall()) {
     const names = debianNames(missing);
     say(`  Installing ${names.join(' and ')} with apt-get (missing on this machine)`);
     try {
       await step(`Installing ${names.join(' and ')}`, () => aptInstall(names, signal));
     } catch (error) {
       if (signal?.aborted) throw error;
-      const { message, output } = error as { message: string; output?: string };
+      const { message, output } = /** @type {{ message: string, output?: string }} */ (error);
       say(`  ${output?.trimEnd().split('\n').slice(-5).join('\n  ') ?? ''}\n  ${message}`);
     }
   }
-  return missing.filter((program) => !isOnPath(program));
+  return missingPrograms(missing);
 }
 
-/** The command with which the user can install missing programs. */
-export function installCommand(programs: string[]) {
+/** @param {string[]} programs */
+export function missingPrograms(programs) {
+  return programs.filter((program) => !isOnPath(program));
+}
+
+/** Whether this process may install Debian's packages. */
+export function mayInstall() {
+  return process.getuid?.() === 0 && isOnPath('apt-get');
+}
+
+/**
+ * The command with which the user can install missing programs.
+ * @param {string[]} programs
+ */
+export function installCommand(programs) {
   if (process.platform === 'darwin') {
     const formulae = programs.flatMap((program) => PACKAGES[program]?.homebrew ?? []);
     // Homebrew has no Janus.
@@ -53,11 +68,16 @@ export function installCommand(programs: string[]) {
   return `${sudo}apt-get install --no-install-recommends ${debianNames(programs).join(' ')}`;
 }
 
-function debianNames(programs: string[]) {
+/** @param {string[]} programs */
+function debianNames(programs) {
   return programs.map((program) => PACKAGES[program]?.debian ?? program);
 }
 
-async function aptInstall(names: string[], signal: AbortSignal | undefined) {
+/**
+ * @param {string[]} names
+ * @param {AbortSignal | undefined} signal
+ */
+async function aptInstall(names, signal) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=300'];
   const failure = `apt-get cannot install ${names.join(' and ')}`;
@@ -73,7 +93,8 @@ async function aptInstall(names: string[], signal: AbortSignal | undefined) {
   }
 }
 
-function isOnPath(program: string) {
+/** @param {string} program */
+function isOnPath(program) {
   // Debian installs some programs (nginx) in a folder that an ordinary user's PATH lacks.
   return [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].some((folder) => {
     try {

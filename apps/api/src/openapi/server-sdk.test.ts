@@ -1,0 +1,177 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
+import { repositoryRoot } from '@callplane/testing';
+import { startTestApi, type TestApi } from '../api.testkit.js';
+
+/** The server SDK against the API that it is generated from. */
+
+let api: TestApi;
+let callplane: Callplane;
+beforeAll(async () => {
+  api = await startTestApi();
+  callplane = createClient({ baseUrl: `${api.url}/v1`, apiKey: api.tenant.key });
+});
+
+/** Narrows the union by `type`. The compiler rejects a missing case. */
+function summary(event: WebhookEvent): string {
+  switch (event.type) {
+    case 'room.created':
+    case 'room.started':
+    case 'room.ended':
+      return `${event.type} ${event.data.room.name} ${JSON.stringify(event.data.room.metadata['team'])}`;
+    case 'participant.joined':
+    case 'participant.left':
+    case 'participant.updated':
+    case 'track.published':
+    case 'track.unpublished':
+    case 'track.muted':
+      return `${event.type} ${event.data.participant.name}`;
+    case 'operation.failed':
+      return `${event.data.operation.id} failed: ${event.data.participant?.name ?? event.data.room.name}`;
+    case 'webhook.disabled':
+    case 'webhook.test':
+      return `${event.type} ${event.data.webhook.url}`;
+    default:
+      return event satisfies never;
+  }
+}
+
+describe('the server SDK', () => {
+  test('creates a room, issues a token and reads both back', async () => {
+    const metadata = { team: 'blue', nested: { tags: ['weekly', 1, null] } };
+    const room = await callplane.createRoom({ name: 'Daily', metadata });
+    const { token, participantId } = await callplane.issueToken({
+      roomId: room.id,
+      participantName: 'Ada',
+      permissions: ['room:join', 'audio:publish'],
+      metadata: { seat: 4 },
+    });
+    expect(token.split('.')).toHaveLength(3);
+    expect(await callplane.readRoom({ roomId: room.id })).toEqual({ ...room, metadata, maxParticipants: 100 });
+    const participant = await callplane.readParticipant({ roomId: room.id, participantId });
+    expect(participant.metadata).toEqual({ seat: 4 });
+    expect((await callplane.readJwks()).keys.map(({ kty, alg }) => `${kty} ${alg}`)).toEqual(['EC ES256']);
+  });
+
+  test('ends a room, and finds its operation', async () => {
+    const { id: roomId } = await callplane.createRoom({ name: 'Short' });
+    await expect(callplane.waitForOperation({ roomId })).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' });
+    // No worker runs in this file.
+    const operation = await callplane.endRoom({ roomId }, { waitSeconds: 0 });
+    expect(operation).toMatchObject({ kind: 'room.end', status: 'pending' });
+    await expect(callplane.waitForOperation({ roomId }, { timeoutMs: 10 })).rejects.toMatchObject({
+      code: 'TIMED_OUT',
+    });
+    const error: unknown = await callplane.issueToken({ roomId, participantName: 'Bob' }).catch((e: unknown) => e);
+    expect(isCallplaneError(error, 'ROOM_ENDED') && error.requestId).toMatch(/^req_/);
+  });
+
+  test('iterates over a list of several pages, and over events as a union by type', async () => {
+    const tenant = await api.newTenant();
+    const own = createClient({ baseUrl: api.url, apiKey: tenant.key });
+    for (const name of ['a', 'b', 'c']) await own.createRoom({ name, metadata: { team: name } });
+    const names: string[] = [];
+    for await (const { name } of own.listRooms({ limit: 2 })) names.push(name);
+    expect(names).toEqual(['c', 'b', 'a']);
+    const summaries: string[] = [];
+    for await (const event of own.listEvents({ limit: 2, type: 'room.created' })) summaries.push(summary(event));
+    expect(summaries).toEqual(['a', 'b', 'c'].map((name) => `room.created ${name} "${name}"`));
+  });
+
+  test('creates one room for one idempotency key, however often the connection is lost', async () => {
+    // Forwards requests and cuts the first two connections once the API has answered.
+    let cuts = 2;
+    const proxy = createServer((socket) => {
+      socket.once('data', (request) => {
+        void fetch(`${api.url}/v1/rooms`, {
+          method: 'POST',
+          headers: headersIn(request.toString()),
+          body: request.toString().split('\r\n\r\n')[1] ?? '',
+        }).then(async (response) => {
+          const text = await response.text();
+          if (cuts > 0) socket.resetAndDestroy();
+          else
+            socket.end(`HTTP/1.1 ${response.status} OK\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+          cuts -= 1;
+        });
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const tenant = await api.newTenant();
+      const { port } = proxy.address() as { port: number };
+      const behind = createClient({ baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: tenant.key });
+      const { id } = await behind.createRoom({ name: 'Once' });
+      const direct = createClient({ baseUrl: api.url, apiKey: tenant.key });
+      expect((await direct.listRooms()).data.map((room) => room.id)).toEqual([id]);
+      expect(cuts).toBe(-1);
+    } finally {
+      proxy.close();
+    }
+  });
+
+  test('registers a webhook endpoint, reads its secret once, and removes it', async () => {
+    const endpoint = await callplane.createWebhook({ url: 'https://example.com/hook', events: ['room.ended'] });
+    expect(endpoint.signingSecret).toMatch(/^whsec_/);
+    expect(await callplane.readWebhook({ endpointId: endpoint.id })).not.toHaveProperty('signingSecret');
+    const [delivery] = [await callplane.testWebhook({ endpointId: endpoint.id })];
+    expect(delivery).toMatchObject({ status: 'pending', eventType: 'webhook.test' });
+    expect(await callplane.deleteWebhook({ endpointId: endpoint.id })).toBeUndefined();
+    await expect(callplane.readWebhook({ endpointId: endpoint.id })).rejects.toMatchObject({
+      code: 'WEBHOOK_NOT_FOUND',
+      status: 404,
+    });
+  });
+});
+
+describe('the first five minutes of the README', () => {
+  const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+  const run = async (file: string, args: string[]): Promise<string> => {
+    const env = { ...process.env, BASE: `${api.url}/v1`, KEY: api.tenant.key };
+    return (await promisify(execFile)(file, args, { env })).stdout;
+  };
+
+  test('work from Node, with the file that the README shows', async () => {
+    const file = join(repositoryRoot, 'packages/server-js/examples/first-call.mjs');
+    expect(readme).toContain(`\`\`\`js\n${readFileSync(file, 'utf8')}\`\`\``);
+    // No worker runs in this file.
+    expect(await run(process.execPath, [file])).toMatch(/^room_\w{26} \d{3,} \d\npending\n$/);
+  });
+
+  test('work with curl: each command answers with the fields that the README shows', async () => {
+    const helper = /^\$ (api\(\) .*)$/m.exec(readme)?.[1] ?? '';
+    const byHand = readme.slice(readme.indexOf('### The same by hand'), readme.indexOf('### The same from Node'));
+    const lines = [...byHand.matchAll(/```console\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'));
+    const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => line.slice(2));
+    expect(commands).toHaveLength(7);
+    // The README copies the id from the answer into the variable.
+    const script = commands.map((line) =>
+      line.startsWith('ROOM=') ? 'ROOM=$(printf %s "$answer" | cut -d \\" -f 4)' : `answer=$(${line}); echo "$answer"`,
+    );
+    const printed = await run('bash', ['-c', [helper, ...script].join('\n')]);
+    const fieldsOf = (line: string) => Object.keys(JSON.parse(line.replace(/\d{3}$/, '')) as object).sort();
+    const shown = lines.filter((line) => line.startsWith('{')).map((line) => fieldsOf(line.replaceAll('…', '')));
+    const got = printed.split('\n').filter((line) => line.startsWith('{'));
+    // The end of the room answers 202 with its operation here, because no worker runs.
+    const [operation] = got.splice(3, 1);
+    expect(fieldsOf(operation!)).toEqual(shown[3]);
+    expect(got.map(fieldsOf)).toEqual(shown);
+  });
+});
+
+function headersIn(request: string): Record<string, string> {
+  const wanted = ['authorization', 'content-type', 'idempotency-key'];
+  const lines = (request.split('\r\n\r\n')[0] ?? '').split('\r\n').slice(1);
+  return Object.fromEntries(
+    lines
+      .map(
+        (line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()] as const,
+      )
+      .filter(([name]) => wanted.includes(name)),
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * `npm run release [-- --dry-run] [-- --out <folder>]`: makes everything that a release consists of in one folder:
+ * tarballs of the packages that others install, the build context of the images, the bill of materials, the notes and
+ * checksums. It publishes nothing; docs/release.md says how to go on. `--dry-run` accepts uncommitted changes and a
+ * version without a section in CHANGELOG.md.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Failure, progress, readJson, root, run } from '../bootstrap.js';
+import { changelogSection } from './changelog.js';
+import { writeChecksums } from './checksums.js';
+import { writeImageContext } from './image-context.js';
+import { PUBLISHED, packTarballs } from './tarballs.js';
+import { billOfMaterials } from './sbom.js';
+
+export async function main(args: string[]): Promise<void> {
+  const { dryRun, out } = optionsIn(args);
+  const version = commonVersion();
+  const folder = resolve(root, out ?? join('release', version));
+  const step = progress((line) => console.log(line));
+  const commit = (await run('git', ['rev-parse', 'HEAD'])).trim();
+  await checkTree(dryRun);
+  const notes = changelogSection(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), version, { dryRun });
+
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  await step('Packing', () => packTarballs(folder));
+  await step('Writing the build context of the images', () => writeImageContext(folder, version));
+  writeFileSync(join(folder, `callplane-${version}.cdx.json`), billOfMaterials({ version, commit }));
+  writeFileSync(join(folder, 'NOTES.md'), `# Callplane ${version}\n\nCommit ${commit}.\n\n${notes}\n`);
+  const files = await writeChecksums(folder);
+
+  console.log(`${dryRun ? 'A rehearsal of release' : 'Release'} ${version} is in ${folder}:`);
+  for (const { name, bytes } of files) console.log(`  ${String(bytes).padStart(10)}  ${name}`);
+  if (!dryRun) console.log('Nothing has been published. docs/release.md says how to go on.');
+}
+
+function optionsIn(args: string[]): { dryRun: boolean; out: string | undefined } {
+  try {
+    const { values } = parseArgs({ args, options: { 'dry-run': { type: 'boolean' }, out: { type: 'string' } } });
+    return { dryRun: values['dry-run'] === true, out: values.out };
+  } catch (error) {
+    throw new Failure(`${(error as Error).message} Usage: npm run release -- [--dry-run] [--out <folder>]`);
+  }
+}
+
+/** The version of the release. All packages that others install have it. */
+function commonVersion(): string {
+  const files = ['package.json', ...PUBLISHED.map(({ folder }) => join(folder, 'package.json'))];
+  const versions = files.map((file) => (readJson(join(root, file)) as { version: string }).version);
+  const [version = ''] = versions;
+  if (versions.every((one) => one === version)) return version;
+  const list = files.map((file, index) => `${file} ${versions[index] ?? ''}`).join(', ');
+  throw new Failure(`The versions of a release must be equal: ${list}`);
+}
+
+/** The image context contains committed files only, so a change that is not committed would be missing from it. */
+async function checkTree(dryRun: boolean): Promise<void> {
+  if (dryRun) return;
+  const changed = (await run('git', ['status', '--porcelain'])).trim();
+  if (changed !== '') throw new Failure(`Commit or remove these changes before a release:\n${changed}`);
+}

@@ -1,0 +1,239 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import Ajv from 'ajv';
+import { PUBLISHED } from './tarballs.js';
+
+/**
+ * A rehearsal of a release, and its tarballs as a customer uses them. All projects share one folder and one
+ * installation, because installing and compiling need the processor.
+ */
+
+const run = promisify(execFile);
+const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string };
+const fileOf = (name: string) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+const tarballs = PUBLISHED.map(({ name, folder }) => ({ name, folder, file: fileOf(name) }));
+const bin = (name: string) => join(repositoryRoot, 'node_modules', '.bin', name);
+let out: string;
+let project: string;
+
+async function command(file: string, args: string[], cwd = project): Promise<string> {
+  const { stdout } = await run(file, args, { cwd, maxBuffer: 64 * 1024 * 1024 }).catch((error: unknown) => {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${file} ${args.join(' ')}\n${stdout}${stderr}`, { cause: error });
+  });
+  return stdout;
+}
+
+beforeAll(async () => {
+  out = join(temporaryDirectory('release'), 'out');
+  project = join(dirname(out), 'project');
+  await command(process.execPath, ['scripts/dev.mjs', 'release', '--dry-run', '--out', out], repositoryRoot);
+  // An installation without a registry: the packages have no dependencies but each other.
+  const npm = ['install', '--offline', '--no-audit', '--no-fund', '--cache', join(dirname(out), 'npm-cache')];
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "name": "customer", "private": true, "type": "module" }');
+  await command('npm', [...npm, ...tarballs.map(({ file }) => join(out, file))]);
+});
+
+describe('a release', () => {
+  test('consists of the tarballs, the build context of the images, the bill of materials, notes and checksums', async () => {
+    expect(readdirSync(out).sort()).toEqual(
+      [
+        ...tarballs.map(({ file }) => file),
+        ...[`callplane-${version}-images.tar.gz`, `callplane-${version}.cdx.json`, 'NOTES.md', 'SHA256SUMS'],
+      ].sort(),
+    );
+    expect(await command('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], out)).toBe('');
+    expect(readFileSync(join(out, 'SHA256SUMS'), 'utf8').trim().split('\n')).toHaveLength(tarballs.length + 3);
+    expect(readFileSync(join(out, 'NOTES.md'), 'utf8')).toMatch(/^# Callplane .*\n\nCommit [0-9a-f]{40}\.\n\n#/);
+  });
+
+  test('has a build context with everything that the images need', async () => {
+    const listed = await command('tar', ['--list', '--file', `callplane-${version}-images.tar.gz`], out);
+    const files = listed.split('\n');
+    expect(files).toEqual(
+      expect.arrayContaining([
+        ...[
+          'infra/Dockerfile',
+          'infra/image/build.sh',
+          'infra/image/prune.sh',
+          'pnpm-lock.yaml',
+          'pnpm-workspace.yaml',
+        ],
+        ...['.pnpmfile.cjs', 'package.json', 'prisma/schema.prisma', 'apps/api/src/main.ts', 'LICENSE'],
+      ]),
+    );
+    expect(files.filter((file) => /^(?:tests|\.ci)\/|node_modules|\/dist\//.test(file))).toEqual([]);
+  });
+
+  test('lists every package of the images with licence, hash and dependencies, as CycloneDX 1.6', () => {
+    const bom: any = JSON.parse(readFileSync(join(out, `callplane-${version}.cdx.json`), 'utf8'));
+    const names: string[] = bom.components.map(({ purl }: { purl: string }) => purl.split('@')[0]);
+    expect(names).toEqual(
+      expect.arrayContaining(['pkg:npm/express', 'pkg:npm/bullmq', 'pkg:npm/ioredis', 'pkg:npm/%40prisma/client']),
+    );
+    expect(names).not.toContain('pkg:npm/jest');
+    for (const component of bom.components) {
+      expect([component.purl, component.licenses?.length, component.hashes?.[0]?.alg]).toEqual([
+        component.purl,
+        1,
+        'SHA-512',
+      ]);
+    }
+    const refs = new Set(bom.components.map((component: any) => component['bom-ref']));
+    const express = bom.dependencies.find(({ ref }: { ref: string }) => ref.startsWith('express@'));
+    expect(express.dependsOn.length).toBeGreaterThan(10);
+    expect(express.dependsOn.every((ref: string) => refs.has(ref))).toBe(true);
+    expect(problemsOfBom(bom)).toEqual([]);
+  });
+});
+
+describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
+  test('passes publint', async () => {
+    // In a process of its own: publint does not run inside Jest's module system.
+    const script = `
+      import { readFile } from 'node:fs/promises';
+      import { publint } from 'publint';
+      import { formatMessage } from 'publint/utils';
+      const bytes = await readFile(${JSON.stringify(join(out, file))});
+      const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+      const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+      console.log(JSON.stringify(messages.map((message) => formatMessage(message, pkg))));`;
+    const printed = await command(process.execPath, ['--input-type=module', '--eval', script], repositoryRoot);
+    expect(JSON.parse(printed)).toEqual([]);
+  });
+
+  test('passes Are the types wrong? for every kind of resolution', async () => {
+    const printed = await command(bin('attw'), [
+      join(out, file),
+      '--format',
+      'json',
+      '--exclude-entrypoints',
+      './test-vectors.json',
+    ]);
+    expect(JSON.parse(printed).analysis.problems).toEqual([]);
+  });
+
+  test('contains the licence, a manifest for the registry, and source maps with their sources', () => {
+    const installed = join(project, 'node_modules', name);
+    expect(readFileSync(join(installed, 'LICENSE'), 'utf8')).toContain('Apache License');
+    expect(readFileSync(join(installed, 'README.md'), 'utf8')).toContain(`# ${name}`);
+    const text = readFileSync(join(installed, 'package.json'), 'utf8');
+    expect(text).not.toMatch(/workspace:|catalog:|"source"|publishConfig": \{[^}]*exports/);
+    expect(JSON.parse(text)).toMatchObject({
+      ...{ version, license: 'Apache-2.0', engines: { node: '>=20' }, publishConfig: { provenance: true } },
+      repository: { type: 'git', url: expect.stringMatching(/^git\+https:/), directory: folder },
+    });
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
+    expect(files.filter((one) => /\.(?:test|testkit)\.|^src/.test(one))).toEqual([]);
+    const maps = files.filter((one) => one.endsWith('.js.map'));
+    expect(maps.length).toBeGreaterThan(4);
+    for (const map of maps) {
+      const { sources, sourcesContent } = JSON.parse(readFileSync(join(installed, map), 'utf8')) as {
+        sources: string[];
+        sourcesContent?: (string | null)[];
+      };
+      expect([map, sourcesContent?.filter((source) => typeof source === 'string').length]).toEqual([
+        map,
+        sources.length,
+      ]);
+    }
+  });
+});
+
+const SERVER = `
+const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc_sk_1' });
+const result = verifyWebhook({ headers: {}, rawBody: '{}', secrets: 'whsec_1' });
+console.log(typeof api.createRoom, result.ok ? '' : result.reason, verifyWebhook === reexported, typeof connect);
+`;
+const PRINTED = 'function missing_header true function\n';
+
+describe('the installed tarballs', () => {
+  test('run as ES modules', async () => {
+    const imports = `
+      import { createClient, verifyWebhook as reexported } from '@callplane/server';
+      import { verifyWebhook } from '@callplane/webhook-verifier';
+      import { connect } from '@callplane/client-js';`;
+    writeFileSync(join(project, 'esm.mjs'), imports + SERVER);
+    expect(await command(process.execPath, ['esm.mjs'])).toBe(PRINTED);
+  });
+
+  test('run as CommonJS', async () => {
+    const requires = `
+      const { createClient, verifyWebhook: reexported } = require('@callplane/server');
+      const { verifyWebhook } = require('@callplane/webhook-verifier');
+      const { connect } = require('@callplane/client-js');`;
+    writeFileSync(join(project, 'common.cjs'), requires + SERVER);
+    expect(await command(process.execPath, ['common.cjs'])).toBe(PRINTED);
+  });
+
+  test.each([
+    ['node16', ['--module', 'node16', '--moduleResolution', 'node16'], ['typed.mts', 'typed.cts']],
+    ['bundler', ['--module', 'esnext', '--moduleResolution', 'bundler'], ['typed.ts']],
+  ])('compile in strict TypeScript with the resolution %s', async (_name, options, files) => {
+    for (const file of files) writeFileSync(join(project, file), TYPED);
+    // A customer has the types of Node.
+    const types = join(repositoryRoot, 'node_modules', '@types');
+    const common = ['--ignoreConfig', '--strict', '--noEmit', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+    const libraries = ['--lib', 'es2022,dom,dom.iterable', '--typeRoots', types, '--types', 'node'];
+    expect(await command(bin('tsc'), [...common, ...libraries, ...options, ...files])).toBe('');
+  });
+
+  test('are bundled by Vite, and the bundle runs', async () => {
+    symlinkSync(join(repositoryRoot, 'node_modules', 'vite'), join(project, 'node_modules', 'vite'));
+    writeFileSync(
+      join(project, 'page.js'),
+      `import { isSupported, connect } from '@callplane/client-js';
+       connect({ url: 'http://wrong', token: 't' }).catch(({ code }) => console.log(isSupported(), code));`,
+    );
+    const build = `
+      import { build } from 'vite';
+      await build({ configFile: false, logLevel: 'error', build: { outDir: 'bundled', target: 'es2022', rolldownOptions: {
+        input: 'page.js', output: { entryFileNames: 'page.mjs' } } } });`;
+    await command(process.execPath, ['--input-type=module', '--eval', build]);
+    expect(await command(process.execPath, ['bundled/page.mjs'])).toBe('false invalid_argument\n');
+  });
+});
+
+const TYPED = `
+import { createClient, isCallplaneError, type Room } from '@callplane/server';
+import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
+import { connect, type Call } from '@callplane/client-js';
+
+export async function main(rawBody: Uint8Array, headers: Headers): Promise<Call> {
+  const api = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: 'rtc_sk_1' });
+  const room: Room = await api.createRoom({ name: 'Daily' });
+  const result = verifyWebhook({ headers, rawBody, secrets: { 1: 'whsec_1' } });
+  if (result.ok) receive(result.event);
+  try {
+    const { token } = await api.issueToken({ roomId: room.id, participantName: 'Ada' });
+    return await connect({ url: 'wss://calls.example.com/v1/signaling', token });
+  } catch (error) {
+    if (isCallplaneError(error, 'ROOM_ENDED')) console.log(error.requestId);
+    throw error;
+  }
+}
+
+function receive(event: WebhookEvent): void {
+  if (event.type === 'participant.left') console.log(event.data.participant.name, event.data.reason);
+  // @ts-expect-error there is no such type
+  if (event.type === 'participant.gone') console.log(event.id);
+}
+`;
+
+/** Validates with the schema of the specification, which the library contains. */
+function problemsOfBom(bom: unknown): unknown[] {
+  const library = join(repositoryRoot, 'packages/dev/node_modules/@cyclonedx/cyclonedx-library');
+  const schema = (name: string): object =>
+    JSON.parse(readFileSync(join(library, 'res/schema', `${name}.SNAPSHOT.schema.json`), 'utf8')) as object;
+  const ajv = new Ajv.default({ strict: false, validateFormats: false, allErrors: true });
+  for (const name of ['jsf-0.82', 'spdx']) {
+    ajv.addSchema(schema(name), `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`);
+  }
+  const validate = ajv.compile(schema('bom-1.6'));
+  return validate(bom) ? [] : (validate.errors ?? []);
+}

@@ -1,0 +1,109 @@
+import { OPERATIONS } from './facts.generated.js';
+import { CLIENT_LIMITS } from './limits.js';
+import type { OperationFacts, OperationId } from './operation.js';
+import type { Operations, RuntimeOperation } from './operations.generated.js';
+import { pageOf, type PageContent } from './pages.js';
+import { buildRequest, type AllOptions } from './request.js';
+import { send, type Connection } from './send.js';
+import { waitForOperation, type OperationOf, type WaitOptions } from './wait-for-operation.js';
+
+export interface ClientOptions {
+  /** The base address of the API: `https://calls.example.com/v1`. */
+  baseUrl: string;
+  /** A secret key, `rtc_sk_…`. Keep it on your backend. */
+  apiKey: string;
+  /** How long one attempt may take, in milliseconds; default 30000. */
+  timeoutMs?: number;
+  /** How often a failed attempt is repeated, 0 to 10; default 3. */
+  retriesMax?: number;
+  /** Replaces the fetch of Node, for proxies and tests. */
+  fetch?: typeof fetch;
+}
+
+/** Every operation of the API as a function, and helpers. */
+export interface Callplane extends Operations {
+  /** Waits until the clean-up of a room, or with `participantId` that of a participant, is complete. */
+  waitForOperation: (of: OperationOf, options?: WaitOptions) => Promise<RuntimeOperation>;
+}
+
+const TIMEOUT_MS = 30_000;
+const RETRIES = 3;
+/** Above the longest time for which the API waits on purpose, so that this wait is no time-out. */
+const WAIT_MARGIN_MS = 5_000;
+
+/** @throws TypeError for a wrong option. */
+export function createClient(options: ClientOptions): Callplane {
+  const connection = connectionOf(options);
+  const operations = Object.entries(OPERATIONS).map(([id, facts]) => {
+    const call = (input: object = {}, given: AllOptions = {}) =>
+      callOperation(connection, id as OperationId, facts, { input, options: given });
+    return [id, call] as const;
+  });
+  const api = Object.fromEntries(operations) as unknown as Operations;
+  return { ...api, waitForOperation: (of, given) => waitForOperation(api, of, given) };
+}
+
+function callOperation(
+  connection: Connection,
+  id: OperationId,
+  facts: OperationFacts,
+  { input, options }: { input: object; options: AllOptions },
+): Promise<unknown> {
+  const load = async (fields: object): Promise<unknown> => {
+    const request = buildRequest(id, facts, { input: fields, options, newKey: () => crypto.randomUUID() });
+    const { signal, timeoutMs = connection.timeoutMs, retriesMax = connection.retriesMax } = options;
+    checkRetries(retriesMax);
+    const waitMs = (options.waitSeconds ?? waitSecondsIn(fields)) * 1_000;
+    const leastMs = waitMs === 0 ? 0 : waitMs + WAIT_MARGIN_MS;
+    return send(connection, request, { signal, retriesMax, timeoutMs: Math.max(timeoutMs, leastMs) });
+  };
+  const { cursor: parameter } = facts;
+  if (parameter === undefined) return load(input);
+  return pageOf(
+    id,
+    (cursor) => load(cursor === undefined ? input : { ...input, [parameter]: cursor }) as Promise<PageContent<unknown>>,
+  );
+}
+
+/** Some reads wait for something new, as their `wait` says. */
+function waitSecondsIn(fields: object): number {
+  const { wait } = fields as { wait?: unknown };
+  return typeof wait === 'number' ? wait : 0;
+}
+
+function connectionOf(options: ClientOptions): Connection {
+  const { apiKey, timeoutMs = TIMEOUT_MS, retriesMax = RETRIES } = options;
+  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new TypeError('`apiKey` must be a secret key of the API, `rtc_sk_…`.');
+  }
+  if (!(timeoutMs > 0)) throw new TypeError('`timeoutMs` must be a number above 0.');
+  checkRetries(retriesMax);
+  return {
+    origin: originOf(options.baseUrl),
+    apiKey,
+    fetch: options.fetch ?? globalThis.fetch,
+    timeoutMs,
+    retriesMax,
+    random: Math.random,
+  };
+}
+
+function checkRetries(retriesMax: number): void {
+  if (Number.isInteger(retriesMax) && retriesMax >= 0 && retriesMax <= CLIENT_LIMITS.retriesMax) return;
+  throw new TypeError(`\`retriesMax\` must be a whole number from 0 to ${CLIENT_LIMITS.retriesMax}.`);
+}
+
+/** The base address without `/v1`, which every path of the API contains. */
+function originOf(baseUrl: string): string {
+  let url: URL | undefined;
+  try {
+    url = new URL(baseUrl);
+  } catch {
+    // Reported below, together with the other mistakes.
+  }
+  const isPlain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === '';
+  if (url === undefined || !isPlain || !['http:', 'https:'].includes(url.protocol)) {
+    throw new TypeError('`baseUrl` must be the address of the API, such as https://calls.example.com/v1.');
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
+}

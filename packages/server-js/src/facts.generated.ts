@@ -1,0 +1,125 @@
+// Written by packages/dev/src/generate from the OpenAPI document. Do not edit; run "npm run generate".
+
+import type { OperationFacts, OperationId } from './operation.js';
+
+export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
+  readContext: { method: 'GET', path: '/v1/' },
+  createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
+  listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'limit', 'cursor'], cursor: 'cursor' },
+  readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },
+  endRoom: { method: 'DELETE', path: '/v1/rooms/{roomId}', hasPrefer: true },
+  readRoomOperation: { method: 'GET', path: '/v1/rooms/{roomId}/runtime-operation' },
+  sendMessage: { method: 'POST', path: '/v1/rooms/{roomId}/messages', hasBody: true, hasIdempotencyKey: true },
+  issueToken: { method: 'POST', path: '/v1/rooms/{roomId}/tokens', hasBody: true },
+  listParticipants: {
+    method: 'GET',
+    path: '/v1/rooms/{roomId}/participants',
+    query: ['status', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  readParticipant: { method: 'GET', path: '/v1/rooms/{roomId}/participants/{participantId}' },
+  removeParticipant: { method: 'DELETE', path: '/v1/rooms/{roomId}/participants/{participantId}', hasPrefer: true },
+  updateParticipant: { method: 'PATCH', path: '/v1/rooms/{roomId}/participants/{participantId}', hasBody: true },
+  readParticipantOperation: {
+    method: 'GET',
+    path: '/v1/rooms/{roomId}/participants/{participantId}/runtime-operation',
+  },
+  muteTrack: { method: 'POST', path: '/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute' },
+  listRoomSessions: {
+    method: 'GET',
+    path: '/v1/rooms/{roomId}/sessions',
+    query: ['limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  listParticipantSessions: {
+    method: 'GET',
+    path: '/v1/rooms/{roomId}/participants/{participantId}/sessions',
+    query: ['limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  readUsage: { method: 'GET', path: '/v1/usage', query: ['from', 'to', 'interval'] },
+  issueTurnCredentials: { method: 'POST', path: '/v1/turn/credentials', hasBody: true },
+  readSignatureContract: {
+    method: 'GET',
+    path: '/v1/webhooks/signature-contract',
+    query: ['projectId', 'environmentId'],
+  },
+  createWebhook: {
+    method: 'POST',
+    path: '/v1/webhooks',
+    query: ['projectId', 'environmentId'],
+    hasBody: true,
+    hasIdempotencyKey: true,
+  },
+  listWebhooks: {
+    method: 'GET',
+    path: '/v1/webhooks',
+    query: ['projectId', 'environmentId', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  readWebhook: { method: 'GET', path: '/v1/webhooks/{endpointId}', query: ['projectId', 'environmentId'] },
+  updateWebhook: {
+    method: 'PATCH',
+    path: '/v1/webhooks/{endpointId}',
+    query: ['projectId', 'environmentId'],
+    hasBody: true,
+  },
+  deleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{endpointId}', query: ['projectId', 'environmentId'] },
+  rotateWebhookSecret: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/rotate-secret',
+    query: ['projectId', 'environmentId'],
+  },
+  testWebhook: { method: 'POST', path: '/v1/webhooks/{endpointId}/test', query: ['projectId', 'environmentId'] },
+  listDeliveries: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/deliveries',
+    query: ['projectId', 'environmentId', 'status', 'eventType', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  readDelivery: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/deliveries/{deliveryId}',
+    query: ['projectId', 'environmentId'],
+  },
+  listAttempts: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/deliveries/{deliveryId}/attempts',
+    query: ['projectId', 'environmentId', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  replayDelivery: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay',
+    query: ['projectId', 'environmentId'],
+    hasBody: true,
+  },
+  retryDelivery: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry',
+    query: ['projectId', 'environmentId'],
+  },
+  createRecovery: {
+    method: 'POST',
+    path: '/v1/webhooks/{endpointId}/recoveries',
+    query: ['projectId', 'environmentId'],
+    hasBody: true,
+  },
+  readRecovery: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/recoveries/{recoveryId}',
+    query: ['projectId', 'environmentId'],
+  },
+  cancelRecovery: {
+    method: 'DELETE',
+    path: '/v1/webhooks/{endpointId}/recoveries/{recoveryId}',
+    query: ['projectId', 'environmentId'],
+  },
+  listEvents: {
+    method: 'GET',
+    path: '/v1/events',
+    query: ['projectId', 'environmentId', 'roomId', 'type', 'after', 'limit'],
+    cursor: 'after',
+  },
+  readJwks: { method: 'GET', path: '/.well-known/jwks.json' },
+};

@@ -1,0 +1,15 @@
+/** Calls the REST API of a Callplane and verifies its webhooks. */
+export * from '@callplane/webhook-verifier';
+export { createClient, type Callplane, type ClientOptions } from './client.js';
+export {
+  CallplaneError,
+  isCallplaneError,
+  type ApiErrorCode,
+  type CallplaneErrorCode,
+  type ClientErrorCode,
+  type ErrorDetail,
+} from './errors.js';
+export type { CallOptions, InputOf, ListOperation, Operation, OperationId, OptionsOf, ResultOf } from './operation.js';
+export type * from './operations.generated.js';
+export type { Page, PageContent } from './pages.js';
+export type { OperationOf, WaitOptions } from './wait-for-operation.js';

@@ -1,0 +1,4549 @@
+// Written by packages/dev/src/generate from the OpenAPI document. Do not edit; run "npm run generate".
+
+export interface paths {
+    "/v1/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the context of the API key
+         * @description Accepts a secret or a publishable key. Needs no scope.
+         */
+        get: operations["readContext"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List rooms, newest first */
+        get: operations["listRooms"];
+        put?: never;
+        /**
+         * Create a room
+         * @description Creating a room joins no participant and opens no media devices. Issue participant tokens next.
+         */
+        post: operations["createRoom"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a room */
+        get: operations["readRoom"];
+        put?: never;
+        post?: never;
+        /**
+         * End a room for everyone
+         * @description Disconnects all participants and removes live media resources, as a durable operation. Repeating the request never creates a second operation. After a failure, it starts a new run of the same operation.
+         */
+        delete: operations["endRoom"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/runtime-operation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the clean-up of a room */
+        get: operations["readRoomOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to participants
+         * @description Sends data to everyone in the room, or to some participants. Clients get it as a `message` from `server`. The message reaches clients that are connected, and is not stored.
+         */
+        post: operations["sendMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issue a participant token
+         * @description Every call creates a new participant identity; it never renews a token. Authenticate your own user and check access to the room before you issue a token.
+         */
+        post: operations["issueToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/participants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List participants, the latest first
+         * @description Lists only participants that have connected at least once.
+         */
+        get: operations["listParticipants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/participants/{participantId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a participant */
+        get: operations["readParticipant"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a participant
+         * @description Blocks the identity, revokes its tokens and disconnects it, as a durable operation. Works before the first join too.
+         */
+        delete: operations["removeParticipant"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a participant
+         * @description Changes the given fields, also in a running call, and writes `participant.updated`. Tracks that the participant may no longer publish are unpublished. New permissions take effect without a new token, and stay for later joins. Works before the first join too. A request that changes nothing writes no event.
+         */
+        patch: operations["updateParticipant"];
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/participants/{participantId}/runtime-operation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the clean-up of a participant */
+        get: operations["readParticipantOperation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mute a track
+         * @description Mutes a published track for everyone, and writes `track.muted`. The participant may unmute it. To keep it silent, change its permissions. Muting a muted track changes nothing.
+         */
+        post: operations["muteTrack"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions of a room, newest first
+         * @description A session is one stay of a participant in the room, with its tracks and its quality.
+         */
+        get: operations["listRoomSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rooms/{roomId}/participants/{participantId}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sessions of a participant, newest first */
+        get: operations["listParticipantSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the usage by day
+         * @description Usage of the environment by UTC day. Sessions that have not ended count until now. The figures of a day outlive its rooms.
+         */
+        get: operations["readUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/turn/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issue temporary STUN/TURN credentials
+         * @description Send roomId and sessionId to get credentials for an active session, or an empty object to get credentials for the environment. Without a configured relay, the response lists STUN servers only.
+         */
+        post: operations["issueTurnCredentials"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/signature-contract": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the signing and retry policy */
+        get: operations["readSignatureContract"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List webhook endpoints, newest first */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Register a webhook endpoint
+         * @description The endpoint receives later events of the environment. An environment has at most 50 endpoints.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a webhook endpoint */
+        get: operations["readWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a webhook endpoint
+         * @description Ends the open deliveries of the endpoint (`endpoint_deleted`) and cancels its recoveries. Its deliveries stay readable under its id until retention removes them.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook endpoint
+         * @description Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and `standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate the signing secret of a webhook endpoint
+         * @description Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a webhook.test event to one endpoint */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of an endpoint, newest first
+         * @description Also works with the id of a removed endpoint.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a delivery with its event and its last attempt */
+        get: operations["readDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/deliveries/{deliveryId}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the attempts of a delivery over all its runs, newest first */
+        get: operations["listAttempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay a finished delivery
+         * @description Starts a new run with the endpoint's current URL and secret. The event and the delivery id stay the same, and the replay count increases by one. If several conflicts apply, the response has the first of these codes: `REPLAY_COUNT_MISMATCH` (`details` contain the current count), `DELIVERY_NOT_TERMINAL`, `EVENT_ERASED`, `REPLAY_LIMIT_REACHED`, `WEBHOOK_DISABLED`.
+         */
+        post: operations["replayDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry a pending delivery now
+         * @description Brings the next attempt forward to now, in the same run: same bytes, same replay count. It counts like any other attempt. If the attempt is due already, nothing changes. If several conflicts apply, the response has the first of these codes: `DELIVERY_NOT_PENDING` (finished), `DELIVERY_IN_FLIGHT` (being sent), `WEBHOOK_DISABLED`.
+         */
+        post: operations["retryDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/recoveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send all unsuccessful deliveries of a time window now
+         * @description Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
+         */
+        post: operations["createRecovery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{endpointId}/recoveries/{recoveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the progress of a recovery */
+        get: operations["readRecovery"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a recovery
+         * @description Deliveries that the recovery has replayed or brought forward continue. Cancelling a complete recovery changes nothing.
+         */
+        delete: operations["cancelRecovery"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events, oldest first
+         * @description Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the public keys that verify participant tokens
+         * @description Needs no API key. Verifiers may cache the response for 60 seconds. Read it again for an unknown `kid`.
+         */
+        get: operations["readJwks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        ApiContext: {
+            /** @constant */
+            apiVersion: "v1";
+            projectId: string;
+            environmentId: string;
+            keyId: string;
+            /** @enum {string} */
+            keyType: "secret" | "publishable";
+            scopes: ("rooms:create" | "rooms:read" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
+        };
+        Error: {
+            error: {
+                /**
+                 * @description Error code for programs. See docs/errors.md.
+                 * @enum {string}
+                 */
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
+                /** @description Error message for people. The text may change. */
+                message: string;
+                /** @description The value of the `x-request-id` header. */
+                requestId: string;
+                /** @description Every failure that belongs to a part of the request. */
+                details?: {
+                    /** @description E.g. `body.name`, `path.roomId`, `query.limit`. */
+                    path: string;
+                    message: string;
+                }[];
+            };
+        };
+        /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        EventPage: {
+            data: components["schemas"]["Event"][];
+            nextCursor: string | null;
+        };
+        /** @description An entry of `RTCConfiguration.iceServers`. STUN entries have `urls` only. */
+        IceServer: {
+            urls: string[];
+            username?: string;
+            credential?: string;
+            /** @constant */
+            credentialType?: "password";
+        };
+        MutedTrack: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+            /** @description Always true. */
+            muted: boolean;
+        };
+        OperationFailedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "operation.failed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                operation: components["schemas"]["RuntimeOperation"];
+                room: components["schemas"]["Room"];
+                participant?: components["schemas"]["Participant"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        Participant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+        };
+        ParticipantJoinedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "participant.joined";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantLeftEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "participant.left";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                /**
+                 * @description Why the session ended.
+                 * @enum {string}
+                 */
+                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded";
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantPage: {
+            data: components["schemas"]["Participant"][];
+            nextCursor: string | null;
+        };
+        ParticipantToken: {
+            /** @description Bearer token (JWT, ES256) for one participant. */
+            token: string;
+            /** @description The new participant identity. */
+            participantId: string;
+            /** @description Token identifier, `tok_…`. */
+            tokenId: string;
+            /**
+             * Format: date-time
+             * @description The token's `exp` as a time.
+             */
+            expiresAt: string;
+        };
+        ParticipantUpdatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "participant.updated";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                sessionId: string | null;
+                /** @description All permissions of the participant from now on. */
+                permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        PublicKey: {
+            /** @constant */
+            kty: "EC";
+            /** @constant */
+            crv: "P-256";
+            x: string;
+            y: string;
+            /** @description Key identifier. The `kid` in the token's header refers to it. */
+            kid: string;
+            /** @constant */
+            alg: "ES256";
+            /** @constant */
+            use: "sig";
+        };
+        /** @description The public keys that verify participant tokens. */
+        PublicKeySet: {
+            keys: components["schemas"]["PublicKey"][];
+        };
+        Room: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
+        RoomCreatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "room.created";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RoomEndedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "room.ended";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RoomPage: {
+            data: components["schemas"]["Room"][];
+            nextCursor: string | null;
+        };
+        RoomStartedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "room.started";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        /** @description A durable clean-up that can be polled. */
+        RuntimeOperation: {
+            /** @description Operation identifier, `op_…`. */
+            id: string;
+            /** @enum {string} */
+            kind: "room.end" | "participant.remove";
+            /**
+             * @description `pending` until the operation is `completed` or `failed`.
+             * @enum {string}
+             */
+            status: "pending" | "completed" | "failed";
+            /** @description Attempts of all runs. An attempt counts when it begins. */
+            attempts: number;
+            lastError: {
+                code: string;
+                message: string;
+            } | null;
+            completedAt: string | null;
+        };
+        SentMessage: {
+            /**
+             * Format: date-time
+             * @description The `sentAt` of the message.
+             */
+            sentAt: string;
+            /** @description Number of participants in the room that the message is for. */
+            recipients: number;
+        };
+        Session: {
+            /** @description Session identifier, `sess_…`. */
+            id: string;
+            roomId: string;
+            participantId: string;
+            /**
+             * Format: date-time
+             * @description When the session began.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+            reason: ("left" | "removed" | "room_ended" | "connection_lost" | "superseded") | null;
+            permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            /** @description The tracks that the session publishes, and the latest 100 that it has published. */
+            tracks: components["schemas"]["SessionTrack"][];
+            quality: components["schemas"]["SessionQuality"] | null;
+        };
+        SessionPage: {
+            data: components["schemas"]["Session"][];
+            nextCursor: string | null;
+        };
+        SessionQuality: {
+            /**
+             * @description The worst level that lasted for at least a second.
+             * @enum {string}
+             */
+            worst: "good" | "fair" | "poor" | "lost";
+            /** @description Whether media went through a TURN server. */
+            relay: boolean;
+            seconds: {
+                /** @description Seconds with good quality. */
+                good: number;
+                /** @description Seconds with fair quality. */
+                fair: number;
+                /** @description Seconds with poor quality. */
+                poor: number;
+                /** @description Seconds without a connection. */
+                lost: number;
+                /** @description Seconds among these with media through a TURN server. */
+                relayed: number;
+            };
+        };
+        SessionTrack: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+            /**
+             * Format: date-time
+             * @description When the track was published.
+             */
+            publishedAt: string;
+            unpublishedAt: string | null;
+        };
+        SignatureContract: {
+            /** @constant */
+            version: "v1";
+            /** @constant */
+            algorithm: "HMAC-SHA256";
+            /** @constant */
+            signatureHeader: "x-service-signature";
+            /** @constant */
+            deliveryIdHeader: "x-service-delivery-id";
+            /** @constant */
+            replayCountHeader: "x-service-replay-count";
+            /** @constant */
+            secretVersionHeader: "x-service-signing-key-version";
+            /** @constant */
+            signedContent: "The ASCII bytes of \"timestamp.deliveryId.replayCount.\" followed by the exact raw request body bytes.";
+            /** @constant */
+            signatureFormat: "t=<Unix seconds>,v1=<lowercase hexadecimal HMAC>";
+            /** @constant */
+            secretEncoding: "The complete signing secret, including its whsec_ prefix, is used as UTF-8 bytes for the HMAC key.";
+            /** @constant */
+            toleranceSeconds: 300;
+            /** @constant */
+            deduplication: "A valid signature does not prevent duplicate processing. Store the event id atomically with the result of the business processing; retries and replays keep the same event id and delivery id.";
+            /** @constant */
+            replay: "An explicit replay increments the signed replay count and resets the retry budget. It creates no new business event.";
+            /** @constant */
+            attemptsPerRun: 8;
+            /** @constant */
+            maximumExplicitReplays: 100;
+            /** @constant */
+            concurrencyPerWorker: 4;
+            /** @constant */
+            leaseSeconds: 120;
+            /**
+             * @example [
+             *       5,
+             *       30,
+             *       120,
+             *       600,
+             *       1800,
+             *       3600,
+             *       21600
+             *     ]
+             */
+            backoffSeconds: number[];
+            /** @constant */
+            backoffJitter: "Each retry delay gets up to 20 percent additional random jitter.";
+            /** @constant */
+            retryPolicy: "DNS and network failures, HTTP 408, 425, 429 and 5xx are retried. Other HTTP failures and unsafe destinations are terminal. Automatic retries use the original delivery URL.";
+            /** @constant */
+            deliveryDeadlineSeconds: 10;
+            /** @constant */
+            dnsDeadlineSeconds: 5;
+            /** @constant */
+            maximumRunAgeDays: 7;
+            /** @constant */
+            terminalRetentionDays: 30;
+            /** @constant */
+            retention: "Deliveries and attempt logs are kept for 30 days after the most recent terminal outcome. Events are kept while any delivery references them.";
+            /** @constant */
+            replayInput: "The caller supplies expectedReplayCount, taken from the current delivery record. Pending or delivering records cannot be replayed.";
+            /** @constant */
+            replayDestination: "A replay uses the endpoint's current URL and signing secret.";
+            /** @constant */
+            verification: "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time.";
+        };
+        Track: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+        };
+        TrackMutedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "track.muted";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        TrackPublishedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "track.published";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        TrackUnpublishedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "track.unpublished";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        TurnCredentials: {
+            /**
+             * Format: date-time
+             * @description When the credentials expire.
+             */
+            expiresAt: string;
+            username: string;
+            ttlSeconds: number;
+            iceServers: components["schemas"]["IceServer"][];
+        };
+        UpdatedParticipant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+            /** @description All permissions of the participant. */
+            permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+        };
+        Usage: {
+            /** Format: date */
+            from: string;
+            /** Format: date */
+            to: string;
+            /** @enum {string} */
+            interval: "day";
+            days: components["schemas"]["UsageDay"][];
+        };
+        UsageDay: {
+            /**
+             * Format: date
+             * @description UTC day.
+             */
+            day: string;
+            /** @description Rooms that had a participant. */
+            rooms: number;
+            /** @description Duration of all sessions together, within the day. */
+            participantSeconds: number;
+            /** @description The same in minutes. */
+            participantMinutes: number;
+            /** @description Maximum number of participants at one instant, over all rooms. */
+            peakParticipants: number;
+            relayShare: number | null;
+            /** @description Webhook deliveries that were created. */
+            deliveries: number;
+        };
+        WebhookAttempt: {
+            /** @description Attempt identifier, `att_…`. */
+            id: string;
+            deliveryId: string;
+            /** @description The run: 0, or the number of the replay. */
+            replayCount: number;
+            /** @description 1 to 8 within the run. */
+            attempt: number;
+            url: string;
+            signingKeyVersion: number;
+            /**
+             * Format: date-time
+             * @description When the attempt began.
+             */
+            startedAt: string;
+            durationMs: number;
+            /**
+             * @description The stage in which the attempt ended.
+             * @enum {string}
+             */
+            outcome: "success" | "dns" | "connect" | "tls" | "timeout" | "response" | "blocked";
+            errorCode: string | null;
+            statusCode: number | null;
+            address: string | null;
+            timings: {
+                dnsMs: number | null;
+                connectMs: number | null;
+                tlsMs: number | null;
+                firstByteMs: number | null;
+            };
+            responseBody: string | null;
+            /** @description Whether the response was longer than `responseBody`. */
+            responseTruncated: boolean;
+        };
+        WebhookAttemptPage: {
+            data: components["schemas"]["WebhookAttempt"][];
+            nextCursor: string | null;
+        };
+        WebhookDelivery: {
+            /** @description Delivery identifier, `dlv_…`. The same for all retries and replays. */
+            id: string;
+            eventId: string;
+            /** @enum {string} */
+            eventType: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            endpointId: string;
+            /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
+            url: string;
+            /** @enum {string} */
+            status: "pending" | "delivering" | "succeeded" | "failed";
+            failureReason: ("attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted") | null;
+            /** @description Explicit replays so far. Send it as `expectedReplayCount`. */
+            replayCount: number;
+            /** @description Attempts of this run. An attempt counts when it begins. */
+            attempts: number;
+            nextAttemptAt: string | null;
+            blockedBy: string | null;
+            /** @description Version of the secret that signs this run. */
+            signingKeyVersion: number;
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            completedAt: string | null;
+        };
+        WebhookDeliveryDetail: {
+            /** @description Delivery identifier, `dlv_…`. The same for all retries and replays. */
+            id: string;
+            eventId: string;
+            /** @enum {string} */
+            eventType: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            endpointId: string;
+            /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
+            url: string;
+            /** @enum {string} */
+            status: "pending" | "delivering" | "succeeded" | "failed";
+            failureReason: ("attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted") | null;
+            /** @description Explicit replays so far. Send it as `expectedReplayCount`. */
+            replayCount: number;
+            /** @description Attempts of this run. An attempt counts when it begins. */
+            attempts: number;
+            nextAttemptAt: string | null;
+            blockedBy: string | null;
+            /** @description Version of the secret that signs this run. */
+            signingKeyVersion: number;
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            completedAt: string | null;
+            event: components["schemas"]["Event"];
+            lastAttempt: components["schemas"]["WebhookAttempt"] | null;
+        };
+        WebhookDeliveryPage: {
+            data: components["schemas"]["WebhookDelivery"][];
+            nextCursor: string | null;
+        };
+        WebhookDisabledEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "webhook.disabled";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        WebhookEndpoint: {
+            /** @description Endpoint identifier, `whep_…`. */
+            id: string;
+            url: string;
+            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            description: string | null;
+            /** @description Deliveries are held back while the endpoint is disabled. */
+            enabled: boolean;
+            disabledReason: string | null;
+            /** @description Version of the secret that signs new runs. */
+            signingKeyVersion: number;
+            /**
+             * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
+             * @enum {string}
+             */
+            ordering: "none" | "room";
+            maxPerSecond: number | null;
+            maxConcurrent: number | null;
+            /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
+            standardWebhooks: boolean;
+            /**
+             * Format: date-time
+             * @description When the endpoint was registered.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the endpoint was last changed through the API or disabled.
+             */
+            updatedAt: string;
+        };
+        WebhookEndpointPage: {
+            data: components["schemas"]["WebhookEndpoint"][];
+            nextCursor: string | null;
+        };
+        WebhookEndpointWithSecret: {
+            /** @description Endpoint identifier, `whep_…`. */
+            id: string;
+            url: string;
+            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            description: string | null;
+            /** @description Deliveries are held back while the endpoint is disabled. */
+            enabled: boolean;
+            disabledReason: string | null;
+            /** @description Version of the secret that signs new runs. */
+            signingKeyVersion: number;
+            /**
+             * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
+             * @enum {string}
+             */
+            ordering: "none" | "room";
+            maxPerSecond: number | null;
+            maxConcurrent: number | null;
+            /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
+            standardWebhooks: boolean;
+            /**
+             * Format: date-time
+             * @description When the endpoint was registered.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the endpoint was last changed through the API or disabled.
+             */
+            updatedAt: string;
+            /** @description Signing secret, `whsec_…`. Reads do not return it. */
+            signingSecret: string;
+        };
+        WebhookRecovery: {
+            /** @description Recovery identifier, `rcv_…`. */
+            id: string;
+            endpointId: string;
+            /**
+             * Format: date-time
+             * @description Start of the window: deliveries created from this time on.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description End of the window: deliveries created up to this time.
+             */
+            until: string;
+            /** @description Whether the recovery only counts and changes nothing. */
+            dryRun: boolean;
+            /** @description Whether pending deliveries are brought forward, too. */
+            includePending: boolean;
+            /** @enum {string} */
+            status: "pending" | "completed" | "cancelled";
+            /** @description Failed and pending deliveries found in the window so far. */
+            matched: number;
+            /** @description Failed deliveries that were replayed. 0 with `dryRun`. */
+            replayed: number;
+            /** @description Pending deliveries whose next attempt was brought forward to now. 0 with `dryRun`. */
+            woken: number;
+            /** @description Failed deliveries that were not replayed: they have 100 replays, their event was erased, or another client replayed them meanwhile. */
+            skipped: number;
+            /**
+             * Format: date-time
+             * @description When the recovery was created.
+             */
+            createdAt: string;
+            completedAt: string | null;
+        };
+        WebhookTestEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "webhook.test";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+    };
+    responses: {
+        /**
+         * @description `DELIVERY_NOT_PENDING`: The delivery is finished. A finished delivery can be replayed.
+         *
+         *     `DELIVERY_IN_FLIGHT`: The delivery is being sent at this moment.
+         *
+         *     `WEBHOOK_DISABLED`: The webhook endpoint is disabled.
+         */
+        DeliveryNotPendingOrDeliveryInFlightOrWebhookDisabled: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "WEBHOOK_DISABLED";
+                    };
+                };
+            };
+        };
+        /** @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly. */
+        IdempotencyConflict: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "IDEMPOTENCY_CONFLICT";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
+         *     `ROOM_ENDED`: The room is ending or has ended.
+         */
+        IdempotencyConflictOrRoomEnded: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "IDEMPOTENCY_CONFLICT" | "ROOM_ENDED";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `IDEMPOTENCY_CONFLICT`: A request with this Idempotency-Key is in progress. Try again shortly.
+         *
+         *     `WEBHOOK_LIMIT_REACHED`: The environment already has 50 webhook endpoints.
+         */
+        IdempotencyConflictOrWebhookLimitReached: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "IDEMPOTENCY_CONFLICT" | "WEBHOOK_LIMIT_REACHED";
+                    };
+                };
+            };
+        };
+        /** @description `IDEMPOTENCY_KEY_REUSED`: This Idempotency-Key was used with a different request body. */
+        IdempotencyKeyReused: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "IDEMPOTENCY_KEY_REUSED";
+                    };
+                };
+            };
+        };
+        /** @description `INSUFFICIENT_SCOPE`: The API key lacks the scope that this operation needs. */
+        InsufficientScope: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "INSUFFICIENT_SCOPE";
+                    };
+                };
+            };
+        };
+        /** @description `INTERNAL`: Internal error. Quote the requestId when you report it. */
+        Internal: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "INTERNAL";
+                    };
+                };
+            };
+        };
+        /** @description `INTERNAL`: Internal error. Quote the requestId when you report it. */
+        InternalWithoutRateLimit: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "INTERNAL";
+                    };
+                };
+            };
+        };
+        /** @description `METHOD_NOT_ALLOWED`: The route does not support this method. See the Allow header. */
+        MethodNotAllowed: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                allow: components["headers"]["Allow"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "METHOD_NOT_ALLOWED";
+                    };
+                };
+            };
+        };
+        /** @description `PAYLOAD_TOO_LARGE`: The request body is too large. */
+        PayloadTooLarge: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "PAYLOAD_TOO_LARGE";
+                    };
+                };
+            };
+        };
+        /** @description `RATE_LIMITED`: Too many requests. See Retry-After. */
+        RateLimited: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "retry-after": components["headers"]["RetryAfter"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "RATE_LIMITED";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `REPLAY_COUNT_MISMATCH`: The replay count does not match. See details.
+         *
+         *     `DELIVERY_NOT_TERMINAL`: The delivery is pending or delivering. Only finished deliveries can be replayed.
+         *
+         *     `EVENT_ERASED`: Personal data of the event was erased. It cannot be sent again.
+         *
+         *     `REPLAY_LIMIT_REACHED`: The delivery has been replayed 100 times.
+         *
+         *     `WEBHOOK_DISABLED`: The webhook endpoint is disabled.
+         */
+        ReplayCountMismatchOrDeliveryNotTerminalOrEventErasedOrReplayLimitReachedOrWebhookDisabled: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED";
+                    };
+                };
+            };
+        };
+        /** @description `ROOM_ENDED`: The room is ending or has ended. */
+        RoomEnded: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_ENDED";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `ROOM_ENDED`: The room is ending or has ended.
+         *
+         *     `PARTICIPANT_REMOVED`: The participant was removed from the room.
+         */
+        RoomEndedOrParticipantRemoved: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_ENDED" | "PARTICIPANT_REMOVED";
+                    };
+                };
+            };
+        };
+        /** @description `ROOM_NOT_FOUND`: Room not found in this environment. */
+        RoomNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `ROOM_NOT_FOUND`: Room not found in this environment.
+         *
+         *     `OPERATION_NOT_FOUND`: No runtime operation exists for this resource.
+         */
+        RoomNotFoundOrOperationNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_NOT_FOUND" | "OPERATION_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `ROOM_NOT_FOUND`: Room not found in this environment.
+         *
+         *     `PARTICIPANT_NOT_FOUND`: Participant not found in this room.
+         */
+        RoomNotFoundOrParticipantNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `ROOM_NOT_FOUND`: Room not found in this environment.
+         *
+         *     `PARTICIPANT_NOT_FOUND`: Participant not found in this room.
+         *
+         *     `OPERATION_NOT_FOUND`: No runtime operation exists for this resource.
+         */
+        RoomNotFoundOrParticipantNotFoundOrOperationNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "OPERATION_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `ROOM_NOT_FOUND`: Room not found in this environment.
+         *
+         *     `PARTICIPANT_NOT_FOUND`: Participant not found in this room.
+         *
+         *     `TRACK_NOT_FOUND`: The participant publishes no such track at present.
+         */
+        RoomNotFoundOrParticipantNotFoundOrTrackNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "TRACK_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `ROUTE_NOT_FOUND`: Route not found. */
+        RouteNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "ROUTE_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `SESSION_NOT_FOUND`: Active session not found in this room. */
+        SessionNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "SESSION_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `UNAUTHENTICATED`: Send a valid API key as "Authorization: Bearer <API_KEY>". */
+        Unauthenticated: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "www-authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "UNAUTHENTICATED";
+                    };
+                };
+            };
+        };
+        /** @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly. */
+        Unavailable: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "retry-after": components["headers"]["RetryAfter"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "UNAVAILABLE";
+                    };
+                };
+            };
+        };
+        /** @description `UNAVAILABLE`: The database is temporarily unavailable. Try again shortly. */
+        UnavailableWithoutRateLimit: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "retry-after": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "UNAVAILABLE";
+                    };
+                };
+            };
+        };
+        /** @description `UNSUPPORTED_MEDIA_TYPE`: Send the body as "Content-Type: application/json" in UTF-8. */
+        UnsupportedMediaType: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "UNSUPPORTED_MEDIA_TYPE";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `VALIDATION_FAILED`: The request is invalid. See details.
+         *
+         *     `MALFORMED_JSON`: The request body is not valid JSON.
+         */
+        ValidationFailedOrMalformedJson: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "VALIDATION_FAILED" | "MALFORMED_JSON";
+                    };
+                };
+            };
+        };
+        /** @description `WEBHOOK_DISABLED`: The webhook endpoint is disabled. */
+        WebhookDisabled: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "WEBHOOK_DISABLED";
+                    };
+                };
+            };
+        };
+        /** @description `WEBHOOK_NOT_FOUND`: Webhook endpoint not found in this environment. */
+        WebhookNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "WEBHOOK_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `WEBHOOK_NOT_FOUND`: Webhook endpoint not found in this environment.
+         *
+         *     `DELIVERY_NOT_FOUND`: Delivery not found for this webhook endpoint.
+         */
+        WebhookNotFoundOrDeliveryNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `WEBHOOK_NOT_FOUND`: Webhook endpoint not found in this environment.
+         *
+         *     `RECOVERY_NOT_FOUND`: Recovery not found for this webhook endpoint.
+         */
+        WebhookNotFoundOrRecoveryNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "WEBHOOK_NOT_FOUND" | "RECOVERY_NOT_FOUND";
+                    };
+                };
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description Identifies the request in logs. The server keeps a well-formed `x-request-id` of the request. */
+        RequestId: string;
+        /** @description Seconds to wait before sending the request again. */
+        RetryAfter: number;
+        /** @description The authentication scheme. */
+        WwwAuthenticate: "Bearer";
+        /** @description The methods that the path accepts. */
+        Allow: string;
+        /** @description Present if the server repeats the first response for the same `Idempotency-Key`. */
+        IdempotencyReplayed: "true";
+        /** @description The preference that the server applied (RFC 7240). */
+        PreferenceApplied: string;
+        /** @description Requests left in the rate limit, and seconds until the limit is full again (draft-ietf-httpapi-ratelimit-headers-10). Absent if no limit is configured. */
+        RateLimit: string;
+        /** @description The rate limit: requests (`q`) per window in seconds (`w`). */
+        RateLimitPolicy: string;
+        /** @description How long a verifier may cache the keys. */
+        JwksCacheControl: string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    readContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project, environment, type and scopes of the key. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "apiVersion": "v1",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "keyId": "key_01m7xhkw0cfvqteeeq2c3fv3qb",
+                     *       "keyType": "secret",
+                     *       "scopes": [
+                     *         "rooms:create",
+                     *         "rooms:read",
+                     *         "tokens:create"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiContext"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            500: components["responses"]["InternalWithoutRateLimit"];
+            503: components["responses"]["UnavailableWithoutRateLimit"];
+        };
+    };
+    listRooms: {
+        parameters: {
+            query?: {
+                status?: "created" | "active" | "ending" | "ended";
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of rooms. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *           "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *           "name": "Daily",
+                     *           "metadata": {
+                     *             "team": "blue",
+                     *             "tags": [
+                     *               "weekly"
+                     *             ]
+                     *           },
+                     *           "status": "active",
+                     *           "maxParticipants": 20,
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
+                     *           "startedAt": "2026-11-20T10:05:00.000Z",
+                     *           "endedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoomPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createRoom: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Name of the room. Trimmed, 1-120 characters. */
+                    name: string;
+                    /**
+                     * @description Application-defined. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full.
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * @description Maximum number of participants that are connected at the same time.
+                     * @default 100
+                     */
+                    maxParticipants?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The room. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "name": "Daily",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "status": "active",
+                     *       "maxParticipants": 20,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "endedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Room"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            409: components["responses"]["IdempotencyConflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readRoom: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The room. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "name": "Daily",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "status": "active",
+                     *       "maxParticipants": 20,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "endedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Room"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endRoom: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N` waits up to N seconds (at most 10) for completion. `respond-async` does not wait (RFC 7240). */
+                Prefer?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The clean-up is pending: poll the runtime operation. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 0,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            /** @description The clean-up is complete. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readRoomOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 0,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrOperationNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sendMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Any JSON value, at most 16 KiB. */
+                    data: unknown;
+                    /** @description Participants that get the message. Everyone in the room by default. */
+                    to?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The message is on its way. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sentAt": "2026-11-20T10:05:00.000Z",
+                     *       "recipients": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SentMessage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["IdempotencyConflictOrRoomEnded"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    issueToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Name of the participant. Trimmed, 1-120 characters. */
+                    participantName: string;
+                    /**
+                     * @description Permissions of the participant. Must include `room:join`.
+                     * @default [
+                     *       "room:join"
+                     *     ]
+                     */
+                    permissions?: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+                    /**
+                     * @description Initial participant metadata. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full.
+                     * @default {}
+                     */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * @description Lifetime of the token, in seconds.
+                     * @default 600
+                     */
+                    ttlSeconds?: number;
+                    /** @description Identifier of the user in your application. Trimmed, 1-255 characters. */
+                    externalId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6Ii4uLiJ9.….…",
+                     *       "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "tokenId": "tok_01m7xhkw0cfvqteeeq2c3fv3qc",
+                     *       "expiresAt": "2026-11-20T10:10:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ParticipantToken"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            409: components["responses"]["RoomEnded"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listParticipants: {
+        parameters: {
+            query?: {
+                status?: "active" | "left";
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of participants. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "externalId": "user-4711",
+                     *           "name": "Ada",
+                     *           "metadata": {
+                     *             "avatar": "https://example.com/ada.png"
+                     *           },
+                     *           "role": "participant",
+                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *           "leftAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ParticipantPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readParticipant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The participant. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "externalId": "user-4711",
+                     *       "name": "Ada",
+                     *       "metadata": {
+                     *         "avatar": "https://example.com/ada.png"
+                     *       },
+                     *       "role": "participant",
+                     *       "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *       "leftAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Participant"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeParticipant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N` waits up to N seconds (at most 10) for completion. `respond-async` does not wait (RFC 7240). */
+                Prefer?: string;
+            };
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The clean-up is pending: poll the runtime operation. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 0,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            /** @description The clean-up is complete. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "preference-applied": components["headers"]["PreferenceApplied"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateParticipant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Name of the participant. Trimmed, 1-120 characters. */
+                    name?: string;
+                    /** @description Replaces the metadata. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description All permissions of the participant from now on. They go before those of its tokens. Must include `room:join`. */
+                    permissions?: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+                };
+            };
+        };
+        responses: {
+            /** @description The participant. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *       "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "externalId": "user-4711",
+                     *       "name": "Ada",
+                     *       "metadata": {
+                     *         "avatar": "https://example.com/ada.png"
+                     *       },
+                     *       "role": "participant",
+                     *       "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *       "leftAt": null,
+                     *       "permissions": [
+                     *         "room:join",
+                     *         "messages:send"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UpdatedParticipant"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readParticipantOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "op_01m7xhkw0cfvqteeeq2c3fv3q9",
+                     *       "kind": "room.end",
+                     *       "status": "pending",
+                     *       "attempts": 0,
+                     *       "lastError": null,
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RuntimeOperation"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrOperationNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    muteTrack: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+                /**
+                 * @description Track that the participant publishes at present.
+                 * @example camera
+                 */
+                trackId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The muted track. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "trackId": "camera",
+                     *       "kind": "video",
+                     *       "source": "camera",
+                     *       "muted": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MutedTrack"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrTrackNotFound"];
+            409: components["responses"]["RoomEndedOrParticipantRemoved"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRoomSessions: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of sessions. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "sess_01m7xhkw0cfvqteeeq2c3fv3q3",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *           "leftAt": "2026-11-20T10:45:00.000Z",
+                     *           "reason": "left",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "tracks": [
+                     *             {
+                     *               "trackId": "camera",
+                     *               "kind": "video",
+                     *               "source": "camera",
+                     *               "publishedAt": "2026-11-20T10:05:02.000Z",
+                     *               "unpublishedAt": "2026-11-20T10:45:00.000Z"
+                     *             }
+                     *           ],
+                     *           "quality": {
+                     *             "worst": "lost",
+                     *             "relay": true,
+                     *             "seconds": {
+                     *               "good": 2371,
+                     *               "fair": 20,
+                     *               "poor": 0,
+                     *               "lost": 4,
+                     *               "relayed": 2395
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listParticipantSessions: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+                /**
+                 * @description Participant in this room.
+                 * @example part_01m7xhkw0cfvqteeeq2c3fv3q2
+                 */
+                participantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of sessions. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "sess_01m7xhkw0cfvqteeeq2c3fv3q3",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *           "leftAt": "2026-11-20T10:45:00.000Z",
+                     *           "reason": "left",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "tracks": [
+                     *             {
+                     *               "trackId": "camera",
+                     *               "kind": "video",
+                     *               "source": "camera",
+                     *               "publishedAt": "2026-11-20T10:05:02.000Z",
+                     *               "unpublishedAt": "2026-11-20T10:45:00.000Z"
+                     *             }
+                     *           ],
+                     *           "quality": {
+                     *             "worst": "lost",
+                     *             "relay": true,
+                     *             "seconds": {
+                     *               "good": 2371,
+                     *               "fair": 20,
+                     *               "poor": 0,
+                     *               "lost": 4,
+                     *               "relayed": 2395
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readUsage: {
+        parameters: {
+            query: {
+                /**
+                 * @description First day. A UTC day, `YYYY-MM-DD`.
+                 * @example 2026-11-01
+                 */
+                from: string;
+                /**
+                 * @description Last day, at most 91 days after the first one. A UTC day, `YYYY-MM-DD`.
+                 * @example 2026-11-30
+                 */
+                to: string;
+                /** @description Length of an interval. */
+                interval?: "day";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each day. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-20",
+                     *       "to": "2026-11-20",
+                     *       "interval": "day",
+                     *       "days": [
+                     *         {
+                     *           "day": "2026-11-20",
+                     *           "rooms": 12,
+                     *           "participantSeconds": 97200,
+                     *           "participantMinutes": 1620,
+                     *           "peakParticipants": 31,
+                     *           "relayShare": 0.1125,
+                     *           "deliveries": 412
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    issueTurnCredentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Room of the session. Requires sessionId. */
+                    roomId?: string;
+                    /** @description Active participant session. Requires roomId. */
+                    sessionId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The credentials. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "expiresAt": "2026-11-20T11:00:00.000Z",
+                     *       "username": "1795172400:sess_01m7xhkw0cfvqteeeq2c3fv3q3",
+                     *       "ttlSeconds": 3600,
+                     *       "iceServers": [
+                     *         {
+                     *           "urls": [
+                     *             "stun:turn.example.com:3478"
+                     *           ]
+                     *         },
+                     *         {
+                     *           "urls": [
+                     *             "turn:turn.example.com:3478?transport=udp",
+                     *             "turn:turn.example.com:3478?transport=tcp"
+                     *           ],
+                     *           "username": "1795172400:sess_01m7xhkw0cfvqteeeq2c3fv3q3",
+                     *           "credential": "u9vRHxUe1QwV0Z1m3b3cYFJpZqk=",
+                     *           "credentialType": "password"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TurnCredentials"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["SessionNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readSignatureContract: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The signing and retry policy. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "v1",
+                     *       "algorithm": "HMAC-SHA256",
+                     *       "signatureHeader": "x-service-signature",
+                     *       "deliveryIdHeader": "x-service-delivery-id",
+                     *       "replayCountHeader": "x-service-replay-count",
+                     *       "secretVersionHeader": "x-service-signing-key-version",
+                     *       "signedContent": "The ASCII bytes of \"timestamp.deliveryId.replayCount.\" followed by the exact raw request body bytes.",
+                     *       "signatureFormat": "t=<Unix seconds>,v1=<lowercase hexadecimal HMAC>",
+                     *       "secretEncoding": "The complete signing secret, including its whsec_ prefix, is used as UTF-8 bytes for the HMAC key.",
+                     *       "toleranceSeconds": 300,
+                     *       "deduplication": "A valid signature does not prevent duplicate processing. Store the event id atomically with the result of the business processing; retries and replays keep the same event id and delivery id.",
+                     *       "replay": "An explicit replay increments the signed replay count and resets the retry budget. It creates no new business event.",
+                     *       "attemptsPerRun": 8,
+                     *       "maximumExplicitReplays": 100,
+                     *       "concurrencyPerWorker": 4,
+                     *       "leaseSeconds": 120,
+                     *       "backoffSeconds": [
+                     *         5,
+                     *         30,
+                     *         120,
+                     *         600,
+                     *         1800,
+                     *         3600,
+                     *         21600
+                     *       ],
+                     *       "backoffJitter": "Each retry delay gets up to 20 percent additional random jitter.",
+                     *       "retryPolicy": "DNS and network failures, HTTP 408, 425, 429 and 5xx are retried. Other HTTP failures and unsafe destinations are terminal. Automatic retries use the original delivery URL.",
+                     *       "deliveryDeadlineSeconds": 10,
+                     *       "dnsDeadlineSeconds": 5,
+                     *       "maximumRunAgeDays": 7,
+                     *       "terminalRetentionDays": 30,
+                     *       "retention": "Deliveries and attempt logs are kept for 30 days after the most recent terminal outcome. Events are kept while any delivery references them.",
+                     *       "replayInput": "The caller supplies expectedReplayCount, taken from the current delivery record. Pending or delivering records cannot be replayed.",
+                     *       "replayDestination": "A replay uses the endpoint's current URL and signing secret.",
+                     *       "verification": "Reject malformed headers and timestamps, and a timestamp more than 300 seconds from your clock. Verify timestamp, delivery id, replay count and signature against the raw bytes before parsing JSON, and compare signatures in constant time."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignatureContract"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of endpoints. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "url": "https://example.com/hooks/calls",
+                     *           "events": [
+                     *             "room.ended",
+                     *             "participant.left"
+                     *           ],
+                     *           "description": "Billing",
+                     *           "enabled": true,
+                     *           "disabledReason": null,
+                     *           "signingKeyVersion": 1,
+                     *           "ordering": "room",
+                     *           "maxPerSecond": 50,
+                     *           "maxConcurrent": null,
+                     *           "standardWebhooks": false,
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
+                     *           "updatedAt": "2026-11-20T10:00:00.000Z"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpointPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: {
+                /** @description Kept for 24 hours. A request with the same key and body gets the first response again. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uri
+                     * @description Destination of deliveries: `https`, without user name or fragment, and with a public address only. At most 2048 characters. Stored in normalised form (`https://Example.com` becomes `https://example.com/`). A URL that a parser would have to repair is rejected.
+                     */
+                    url: string;
+                    /**
+                     * @description Event types that the endpoint receives. `*` means all types, including those of later versions.
+                     * @default [
+                     *       "*"
+                     *     ]
+                     */
+                    events?: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    /** @description Free text for people. Trimmed, 1-500 characters. */
+                    description?: string;
+                    /**
+                     * @description Whether the endpoint starts enabled.
+                     * @default true
+                     */
+                    enabled?: boolean;
+                    /**
+                     * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
+                     * @default none
+                     * @enum {string}
+                     */
+                    ordering?: "none" | "room";
+                    /** @default null */
+                    maxPerSecond?: number | null;
+                    /** @default null */
+                    maxConcurrent?: number | null;
+                    /**
+                     * @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+                     * @default false
+                     */
+                    standardWebhooks?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint, with its signing secret. Store the secret: reads do not return it. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "idempotency-replayed": components["headers"]["IdempotencyReplayed"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z",
+                     *       "signingSecret": "whsec_…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpointWithSecret"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            409: components["responses"]["IdempotencyConflictOrWebhookLimitReached"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readWebhook: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint is removed. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uri
+                     * @description Destination of deliveries: `https`, without user name or fragment, and with a public address only. At most 2048 characters. Stored in normalised form (`https://Example.com` becomes `https://example.com/`). A URL that a parser would have to repair is rejected.
+                     */
+                    url?: string;
+                    /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+                    events?: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    description?: string | null;
+                    /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
+                    enabled?: boolean;
+                    /**
+                     * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
+                     * @enum {string}
+                     */
+                    ordering?: "none" | "room";
+                    maxPerSecond?: number | null;
+                    maxConcurrent?: number | null;
+                    /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
+                    standardWebhooks?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The endpoint, with its new secret. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "events": [
+                     *         "room.ended",
+                     *         "participant.left"
+                     *       ],
+                     *       "description": "Billing",
+                     *       "enabled": true,
+                     *       "disabledReason": null,
+                     *       "signingKeyVersion": 1,
+                     *       "ordering": "room",
+                     *       "maxPerSecond": 50,
+                     *       "maxConcurrent": null,
+                     *       "standardWebhooks": false,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "updatedAt": "2026-11-20T10:00:00.000Z",
+                     *       "signingSecret": "whsec_…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEndpointWithSecret"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. Read it again to see its outcome. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *       "eventType": "participant.joined",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "status": "pending",
+                     *       "failureReason": null,
+                     *       "replayCount": 0,
+                     *       "attempts": 1,
+                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "blockedBy": null,
+                     *       "signingKeyVersion": 1,
+                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            409: components["responses"]["WebhookDisabled"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                status?: "pending" | "delivering" | "succeeded" | "failed";
+                eventType?: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of deliveries. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *           "eventType": "participant.joined",
+                     *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "url": "https://example.com/hooks/calls",
+                     *           "status": "pending",
+                     *           "failureReason": null,
+                     *           "replayCount": 0,
+                     *           "attempts": 1,
+                     *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *           "blockedBy": null,
+                     *           "signingKeyVersion": 1,
+                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "completedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readDelivery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Delivery of this endpoint.
+                 * @example dlv_01m7xhkw0cfvqteeeq2c3fv3q6
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery, with its event and its last attempt. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *       "eventType": "participant.joined",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "status": "pending",
+                     *       "failureReason": null,
+                     *       "replayCount": 0,
+                     *       "attempts": 1,
+                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "blockedBy": null,
+                     *       "signingKeyVersion": 1,
+                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "completedAt": null,
+                     *       "event": {
+                     *         "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *         "type": "participant.joined",
+                     *         "apiVersion": "v1",
+                     *         "createdAt": "2026-11-20T10:05:00.000Z",
+                     *         "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *         "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *         "sequence": 7,
+                     *         "data": {
+                     *           "room": {
+                     *             "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *             "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *             "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *             "name": "Daily",
+                     *             "metadata": {
+                     *               "team": "blue",
+                     *               "tags": [
+                     *                 "weekly"
+                     *               ]
+                     *             },
+                     *             "status": "active",
+                     *             "maxParticipants": 20,
+                     *             "createdAt": "2026-11-20T10:00:00.000Z",
+                     *             "startedAt": "2026-11-20T10:05:00.000Z",
+                     *             "endedAt": null
+                     *           },
+                     *           "participant": {
+                     *             "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *             "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *             "externalId": "user-4711",
+                     *             "name": "Ada",
+                     *             "metadata": {
+                     *               "avatar": "https://example.com/ada.png"
+                     *             },
+                     *             "role": "participant",
+                     *             "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *             "leftAt": null
+                     *           },
+                     *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *         }
+                     *       },
+                     *       "lastAttempt": {
+                     *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
+                     *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *         "replayCount": 0,
+                     *         "attempt": 1,
+                     *         "url": "https://example.com/hooks/calls",
+                     *         "signingKeyVersion": 1,
+                     *         "startedAt": "2026-11-20T10:05:00.000Z",
+                     *         "durationMs": 84,
+                     *         "outcome": "response",
+                     *         "errorCode": null,
+                     *         "statusCode": 503,
+                     *         "address": "93.184.216.34",
+                     *         "timings": {
+                     *           "dnsMs": 3,
+                     *           "connectMs": 21,
+                     *           "tlsMs": 24,
+                     *           "firstByteMs": 36
+                     *         },
+                     *         "responseBody": "maintenance",
+                     *         "responseTruncated": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryDetail"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAttempts: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Delivery of this endpoint.
+                 * @example dlv_01m7xhkw0cfvqteeeq2c3fv3q6
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of attempts. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
+                     *           "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *           "replayCount": 0,
+                     *           "attempt": 1,
+                     *           "url": "https://example.com/hooks/calls",
+                     *           "signingKeyVersion": 1,
+                     *           "startedAt": "2026-11-20T10:05:00.000Z",
+                     *           "durationMs": 84,
+                     *           "outcome": "response",
+                     *           "errorCode": null,
+                     *           "statusCode": 503,
+                     *           "address": "93.184.216.34",
+                     *           "timings": {
+                     *             "dnsMs": 3,
+                     *             "connectMs": 21,
+                     *             "tlsMs": 24,
+                     *             "firstByteMs": 36
+                     *           },
+                     *           "responseBody": "maintenance",
+                     *           "responseTruncated": false
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookAttemptPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    replayDelivery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Delivery of this endpoint.
+                 * @example dlv_01m7xhkw0cfvqteeeq2c3fv3q6
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The `replayCount` that you read. If two clients replay at the same time, the server rejects one of them. */
+                    expectedReplayCount: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The delivery, pending again. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *       "eventType": "participant.joined",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "status": "pending",
+                     *       "failureReason": null,
+                     *       "replayCount": 0,
+                     *       "attempts": 1,
+                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "blockedBy": null,
+                     *       "signingKeyVersion": 1,
+                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
+            409: components["responses"]["ReplayCountMismatchOrDeliveryNotTerminalOrEventErasedOrReplayLimitReachedOrWebhookDisabled"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryDelivery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Delivery of this endpoint.
+                 * @example dlv_01m7xhkw0cfvqteeeq2c3fv3q6
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery, due now. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *       "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *       "eventType": "participant.joined",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "url": "https://example.com/hooks/calls",
+                     *       "status": "pending",
+                     *       "failureReason": null,
+                     *       "replayCount": 0,
+                     *       "attempts": 1,
+                     *       "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *       "blockedBy": null,
+                     *       "signingKeyVersion": 1,
+                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
+            409: components["responses"]["DeliveryNotPendingOrDeliveryInFlightOrWebhookDisabled"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createRecovery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description Start of the window: deliveries created from this time on. ISO 8601 with a time zone.
+                     */
+                    since: string;
+                    /**
+                     * Format: date-time
+                     * @description End of the window. By default, and at the latest, the current time.
+                     */
+                    until?: string;
+                    /**
+                     * @description Counts the matching deliveries and changes nothing.
+                     * @default false
+                     */
+                    dryRun?: boolean;
+                    /**
+                     * @description Brings pending deliveries of the window forward, too: same run, same replay count. With false, only failed deliveries are replayed.
+                     * @default true
+                     */
+                    includePending?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The recovery. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rcv_01m7xhkw0cfvqteeeq2c3fv3q7",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "since": "2026-11-20T10:00:00.000Z",
+                     *       "until": "2026-11-20T12:00:00.000Z",
+                     *       "dryRun": false,
+                     *       "includePending": true,
+                     *       "status": "pending",
+                     *       "matched": 120,
+                     *       "replayed": 80,
+                     *       "woken": 39,
+                     *       "skipped": 1,
+                     *       "createdAt": "2026-11-20T12:05:00.000Z",
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookRecovery"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readRecovery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Recovery of this endpoint.
+                 * @example rcv_01m7xhkw0cfvqteeeq2c3fv3q7
+                 */
+                recoveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recovery. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rcv_01m7xhkw0cfvqteeeq2c3fv3q7",
+                     *       "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *       "since": "2026-11-20T10:00:00.000Z",
+                     *       "until": "2026-11-20T12:00:00.000Z",
+                     *       "dryRun": false,
+                     *       "includePending": true,
+                     *       "status": "pending",
+                     *       "matched": 120,
+                     *       "replayed": 80,
+                     *       "woken": 39,
+                     *       "skipped": 1,
+                     *       "createdAt": "2026-11-20T12:05:00.000Z",
+                     *       "completedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookRecovery"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrRecoveryNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelRecovery: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+                /**
+                 * @description Recovery of this endpoint.
+                 * @example rcv_01m7xhkw0cfvqteeeq2c3fv3q7
+                 */
+                recoveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The recovery changes no more deliveries. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFoundOrRecoveryNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Returns only the events of this room, ordered by their sequence. */
+                roomId?: string;
+                type?: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. */
+                after?: string;
+                /** @description Maximum number of events. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of events after the position. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *           "type": "participant.joined",
+                     *           "apiVersion": "v1",
+                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *           "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *           "sequence": 7,
+                     *           "data": {
+                     *             "room": {
+                     *               "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *               "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *               "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *               "name": "Daily",
+                     *               "metadata": {
+                     *                 "team": "blue",
+                     *                 "tags": [
+                     *                   "weekly"
+                     *                 ]
+                     *               },
+                     *               "status": "active",
+                     *               "maxParticipants": 20,
+                     *               "createdAt": "2026-11-20T10:00:00.000Z",
+                     *               "startedAt": "2026-11-20T10:05:00.000Z",
+                     *               "endedAt": null
+                     *             },
+                     *             "participant": {
+                     *               "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *               "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *               "externalId": "user-4711",
+                     *               "name": "Ada",
+                     *               "metadata": {
+                     *                 "avatar": "https://example.com/ada.png"
+                     *               },
+                     *               "role": "participant",
+                     *               "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *               "leftAt": null
+                     *             },
+                     *             "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readJwks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The public keys. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "cache-control": components["headers"]["JwksCacheControl"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "EC",
+                     *           "crv": "P-256",
+                     *           "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+                     *           "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
+                     *           "kid": "cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s",
+                     *           "alg": "ES256",
+                     *           "use": "sig"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PublicKeySet"];
+                };
+            };
+            500: components["responses"]["InternalWithoutRateLimit"];
+            503: components["responses"]["UnavailableWithoutRateLimit"];
+        };
+    };
+}

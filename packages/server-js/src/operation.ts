@@ -1,0 +1,92 @@
+import type { operations } from './openapi.generated.js';
+import type { Page } from './pages.js';
+
+/** The name of an operation in the OpenAPI document. */
+export type OperationId = keyof operations;
+
+/** Facts about an operation that its request and its retries need; `npm run generate` writes them. */
+export interface OperationFacts {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** With braces: `/v1/rooms/{roomId}`. */
+  path: string;
+  /** Names of the query parameters. */
+  query?: readonly string[];
+  hasBody?: true;
+  /** The operation takes an `Idempotency-Key`. */
+  hasIdempotencyKey?: true;
+  /** The operation waits for a clean-up, as `Prefer` says. */
+  hasPrefer?: true;
+  /** The operation is a list, and this query parameter takes its `nextCursor`. */
+  cursor?: 'cursor' | 'after';
+}
+
+/** Options of every call. */
+export interface CallOptions {
+  /** Ends the call. The call rejects with the reason of the signal. */
+  signal?: AbortSignal;
+  /** How long one attempt may take, in milliseconds; default: that of the client. */
+  timeoutMs?: number;
+  /** How often a failed attempt is repeated, 0 to 10; default: that of the client. */
+  retriesMax?: number;
+  /** The API keeps this id (`[A-Za-z0-9_.:-]`, at most 128 characters) and writes it to its log. */
+  requestId?: string;
+}
+
+interface IdempotencyOption {
+  /** Repetitions within 24 hours with this key and the same input get the first result. Default: a random key. */
+  idempotencyKey?: string;
+}
+
+interface WaitOption {
+  /** How long the API waits for the clean-up, in whole seconds, at most 10; 0: not at all. */
+  waitSeconds?: number;
+}
+
+type HeadersOf<Id extends OperationId> = operations[Id]['parameters'] extends { header?: infer Headers }
+  ? NonNullable<Headers>
+  : never;
+type Has<Headers, Name extends string> = [Headers] extends [never] ? false : Name extends keyof Headers ? true : false;
+
+/** The options of one operation. */
+export type OptionsOf<Id extends OperationId> = CallOptions &
+  (Has<HeadersOf<Id>, 'Idempotency-Key'> extends true ? IdempotencyOption : unknown) &
+  (Has<HeadersOf<Id>, 'Prefer'> extends true ? WaitOption : unknown);
+
+type OrNothing<T> = [T] extends [never] ? unknown : T;
+type PathOf<Id extends OperationId> = operations[Id]['parameters'] extends { path: infer Path } ? Path : unknown;
+type QueryOf<Id extends OperationId> = operations[Id]['parameters'] extends { query?: infer Query }
+  ? OrNothing<NonNullable<Query>>
+  : unknown;
+type BodyOf<Id extends OperationId> = operations[Id] extends {
+  requestBody: { content: { 'application/json': infer Body } };
+}
+  ? Body
+  : unknown;
+
+/** One type instead of an intersection, for readable hints in editors. */
+type Flat<T> = { [Key in keyof T]: T[Key] };
+
+/** The fields of path, query and body together. No operation has one name in two of them. */
+export type InputOf<Id extends OperationId> = Flat<PathOf<Id> & QueryOf<Id> & BodyOf<Id>>;
+
+type ContentOf<Response> = Response extends { content: { 'application/json': infer Content } } ? Content : never;
+type ContentWith<Responses, Status> = Status extends keyof Responses ? ContentOf<Responses[Status]> : never;
+
+/** What a call resolves to: the body of the response, or undefined for 204. */
+export type ResultOf<Id extends OperationId> =
+  | ContentWith<operations[Id]['responses'], 200 | 201 | 202>
+  | (204 extends keyof operations[Id]['responses'] ? undefined : never);
+
+// An input without any required field may be omitted.
+type ArgumentsOf<Id extends OperationId> =
+  Partial<InputOf<Id>> extends InputOf<Id>
+    ? [input?: InputOf<Id>, options?: OptionsOf<Id>]
+    : [input: InputOf<Id>, options?: OptionsOf<Id>];
+
+/** Calls one operation. */
+export type Operation<Id extends OperationId> = (...args: ArgumentsOf<Id>) => Promise<ResultOf<Id>>;
+
+/** Calls one operation that returns a list. Await the result for one page, or iterate over the items of all pages. */
+export type ListOperation<Id extends OperationId> = (
+  ...args: ArgumentsOf<Id>
+) => ResultOf<Id> extends { data: (infer Item)[]; nextCursor: string | null } ? Page<ResultOf<Id>, Item> : never;

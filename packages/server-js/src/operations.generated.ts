@@ -1,0 +1,303 @@
+// Written by packages/dev/src/generate from the OpenAPI document. Do not edit; run "npm run generate".
+
+import type { ListOperation, Operation } from './operation.js';
+import type { components } from './openapi.generated.js';
+
+export type ApiContext = components['schemas']['ApiContext'];
+export type EventPage = components['schemas']['EventPage'];
+export type IceServer = components['schemas']['IceServer'];
+export type MutedTrack = components['schemas']['MutedTrack'];
+export type Participant = components['schemas']['Participant'];
+export type ParticipantPage = components['schemas']['ParticipantPage'];
+export type ParticipantToken = components['schemas']['ParticipantToken'];
+export type PublicKey = components['schemas']['PublicKey'];
+export type PublicKeySet = components['schemas']['PublicKeySet'];
+export type Room = components['schemas']['Room'];
+export type RoomPage = components['schemas']['RoomPage'];
+export type RuntimeOperation = components['schemas']['RuntimeOperation'];
+export type SentMessage = components['schemas']['SentMessage'];
+export type Session = components['schemas']['Session'];
+export type SessionPage = components['schemas']['SessionPage'];
+export type SessionQuality = components['schemas']['SessionQuality'];
+export type SessionTrack = components['schemas']['SessionTrack'];
+export type SignatureContract = components['schemas']['SignatureContract'];
+export type Track = components['schemas']['Track'];
+export type TurnCredentials = components['schemas']['TurnCredentials'];
+export type UpdatedParticipant = components['schemas']['UpdatedParticipant'];
+export type Usage = components['schemas']['Usage'];
+export type UsageDay = components['schemas']['UsageDay'];
+export type WebhookAttempt = components['schemas']['WebhookAttempt'];
+export type WebhookAttemptPage = components['schemas']['WebhookAttemptPage'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
+export type WebhookDeliveryPage = components['schemas']['WebhookDeliveryPage'];
+export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
+export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
+export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
+export type WebhookRecovery = components['schemas']['WebhookRecovery'];
+
+/** Every operation of the API. */
+export interface Operations {
+  /**
+   * Read the context of the API key.
+   *
+   * Accepts a secret or a publishable key. Needs no scope.
+   *
+   * `GET /v1/`.
+   */
+  readContext: Operation<'readContext'>;
+  /**
+   * Create a room.
+   *
+   * Creating a room joins no participant and opens no media devices. Issue participant tokens next.
+   *
+   * `POST /v1/rooms`, scope `rooms:create`.
+   */
+  createRoom: Operation<'createRoom'>;
+  /**
+   * List rooms, newest first.
+   *
+   * `GET /v1/rooms`, scope `rooms:read`.
+   */
+  listRooms: ListOperation<'listRooms'>;
+  /**
+   * Read a room.
+   *
+   * `GET /v1/rooms/{roomId}`, scope `rooms:read`.
+   */
+  readRoom: Operation<'readRoom'>;
+  /**
+   * End a room for everyone.
+   *
+   * Disconnects all participants and removes live media resources, as a durable operation. Repeating the request never creates a second operation. After a failure, it starts a new run of the same operation.
+   *
+   * `DELETE /v1/rooms/{roomId}`, scope `rooms:end`.
+   */
+  endRoom: Operation<'endRoom'>;
+  /**
+   * Read the clean-up of a room.
+   *
+   * `GET /v1/rooms/{roomId}/runtime-operation`, scope `rooms:read`.
+   */
+  readRoomOperation: Operation<'readRoomOperation'>;
+  /**
+   * Send a message to participants.
+   *
+   * Sends data to everyone in the room, or to some participants. Clients get it as a `message` from `server`. The message reaches clients that are connected, and is not stored.
+   *
+   * `POST /v1/rooms/{roomId}/messages`, scope `participants:update`.
+   */
+  sendMessage: Operation<'sendMessage'>;
+  /**
+   * Issue a participant token.
+   *
+   * Every call creates a new participant identity; it never renews a token. Authenticate your own user and check access to the room before you issue a token.
+   *
+   * `POST /v1/rooms/{roomId}/tokens`, scope `tokens:create`.
+   */
+  issueToken: Operation<'issueToken'>;
+  /**
+   * List participants, the latest first.
+   *
+   * Lists only participants that have connected at least once.
+   *
+   * `GET /v1/rooms/{roomId}/participants`, scope `participants:read`.
+   */
+  listParticipants: ListOperation<'listParticipants'>;
+  /**
+   * Read a participant.
+   *
+   * `GET /v1/rooms/{roomId}/participants/{participantId}`, scope `participants:read`.
+   */
+  readParticipant: Operation<'readParticipant'>;
+  /**
+   * Remove a participant.
+   *
+   * Blocks the identity, revokes its tokens and disconnects it, as a durable operation. Works before the first join too.
+   *
+   * `DELETE /v1/rooms/{roomId}/participants/{participantId}`, scope `participants:remove`.
+   */
+  removeParticipant: Operation<'removeParticipant'>;
+  /**
+   * Change a participant.
+   *
+   * Changes the given fields, also in a running call, and writes `participant.updated`. Tracks that the participant may no longer publish are unpublished. New permissions take effect without a new token, and stay for later joins. Works before the first join too. A request that changes nothing writes no event.
+   *
+   * `PATCH /v1/rooms/{roomId}/participants/{participantId}`, scope `participants:update`.
+   */
+  updateParticipant: Operation<'updateParticipant'>;
+  /**
+   * Read the clean-up of a participant.
+   *
+   * `GET /v1/rooms/{roomId}/participants/{participantId}/runtime-operation`, scope `participants:read`.
+   */
+  readParticipantOperation: Operation<'readParticipantOperation'>;
+  /**
+   * Mute a track.
+   *
+   * Mutes a published track for everyone, and writes `track.muted`. The participant may unmute it. To keep it silent, change its permissions. Muting a muted track changes nothing.
+   *
+   * `POST /v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute`, scope `participants:update`.
+   */
+  muteTrack: Operation<'muteTrack'>;
+  /**
+   * List the sessions of a room, newest first.
+   *
+   * A session is one stay of a participant in the room, with its tracks and its quality.
+   *
+   * `GET /v1/rooms/{roomId}/sessions`, scope `participants:read`.
+   */
+  listRoomSessions: ListOperation<'listRoomSessions'>;
+  /**
+   * List the sessions of a participant, newest first.
+   *
+   * `GET /v1/rooms/{roomId}/participants/{participantId}/sessions`, scope `participants:read`.
+   */
+  listParticipantSessions: ListOperation<'listParticipantSessions'>;
+  /**
+   * Read the usage by day.
+   *
+   * Usage of the environment by UTC day. Sessions that have not ended count until now. The figures of a day outlive its rooms.
+   *
+   * `GET /v1/usage`, scope `rooms:read`.
+   */
+  readUsage: Operation<'readUsage'>;
+  /**
+   * Issue temporary STUN/TURN credentials.
+   *
+   * Send roomId and sessionId to get credentials for an active session, or an empty object to get credentials for the environment. Without a configured relay, the response lists STUN servers only.
+   *
+   * `POST /v1/turn/credentials`, scope `tokens:create`.
+   */
+  issueTurnCredentials: Operation<'issueTurnCredentials'>;
+  /**
+   * Read the signing and retry policy.
+   *
+   * `GET /v1/webhooks/signature-contract`, scope `webhooks:read`.
+   */
+  readSignatureContract: Operation<'readSignatureContract'>;
+  /**
+   * Register a webhook endpoint.
+   *
+   * The endpoint receives later events of the environment. An environment has at most 50 endpoints.
+   *
+   * `POST /v1/webhooks`, scope `webhooks:write`.
+   */
+  createWebhook: Operation<'createWebhook'>;
+  /**
+   * List webhook endpoints, newest first.
+   *
+   * `GET /v1/webhooks`, scope `webhooks:read`.
+   */
+  listWebhooks: ListOperation<'listWebhooks'>;
+  /**
+   * Read a webhook endpoint.
+   *
+   * `GET /v1/webhooks/{endpointId}`, scope `webhooks:read`.
+   */
+  readWebhook: Operation<'readWebhook'>;
+  /**
+   * Change a webhook endpoint.
+   *
+   * Changes the given fields. Delivery runs that have begun keep their URL. The order, the limits and `standardWebhooks` apply to attempts that begin later, also of deliveries that are pending already.
+   *
+   * `PATCH /v1/webhooks/{endpointId}`, scope `webhooks:write`.
+   */
+  updateWebhook: Operation<'updateWebhook'>;
+  /**
+   * Remove a webhook endpoint.
+   *
+   * Ends the open deliveries of the endpoint (`endpoint_deleted`) and cancels its recoveries. Its deliveries stay readable under its id until retention removes them.
+   *
+   * `DELETE /v1/webhooks/{endpointId}`, scope `webhooks:write`.
+   */
+  deleteWebhook: Operation<'deleteWebhook'>;
+  /**
+   * Rotate the signing secret of a webhook endpoint.
+   *
+   * Later delivery runs are signed with the new secret. Runs that have begun keep the old one: select the secret by `x-service-signing-key-version` when you verify.
+   *
+   * `POST /v1/webhooks/{endpointId}/rotate-secret`, scope `webhooks:write`.
+   */
+  rotateWebhookSecret: Operation<'rotateWebhookSecret'>;
+  /**
+   * Send a webhook.test event to one endpoint.
+   *
+   * `POST /v1/webhooks/{endpointId}/test`, scope `webhooks:write`.
+   */
+  testWebhook: Operation<'testWebhook'>;
+  /**
+   * List the deliveries of an endpoint, newest first.
+   *
+   * Also works with the id of a removed endpoint.
+   *
+   * `GET /v1/webhooks/{endpointId}/deliveries`, scope `webhooks:read`.
+   */
+  listDeliveries: ListOperation<'listDeliveries'>;
+  /**
+   * Read a delivery with its event and its last attempt.
+   *
+   * `GET /v1/webhooks/{endpointId}/deliveries/{deliveryId}`, scope `webhooks:read`.
+   */
+  readDelivery: Operation<'readDelivery'>;
+  /**
+   * List the attempts of a delivery over all its runs, newest first.
+   *
+   * `GET /v1/webhooks/{endpointId}/deliveries/{deliveryId}/attempts`, scope `webhooks:read`.
+   */
+  listAttempts: ListOperation<'listAttempts'>;
+  /**
+   * Replay a finished delivery.
+   *
+   * Starts a new run with the endpoint's current URL and secret. The event and the delivery id stay the same, and the replay count increases by one. If several conflicts apply, the response has the first of these codes: `REPLAY_COUNT_MISMATCH` (`details` contain the current count), `DELIVERY_NOT_TERMINAL`, `EVENT_ERASED`, `REPLAY_LIMIT_REACHED`, `WEBHOOK_DISABLED`.
+   *
+   * `POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay`, scope `webhooks:write`.
+   */
+  replayDelivery: Operation<'replayDelivery'>;
+  /**
+   * Retry a pending delivery now.
+   *
+   * Brings the next attempt forward to now, in the same run: same bytes, same replay count. It counts like any other attempt. If the attempt is due already, nothing changes. If several conflicts apply, the response has the first of these codes: `DELIVERY_NOT_PENDING` (finished), `DELIVERY_IN_FLIGHT` (being sent), `WEBHOOK_DISABLED`.
+   *
+   * `POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry`, scope `webhooks:write`.
+   */
+  retryDelivery: Operation<'retryDelivery'>;
+  /**
+   * Send all unsuccessful deliveries of a time window now.
+   *
+   * Call it when a receiver works again. A worker replays the failed deliveries and brings the pending ones forward, oldest first and at most 100 a second; poll the recovery for its progress. It skips failed deliveries with 100 replays and those of erased events. A delivery that is being sent is included if that attempt fails. The recovery pauses while the endpoint is disabled. With `dryRun`, it only counts.
+   *
+   * `POST /v1/webhooks/{endpointId}/recoveries`, scope `webhooks:write`.
+   */
+  createRecovery: Operation<'createRecovery'>;
+  /**
+   * Read the progress of a recovery.
+   *
+   * `GET /v1/webhooks/{endpointId}/recoveries/{recoveryId}`, scope `webhooks:read`.
+   */
+  readRecovery: Operation<'readRecovery'>;
+  /**
+   * Cancel a recovery.
+   *
+   * Deliveries that the recovery has replayed or brought forward continue. Cancelling a complete recovery changes nothing.
+   *
+   * `DELETE /v1/webhooks/{endpointId}/recoveries/{recoveryId}`, scope `webhooks:write`.
+   */
+  cancelRecovery: Operation<'cancelRecovery'>;
+  /**
+   * List events, oldest first.
+   *
+   * Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped.
+   *
+   * `GET /v1/events`, scope `webhooks:read`.
+   */
+  listEvents: ListOperation<'listEvents'>;
+  /**
+   * Read the public keys that verify participant tokens.
+   *
+   * Needs no API key. Verifiers may cache the response for 60 seconds. Read it again for an unknown `kid`.
+   *
+   * `GET /.well-known/jwks.json`.
+   */
+  readJwks: Operation<'readJwks'>;
+}

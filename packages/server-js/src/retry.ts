@@ -1,0 +1,69 @@
+/** Decides whether and when a failed attempt is repeated, without I/O. */
+import type { CallplaneError } from './errors.js';
+import { CLIENT_LIMITS } from './limits.js';
+import type { OperationFacts, OperationId } from './operation.js';
+
+const FIRST_PAUSE_MS = 200;
+const PAUSE_MS_MAX = 5_000;
+
+/** Failures before a request reached the API: it had no effect. */
+const NOT_SENT = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+]);
+
+/**
+ * POSTs without an idempotency key that may be repeated nevertheless: a second token or credential that no client gets
+ * harms nothing, and a muted track stays muted.
+ */
+const REPEATABLE_POSTS: readonly OperationId[] = ['issueToken', 'issueTurnCredentials', 'muteTrack'];
+
+/** Whether a repetition of the request has the effect of one request. */
+export function isRepeatable(id: OperationId, { method }: OperationFacts, hasIdempotencyKey: boolean): boolean {
+  return method !== 'POST' || hasIdempotencyKey || REPEATABLE_POSTS.includes(id);
+}
+
+/**
+ * @param attempt 0 for the first one
+ * @param random from 0 to 1
+ * @returns how long to wait before the next attempt, in milliseconds; null if the failure is final
+ */
+export function pauseBefore(
+  error: CallplaneError,
+  { attempt, retriesMax, repeatable, random }: RetryState,
+): number | null {
+  if (attempt >= retriesMax || !mayRepeat(error, repeatable)) return null;
+  const wantedMs = (error.retryAfterSeconds ?? 0) * 1_000;
+  if (wantedMs > CLIENT_LIMITS.retryPauseSecondsMax * 1_000) return null;
+  const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** attempt, PAUSE_MS_MAX);
+  // Half of the pause is random, so that clients of an API that comes back do not all call at once.
+  return Math.max(wantedMs, backoffMs / 2 + (backoffMs / 2) * random);
+}
+
+export interface RetryState {
+  attempt: number;
+  retriesMax: number;
+  repeatable: boolean;
+  random: number;
+}
+
+function mayRepeat({ code, status, cause }: CallplaneError, repeatable: boolean): boolean {
+  // The API refused the request, or another request with this idempotency key is not complete yet.
+  if (status === 429 || code === 'IDEMPOTENCY_CONFLICT') return true;
+  if (code === 'CONNECTION_FAILED' && NOT_SENT.has(systemCodeOf(cause))) return true;
+  return repeatable && (code === 'CONNECTION_FAILED' || code === 'TIMED_OUT' || isTemporary(status));
+}
+
+function isTemporary(status: number | null): boolean {
+  return status === 408 || (status !== null && status >= 500);
+}
+
+/** The code of the system's error below the error of fetch, such as `ECONNREFUSED`. */
+function systemCodeOf(cause: unknown): string {
+  for (let error = cause, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth += 1) {
+    const { code } = error as { code?: unknown };
+    if (typeof code === 'string') return code;
+    // Node tries several addresses of a host; the last one tells as much as the others.
+    if (error instanceof AggregateError) return systemCodeOf(error.errors.at(-1));
+  }
+  return '';
+}

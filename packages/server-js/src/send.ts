@@ -1,0 +1,147 @@
+import { CallplaneError, type ErrorDetail } from './errors.js';
+import { CLIENT_LIMITS } from './limits.js';
+import { pause } from './pause.js';
+import type { Request } from './request.js';
+import { isRepeatable, pauseBefore } from './retry.js';
+
+/** What every call of a client shares. */
+export interface Connection {
+  /** Without `/v1` and without a slash at its end. */
+  origin: string;
+  apiKey: string;
+  fetch: typeof fetch;
+  timeoutMs: number;
+  retriesMax: number;
+  /** From 0 to 1. */
+  random: () => number;
+}
+
+/** The options of one call, complete. */
+export interface Sending {
+  signal: AbortSignal | undefined;
+  timeoutMs: number;
+  retriesMax: number;
+}
+
+/**
+ * Sends a request, and again after failures that may pass.
+ * @returns the parsed body of the response; undefined for 204
+ * @throws CallplaneError, or the reason of the signal.
+ */
+export async function send(connection: Connection, request: Request, sending: Sending): Promise<unknown> {
+  const repeatable = isRepeatable(request.id, request.facts, request.headers['idempotency-key'] !== undefined);
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await sendOnce(connection, request, sending);
+    } catch (error) {
+      sending.signal?.throwIfAborted();
+      if (!(error instanceof CallplaneError)) throw error;
+      const { retriesMax } = sending;
+      const pauseMs = pauseBefore(error, { attempt, retriesMax, repeatable, random: connection.random() });
+      if (pauseMs === null) throw error;
+      await pause(pauseMs, sending.signal);
+    }
+  }
+}
+
+async function sendOnce(connection: Connection, request: Request, { signal, timeoutMs }: Sending): Promise<unknown> {
+  signal?.throwIfAborted();
+  const ending = new AbortController();
+  const onAbort = () => ending.abort();
+  // AbortSignal.any would keep every attempt in memory for as long as the caller's signal lives.
+  signal?.addEventListener('abort', onAbort, { once: true });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    ending.abort();
+  }, timeoutMs);
+  try {
+    const response = await connection.fetch(connection.origin + request.target, {
+      method: request.facts.method,
+      headers: { ...request.headers, accept: 'application/json', authorization: `Bearer ${connection.apiKey}` },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      // The API never redirects, and the key must not reach another server.
+      redirect: 'manual',
+      signal: ending.signal,
+    });
+    return readResponse(request, response.status, response.headers, await textOf(request, response));
+  } catch (error) {
+    if (error instanceof CallplaneError) throw error;
+    const operationId = request.id;
+    if (isLate) {
+      const message = `${request.id}: the API did not respond within ${timeoutMs / 1_000} s.`;
+      throw new CallplaneError(message, { code: 'TIMED_OUT', operationId, cause: error });
+    }
+    const message = `${request.id}: the connection to ${connection.origin} failed: ${reasonOf(error)}`;
+    throw new CallplaneError(message, { code: 'CONNECTION_FAILED', operationId, cause: error });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The body of a response as text, up to the limit. */
+async function textOf(request: Request, response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > CLIENT_LIMITS.responseBytesMax) {
+      throw invalid(request, response, `it has more than ${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function readResponse(request: Request, status: number, headers: Headers, text: string): unknown {
+  if (status === 204) return undefined;
+  const content = parse(text);
+  if (status >= 200 && status <= 299 && content !== undefined) return content;
+  const described = (content as ErrorBody | undefined)?.error;
+  if (status < 400 || typeof described?.code !== 'string') {
+    throw invalid(request, { status, headers }, `its body is not one of the API: ${text.slice(0, 200)}`);
+  }
+  throw new CallplaneError(`${request.id}: ${described.message ?? described.code}`, {
+    code: described.code,
+    details: described.details ?? [],
+    ...responseFacts(request, { status, headers }),
+  });
+}
+
+interface ErrorBody {
+  error?: { code?: string; message?: string; details?: ErrorDetail[] };
+}
+
+function parse(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(request: Request, response: Pick<Response, 'status' | 'headers'>, problem: string): CallplaneError {
+  return new CallplaneError(`${request.id}: the response with status ${response.status} is invalid, ${problem}`, {
+    code: 'INVALID_RESPONSE',
+    ...responseFacts(request, response),
+  });
+}
+
+function responseFacts(request: Request, { status, headers }: Pick<Response, 'status' | 'headers'>) {
+  const retryAfter = headers.get('retry-after');
+  return {
+    status,
+    operationId: request.id,
+    requestId: headers.get('x-request-id'),
+    // The API sends seconds; a proxy may send a date, which counts as not sent.
+    retryAfterSeconds: retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null,
+  };
+}
+
+/** fetch reports `fetch failed`, and the reason in its cause. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as { cause?: { message?: string; code?: string }; message?: string };
+  return cause?.message || cause?.code || message || String(error);
+}

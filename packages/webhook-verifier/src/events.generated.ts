@@ -1,0 +1,501 @@
+// Written by packages/dev/src/generate from the schemas of the events. Do not edit; run "npm run generate".
+
+export interface components {
+    schemas: {
+        /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        OperationFailedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "operation.failed";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                operation: components["schemas"]["RuntimeOperation"];
+                room: components["schemas"]["Room"];
+                participant?: components["schemas"]["Participant"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        Participant: {
+            /** @description Participant identifier, `part_…`. */
+            id: string;
+            roomId: string;
+            externalId: string | null;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Always `participant`. */
+            role: string;
+            /**
+             * Format: date-time
+             * @description When the participant first connected. Before that, when its token was issued.
+             */
+            joinedAt: string;
+            leftAt: string | null;
+        };
+        ParticipantJoinedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "participant.joined";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantLeftEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "participant.left";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                /**
+                 * @description Why the session ended.
+                 * @enum {string}
+                 */
+                reason: "left" | "removed" | "room_ended" | "connection_lost" | "superseded";
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        ParticipantUpdatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "participant.updated";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                sessionId: string | null;
+                /** @description All permissions of the participant from now on. */
+                permissions: ("room:join" | "audio:publish" | "video:publish" | "screen:publish" | "messages:send" | "metadata:update")[];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        Room: {
+            /** @description Room identifier, `room_…`. */
+            id: string;
+            projectId: string;
+            environmentId: string;
+            name: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description `created` → `active` (a participant joined) → `ending` (the end was accepted) → `ended` (the clean-up is complete).
+             * @enum {string}
+             */
+            status: "created" | "active" | "ending" | "ended";
+            maxParticipants: number;
+            /**
+             * Format: date-time
+             * @description When the room was created.
+             */
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+        };
+        RoomCreatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "room.created";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RoomEndedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "room.ended";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RoomStartedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "room.started";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        /** @description A durable clean-up that can be polled. */
+        RuntimeOperation: {
+            /** @description Operation identifier, `op_…`. */
+            id: string;
+            /** @enum {string} */
+            kind: "room.end" | "participant.remove";
+            /**
+             * @description `pending` until the operation is `completed` or `failed`.
+             * @enum {string}
+             */
+            status: "pending" | "completed" | "failed";
+            /** @description Attempts of all runs. An attempt counts when it begins. */
+            attempts: number;
+            lastError: {
+                code: string;
+                message: string;
+            } | null;
+            completedAt: string | null;
+        };
+        Track: {
+            trackId: string;
+            /** @enum {string} */
+            kind: "audio" | "video";
+            /** @enum {string} */
+            source: "microphone" | "camera" | "screen" | "screen_audio";
+        };
+        TrackMutedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "track.muted";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        TrackPublishedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "track.published";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        TrackUnpublishedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "track.unpublished";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+                participant: components["schemas"]["Participant"];
+                /** @description Session of the participant, `sess_…`. */
+                sessionId: string;
+                track: components["schemas"]["Track"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        WebhookDisabledEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "webhook.disabled";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        WebhookEndpoint: {
+            /** @description Endpoint identifier, `whep_…`. */
+            id: string;
+            url: string;
+            /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
+            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            description: string | null;
+            /** @description Deliveries are held back while the endpoint is disabled. */
+            enabled: boolean;
+            disabledReason: string | null;
+            /** @description Version of the secret that signs new runs. */
+            signingKeyVersion: number;
+            /**
+             * @description `room`: the events of a room are sent one at a time, in their order. The next one waits until the one before it has succeeded or failed for good. `none`: nothing waits.
+             * @enum {string}
+             */
+            ordering: "none" | "room";
+            maxPerSecond: number | null;
+            maxConcurrent: number | null;
+            /** @description Whether deliveries also carry the headers of the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
+            standardWebhooks: boolean;
+            /**
+             * Format: date-time
+             * @description When the endpoint was registered.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the endpoint was last changed through the API or disabled.
+             */
+            updatedAt: string;
+        };
+        WebhookTestEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "webhook.test";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                webhook: components["schemas"]["WebhookEndpoint"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
