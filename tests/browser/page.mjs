@@ -9,6 +9,7 @@ const EVENTS = [
   'trackPublished',
   'trackUnpublished',
   'trackSubscribed',
+  'trackQuality',
   'message',
   'mediaState',
   'problem',
@@ -27,25 +28,40 @@ function recording(alter = {}) {
   return class extends WebSocket {
     send(data) {
       const message = alter.send?.(JSON.parse(data)) ?? JSON.parse(data);
-      frames.push({ way: 'sent', message });
+      frames.push({ way: 'sent', message, atMs: performance.now() });
       super.send(JSON.stringify(message));
     }
     set onmessage(listener) {
       super.onmessage = (event) => {
         const message = alter.receive?.(JSON.parse(event.data)) ?? JSON.parse(event.data);
-        frames.push({ way: 'received', message });
+        frames.push({ way: 'received', message, atMs: performance.now() });
         listener({ data: JSON.stringify(message) });
       };
     }
   };
 }
 
+/** The port that all relays are reached at instead of their own, such as that of a slow line; undefined: their own. */
+let relayPort;
+const relayed = (configuration) => ({
+  ...configuration,
+  iceServers: configuration.iceServers?.map(({ urls, ...rest }) => ({
+    ...rest,
+    urls: [urls].flat().flatMap((url) => (relayPort === undefined ? url : throughPort(url))),
+  })),
+});
+/** Only UDP: the line carries nothing else. */
+const throughPort = (url) => (url.endsWith('transport=udp') ? [url.replace(/:\d+\?/, `:${relayPort}?`)] : []);
+
 /** Every peer connection that the SDK has made. */
 const connections = [];
 class RecordedConnection extends RTCPeerConnection {
-  constructor(...args) {
-    super(...args);
+  constructor(configuration) {
+    super(relayed(configuration));
     connections.push(this);
+  }
+  setConfiguration(configuration) {
+    super.setConfiguration(relayed(configuration));
   }
 }
 
@@ -76,8 +92,17 @@ function watchAudio() {
   }, 10);
 }
 
+/** Size of the elements that show video; undefined: as large as their picture. */
+let tile;
+
 /** Attaches the track to an element, as a page would: some browsers do not decode a track without one. */
 function play(track) {
+  if (tile !== undefined) {
+    const element = track.attach();
+    if (track.kind === 'video') element.style = `width: ${tile.width}px; height: ${tile.height}px`;
+    document.body.append(element);
+    return;
+  }
   const element = document.createElement(track.kind);
   element.autoplay = true;
   element.muted = track.kind === 'video';
@@ -140,16 +165,19 @@ const HOSTILE = {
 };
 
 globalThis.participant = {
-  async join({ publish, hostile, ...options }) {
+  async join({ publish, hostile, relayThrough, tile: size, ...options }) {
+    relayPort = relayThrough;
+    tile = size;
     call = await connect({
       ...options,
       platform: { WebSocket: recording(HOSTILE[hostile]), RTCPeerConnection: RecordedConnection },
     });
     for (const name of EVENTS) {
       call.on(name, (event) => {
-        const { reason, code, message, data, trackId, participantId, participant } = event;
-        const what = typeof event === 'string' ? event : { reason, code, message, data, trackId, participantId };
-        const by = participant?.name;
+        const { reason, code, message, data, trackId, participantId, participant, quality, track } = event;
+        const what =
+          typeof event === 'string' ? event : { reason, code, message, data, trackId, participantId, quality };
+        const by = (participant ?? track?.participant)?.name;
         events.push({ name, what, by, atMs: performance.timeOrigin + performance.now() });
       });
     }
@@ -164,7 +192,7 @@ globalThis.participant = {
   },
   /** Resolves to the error code, or to null on success. */
   async publish({ video, ...rest }) {
-    return this.codeOf(() => call.publish({ ...rest, video: video && SMALL }));
+    return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));
   },
   async codeOf(task) {
     try {
@@ -238,6 +266,36 @@ globalThis.participant = {
       }
     }
     return sums;
+  },
+  /** Sums of the receiving connection's counters; `height` is that of the present picture. */
+  async meter() {
+    const { subscriber } = await call.getStats();
+    const meter = { frames: 0, freezes: 0, frozenSeconds: 0, concealed: 0, samples: 0, bytes: 0, lost: 0, height: 0 };
+    for (const entry of subscriber?.values() ?? []) {
+      if (entry.type !== 'inbound-rtp') continue;
+      meter.bytes += entry.bytesReceived + (entry.headerBytesReceived ?? 0);
+      meter.lost += entry.packetsLost;
+      if (entry.kind === 'audio') {
+        meter.concealed += entry.concealedSamples - (entry.silentConcealedSamples ?? 0);
+        meter.samples += entry.totalSamplesReceived;
+      } else {
+        meter.frames += entry.framesDecoded ?? 0;
+        meter.freezes += entry.freezeCount ?? 0;
+        meter.frozenSeconds += entry.totalFreezesDuration ?? 0;
+        meter.height = Math.max(meter.height, entry.frameHeight ?? 0);
+      }
+    }
+    return { ...meter, atMs: performance.now() };
+  },
+  /** What the SDK's controller reads of the receiving connection. */
+  async trace() {
+    const { downlinkSampleOf } = await import('/sdk/adaptation/downlink-sample.js');
+    const { subscriber } = await call.getStats();
+    return subscriber && downlinkSampleOf(subscriber, Math.round(performance.now()));
+  },
+  async statsOf(target) {
+    const { [target]: report } = await call.getStats();
+    return [...(report?.values() ?? [])];
   },
   /** Counters of sent packets by kind. */
   async sent() {

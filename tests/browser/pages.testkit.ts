@@ -28,10 +28,13 @@ export type Received = Record<string, { packets: number; frames: number; samples
 export interface JoinOptions {
   url: string;
   token: string;
-  publish?: boolean | { audio?: boolean; video?: boolean };
+  publish?: boolean | { audio?: boolean; video?: boolean | MediaTrackConstraints; simulcast?: boolean };
   iceTransportPolicy?: 'relay';
+  /** The port at which relays are reached, such as that of a shaper. */
+  relayThrough?: number;
   requireMedia?: boolean;
   autoSubscribe?: boolean;
+  adaptive?: boolean;
   /** Selects one of the hostile clients of page.mjs. */
   hostile?: string;
 }

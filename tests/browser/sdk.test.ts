@@ -207,6 +207,87 @@ describe('devices', () => {
   );
 });
 
+/** The encodings that the page sends, from the best to the lowest, as the browser counts them. */
+const SENT = `call.getStats().then(({ publisher }) => [...publisher.values()]
+  .filter(({ type, kind }) => type === 'outbound-rtp' && kind === 'video')
+  .sort((a, b) => (a.rid ?? '').localeCompare(b.rid ?? ''))
+  .map(({ rid, active, frameHeight }) => [rid, active, frameHeight]))`;
+
+describe('video that is displayed', () => {
+  test(
+    'is sent and received in the layer that its element needs, and not at all while no element shows it',
+    async () => {
+      const roomId = await stage.newRoom();
+      const [ada, bob] = await Promise.all([enter(roomId, 'Ada'), enter(roomId, 'Bob')]);
+      await ada.evaluate(`call.publish({ video: { width: 640, height: 360, frameRate: 10 } })`);
+      await becomes(bob, `document.querySelector('video')?.videoWidth > 0`);
+      const resize = (style: string) => bob.evaluate(`{ document.querySelector('video').style = '${style}'; }`);
+      const shows = (height: number) => becomes(bob, `document.querySelector('video').videoHeight === ${height}`);
+      const actives = async (...expected: boolean[]) =>
+        eventually(
+          async () => {
+            const sent = await ada.evaluate<[string, boolean][]>(SENT);
+            expect(sent.map(([, active]) => active)).toEqual(expected);
+            return true;
+          },
+          { timeoutMs: 60_000, intervalMs: 250 },
+        );
+      await resize('width: 640px; height: 360px');
+      await shows(360);
+      await actives(true, true);
+
+      await resize('width: 160px; height: 90px');
+      await shows(180);
+      await actives(false, true);
+
+      // Out of the window.
+      await resize('width: 640px; height: 360px; position: absolute; top: 5000px');
+      await actives(false, false);
+      await bob.evaluate(`scrollTo(0, 5000)`);
+      await actives(true, true);
+      await shows(360);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'has the codec that its publisher chose, and several codecs share a room',
+    async () => {
+      const roomId = await stage.newRoom();
+      const offered = await (
+        await open()
+      ).evaluate<string[]>(
+        `[...new Set(RTCRtpSender.getCapabilities('video').codecs.map(({ mimeType }) => mimeType.toLowerCase()))]`,
+      );
+      const codecs = ['vp8', 'vp9', 'h264', 'av1'].filter((codec) => offered.includes(`video/${codec}`));
+      expect(codecs).toEqual(expect.arrayContaining(['vp8', 'vp9']));
+      const bob = await enter(roomId, 'Bob');
+      for (const codec of codecs) {
+        const page = await enter(roomId, codec);
+        const options = `{ video: { width: 160, height: 120, frameRate: 5 }, codec: '${codec}' }`;
+        await page.evaluate(`call.publish(${options})`);
+      }
+      await eventually(
+        async () => {
+          const received = await bob.evaluate<Record<string, string>>(`call.getStats().then(({ subscriber }) => {
+            const all = [...subscriber.values()];
+            const named = [...call.participants.values()].map(({ name, tracks }) => {
+              const id = tracks.get('camera')?.mediaStreamTrack?.id;
+              const inbound = all.find(({ trackIdentifier, framesDecoded }) => trackIdentifier === id && framesDecoded > 2);
+              return [name, all.find(({ id }) => id === inbound?.codecId)?.mimeType.toLowerCase()];
+            });
+            return Object.fromEntries(named);
+          })`);
+          expect(received).toEqual(Object.fromEntries(codecs.map((codec) => [codec, `video/${codec}`])));
+          return true;
+        },
+        { timeoutMs: 60_000, intervalMs: 250 },
+      );
+    },
+    SLOW_MS,
+  );
+});
+
 describe('connection quality', () => {
   test(
     'is measured by each participant and reported to the others',

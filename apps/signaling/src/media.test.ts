@@ -175,6 +175,32 @@ describe('media', () => {
     expect(bob.client.of('trackPublished')).toEqual([]);
   });
 
+  test('is wanted in the layers that participants receive at any gateway, and its publisher knows', async () => {
+    const two = await kit.start({ nodes: [nodeOf(janus)] });
+    const roomId = await kit.newRoom();
+    const ada = await enter(roomId, { protocol: 2 });
+    const bob = await enter(roomId, { protocol: 2, autoSubscribe: false }, two.url);
+    await ada.publish({ video: true });
+    const isWanted = (maxSpatial: number | null) =>
+      eventually(() => {
+        const last = ada.client.of('layersWanted').at(-1);
+        return last?.tracks.length === 1 && last.tracks[0]!.maxSpatial === maxSpatial;
+      });
+    await isWanted(null);
+    const camera = { participantId: ada.participantId, trackId: 'cam' };
+    await eventually(() => bob.client.of('changes').some(({ changes }) => JSON.stringify(changes).includes('"cam"')));
+    await bob.client.ask({ type: 'subscribe', tracks: [{ ...camera, layer: { spatial: 0 } }] }, 'ok');
+    await isWanted(0);
+    await flows(bob.subscriber, 'video');
+    const { client } = await ada.resume(one.url);
+    expect((await client.until('layersWanted')).tracks).toEqual([{ trackId: 'cam', maxSpatial: 0 }]);
+    await bob.client.ask({ type: 'subscribe', tracks: [{ ...camera, paused: true }] }, 'ok');
+    await isWanted(null);
+    await bob.client.ask({ type: 'subscribe', tracks: [camera] }, 'ok');
+    await isWanted(2);
+    await two.close();
+  });
+
   test('without autoSubscribe arrives for subscribed tracks only', async () => {
     const roomId = await kit.newRoom();
     const ada = await enter(roomId);

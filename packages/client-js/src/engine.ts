@@ -1,5 +1,6 @@
+import { Adaptation } from './adaptation/adaptation.js';
 import { asCallplaneError, CallplaneError } from './errors.js';
-import type { CallEvents } from './events.js';
+import { receivedMessage, subscriptionFailures, type CallEvents } from './events.js';
 import { Inbox } from './inbox.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
@@ -7,8 +8,10 @@ import { Connections } from './peers/connections.js';
 import { Publisher } from './peers/publisher.js';
 import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
+import { LazyDisplays } from './playback/lazy-displays.js';
 import { Playback } from './playback/playback.js';
 import type { PeerTarget, ServerMessage, WelcomeMessage } from './protocol.generated.js';
+import { loadOwnQuality } from './quality/load-own-quality.js';
 import type { OwnQuality } from './quality/own-quality.js';
 import { applyQuality } from './quality/reported-quality.js';
 import { Presence } from './remote/presence.js';
@@ -27,12 +30,14 @@ export class Engine {
   readonly subscriber: Subscriber;
   readonly subscriptions: Subscriptions;
   readonly playback: Playback;
+  readonly adaptation: Adaptation;
   /** Undefined until it is loaded. */
   ownQuality: OwnQuality | undefined;
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #emit: Emit;
   readonly #connections: Connections;
+  readonly #displays: LazyDisplays;
   #welcome: WelcomeMessage | undefined;
   #localMedia: LocalMedia | undefined;
   #permissions: readonly string[] = [];
@@ -50,10 +55,18 @@ export class Engine {
       lastAnswered: () => this.subscriber.lastAnswered,
       onClosed: (close) => this.#inbox.deliver(() => this.#closed(close)),
     }));
-    this.playback = new Playback({ emit: (name) => emit(name, undefined) });
+    this.#displays = new LazyDisplays((track, display) => this.adaptation.display(track, display));
+    this.playback = new Playback({
+      emit: (name) => emit(name, undefined),
+      ...(settings.adaptive ? { observe: (track, element) => this.#displays.observe(track, element) } : {}),
+    });
     this.roster = new Roster(
       (name, event) => emit(name, event as never),
-      (track) => this.subscriptions.forget(track),
+      (track, why) => {
+        if (why === 'unpublished') this.subscriptions.forget(track);
+        if (why === 'hidden') this.adaptation.hide(track);
+        else this.adaptation.forget(track);
+      },
       this.playback,
     );
     this.presence = new Presence({
@@ -87,7 +100,15 @@ export class Engine {
       onTracks: (tracks) => this.roster.receive(tracks),
       onError: (error) => emit('problem', error),
     });
-    this.subscriptions = new Subscriptions(session);
+    this.subscriptions = new Subscriptions(session, settings.autoSubscribe);
+    this.adaptation = new Adaptation({
+      isEnabled: settings.adaptive,
+      now: platform.now,
+      roster: this.roster,
+      subscriptions: this.subscriptions,
+      connection: () => this.subscriber.connection,
+      onChange: (change) => emit('trackQuality', change),
+    });
   }
 
   /** The latest welcome. @throws CallplaneError `unreachable` before the first one. */
@@ -153,9 +174,10 @@ export class Engine {
         this.subscriber.subscribed(message);
         break;
       case 'subscriptionFailed':
-        for (const { code, message: text, ...track } of message.tracks) {
-          this.#emit('trackSubscriptionFailed', { ...track, error: new CallplaneError(code, text) });
-        }
+        for (const failure of subscriptionFailures(message)) this.#emit('trackSubscriptionFailed', failure);
+        break;
+      case 'layersWanted':
+        this.#localMedia?.layersWanted(message);
         break;
       case 'speakers':
         this.roster.speak(message.speakers);
@@ -172,6 +194,9 @@ export class Engine {
       case 'permissions':
         this.#setPermissions(message.permissions);
         break;
+      case 'slowLink':
+        if (message.target === 'subscriber') this.adaptation.slowLink();
+        break;
       case 'changes':
       case 'viewerCount':
       case 'rosterPaged':
@@ -183,12 +208,9 @@ export class Engine {
           this.#emit('connectionQuality', change),
         );
         break;
-      case 'message': {
-        const { from, data, sentAt } = message;
-        const participant = this.roster.participants.get(from);
-        this.#emit('message', { from, participant, data, sentAt: new Date(sentAt) });
+      case 'message':
+        this.#emit('message', receivedMessage(message, this.roster.participants));
         break;
-      }
       default:
       // The session has already matched answers to their requests. Other types are of a later protocol version.
     }
@@ -202,11 +224,8 @@ export class Engine {
     }
   }
 
-  /** Loads the code that measures the line after the call has begun: it is not needed to begin. */
   async #measure(): Promise<void> {
-    const { OwnQuality } = await import('./quality/own-quality.js');
-    if (this.session.state === 'closed') return;
-    this.ownQuality = new OwnQuality({
+    this.ownQuality = await loadOwnQuality({
       session: this.session,
       connections: () => [this.publisher, this.subscriber].flatMap(({ connection }) => connection ?? []),
       onChange: (level) => {
@@ -214,7 +233,7 @@ export class Engine {
         this.#emit('connectionQuality', { participant: undefined, participantId, level });
       },
     });
-    this.ownQuality.welcomed();
+    await this.adaptation.start();
   }
 
   #setPermissions(permissions: readonly string[]): void {
@@ -239,6 +258,8 @@ export class Engine {
     this.#platform.page?.removeEventListener('pagehide', this.#onPageHide);
     this.#connections.close();
     this.ownQuality?.close();
+    this.adaptation.close();
+    this.#displays.close();
     this.#localMedia?.close();
     this.publisher.close();
     this.subscriber.close();

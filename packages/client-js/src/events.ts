@@ -1,7 +1,8 @@
-import type { CallplaneError } from './errors.js';
+import type { TrackQualityChange } from './adaptation/track-quality.js';
+import { CallplaneError } from './errors.js';
 import type { LocalTrack } from './local/local-track.js';
 import type { PlaybackEvents } from './playback/playback.js';
-import type { TrackReference } from './protocol.generated.js';
+import type { MessageMessage, SubscriptionFailedMessage, TrackReference } from './protocol.generated.js';
 import type { QualityChange } from './quality/reported-quality.js';
 import type { Participant } from './remote/participant.js';
 import type { PresenceEvents } from './remote/presence.js';
@@ -31,6 +32,8 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   message: ReceivedMessage;
   /** A track should be received, but is not. If that becomes possible later, `trackSubscribed` follows. */
   trackSubscriptionFailed: TrackSubscriptionFailure;
+  /** Because of the network, a video is received in full, in a lower quality (`reduced`), or not now (`paused`). */
+  trackQuality: TrackQualityChange;
   mediaState: 'up' | 'down';
   localTrackPublished: LocalTrack;
   /** Muted or unmuted, by you or by the server. */
@@ -43,4 +46,15 @@ export interface CallEvents extends RosterEvents, PresenceEvents, PlaybackEvents
   connectionQuality: QualityChange;
   /** A background failure that no call to the SDK can report. The call goes on. */
   problem: CallplaneError;
+}
+
+export function receivedMessage(
+  { from, data, sentAt }: MessageMessage,
+  participants: ReadonlyMap<string, Participant>,
+): ReceivedMessage {
+  return { from, participant: participants.get(from), data, sentAt: new Date(sentAt) };
+}
+
+export function subscriptionFailures({ tracks }: SubscriptionFailedMessage): TrackSubscriptionFailure[] {
+  return tracks.map(({ code, message, ...track }) => ({ ...track, error: new CallplaneError(code, message) }));
 }

@@ -1,4 +1,5 @@
 /** Joins Callplane calls from a browser. */
+export type { TrackQuality, TrackQualityChange } from './adaptation/track-quality.js';
 export type { Call } from './call.js';
 export { connect } from './connect.js';
 export { CallplaneError, type CallplaneErrorCode, type ClientErrorCode, type ErrorDetail } from './errors.js';

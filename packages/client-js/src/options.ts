@@ -9,6 +9,11 @@ export interface ConnectOptions {
   token: string;
   /** Receive every track without subscribing; default true. */
   autoSubscribe?: boolean;
+  /**
+   * Receive of each video what the page displays and the network carries: lower layers, or nothing. Layers that you
+   * choose with `subscribe()` are upper bounds. Default true.
+   */
+  adaptive?: boolean;
   /** Reject the join with `media_unavailable` if no media server is available; default false. */
   requireMedia?: boolean;
   /** `relay` sends all media through TURN; default `all`. */
@@ -34,6 +39,7 @@ export function settingsOf({ platform: _, signal: _signal, ...options }: Connect
   assertToken(options.token, nowMs);
   return {
     autoSubscribe: true,
+    adaptive: true,
     requireMedia: false,
     iceTransportPolicy: 'all',
     connectTimeoutMs: 15_000,

@@ -86,7 +86,9 @@ export type ServerMessage =
   | QualityMessage
   | SubscribedMessage
   | SubscriptionFailedMessage
-  | SpeakersMessage;
+  | SpeakersMessage
+  | LayersWantedMessage
+  | SlowLinkMessage;
 
 export type ServerMessageV1 =
   | OkMessage
@@ -735,6 +737,33 @@ export interface SpeakersMessage {
      */
     level: number;
   }[];
+}
+
+export interface LayersWantedMessage {
+  type: 'layersWanted';
+  /**
+   * @minItems 1
+   * @maxItems 4
+   */
+  tracks: {
+    /**
+     * Unique within the session.
+     */
+    trackId: string;
+    /**
+     * The highest simulcast layer that is received, 0 being the lowest; null: none is.
+     */
+    maxSpatial: number | null;
+  }[];
+}
+
+export interface SlowLinkMessage {
+  type: 'slowLink';
+  target: PeerTarget;
+  /**
+   * Lost packets, about a second’s worth.
+   */
+  lost: number;
 }
 
 export interface WelcomeMessageV1 {

@@ -6,7 +6,7 @@ import { Subscriptions } from './subscriptions.js';
 
 const track = (participantId: string) => ({ participantId, trackId: 'camera' });
 
-function setUp(version: 1 | 2 = 2) {
+function setUp(version: 1 | 2 = 2, autoSubscribe = true) {
   const sent: ClientMessage[] = [];
   const missing = new Set<string>();
   const session = {
@@ -18,25 +18,30 @@ function setUp(version: 1 | 2 = 2) {
       return isMissing ? Promise.reject(new CallplaneError('not_found', 'No.')) : Promise.resolve({ type: 'ok' });
     },
   };
-  const subscriptions = new Subscriptions(session as unknown as Session);
+  const subscriptions = new Subscriptions(session as unknown as Session, autoSubscribe);
   const take = () => sent.splice(0).map((message) => ('tracks' in message ? [message.type, message.tracks] : message));
   return { subscriptions, take, missing };
 }
 
 describe('subscriptions', () => {
-  test('adapt all tracks with one request, and a layer of the application wins', async () => {
+  test('adapt all tracks with one request, and never above the layer of the application', async () => {
     const { subscriptions, take } = setUp();
-    await subscriptions.subscribe([{ ...track('ada'), layer: { spatial: 2 } }]);
+    await subscriptions.subscribe([
+      { ...track('ada'), layer: { spatial: 1 } },
+      { ...track('bob'), layer: { spatial: 1, temporal: 1 } },
+    ]);
     take();
     await subscriptions.adapt([
-      { ...track('ada'), layer: { spatial: 0 }, paused: false },
+      { ...track('ada'), layer: { spatial: 2 }, paused: false },
+      { ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false },
       { ...track('eve'), layer: { spatial: 0 }, paused: true },
     ]);
     expect(take()).toEqual([
       [
         'subscribe',
         [
-          { ...track('ada'), layer: { spatial: 2 }, paused: false },
+          { ...track('ada'), layer: { spatial: 1 }, paused: false },
+          { ...track('bob'), layer: { spatial: 1, temporal: 0 }, paused: false },
           { ...track('eve'), layer: { spatial: 0 }, paused: true },
         ],
       ],
@@ -49,6 +54,24 @@ describe('subscriptions', () => {
     take();
     await subscriptions.adapt([{ ...track('ada'), paused: false }]);
     expect(take()).toEqual([]);
+  });
+
+  test('without autoSubscribe adapt no track before the application subscribes to it', async () => {
+    const { subscriptions, take } = setUp(2, false);
+    await subscriptions.adapt([{ ...track('ada'), layer: { spatial: 0 }, paused: true }]);
+    expect(take()).toEqual([]);
+    await subscriptions.subscribe([track('ada')]);
+    expect(take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]]);
+  });
+
+  test('adapt the other tracks if one of them is gone', async () => {
+    const { subscriptions, take, missing } = setUp();
+    missing.add('ada');
+    await subscriptions.adapt([
+      { ...track('ada'), paused: true },
+      { ...track('eve'), paused: true },
+    ]);
+    expect(take().at(-1)).toEqual(['subscribe', [{ ...track('eve'), paused: true }]]);
   });
 
   test('are repeated at once after a reset, and one by one if a track is gone', async () => {

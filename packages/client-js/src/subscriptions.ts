@@ -10,9 +10,11 @@ export type Adaptation = TrackReference & { layer?: Layer; paused: boolean };
 /** The gateway's limit of tracks in one request. */
 const REQUEST_TRACKS_MAX = 500;
 
-interface Choice {
+interface Known {
   track: TrackReference;
-  /** Chosen by the application; it wins over the adaptation's. */
+  /** Whether the application has subscribed to it (true), unsubscribed from it (false), or left it to `autoSubscribe`. */
+  isChosen: boolean | undefined;
+  /** Chosen by the application: the adaptation never goes above it. */
   layer: Layer | undefined;
   adaptation: { layer: Layer | undefined; paused: boolean } | undefined;
 }
@@ -20,85 +22,103 @@ interface Choice {
 /** Keeps what to receive, and how, to repeat it after a reset of the receiving connection. */
 export class Subscriptions {
   readonly #session: Session;
-  readonly #chosen = new Map<string, Choice>();
-  readonly #unsubscribed = new Map<string, TrackReference>();
+  readonly #autoSubscribe: boolean;
+  readonly #known = new Map<string, Known>();
 
-  constructor(session: Session) {
+  constructor(session: Session, autoSubscribe = true) {
     this.#session = session;
+    this.#autoSubscribe = autoSubscribe;
   }
 
   async subscribe(tracks: Subscription[]): Promise<void> {
-    for (const { participantId, trackId, layer } of tracks) {
-      const key = keyOf({ participantId, trackId });
-      this.#unsubscribed.delete(key);
-      const { adaptation } = this.#chosen.get(key) ?? {};
-      this.#chosen.set(key, { track: { participantId, trackId }, layer, adaptation });
-    }
+    for (const { layer, ...track } of tracks) Object.assign(this.#of(track), { isChosen: true, layer });
     await this.#request(tracks);
   }
 
   async unsubscribe(tracks: TrackReference[]): Promise<void> {
-    for (const track of tracks) {
-      this.#chosen.delete(keyOf(track));
-      this.#unsubscribed.set(keyOf(track), track);
-    }
+    for (const track of tracks) Object.assign(this.#of(track), { isChosen: false, layer: undefined });
     await this.#session.request({ type: 'unsubscribe', tracks });
   }
 
   /**
    * Adapts how tracks are received: in which layer, or not for now. Tracks that are not paused get a media section before
-   * all others. Ignores tracks that the application has unsubscribed from, and gateways that speak version 1.
+   * all others. Only notes it for tracks that the application does not receive, and for gateways that speak version 1.
    */
   async adapt(tracks: Adaptation[]): Promise<void> {
-    const wanted = tracks.filter((track) => !this.#unsubscribed.has(keyOf(track)));
-    for (const { participantId, trackId, layer, paused } of wanted) {
-      const key = keyOf({ participantId, trackId });
-      const chosen = this.#chosen.get(key)?.layer;
-      this.#chosen.set(key, { track: { participantId, trackId }, layer: chosen, adaptation: { layer, paused } });
-    }
+    for (const { layer, paused, ...track } of tracks) this.#of(track).adaptation = { layer, paused };
     await this.#session.connected();
-    if (this.#session.version === 2) await this.#request(wanted);
+    if (this.#session.version === 2) await this.#requestPresent(tracks);
+  }
+
+  /** The layer that the application has chosen; undefined: all. */
+  layerOf(track: TrackReference): Layer | undefined {
+    return this.#known.get(keyOf(track))?.layer;
   }
 
   forget(track: TrackReference): void {
-    this.#chosen.delete(keyOf(track));
-    this.#unsubscribed.delete(keyOf(track));
+    this.#known.delete(keyOf(track));
   }
 
   /** Requests everything again. */
   async renew(): Promise<void> {
-    const unsubscribed = [...this.#unsubscribed.values()];
-    const chosen = [...this.#chosen.values()].map(({ track }) => track);
-    await this.#request(chosen).catch(async (error: unknown) => {
-      if (!(error instanceof CallplaneError) || error.code !== 'not_found') return;
-      // A track that no longer exists must not fail the others.
-      for (const track of chosen) await this.#request([track]).catch(() => undefined);
-    });
+    const all = [...this.#known.values()];
+    await this.#requestPresent(all.map(({ track }) => track)).catch(() => undefined);
+    const unsubscribed = all.filter(({ isChosen }) => isChosen === false).map(({ track }) => track);
     if (unsubscribed.length > 0) {
       await this.#session.request({ type: 'unsubscribe', tracks: unsubscribed }).catch(() => undefined);
     }
   }
 
+  #of({ participantId, trackId }: TrackReference): Known {
+    const track = { participantId, trackId };
+    let known = this.#known.get(keyOf(track));
+    if (known === undefined) {
+      known = { track, isChosen: undefined, layer: undefined, adaptation: undefined };
+      this.#known.set(keyOf(track), known);
+    }
+    return known;
+  }
+
+  /** A track that no longer exists must not fail the others. */
+  async #requestPresent(tracks: readonly TrackReference[]): Promise<void> {
+    await this.#request(tracks).catch(async (error: unknown) => {
+      if (!(error instanceof CallplaneError) || error.code !== 'not_found') throw error;
+      for (const track of tracks) await this.#request([track]).catch(() => undefined);
+    });
+  }
+
   /** Requests the present choices of these tracks. */
   async #request(tracks: readonly TrackReference[]): Promise<void> {
     const { version } = this.#session;
-    const choices = tracks.flatMap((track) => this.#chosen.get(keyOf(track)) ?? []);
-    // An earlier gateway does not know `paused`, and receives only what the application has subscribed to.
-    const known = version === 2 ? choices : choices.filter(({ adaptation }) => adaptation === undefined);
-    for (let at = 0; at < known.length; at += REQUEST_TRACKS_MAX) {
-      const some = known.slice(at, at + REQUEST_TRACKS_MAX);
-      await this.#session.request({ type: 'subscribe', tracks: some.map(wireOf) });
+    const wanted = tracks
+      .flatMap((track) => this.#known.get(keyOf(track)) ?? [])
+      // An earlier gateway does not know `paused`, and receives only what the application has subscribed to.
+      .filter(({ isChosen, adaptation }) =>
+        version === 1 ? isChosen : (isChosen ?? (this.#autoSubscribe && adaptation !== undefined)),
+      );
+    for (let at = 0; at < wanted.length; at += REQUEST_TRACKS_MAX) {
+      const some = wanted.slice(at, at + REQUEST_TRACKS_MAX);
+      await this.#session.request({ type: 'subscribe', tracks: some.map((one) => wireOf(one, version)) });
     }
   }
 }
 
-function wireOf({ track, layer, adaptation }: Choice): SubscribeRequest['tracks'][number] {
-  const present = layer ?? adaptation?.layer;
+function wireOf({ track, layer, adaptation }: Known, version: 1 | 2): SubscribeRequest['tracks'][number] {
+  const adapted = version === 1 ? undefined : adaptation;
+  const present = lowerLayer(layer, adapted?.layer);
   return {
     ...track,
     ...(present === undefined ? {} : { layer: present }),
-    ...(adaptation === undefined ? {} : { paused: adaptation.paused }),
+    ...(adapted === undefined ? {} : { paused: adapted.paused }),
   };
+}
+
+/** The layer that needs less of the network. Undefined: all layers. */
+export function lowerLayer(a: Layer | undefined, b: Layer | undefined): Layer | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const [spatialOfA, spatialOfB] = [a.spatial ?? Infinity, b.spatial ?? Infinity];
+  if (spatialOfA !== spatialOfB) return spatialOfA < spatialOfB ? a : b;
+  return (a.temporal ?? Infinity) <= (b.temporal ?? Infinity) ? a : b;
 }
 
 function keyOf({ participantId, trackId }: TrackReference): string {

@@ -28,4 +28,6 @@ export {
   type ServerOptions,
   type ServerPlan,
 } from './server.js';
+export { type LineShape } from './shaped-line.js';
+export { startUdpShaper, type UdpShaper, type UdpShaperOptions } from './udp-shaper.js';
 export { startWatchdog, type Watchdog } from './watchdog.js';

@@ -2,7 +2,17 @@ import { Type, type Static } from 'typebox';
 import { ERROR_CODES, type ErrorCode } from './error-codes.js';
 import { PROTOCOL_LIMITS } from './limits.js';
 import { replyTo, SERVER_MESSAGES, Welcome, type ServerMessage } from './server-messages.js';
-import { choice, QualityLevel, RemoteParticipant, ResourceId, strict, Track, TrackReference } from './shapes.js';
+import {
+  choice,
+  PeerTarget,
+  QualityLevel,
+  RemoteParticipant,
+  ResourceId,
+  strict,
+  Track,
+  TrackId,
+  TrackReference,
+} from './shapes.js';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const counts = {
@@ -151,6 +161,38 @@ export const Speakers = Type.Object(
   strict,
 );
 
+/**
+ * The media server has noticed lost packets: of what it sends (`subscriber`) or of what the client sends (`publisher`).
+ * At most once a second for each connection.
+ */
+export const SlowLink = Type.Object(
+  { type: Type.Literal('slowLink'), target: PeerTarget, lost: count('Lost packets, about a second’s worth.') },
+  strict,
+);
+
+/**
+ * How much of the client's own video is received: all of its video tracks. After a welcome and a publication, and when it
+ * changes. A client may ignore it, or save the encodings above.
+ */
+export const LayersWanted = Type.Object(
+  {
+    type: Type.Literal('layersWanted'),
+    tracks: Type.Array(
+      Type.Object(
+        {
+          trackId: TrackId,
+          maxSpatial: Type.Union([Type.Integer({ minimum: 0, maximum: 2 }), Type.Null()], {
+            description: 'The highest simulcast layer that is received, 0 being the lowest; null: none is.',
+          }),
+        },
+        strict,
+      ),
+      { minItems: 1, maxItems: PROTOCOL_LIMITS.tracksMax },
+    ),
+  },
+  strict,
+);
+
 const {
   participantJoined: _joined,
   participantUpdated: _updated,
@@ -175,6 +217,8 @@ export const SERVER_MESSAGES_V2 = {
   subscribed: Subscribed,
   subscriptionFailed: SubscriptionFailed,
   speakers: Speakers,
+  layersWanted: LayersWanted,
+  slowLink: SlowLink,
 } as const;
 
 export type ServerMessagesV2 = { [T in keyof typeof SERVER_MESSAGES_V2]: Static<(typeof SERVER_MESSAGES_V2)[T]> };

@@ -38,8 +38,8 @@ export interface MediaHost {
   speaking(trackId: string, level: number | null): void;
   /** What another instance would need to go on with the session's media has changed. */
   mediaChanged(): void;
-  /** The layers that the session receives have changed; see `Subscriber.wantedLayers`. */
-  layersChanged(): void;
+  /** The session wants these layers of the video tracks of others from now on, by track key. */
+  layersChanged(layers: ReadonlyMap<string, number>): void;
   /** Writes where the session's media is. Returns false if this connection no longer holds the session. */
   writeMedia(): Promise<boolean>;
   /** Counts media that another gateway has handed over, by outcome. */

@@ -31,12 +31,6 @@ export function subjectOf({ before, after }: RoomChange): SessionEntry {
   return entry;
 }
 
-/** By how many the sessions at other instances have grown. */
-export function arrivalsElsewhere(changes: readonly RoomChange[], instanceId: string): number {
-  const isElsewhere = (entry: SessionEntry | null): boolean => entry !== null && entry.instanceId !== instanceId;
-  return changes.reduce((sum, { before, after }) => sum + Number(isElsewhere(after)) - Number(isElsewhere(before)), 0);
-}
-
 /** A participant without tracks and without metadata. */
 export function isViewer({ tracks, participant }: SessionState): boolean {
   return tracks.length === 0 && Object.keys(participant.metadata).length === 0;

@@ -3,26 +3,26 @@ import type { RoomChanges, SessionState } from '@callplane/db';
 import { DepartedMembers } from './departed-members.js';
 import { rosterPagedText, sendChanges } from './frames.js';
 import { Members, type Departure, type RoomMember } from './members.js';
-import { arrivalsElsewhere, type RoomChange } from './room-change.js';
+import { OtherInstances } from './other-instances.js';
+import type { RoomChange } from './room-change.js';
+import { RoomLayers } from './room-layers.js';
 import { RoomQuality } from './room-quality.js';
+import { NO_REPORTS, type RoomReports } from './room-reports.js';
 import { isMoved, RoomState, type RoomInfo } from './room-state.js';
 import { Roster, type RosterPage } from './roster.js';
 import { RoomSpeakers } from './room-speakers.js';
 import { Shown } from './shown.js';
-import type { Talking } from './speakers.js';
 import { TrackIndex } from './track-index.js';
 import { TrackOrder } from './track-order.js';
 
 export type { Departure, RoomMember } from './members.js';
-
-/** How long changes of a paged room wait, so that one frame carries all of them. */
-const TICK_MS = 50;
 
 /** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
 export class Room {
   readonly roomId: string;
   readonly tracks = new TrackIndex();
   readonly speakers: RoomSpeakers;
+  readonly layers: RoomLayers;
   /** Which tracks members receive first. */
   readonly order: TrackOrder;
   /** Sessions, and joins and resumptions in progress, that use the room. It is removed when none is left. */
@@ -34,22 +34,21 @@ export class Room {
   readonly #roster = new Roster(this.#state);
   readonly #shown = new Shown<RoomMember>(this.#state, this.tracks.publishers, (member, text) => member.sendText(text));
   readonly quality = new RoomQuality(this.#members, this.#state, this.#shown);
-  #tick: NodeJS.Timeout | undefined;
   /** The first page without the counts; null if the roster has changed since. */
   #firstPage: Pick<RosterPage, 'participants' | 'next'> | null = null;
-  #elsewhere = 0;
+  readonly #others: OtherInstances;
   /** The order's version at which the members were woken last. */
   #orderSeen = 0;
 
-  /** @param report reports to other gateways who talks at the publishers of this one */
   constructor(
     roomId: string,
     instanceId: string,
     onDeparture: (member: RoomMember, departure: Departure) => void,
-    report: (talking: Talking) => void = () => undefined,
+    reports: RoomReports = NO_REPORTS,
   ) {
     this.roomId = roomId;
     this.#instanceId = instanceId;
+    this.#others = new OtherInstances(instanceId);
     this.#departed = new DepartedMembers(
       this.#members,
       (member) => this.departureOf(member),
@@ -62,7 +61,11 @@ export class Room {
       members: () => this.members,
       memberCount: () => this.size,
       wake: () => this.#wakeMembers(),
-      report,
+      report: reports.speakers,
+    });
+    this.layers = new RoomLayers(this.tracks, this.#others, {
+      isHeldElsewhere: (participantId) => this.isHeldElsewhere(participantId),
+      report: reports.layers,
     });
     this.order = new TrackOrder(this.tracks, this.speakers.state);
   }
@@ -88,7 +91,7 @@ export class Room {
 
   /** Whether other instances hold sessions of the room. */
   get isElsewhere(): boolean {
-    return this.#elsewhere > 0;
+    return this.#others.areThere;
   }
 
   get counts(): { participantCount: number; viewerCount: number } {
@@ -125,19 +128,21 @@ export class Room {
   add(member: RoomMember): void {
     this.#members.add(member);
     this.#shown.add(member);
+    this.layers.add(member);
   }
 
   remove(member: RoomMember): void {
     this.#members.remove(member);
     this.#shown.remove(member);
+    this.layers.remove(member);
   }
 
   /** Ends timers. Call it when the room is removed. */
   close(): void {
-    clearTimeout(this.#tick);
-    this.#tick = undefined;
+    this.#shown.stop();
     this.#departed.close();
     this.speakers.close();
+    this.layers.close();
   }
 
   /** @param cursor the last session id of the previous page; null for the first one. */
@@ -170,7 +175,7 @@ export class Room {
     const applied = this.#state.apply(read, atStart);
     this.#afterChange(applied.changes);
     if (applied.after === null || !isOpen(applied.after.room.status)) {
-      clearTimeout(this.#tick);
+      this.#shown.stop();
       this.#departed.endRoom();
       return false;
     }
@@ -206,23 +211,17 @@ export class Room {
     this.#members.showOwn(changes);
     if (this.#roster.apply(changes) || this.#state.info?.rosterPaged !== true) this.#firstPage = null;
     this.quality.apply(changes);
-    this.#elsewhere += arrivalsElsewhere(changes, this.#instanceId);
+    this.#others.apply(changes);
   }
 
   #send(changes: readonly RoomChange[], isPaged: boolean): void {
     if (changes.length === 0) return;
     if (!isPaged) sendChanges(this.#members.all, changes);
-    else if (this.#shown.note(changes)) this.#tick ??= setTimeout(() => this.#flush(), TICK_MS);
-  }
-
-  #flush(): void {
-    this.#tick = undefined;
-    this.#shown.flush();
+    else this.#shown.noteSoon(changes);
   }
 
   #becomePaged(): void {
-    clearTimeout(this.#tick);
-    this.#tick = undefined;
+    this.#shown.stop();
     this.#firstPage = null;
     this.#shown.reset();
     const text = rosterPagedText(this.firstPage());
@@ -237,6 +236,7 @@ export class Room {
     const areTracksNew = this.tracks.apply(changes);
     if (!areTracksNew && this.tracks.muteVersion === muteVersion) return;
     this.speakers.onTracks();
+    this.layers.onTracks();
     this.#wakeMembers();
   }
 

@@ -1,6 +1,7 @@
 import { readRoomChanges, type Database, type RoomChanges, type SessionState } from '@callplane/db';
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import { parseLayers } from './layer-wants.js';
 import { deliver, encodeMessage, hasRecipientsElsewhere, parsePassed } from './messages.js';
 import { reactionTo, reviveChanges } from './notices.js';
 import { parseQuality } from './quality-levels.js';
@@ -68,8 +69,10 @@ export class Rooms {
   acquire(roomId: string): Room {
     let held = this.#held.get(roomId);
     if (held === undefined) {
-      const room = new Room(roomId, this.#deps.instanceId, this.#onDeparture, (talking) => {
-        if (room.isElsewhere) void this.#deps.bus.publishSpeakers(roomId, talking);
+      const { bus, instanceId } = this.#deps;
+      const room = new Room(roomId, instanceId, this.#onDeparture, {
+        speakers: (talking) => room.isElsewhere && void bus.publishSpeakers(roomId, talking),
+        layers: (layers) => void bus.publishLayers(roomId, layers),
       });
       held = { room, completeAtMs: performance.now(), isCompleteDue: false, countsSent: '' };
       this.#held.set(roomId, held);
@@ -77,6 +80,7 @@ export class Rooms {
         changed: (notice) => this.#onChanged(roomId, notice),
         message: (message) => this.#onPassed(roomId, message),
         speakers: (talking, from) => this.#onSpeakers(roomId, talking, from),
+        layers: (layers, from) => this.#onLayers(roomId, layers, from),
       });
     }
     held.room.holders += 1;
@@ -195,12 +199,18 @@ export class Rooms {
     if (talking !== null) this.#held.get(roomId)?.room.speakers.receive(from, talking);
   }
 
+  #onLayers(roomId: string, reported: unknown, from: string): void {
+    const layers = parseLayers(reported);
+    if (layers !== undefined) this.#held.get(roomId)?.room.layers.receive(from, layers);
+  }
+
   #eachSecond(): void {
     for (const [roomId, held] of this.#held) {
       const { room } = held;
       const reported = room.quality.eachSecond();
       if (reported !== null && room.isElsewhere) void this.#deps.bus.publishMessage(roomId, reported);
       room.speakers.eachSecond();
+      room.layers.eachSecond();
       if (room.state?.rosterPaged !== true) continue;
       if (held.isCompleteDue) {
         held.isCompleteDue = false;

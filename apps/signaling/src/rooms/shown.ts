@@ -10,6 +10,8 @@ interface Showing {
   publishers: boolean;
 }
 
+/** How long changes of a paged room wait, so that one frame carries all of them. */
+const TICK_MS = 50;
 const SHOWS_PUBLISHERS: Showing = { participantIds: new Set(), publishers: true };
 
 /**
@@ -27,6 +29,7 @@ export class Shown<Member> {
   readonly #changed = new Map<string, SessionEntry | null>();
   /** The participants whom members showed as publishers at the last flush. */
   #published = new Set<string>();
+  #tick: NodeJS.Timeout | undefined;
 
   /** @param publishers the session ids of the publishers of the room. */
   constructor(state: RoomState, publishers: SortedIds, send: (member: Member, text: string) => void) {
@@ -86,6 +89,21 @@ export class Shown<Member> {
       if (!this.#changed.has(participantId)) this.#changed.set(participantId, change.before);
     }
     return this.#changed.size > 0;
+  }
+
+  /** Notes changes that members get within TICK_MS. */
+  noteSoon(changes: readonly RoomChange[]): void {
+    if (!this.note(changes)) return;
+    this.#tick ??= setTimeout(() => {
+      this.#tick = undefined;
+      this.flush();
+    }, TICK_MS);
+  }
+
+  /** Ends the timer of `noteSoon`. */
+  stop(): void {
+    clearTimeout(this.#tick);
+    this.#tick = undefined;
   }
 
   /** Sends each member what has changed since the last flush among those that it shows. */

@@ -27,6 +27,7 @@ export class TrackIndex {
   readonly #sessions = new Map<string, SessionState>();
   readonly #ofParticipant = new Map<string, string>();
   #entries: Map<string, IndexedTrack> | null = null;
+  #hasVideo: boolean | null = null;
   /** Names of the locations on the media server; null if the tracks have changed since. */
   #streams: Set<string> | null = null;
 
@@ -46,6 +47,10 @@ export class TrackIndex {
       }
     }
     return this.#entries;
+  }
+
+  get hasVideo(): boolean {
+    return (this.#hasVideo ??= [...this.entries.values()].some(({ kind }) => kind === 'video'));
   }
 
   /** Whether a published track is at this location on the media server. */
@@ -98,6 +103,7 @@ export class TrackIndex {
     }
     this.version += 1;
     this.#entries = null;
+    this.#hasVideo = null;
     this.#streams = null;
   }
 }

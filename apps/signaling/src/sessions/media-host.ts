@@ -138,8 +138,8 @@ export class SessionMediaHost implements MediaHost {
     this.#deps.metrics.mediaClaim(outcome);
   }
 
-  layersChanged(): void {
-    return undefined;
+  layersChanged(layers: ReadonlyMap<string, number>): void {
+    if (!this.#session.isGone) this.#session.room.layers.note(this.sessionId, layers);
   }
 
   async publishTracks(tracks: TrackState[], media: MediaState | null): Promise<boolean> {

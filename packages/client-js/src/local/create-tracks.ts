@@ -3,14 +3,13 @@ import { platformOf, type Platform } from '../platform.js';
 import type { TrackSource } from '../protocol.generated.js';
 import { captureDevices } from './capture.js';
 import { LocalTrack } from './local-track.js';
+import { assertSending, type SendingOptions } from './sending.js';
 
-export interface DeviceOptions {
+export interface DeviceOptions extends SendingOptions {
   /** The microphone: true, or constraints. */
   audio?: boolean | MediaTrackConstraints;
   /** The camera: true, or constraints. */
   video?: boolean | MediaTrackConstraints;
-  /** Send the camera in three sizes, so that receivers can choose; default false. */
-  simulcast?: boolean;
   /** Close the camera while it is muted, and open it again afterwards; default true. The microphone stays open. */
   releaseOnMute?: boolean;
   /** Stops the operation: devices that are opened too late are closed at once. */
@@ -30,9 +29,12 @@ export function createLocalTracks(options: DeviceOptions & { platform?: Partial<
 
 export async function openDevices(
   platform: Platform,
-  { audio = false, video = false, releaseOnMute = true, signal }: DeviceOptions,
+  { audio = false, video = false, releaseOnMute = true, signal, ...options }: DeviceOptions,
   chosen: ChosenDevices,
 ): Promise<LocalTrack[]> {
+  const { simulcast, encodings, codec, dtx } = options;
+  const sending = { simulcast, encodings, codec, dtx };
+  assertSending(sending);
   if (audio === false && video === false) throw invalidArgument('audio', 'or `video` must be requested');
   const constraints = {
     microphone: audio !== false && constraintsOf(audio, chosen.get('microphone')),
@@ -46,6 +48,7 @@ export async function openDevices(
       trackId: source,
       source,
       mediaStreamTrack,
+      sending,
       constraints: own === false ? {} : own,
       isOwn: true,
       releaseOnMute: source === 'camera' && releaseOnMute,

@@ -1,26 +1,27 @@
 import { abortedError, assertNotAborted, CallplaneError, invalidArgument } from '../errors.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Platform } from '../platform.js';
-import type { Track, TrackSource } from '../protocol.generated.js';
+import type { LayersWantedMessage, Track, TrackSource } from '../protocol.generated.js';
 import { captureScreen } from './capture.js';
 import { openDevices, type DeviceOptions } from './create-tracks.js';
 import { DeviceChanges } from './device-changes.js';
 import type { DeviceKind } from './devices.js';
-import { LocalTrack, SIMULCAST_ENCODINGS } from './local-track.js';
+import { LocalTrack } from './local-track.js';
 import { Reservations } from './reservations.js';
 import { screenOptions, type ScreenOptions } from './screen.js';
+import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
+import { SentLayers } from './sent-layers.js';
 
 const SOURCES: ReadonlyMap<string, 'microphone' | 'camera'> = new Map([
   ['audioinput', 'microphone'],
   ['videoinput', 'camera'],
 ]);
 
-export interface TrackOptions {
+export interface TrackOptions extends SendingOptions {
   source: TrackSource;
   /** Default: the source's name, with a number appended if it is taken. */
   trackId?: string;
   muted?: boolean;
-  simulcast?: boolean;
   signal?: AbortSignal;
 }
 
@@ -36,16 +37,19 @@ export class LocalMedia {
   readonly #context: LocalMediaContext;
   readonly #reservations: Reservations;
   readonly #devices: DeviceChanges;
+  readonly #layers: SentLayers;
 
   constructor(context: LocalMediaContext) {
     const { publisher, permissions } = context;
     this.#context = context;
     this.#reservations = new Reservations(() => publisher.tracks, permissions);
+    this.#layers = new SentLayers(publisher);
     this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
   }
 
   async publishDevices(options: DeviceOptions): Promise<LocalTrack[]> {
-    const { audio = false, video = false, simulcast = false, signal } = options;
+    const { audio = false, video = false, signal } = options;
+    assertSending(options);
     const sources = [
       ...(audio === false ? [] : ['microphone' as const]),
       ...(video === false ? [] : ['camera' as const]),
@@ -55,27 +59,30 @@ export class LocalMedia {
       sources.map((source) => ({ source })),
       async (trackIds) => {
         const tracks = await openDevices(this.#context.platform, options, this.#devices.chosen);
-        return this.#publish(tracks, trackIds, { simulcast, signal });
+        return this.#publish(tracks, trackIds, { signal });
       },
     );
   }
 
-  publishScreen({ signal, ...options }: ScreenOptions): Promise<LocalTrack[]> {
+  async publishScreen({ signal, codec, encodings, ...options }: ScreenOptions): Promise<LocalTrack[]> {
+    const sending = { codec, encodings };
+    assertSending(sending);
     const isWithSound = options.audio !== false && this.#reservations.free >= 2;
     const sources = [{ source: 'screen' as const }, ...(isWithSound ? [{ source: 'screen_audio' as const }] : [])];
     return this.#reservations.run(sources, async (trackIds) => {
       const wanted = screenOptions({ ...options, ...(isWithSound ? {} : { audio: false }) });
       const captured = await captureScreen(this.#context.platform, wanted, signal);
-      const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true }));
+      const tracks = captured.map((one) => new LocalTrack({ ...one, trackId: one.source, isOwn: true, sending }));
       return this.#publish(tracks, trackIds, { signal });
     });
   }
 
-  publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
-    const { source, trackId, muted = false, simulcast = false, signal } = options;
+  async publishTrack(mediaStreamTrack: MediaStreamTrack, options: TrackOptions): Promise<LocalTrack[]> {
+    const { source, trackId, muted = false, signal, ...sending } = options;
+    assertSending(sending);
     return this.#reservations.run([{ source, trackId }], (trackIds) => {
-      const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted });
-      return this.#publish([track], trackIds, { simulcast, signal });
+      const track = new LocalTrack({ trackId: source, source, mediaStreamTrack, muted, sending });
+      return this.#publish([track], trackIds, { signal });
     });
   }
 
@@ -129,6 +136,11 @@ export class LocalMedia {
     }
   }
 
+  /** Encodes what others receive, and no more. */
+  layersWanted(message: LayersWantedMessage): void {
+    this.#layers.receive(message);
+  }
+
   /** Ends the tracks that the participant may no longer publish. */
   async permissionsChanged(): Promise<void> {
     const { publisher } = this.#context;
@@ -151,15 +163,11 @@ export class LocalMedia {
   async #publish(
     tracks: LocalTrack[],
     trackIds: ReadonlyMap<TrackSource, string>,
-    {
-      simulcast = false,
-      isPreview = false,
-      signal,
-    }: { simulcast?: boolean; isPreview?: boolean; signal?: AbortSignal | undefined },
+    { isPreview = false, signal }: { isPreview?: boolean; signal?: AbortSignal | undefined },
   ): Promise<LocalTrack[]> {
     const { publisher, emit } = this.#context;
     for (const track of tracks) {
-      if (simulcast && track.kind === 'video') track.encodings = SIMULCAST_ENCODINGS;
+      this.#prepare(track);
       track.published(trackIds.get(track.source) ?? track.source, () => {
         if (publisher.tracks.get(track.trackId) === track) void this.unpublish(track.trackId).catch(() => undefined);
       });
@@ -179,9 +187,30 @@ export class LocalMedia {
     return tracks;
   }
 
+  /** Chooses how the track is encoded. Its size is known by now. */
+  #prepare(track: LocalTrack): void {
+    const { source, mediaStreamTrack, sending } = track;
+    const capabilities = sendingCapabilities();
+    const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, sending, capabilities);
+    track.encodings = encodings;
+    track.section = section;
+    track.onSection = async (transceiver, isReused) => {
+      if (codecs !== undefined) transceiver.setCodecPreferences(codecs);
+      if (isReused) await resetEncodings(transceiver.sender, encodings);
+      this.#layers.begin(track.trackId);
+    };
+    track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;
+  }
+
   #track(trackId: string): LocalTrack {
     const track = this.#context.publisher.tracks.get(trackId);
     if (track === undefined) throw new CallplaneError('not_found', `The track "${trackId}" is not published.`);
     return track;
   }
+}
+
+/** The video codecs that the browser sends; undefined outside of browsers. */
+function sendingCapabilities(): RTCRtpCodec[] | undefined {
+  const { RTCRtpSender } = globalThis as Partial<typeof globalThis>;
+  return RTCRtpSender?.getCapabilities('video')?.codecs;
 }

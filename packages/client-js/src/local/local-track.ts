@@ -1,13 +1,14 @@
 import { Attachments } from '../playback/attachments.js';
 import type { TrackKind, TrackSource } from '../protocol.generated.js';
 import { Serial } from '../serial.js';
+import type { SendingOptions } from './sending.js';
 
 export interface LocalTrackOptions {
   trackId: string;
   source: TrackSource;
   mediaStreamTrack: MediaStreamTrack;
   muted?: boolean;
-  encodings?: RTCRtpEncodingParameters[] | undefined;
+  sending?: SendingOptions | undefined;
   /** How the SDK opened the device; undefined for media of the application. */
   constraints?: MediaTrackConstraints | undefined;
   /** Whether the SDK opened the device or screen, and therefore closes it. */
@@ -19,8 +20,16 @@ export interface LocalTrackOptions {
 export class LocalTrack {
   readonly kind: TrackKind;
   readonly source: TrackSource;
-  /** Simulcast layers; undefined sends a single one. */
+  /** How the track is encoded when it is published. */
+  readonly sending: SendingOptions;
+  /** Simulcast layers; undefined leaves them to the browser. */
   encodings: RTCRtpEncodingParameters[] | undefined;
+  /** Names the media sections that can carry the track. */
+  section: string;
+  /** Sets up the media section that sends the track from now on. */
+  onSection: ((transceiver: RTCRtpTransceiver, isReused: boolean) => Promise<void>) | undefined;
+  /** Changes the gateway's answer, before the browser gets it. */
+  tuneAnswer: ((sdp: string, mid: string) => string) | undefined;
   /** Whether the SDK opened the device and therefore closes it. */
   isOwn: boolean;
   muted: boolean;
@@ -40,10 +49,11 @@ export class LocalTrack {
   #onEnded: () => void = () => undefined;
 
   constructor(options: LocalTrackOptions) {
-    const { trackId, source, mediaStreamTrack, muted = false, encodings, constraints } = options;
+    const { trackId, source, mediaStreamTrack, muted = false, sending = {}, constraints } = options;
     this.kind = mediaStreamTrack.kind as TrackKind;
     this.source = source;
-    this.encodings = encodings;
+    this.sending = sending;
+    this.section = this.kind;
     this.isOwn = options.isOwn ?? false;
     this.muted = this.wantsMuted = muted;
     this.constraints = constraints;
@@ -126,10 +136,3 @@ export const PERMISSION_OF = {
   screen: 'screen:publish',
   screen_audio: 'screen:publish',
 } as const satisfies Record<TrackSource, string>;
-
-/** Three layers of the camera. The best comes first, which is the order in which Janus numbers them. */
-export const SIMULCAST_ENCODINGS: RTCRtpEncodingParameters[] = [
-  { rid: 'h', maxBitrate: 1_200_000 },
-  { rid: 'm', maxBitrate: 400_000, scaleResolutionDownBy: 2 },
-  { rid: 'l', maxBitrate: 120_000, scaleResolutionDownBy: 4 },
-];

@@ -1,5 +1,7 @@
+import type { SendingOptions } from './sending.js';
+
 /** What to share. The browser lets the user choose the screen, window or tab. */
-export interface ScreenOptions extends DisplayMediaStreamOptions {
+export interface ScreenOptions extends DisplayMediaStreamOptions, Pick<SendingOptions, 'codec' | 'encodings'> {
   signal?: AbortSignal;
 }
 

@@ -1,5 +1,6 @@
 import { asCallplaneError } from '../errors.js';
 import type { Candidate } from '../protocol.generated.js';
+import { withAudioNack } from './audio-nack.js';
 
 /** Most short disconnections recover within this time. */
 const DISCONNECTED_FOR_MS = 3_000;
@@ -43,7 +44,12 @@ export class Peer {
    */
   async setLocal(create: () => Promise<RTCSessionDescriptionInit>): Promise<string> {
     try {
-      await this.connection.setLocalDescription(await create());
+      const created = await create();
+      const changed = { ...created, sdp: withAudioNack(created.sdp ?? '') };
+      // Browsers may refuse a description that they did not make exactly so.
+      await this.connection
+        .setLocalDescription(changed)
+        .catch(() => this.connection.setLocalDescription(created));
       return this.connection.localDescription?.sdp ?? '';
     } catch (error) {
       throw asCallplaneError(error, 'invalid_sdp');
@@ -53,7 +59,8 @@ export class Peer {
   /** @throws CallplaneError `invalid_sdp` if the browser refuses the description. */
   async setRemote(description: RTCSessionDescriptionInit): Promise<void> {
     try {
-      await this.connection.setRemoteDescription(description);
+      const { type, sdp = '' } = description;
+      await this.connection.setRemoteDescription({ type, sdp: withAudioNack(sdp) });
     } catch (error) {
       throw asCallplaneError(error, 'invalid_sdp');
     }

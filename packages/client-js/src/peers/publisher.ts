@@ -24,6 +24,8 @@ export class Publisher {
   readonly #serial = new Serial();
   readonly #tracks = new Map<string, LocalTrack>();
   readonly #transceivers = new Map<string, RTCRtpTransceiver>();
+  /** `LocalTrack.section` of the track that a media section carries, or carried last. */
+  readonly #sections = new WeakMap<RTCRtpTransceiver, string>();
   #peer: Peer | undefined;
   #isClosed = false;
 
@@ -37,6 +39,11 @@ export class Publisher {
 
   get connection(): RTCPeerConnection | undefined {
     return this.#peer?.connection;
+  }
+
+  /** Undefined while the track is not published. */
+  senderOf(trackId: string): RTCRtpSender | undefined {
+    return this.#transceivers.get(trackId)?.sender;
   }
 
   /** Publishes all tracks in one negotiation, or none if the gateway refuses. */
@@ -169,22 +176,27 @@ export class Publisher {
       })),
     });
     peer.descriptionSent();
-    await peer.setRemote({ type: 'answer', sdp: (await answer).sdp });
+    let answered = (await answer).sdp;
+    for (const { trackId, tuneAnswer } of this.#tracks.values()) {
+      answered = tuneAnswer?.(answered, this.#transceivers.get(trackId)?.mid ?? '') ?? answered;
+    }
+    await peer.setRemote({ type: 'answer', sdp: answered });
   }
 
   async #attach(connection: RTCPeerConnection, track: LocalTrack): Promise<void> {
     if (this.#transceivers.has(track.trackId)) return;
-    const { mediaStreamTrack, encodings, kind, trackId } = track;
-    const idle = connection.getTransceivers().find((one) => encodings === undefined && isIdle(one, kind));
+    const { mediaStreamTrack, encodings, section, trackId } = track;
+    const idle = connection.getTransceivers().find((one) => isIdle(one) && this.#sections.get(one) === section);
+    const init: RTCRtpTransceiverInit = { direction: 'sendonly' };
+    if (encodings !== undefined) init.sendEncodings = encodings;
+    const transceiver = idle ?? connection.addTransceiver(mediaStreamTrack, init);
     if (idle !== undefined) {
       await idle.sender.replaceTrack(mediaStreamTrack);
       idle.direction = 'sendonly';
-      this.#transceivers.set(trackId, idle);
-      return;
     }
-    const init: RTCRtpTransceiverInit = { direction: 'sendonly' };
-    if (encodings !== undefined) init.sendEncodings = encodings;
-    this.#transceivers.set(trackId, connection.addTransceiver(mediaStreamTrack, init));
+    this.#sections.set(transceiver, section);
+    this.#transceivers.set(trackId, transceiver);
+    await track.onSection?.(transceiver, idle !== undefined);
   }
 
   async #drop(track: LocalTrack): Promise<void> {
@@ -192,7 +204,7 @@ export class Publisher {
     const transceiver = this.#transceivers.get(track.trackId);
     if (transceiver === undefined) return;
     this.#transceivers.delete(track.trackId);
-    // The section stays, inactive, for the next track of its kind.
+    // The section stays, inactive, for the next track of its kind, layers and codec.
     transceiver.direction = 'inactive';
     await transceiver.sender.replaceTrack(null).catch(() => undefined);
   }
@@ -224,8 +236,8 @@ export class Publisher {
   }
 }
 
-function isIdle({ direction, receiver, sender }: RTCRtpTransceiver, kind: string): boolean {
-  return direction === 'inactive' && sender.track === null && receiver.track.kind === kind;
+function isIdle({ direction, sender }: RTCRtpTransceiver): boolean {
+  return direction === 'inactive' && sender.track === null;
 }
 
 function isConnectionLost(error: unknown): boolean {

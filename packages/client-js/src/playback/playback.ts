@@ -40,8 +40,11 @@ export class Playback {
     const playing = this.#of(track);
     const attached = playing.attachments.attach(element);
     const { observe } = this.#context;
-    if (observe !== undefined && !playing.stopObserving.has(attached))
+    if (observe !== undefined) {
+      // Another track may have had the element meanwhile.
+      playing.stopObserving.get(attached)?.();
       playing.stopObserving.set(attached, observe(track, attached));
+    }
     return attached;
   }
 

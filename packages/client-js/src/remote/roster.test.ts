@@ -22,7 +22,7 @@ beforeEach(() => {
         'participant' in event ? [event.participant.participantId, `/${event.trackId}`] : [event.participantId, ''];
       events.push(`${name} ${id}${track}`);
     },
-    ({ participantId, trackId }) => gone.push(`${participantId}/${trackId}`),
+    ({ participantId, trackId }, why) => gone.push(`${participantId}/${trackId} ${why}`),
   );
 });
 const setTracks = (participantId: string, ...tracks: protocol.Track[]) =>
@@ -79,7 +79,7 @@ describe('roster', () => {
     emitted();
     setTracks('a');
     setTracks('a', camera);
-    expect(gone).toEqual(['a/camera']);
+    expect(gone).toEqual(['a/camera unpublished']);
     expect(emitted()).toEqual(['trackUnsubscribed a/camera', 'trackUnpublished a/camera', 'trackPublished a/camera']);
   });
 
@@ -114,7 +114,7 @@ describe('roster', () => {
     roster.apply({ kind: 'hidden', participantId: 'a', sessionId: 'sess_a' });
     expect(emitted()).toEqual(['trackUnsubscribed a/camera', 'trackUnpublished a/camera', 'participantHidden a']);
     expect(roster.participants.size).toBe(0);
-    expect(gone).toEqual([]);
+    expect(gone).toEqual(['a/camera hidden']);
     roster.apply({ kind: 'participant', participant: participant('a', { tracks: [camera] }) });
     expect(emitted()).toEqual(['participantJoined a', 'trackPublished a/camera', 'trackSubscribed a/camera']);
   });

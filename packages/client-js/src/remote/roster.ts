@@ -32,22 +32,20 @@ export interface RosterEvents {
 
 type Emit = <Name extends keyof RosterEvents>(name: Name, event: RosterEvents[Name]) => void;
 
+/** Called when a track is no longer listed: its participant no longer publishes it, has left, or is no longer shown. */
+type OnTrackGone = (track: protocol.TrackReference, why: 'unpublished' | 'left' | 'hidden') => void;
+
 /** The other participants and their tracks, as the gateway reports them; in a paged room those that are shown. */
 export class Roster {
   readonly #participants = new Map<string, OwnParticipant>();
   readonly #emit: Emit;
-  readonly #onTrackGone: (track: protocol.TrackReference) => void;
+  readonly #onTrackGone: OnTrackGone;
   readonly #playback: Playback;
   #received: ReceivedTrack[] = [];
   /** The levels of those who speak, by participant id, the loudest first. */
   #levels = new Map<string, number>();
 
-  /** @param onTrackGone called when a participant who stays in the room no longer publishes the track */
-  constructor(
-    emit: Emit,
-    onTrackGone: (track: protocol.TrackReference) => void = () => undefined,
-    playback = new Playback(),
-  ) {
+  constructor(emit: Emit, onTrackGone: OnTrackGone = () => undefined, playback = new Playback()) {
     this.#emit = emit;
     this.#onTrackGone = onTrackGone;
     this.#playback = playback;
@@ -123,7 +121,7 @@ export class Roster {
     if (known?.sessionId !== sessionId) return;
     for (const track of [...known.tracks.values()]) {
       this.#forgetMedia(track);
-      this.#unpublish(track);
+      this.#unpublish(track, 'left');
     }
     this.#participants.delete(participantId);
     this.#emit('participantLeft', known);
@@ -133,20 +131,18 @@ export class Roster {
   hide(participantId: string, sessionId: string): void {
     const known = this.#participants.get(participantId);
     if (known?.sessionId !== sessionId) return;
-    for (const track of [...known.tracks.values()]) this.#unpublish(track);
+    for (const track of [...known.tracks.values()]) this.#unpublish(track, 'hidden');
     this.#participants.delete(participantId);
     this.#emit('participantHidden', known);
   }
 
   /** Adds, changes and removes tracks until they are these. */
   #align(participant: OwnParticipant, tracks: protocol.Track[]): void {
-    const { participantId } = participant;
     const trackIds = new Set(tracks.map(({ trackId }) => trackId));
     for (const track of [...participant.tracks.values()]) {
       if (trackIds.has(track.trackId)) continue;
       this.#forgetMedia(track);
-      this.#unpublish(track);
-      this.#onTrackGone({ participantId, trackId: track.trackId });
+      this.#unpublish(track, 'unpublished');
     }
     for (const track of tracks) this.#publish(participant, track);
   }
@@ -175,11 +171,14 @@ export class Roster {
     this.#received = this.#received.filter((one) => one.participantId !== participantId || one.trackId !== trackId);
   }
 
-  #unpublish(track: OwnTrack): void {
+  #unpublish(track: OwnTrack, why: 'unpublished' | 'left' | 'hidden'): void {
+    const { participant, trackId } = track;
+    const { participantId } = participant;
     this.#setMedia(track, undefined);
-    this.#participants.get(track.participant.participantId)?.tracks.delete(track.trackId);
+    this.#participants.get(participantId)?.tracks.delete(trackId);
     this.#emit('trackUnpublished', track);
     this.#playback.detach(track);
+    this.#onTrackGone({ participantId, trackId }, why);
   }
 
   /** Takes all received tracks. It may name tracks that are not known yet. */

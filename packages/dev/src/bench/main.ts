@@ -12,18 +12,22 @@ const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   signaling: () => import('./signaling.js'),
   rooms: () => import('./rooms.js'),
   slots: () => import('./slots.js'),
+  'media-quality': () => import('./media-quality.js'),
   growth: () => import('./growth.js'),
 };
+
+const PROGRAMS = ['redis-server', 'janus'];
 
 export async function main(chosen: string[]): Promise<void> {
   const unknown = chosen.filter((name) => BENCHMARKS[name] === undefined);
   if (unknown.length > 0) {
     throw new Failure(`There is no benchmark "${unknown.join(' ')}", only ${Object.keys(BENCHMARKS).join(', ')}`);
   }
+  const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
   const say = (line: string) => console.log(line);
-  await ensurePrograms(['redis-server', 'janus'], { say, step: progress(say) });
+  await ensurePrograms(isChosen('media-quality') ? [...PROGRAMS, 'turnserver', 'chromium'] : PROGRAMS, { say, step: progress(say) });
   for (const [name, load] of Object.entries(BENCHMARKS)) {
-    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    if (!isChosen(name)) continue;
     console.log(`\n## ${name}\n`);
     await (await load()).run();
   }

@@ -46,7 +46,8 @@ export async function run() {
 
 type Bench = Awaited<ReturnType<typeof openBench>>;
 
-export async function openBench(stage: Awaited<ReturnType<typeof openStage>>) {
+/** @param moreEnv of all apps */
+export async function openBench(stage: Awaited<ReturnType<typeof openStage>>, moreEnv: Record<string, string> = {}) {
   const secrets = { apiSecret: 'bench-api-secret', adminKey: 'bench-admin-key', adminSecret: 'bench-admin-secret' };
   const janus = await startJanus({
     dir: join(stage.dir, 'janus'),
@@ -72,7 +73,7 @@ export async function openBench(stage: Awaited<ReturnType<typeof openStage>>) {
   };
   const start = async (app: string, portName: string) => {
     const port = String(await freePort());
-    const env = { ...media, [portName]: port, HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1' };
+    const env = { ...media, ...moreEnv, [portName]: port, HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1' };
     const child = await stage.run(`apps/${app}/dist/main.js`, env, `http://127.0.0.1:${port}/readyz`);
     return { child, origin: `http://127.0.0.1:${port}` };
   };

@@ -37,6 +37,9 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
       case 'media':
         this.emit('receiving', textOf(message.body['mid']), message.body['receiving'] === true);
         break;
+      case 'slowlink':
+        this.emit('slowLink', Number(message.body['lost']) || 0);
+        break;
       case 'hangup':
         this.hungUp(textOf(message.body['reason']));
         break;

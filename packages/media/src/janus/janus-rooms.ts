@@ -54,8 +54,9 @@ export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps 
           audio_active_packets: AUDIO_ACTIVE_PACKETS,
           audio_level_average: TALKING_BELOW_DBOV,
           audiocodec: 'opus',
-          // Every browser supports VP8, and Janus prefers the first codec. H.264 serves devices that have nothing else.
-          videocodec: 'vp8,h264',
+          // Every browser supports VP8, and Janus prefers the first codec of an offer. The others are sent by publishers
+          // that offer them alone.
+          videocodec: 'vp8,vp9,h264,av1',
           bitrate: videoBitrateMaxBps,
           bitrate_cap: true,
         });

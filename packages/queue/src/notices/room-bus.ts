@@ -15,13 +15,14 @@ export interface RoomNotice {
 
 /**
  * Payload of a room's channel. `changed` says that the room has changed. `message` carries a message to the clients of
- * other instances. `speakers` says who talks at the publishers of an instance. All may be lost: the next poll finds a
- * change, and speakers are repeated, but a lost message is gone.
+ * other instances. `speakers` says who talks at the publishers of an instance, `layers` what its members want of the video
+ * of others. All may be lost: the next poll finds a change, speakers and layers are repeated, but a lost message is gone.
  */
 type Payload =
   | ({ type: 'changed'; roomId: string; from?: string } & RoomNotice)
   | { type: 'message'; from: string; message: unknown }
-  | { type: 'speakers'; from: string; talking: unknown };
+  | { type: 'speakers'; from: string; talking: unknown }
+  | { type: 'layers'; from: string; layers: unknown };
 
 export interface RoomHandlers {
   /** The room has changed. An instance does not receive its own notices. */
@@ -30,6 +31,8 @@ export interface RoomHandlers {
   message(message: unknown, from: string): void;
   /** Who talks at the publishers of another instance. */
   speakers?(talking: unknown, from: string): void;
+  /** What the members of another instance want of the video of others. */
+  layers?(layers: unknown, from: string): void;
 }
 
 /** Maximum length of a notice, in characters. A longer one is sent without its changes. */
@@ -144,6 +147,13 @@ export class RoomBus {
     return publish(publisher, channelOf(roomId), JSON.stringify(payload));
   }
 
+  /** Tells the other instances what the members of this one want of the video of others. Best effort. */
+  publishLayers(roomId: string, layers: unknown): Promise<boolean> {
+    const { instanceId, publisher } = this.#settings;
+    const payload = { type: 'layers', from: instanceId, layers } satisfies Payload;
+    return publish(publisher, channelOf(roomId), JSON.stringify(payload));
+  }
+
   close(): Promise<void> {
     this.#handlers.clear();
     return disconnectRedis(this.#redis);
@@ -155,6 +165,7 @@ export class RoomBus {
     if (handlers === undefined || notice === null || notice.from === this.#settings.instanceId) return;
     if (notice.type === 'message') handlers.message(notice.message, notice.from);
     else if (notice.type === 'speakers') handlers.speakers?.(notice.talking, notice.from);
+    else if (notice.type === 'layers') handlers.layers?.(notice.layers, notice.from);
     else {
       const { range, changes } = notice;
       handlers.changed({ ...(range === undefined ? {} : { range }), ...(changes === undefined ? {} : { changes }) });
@@ -167,8 +178,8 @@ function parse(payload: string): Payload | null {
   try {
     const notice = JSON.parse(payload) as Partial<Payload> | null;
     if (notice?.type === 'changed') return notice as Payload;
-    const hasSender = notice?.type === 'message' || notice?.type === 'speakers';
-    if (hasSender && typeof notice.from === 'string') return notice as Payload;
+    const hasSender = ['message', 'speakers', 'layers'].includes(notice?.type ?? '');
+    if (hasSender && typeof notice?.from === 'string') return notice as Payload;
     return null;
   } catch {
     return null;

@@ -5,6 +5,7 @@ import type { MediaHost, MediaPlace } from '../media-host.js';
 import type { SendingTrack } from '../sdp/sdp-gate.js';
 import { HeldCandidates } from './candidates.js';
 import { Moderation } from './moderation.js';
+import { reportSlowLink } from './slow-link.js';
 
 /** A publisher's handle on the media server, and the tracks that the client sends on it. */
 export class Feed {
@@ -30,6 +31,7 @@ export class Feed {
     this.candidates = new HeldCandidates(host, 'publisher');
     this.moderation = new Moderation(host, node, handle.feedId, () => (this.#isClosed ? [] : this.tracks));
     handle.on('candidate', (candidate) => this.candidates.add(candidate));
+    reportSlowLink(host, 'publisher', handle);
   }
 
   /**

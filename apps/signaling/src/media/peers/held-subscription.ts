@@ -1,6 +1,7 @@
 import type { MediaNode, MediaSession } from '@callplane/media';
 import type { SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
+import { reportSlowLink } from './slow-link.js';
 import { Subscription } from './subscription.js';
 
 /** The handle of a subscriber on a media server, from the attempt to attach it until it is given up. */
@@ -55,6 +56,7 @@ export class HeldSubscription {
     active.handle.on('candidate', (candidate) => {
       if (this.#active === active) active.candidates.add(candidate);
     });
+    reportSlowLink(this.#host, 'subscriber', active.handle);
     active.handle.on('closed', (reason) => {
       if (this.#active === active) this.#onClosed(active, new Error(`closed by the media server: ${reason}`));
     });

@@ -7,13 +7,12 @@ import type { Subscription } from './subscription.js';
 /** Attempts after which the client learns that the media server does not have a stream. */
 const ABSENT_TRIES = 3;
 
-type ReportingHost = Pick<MediaHost, 'layersChanged' | 'protocol' | 'send' | 'tracks'>;
+type ReportingHost = Pick<MediaHost, 'protocol' | 'send' | 'tracks'>;
 
 /** Tells a client (protocol version 2) which tracks it receives on which sections, and which ones it does not get. */
 export class SubscriberReports {
   readonly #host: ReportingHost;
   #received = '[]';
-  #layers = '';
   /** The failures that the client knows, by track key. */
   #failed = new Map<string, ErrorCode>();
 
@@ -30,7 +29,6 @@ export class SubscriberReports {
       this.#send({ type: 'subscribed', tracks });
     }
     this.#reportFailures(active, selection);
-    this.#noteLayers(active);
   }
 
   /** Repeats what the client receives: it may have missed the last report. */
@@ -41,28 +39,11 @@ export class SubscriberReports {
   /** The connection is lost: the client knows that it receives nothing. */
   lost(): void {
     this.#received = '[]';
-    this.#noteLayers(null);
   }
 
   /** The client starts over. */
   forget(): void {
     this.#failed.clear();
-  }
-
-  layers(active: Subscription | null): ReadonlyMap<string, number | null> {
-    const sections = active?.outstanding === null ? active.sections.all : [];
-    return new Map(
-      sections.flatMap(({ key, kind, layer, paused }) =>
-        key === null || paused || kind === 'audio' ? [] : [[key, layer?.spatial ?? null] as const],
-      ),
-    );
-  }
-
-  #noteLayers(active: Subscription | null): void {
-    const layers = JSON.stringify([...this.layers(active)]);
-    if (layers === this.#layers) return;
-    this.#layers = layers;
-    this.#host.layersChanged();
   }
 
   #reportFailures(active: Subscription | null, { wants, crowdedOut }: Selection): void {

@@ -2,7 +2,7 @@ import type { MediaNode, MediaSession } from '@callplane/media';
 import type { Candidate, ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
 import type { SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
-import type { Selection } from '../tracks/select-tracks.js';
+import { layersOf, type Selection } from '../tracks/select-tracks.js';
 import { WantedTracks } from '../tracks/wanted-tracks.js';
 import { addCandidate } from './candidates.js';
 import { ReceivingConnection } from './receiving-connection.js';
@@ -15,6 +15,7 @@ export class Subscriber {
   readonly #wanted: WantedTracks;
   readonly #reports: SubscriberReports;
   readonly #connection: ReceivingConnection;
+  #selection: Selection | null = null;
 
   constructor(host: MediaHost, place: () => MediaPlace | null, onLost: (target: PeerTarget, pauseMs: number) => void) {
     this.#host = host;
@@ -75,11 +76,6 @@ export class Subscriber {
   /** Whether the client may have a peer connection, which is lost with the handle. */
   get isActive(): boolean {
     return this.#connection.active?.offered === true;
-  }
-
-  /** The highest spatial layer that the client receives of each track that is not paused; null: the highest there is. */
-  wantedLayers(): ReadonlyMap<string, number | null> {
-    return this.#reports.layers(this.#connection.active);
   }
 
   /** @throws RequestFailure `not_found` if a track is not published */
@@ -146,8 +142,12 @@ export class Subscriber {
   }
 
   #select(active: Subscription | null): Selection {
-    return active === null
-      ? this.#wanted.select(new Set())
-      : this.#wanted.select(active.sections.held, active.refusedKeys(this.#host.tracks()));
+    const selection =
+      active === null
+        ? this.#wanted.select(new Set())
+        : this.#wanted.select(active.sections.held, active.refusedKeys(this.#host.tracks()));
+    // Reported before the media sections carry it, so that the publishers send by then.
+    if (selection !== this.#selection) this.#host.layersChanged(layersOf((this.#selection = selection)));
+    return selection;
   }
 }

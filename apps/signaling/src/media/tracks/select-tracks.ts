@@ -1,5 +1,6 @@
 import type { StreamReference } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type TrackKind } from '@callplane/protocol';
+import { LAYER_HIGHEST } from '../../rooms/layer-wants.js';
 import { trackKey, type IndexedTrack } from '../../rooms/track-index.js';
 
 /** What a client has said about a track. */
@@ -64,6 +65,12 @@ export function selectTracks(input: SelectionInput): Selection {
     .filter(({ rank }) => rank === CLASS.chosen || rank === CLASS.chosenAndHeld)
     .map(({ track }) => keyOf(track));
   return { wants, crowdedOut };
+}
+
+/** The highest layer of each video track that is not paused, by track key. */
+export function layersOf({ wants }: Selection): Map<string, number> {
+  const shown = [...wants.values()].filter(({ kind, paused }) => kind === 'video' && !paused);
+  return new Map(shown.map(({ key, layer }) => [key, layer?.spatial ?? LAYER_HIGHEST]));
 }
 
 /** For a client without choices: it looks at no more tracks than needed. */

@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { LayerWants, parseLayers, type ReportedLayers } from './layer-wants.js';
+import type { RoomMember } from './members.js';
+import { OtherInstances } from './other-instances.js';
+import type { SessionEntry } from './room-change.js';
+import { RoomLayers } from './room-layers.js';
+import { SentLayers } from './sent-layers.js';
+import type { IndexedTrack, TrackIndex } from './track-index.js';
+
+const SECONDS = 1000;
+const camera = (participantId: string, feedId = 'feed'): IndexedTrack => ({
+  participantId,
+  trackId: 'camera',
+  kind: 'video',
+  source: 'camera',
+  feedId,
+  mid: '1',
+});
+
+describe('the layers that are wanted of a track', () => {
+  test('are the highest of all sessions and gateways, and none without a session that receives it', () => {
+    const wants = new LayerWants();
+    expect(wants.wanted('ada/camera', [], 0)).toBeNull();
+    wants.note('s1', new Map([['ada/camera', 0]]));
+    wants.note('s2', new Map([['ada/camera', 1]]));
+    expect(wants.wanted('ada/camera', [], 0)).toBe(1);
+    wants.receive('other', [['ada/camera', 2]], 0);
+    expect(wants.wanted('ada/camera', ['other'], 0)).toBe(2);
+    wants.receive('other', [], 0);
+    wants.note('s2', new Map());
+    expect(wants.wanted('ada/camera', ['other'], 0)).toBe(0);
+    wants.forget('s1');
+    expect(wants.wanted('ada/camera', ['other'], 0)).toBeNull();
+  });
+
+  test('are all of them while a gateway does not report, reports too much, or reports no longer', () => {
+    const wants = new LayerWants();
+    expect(wants.wanted('ada/camera', ['silent'], 0)).toBe(2);
+    wants.receive('other', [], 0);
+    expect(wants.wanted('ada/camera', ['other'], 15 * SECONDS)).toBeNull();
+    expect(wants.wanted('ada/camera', ['other'], 17 * SECONDS)).toBe(2);
+    wants.receive('other', null, 20 * SECONDS);
+    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
+    const many = Array.from({ length: 2001 }, (_, at): [string, number] => [`p${at}/camera`, 0]);
+    wants.receive('other', many, 20 * SECONDS);
+    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
+    wants.keep(new Set());
+    expect(wants.wanted('ada/camera', ['other'], 20 * SECONDS)).toBe(2);
+  });
+
+  test('are reported for tracks of other gateways only, and as everything beyond 2000 tracks', () => {
+    const wants = new LayerWants();
+    wants.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // prettier-ignore
+    expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', 2]]);
+    for (let at = 0; at <= 2000; at += 1) wants.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
+    expect(wants.report(() => true)).toBeNull();
+  });
+
+  test('are read from a report only if it has their form', () => {
+    expect(parseLayers([['ada/camera', 1]])).toEqual([['ada/camera', 1]]);
+    expect(parseLayers(null)).toBeNull();
+    for (const other of [undefined, {}, [['ada/camera']], [['ada/camera', 3]], [['ada/camera', '1']], [7]])
+      expect(parseLayers(other)).toBeUndefined();
+  });
+});
+
+describe('a publisher', () => {
+  const settle = (sent: SentLayers, wanted: number | null, atSeconds: number, feedId?: string) =>
+    sent.settle([camera('ada', feedId)], () => wanted, atSeconds * SECONDS)?.[0]?.maxSpatial;
+
+  test('begins with all layers, stops those above 5 s after they were wanted last, and begins again at once', () => {
+    const sent = new SentLayers();
+    expect(settle(sent, null, 0)).toBe(2);
+    expect(settle(sent, null, 4.9)).toBeUndefined();
+    expect(settle(sent, null, 5)).toBeNull();
+    expect(settle(sent, 0, 5.1)).toBe(0);
+    expect(settle(sent, 1, 5.2)).toBe(1);
+    expect(settle(sent, 0, 6)).toBeUndefined();
+    // Wanted again meanwhile: the 5 s begin anew.
+    expect(settle(sent, 1, 10)).toBeUndefined();
+    expect(settle(sent, 0, 12)).toBeUndefined();
+    expect(settle(sent, 0, 16)).toBeUndefined();
+    expect(settle(sent, 0, 17)).toBe(0);
+  });
+
+  test('is told again what it sends after another connection, and begins anew with another feed', () => {
+    const sent = new SentLayers();
+    settle(sent, 0, 0);
+    expect(settle(sent, 0, 5)).toBe(0);
+    sent.repeat();
+    expect(settle(sent, 0, 6)).toBe(0);
+    expect(settle(sent, 0, 7)).toBeUndefined();
+    expect(settle(sent, 0, 8, 'another')).toBe(2);
+    expect(settle(sent, 0, 13, 'another')).toBe(0);
+    expect(sent.settle([], () => null, 0)).toBeNull();
+  });
+});
+
+describe('a room with two gateways', () => {
+  let reports: ReportedLayers[];
+  let told: Record<string, unknown[]>;
+  let muted: Set<string>;
+  let layers: RoomLayers;
+  let others: OtherInstances;
+
+  const member = (name: string, protocol: 1 | 2 = 2) =>
+    ({
+      sessionId: `s-${name}`,
+      participantId: name,
+      protocol,
+      sendText: (text: string) => (told[name] ??= []).push(JSON.parse(text).tracks[0].maxSpatial),
+    }) as unknown as RoomMember;
+  const arrives = (instanceId: string, sessionId: string) => {
+    const after = { instanceId, sessionId } as SessionEntry;
+    others.apply([{ before: null, after, gone: null }]);
+    return after;
+  };
+  /** As the room's timer does. */
+  const pass = async (seconds: number) => {
+    for (let at = 0; at < seconds; at += 1) {
+      layers.eachSecond();
+      await jest.advanceTimersByTimeAsync(SECONDS);
+    }
+  };
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    [reports, told, muted] = [[], {}, new Set()];
+    others = new OtherInstances('here');
+    const tracks = [camera('ada'), camera('old'), camera('eve')];
+    const index = {
+      hasVideo: true,
+      publishers: { all: ['s-ada', 's-old', 's-eve'] },
+      of: (participantId: string) => tracks.filter((track) => track.participantId === participantId),
+      isMuted: ({ participantId }: IndexedTrack) => muted.has(participantId),
+    } as unknown as TrackIndex;
+    layers = new RoomLayers(index, others, {
+      isHeldElsewhere: (participantId) => participantId === 'eve',
+      report: (layer) => reports.push(layer),
+    });
+    layers.add(member('ada'));
+    layers.add(member('old', 1));
+  });
+  afterEach(() => {
+    layers.close();
+    jest.useRealTimers();
+  });
+
+  test('tells its own publishers of version 2 what is received here and there', async () => {
+    const eve = arrives('there', 's-eve');
+    layers.receive('there', []);
+    await pass(7);
+    expect(told).toEqual({ ada: [2, null] });
+    layers.note('s-viewer', new Map([['ada/camera', 0], ['eve/camera', 1]])); // prettier-ignore
+    layers.receive('there', [['ada/camera', 1]]);
+    await jest.advanceTimersByTimeAsync(150);
+    expect(told['ada']).toEqual([2, null, 1]);
+    expect(reports.at(-1)).toEqual([['eve/camera', 1]]);
+    muted.add('ada');
+    layers.onTracks();
+    await pass(6);
+    expect(told['ada']).toEqual([2, null, 1, null]);
+    muted.clear();
+    layers.onTracks();
+    await jest.advanceTimersByTimeAsync(150);
+    expect(told['ada']).toEqual([2, null, 1, null, 1]);
+    layers.remove(member('viewer'));
+    // The other gateway reports no longer, so its members may want everything, until they are gone.
+    await pass(20);
+    expect(told['ada']!.at(-1)).toBe(2);
+    others.apply([{ before: eve, after: null, gone: 'left' }]);
+    await pass(7);
+    expect(told['ada']!.at(-1)).toBeNull();
+    expect(told['old']).toBeUndefined();
+  });
+
+  test('repeats its report every 5 s, and a publisher that comes back is told again', async () => {
+    arrives('there', 's-eve');
+    await pass(16);
+    expect(reports).toEqual([[], [], [], []]);
+    layers.add(member('ada'));
+    await jest.advanceTimersByTimeAsync(150);
+    expect(told['ada']).toEqual([2, 2]);
+  });
+
+  test('sends a publisher few messages, whatever its receivers do', async () => {
+    for (let at = 0; at < 200; at += 1) {
+      layers.note('s-viewer', new Map(at % 2 === 0 ? [['ada/camera', at % 3]] : []));
+      await jest.advanceTimersByTimeAsync(20);
+    }
+    expect(told['ada']).toEqual([2]);
+  });
+});

@@ -1,0 +1,54 @@
+import { bpsOf, PAUSED } from './ladder.js';
+
+/** A video track that competes for the line. */
+export interface Competitor {
+  key: string;
+  /** The highest level that it has, that the page displays, and that the application wants. */
+  highest: number;
+  /** Tracks of a higher rank keep their quality longer. */
+  rank: number;
+  /** Bits per second that its levels have needed, by level. */
+  measured: readonly (number | undefined)[];
+}
+
+/** The smallest picture at its full frame rate: what every track gets before any track gets more. */
+const DECENT = 2;
+
+/**
+ * Divides the bits between the tracks, in the order of their ranks: first every track gets a picture, then a decent one;
+ * what is left goes to the first ones.
+ * @returns the level of each track, by key
+ */
+export function allocate(competitors: readonly Competitor[], budgetBps: number): Map<string, number> {
+  const levels = new Map(competitors.map(({ key }) => [key, PAUSED]));
+  const ordered = [...competitors].sort((a, b) => b.rank - a.rank || (a.key < b.key ? -1 : 1));
+  let left = budgetBps;
+  const raise = (one: Competitor, to: number) => {
+    const from = levels.get(one.key) ?? PAUSED;
+    // A track must not jump over a level that it cannot afford: what a level really needs is known only afterwards.
+    for (let level = from + 1; level <= Math.min(to, one.highest); level++) {
+      const more = bpsOf(level, one.measured) - bpsOf(levels.get(one.key) ?? PAUSED, one.measured);
+      if (more > left) return;
+      left -= more;
+      levels.set(one.key, level);
+    }
+  };
+  for (const to of [1, DECENT, Infinity]) for (const one of ordered) raise(one, to);
+  return levels;
+}
+
+export function costOf(competitors: readonly Competitor[], levels: ReadonlyMap<string, number>): number {
+  return competitors.reduce((sum, { key, measured }) => sum + bpsOf(levels.get(key) ?? PAUSED, measured), 0);
+}
+
+/** What the tracks need if the cheapest possible step is made from these levels; undefined if all are at their highest. */
+export function nextCostOf(
+  competitors: readonly Competitor[],
+  levels: ReadonlyMap<string, number>,
+): number | undefined {
+  const steps = competitors.flatMap(({ key, highest, measured }) => {
+    const level = levels.get(key) ?? PAUSED;
+    return level >= highest ? [] : [bpsOf(level + 1, measured) - bpsOf(level, measured)];
+  });
+  return steps.length === 0 ? undefined : costOf(competitors, levels) + Math.min(...steps);
+}

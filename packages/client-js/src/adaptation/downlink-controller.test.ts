@@ -1,0 +1,75 @@
+import { describe, expect, test } from '@jest/globals';
+import { HIGHEST, PAUSED } from './ladder.js';
+import { CAMERA, simulate, type Simulated } from './simulated-line.testkit.js';
+
+const FREE = { bps: 20_000_000 };
+const levelsOf = ({ state }: Simulated) => [...state.levels.values()];
+const between = (run: Simulated[], from: number, to: number) =>
+  run.filter(({ atMs }) => atMs > 1000 * from && atMs <= 1000 * to);
+const congestedShare = (run: Simulated[]) => run.filter(({ loss }) => loss > 0.01).length / run.length;
+/** The last second in which something was limited. */
+const limitedUntil = (run: Simulated[]) =>
+  (run.findLast(({ state }) => state.mode !== 'free' || levelsOf({ state } as Simulated).some((one) => one < HIGHEST))
+    ?.atMs ?? 0) / 1000;
+
+describe('the downlink controller', () => {
+  test.each([
+    ['a good line', () => FREE],
+    ['3 % loss', () => ({ ...FREE, loss: 0.03 })],
+    ['10 % loss', () => ({ ...FREE, loss: 0.1 })],
+    ['200 ms delay', () => ({ ...FREE, delayMs: 200 })],
+    ['a cut of 12 s', (second: number) => (second > 10 && second <= 22 ? { bps: 0 } : FREE)],
+  ])('limits nothing because of %s', (_what, lineAt) => {
+    const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, lineAt);
+    expect(limitedUntil(run)).toBe(0);
+  });
+
+  test('lowers layers within 3 s on a line of 400 kbit/s, and rarely congests it afterwards', () => {
+    const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 400_000 }));
+    for (const { state } of between(run, 13, 120)) {
+      expect(state.levels.get('ada')).toBeGreaterThan(PAUSED);
+      expect(state.levels.get('ada')).toBeLessThan(HIGHEST);
+    }
+    expect(congestedShare(between(run, 14, 120))).toBeLessThan(0.1);
+  });
+
+  test('pauses the video on a line of 90 kbit/s, and rarely congests it afterwards', () => {
+    const run = simulate({ ada: CAMERA }, 120, (second) => (second <= 10 ? FREE : { bps: 90_000 }));
+    const paused = between(run, 14, 120).filter(({ state }) => state.levels.get('ada') === PAUSED);
+    expect(paused.length / between(run, 14, 120).length).toBeGreaterThan(0.7);
+    expect(congestedShare(between(run, 14, 120))).toBeLessThan(0.15);
+  });
+
+  test.each([
+    ['400 kbit/s', 400_000],
+    ['150 kbit/s', 150_000],
+    ['90 kbit/s', 90_000],
+  ])('receives everything again within 15 s after a line of %s is free', (_what, bps) => {
+    for (let freeAt = 30; freeAt < 40; freeAt += 0.5) {
+      const run = simulate({ ada: CAMERA }, 70, (second) => (second > 10 && second <= freeAt ? { bps } : FREE));
+      expect(limitedUntil(run) - freeAt).toBeLessThanOrEqual(15);
+    }
+  });
+
+  test('keeps the quality of the highest rank longest', () => {
+    const cameras = { screen: CAMERA, speaker: CAMERA, other: CAMERA };
+    const run = simulate(cameras, 60, (second) => (second <= 10 ? FREE : { bps: 1_000_000 }));
+    const { state } = run.at(-1)!;
+    const [screen, speaker, other] = ['screen', 'speaker', 'other'].map((key) => state.levels.get(key)!);
+    expect(screen).toBeGreaterThan(other!);
+    expect(speaker).toBeGreaterThanOrEqual(other!);
+    expect(other).toBeGreaterThan(PAUSED);
+  });
+
+  test('gives up bits that do not reduce the loss only for a moment', () => {
+    const run = simulate({ ada: CAMERA }, 90, () => ({ ...FREE, loss: 0.25 }));
+    expect(limitedUntil(run)).toBeGreaterThan(0);
+    expect(limitedUntil(run)).toBeLessThan(30);
+  });
+
+  test('behind a policer, which drops what is too much at once, lowers layers', () => {
+    const run = simulate({ ada: CAMERA }, 60, () => ({ bps: 600_000, queueMsMax: 5 }));
+    expect(levelsOf(run.at(-1)!)[0]).toBeLessThan(HIGHEST);
+    expect(congestedShare(between(run, 10, 60))).toBeLessThan(0.15);
+  });
+});

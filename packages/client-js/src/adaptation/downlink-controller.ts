@@ -1,0 +1,250 @@
+import { allocate, costOf, nextCostOf, type Competitor } from './allocate.js';
+import { PAUSED } from './ladder.js';
+import type { Line } from './line.js';
+
+/**
+ * `free`: everything is received in full. `held`: the budget limits what is received. `probing`: a higher budget is
+ * tried.
+ */
+export type DownlinkMode = 'free' | 'held' | 'probing';
+
+export type Brake = 'none' | 'slow' | 'stop';
+
+export interface DownlinkState {
+  mode: DownlinkMode;
+  /** Bits per second for video; Infinity if `free`. */
+  budgetBps: number;
+  /** The budget before the present probe. */
+  provenBps: number;
+  /** Probes that failed at this budget or a higher one; until `ceilingUntilMs` none is made there. */
+  failures: number;
+  ceilingBps: number;
+  ceilingUntilMs: number;
+  /** Until `brakedUntilMs`, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
+  brake: Brake;
+  brakedUntilMs: number;
+  /** When the next probe begins (`held`), or the present one has passed (`probing`). */
+  nextAtMs: number;
+  /** Until then the effect of a reduction is not there yet, and congestion is no news. */
+  settledAtMs: number;
+  /** Loss that lower rates have not reduced, such as that of a radio link. */
+  harmlessLoss: number;
+  /** The loss because of which the budget was reduced last, if no queue was seen. */
+  suspectedLoss: number | undefined;
+  /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
+  queueMs: number;
+  queued: number;
+  /** Bits per second of all audio, which comes first. */
+  audioBps: number;
+  levels: ReadonlyMap<string, number>;
+}
+
+export const INITIAL: DownlinkState = {
+  mode: 'free',
+  budgetBps: Infinity,
+  provenBps: 0,
+  failures: 0,
+  ceilingBps: Infinity,
+  ceilingUntilMs: 0,
+  brake: 'none',
+  brakedUntilMs: 0,
+  nextAtMs: 0,
+  settledAtMs: 0,
+  harmlessLoss: 0,
+  suspectedLoss: undefined,
+  queueMs: 0,
+  queued: 0,
+  audioBps: 0,
+  levels: new Map(),
+};
+
+/** What a line carries while everything is paused and everyone is silent. */
+const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: undefined, concealed: 0 };
+
+/** A queue of this length shows congestion at once, */
+const QUEUE_LONG_MS = 250;
+/** and one of this length if it lasts, or if packets are lost, too. */
+const QUEUE_MS = 80;
+const QUEUED_IN_A_ROW = 2;
+const LOSS_WITH_QUEUE = 0.02;
+/** Loss that shows congestion without a queue, as behind a policer. */
+const LOSS_ALONE = 0.15;
+/** Invented audio shows congestion if there is a queue or loss that may be its cause. */
+const CONCEALED = 0.08;
+const QUEUE_SHORT_MS = 40;
+/** How fast the memory of harmless loss fades with each sample that has less. */
+const FADES = 0.97;
+/** If a lower rate leaves more than this part of the loss, the rate was not its cause. */
+const LOSS_REMAINS = 0.7;
+const HARMLESS_LOSS_MAX = 0.4;
+/** The part of the measured capacity that is used, so that the queue drains. */
+const USED = 0.85;
+/** Audio gets so much more than it has needed, because packets of video come in bursts. */
+const AUDIO_SHARE = 1.3;
+const AUDIO_EXTRA_BPS = 15_000;
+/** A reduction without effect reduces again by this factor. */
+const FURTHER = 0.7;
+/** With so much loss, or a long queue, video waits until the queue is empty: lower layers would come too late for it. */
+const LOSS_TO_STOP = 0.08;
+const BRAKE_MS = 800;
+const SETTLE_MS = 1_600;
+const PAUSE_MS = 2_500;
+/** A probe ends at the first sign of congestion. The picture of a higher layer begins with a burst, though. */
+const PROBE_QUEUE_MS = 120;
+const PROBE_LOSS = 0.04;
+const PROBE_CONCEALED = 0.03;
+const PROBE_MS = 1_500;
+/** A probe multiplies all bits by this; after a failure, each probe is one step. */
+const PROBE_FACTOR = 1.8;
+/** How long a budget that failed is not tried again: it doubles with each failure, */
+const CEILING_MS = 3_000;
+const CEILING_MS_MAX = 10_000;
+const CEILING_MS_MIN = 4_000;
+/** and leaves time for all further probes, so that everything is back within 15 s after the line is free. */
+const BACK_WITHIN_MS = 13_000;
+const PROBE_CYCLE_MS = 2_000;
+
+/**
+ * Decides after each sample in which level each video track is received. A pure function: see
+ * docs/decisions/0025-adaptation.md.
+ * @param line undefined if nothing was received
+ */
+export function decide(
+  before: DownlinkState,
+  line: Line | undefined,
+  competitors: readonly Competitor[],
+  nowMs: number,
+): DownlinkState {
+  const isExpecting = competitors.some(({ key }) => (before.levels.get(key) ?? 1) > PAUSED);
+  // During a cut nothing can be learnt, and the line may be as good as before afterwards.
+  if (line === undefined && isExpecting) return { ...before, nextAtMs: Math.max(before.nextAtMs, nowMs + PROBE_MS) };
+  const present = line ?? SILENCE;
+  const noted = withLine(before, present);
+  const isSettled = nowMs >= noted.settledAtMs;
+  const state = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
+  if (isSettled && isCongested(state, present)) return reduced(state, present, competitors, nowMs);
+  if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
+  if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
+  return state.mode === 'probing'
+    ? passed(state, competitors, nowMs)
+    : probing(allocated(state, competitors), competitors, nowMs);
+}
+
+function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): DownlinkState {
+  const sent = audioBps / Math.max(0.2, 1 - loss);
+  const { harmlessLoss } = state;
+  const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
+  return {
+    ...state,
+    queueMs: queueMs ?? state.queueMs,
+    queued: queueMs === undefined ? state.queued : queued,
+    harmlessLoss: loss < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
+    // Rises at once, and falls slowly: a pause of the speakers is short.
+    audioBps: Math.max(sent, 0.95 * state.audioBps),
+  };
+}
+
+function isCongested({ mode, queued, queueMs, harmlessLoss }: DownlinkState, { loss, concealed }: Line): boolean {
+  const excess = loss - harmlessLoss;
+  if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW || excess > LOSS_ALONE) return true;
+  if (queueMs > QUEUE_MS && excess > LOSS_WITH_QUEUE) return true;
+  const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
+  if (concealed > CONCEALED && isHeard) return true;
+  return (
+    mode === 'probing' &&
+    (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
+  );
+}
+
+function reduced(state: DownlinkState, line: Line, competitors: readonly Competitor[], nowMs: number): DownlinkState {
+  const isProbe = state.mode === 'probing';
+  const capacity = USED * line.bps - audioReserve(state);
+  const tried = Math.min(capacity, state.budgetBps * USED);
+  // A probe that fails shows that its budget is too high, but nothing about the earlier one.
+  let budgetBps = Math.max(0, isProbe ? Math.max(state.provenBps, tried) : tried);
+  let levels = allocate(competitors, budgetBps);
+  const isLower = competitors.some(({ key }) => (levels.get(key) ?? PAUSED) < (state.levels.get(key) ?? PAUSED));
+  if (!isLower) {
+    budgetBps = Math.min(budgetBps, costOf(competitors, state.levels) * FURTHER);
+    levels = allocate(competitors, budgetBps);
+  }
+  const failures = isProbe ? state.failures + 1 : state.failures;
+  const isHard = state.queueMs > QUEUE_LONG_MS || line.loss - state.harmlessLoss > LOSS_TO_STOP;
+  return {
+    ...state,
+    mode: 'held',
+    budgetBps,
+    provenBps: budgetBps,
+    levels,
+    failures,
+    ...(isProbe
+      ? { ceilingBps: state.budgetBps, ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, failures) }
+      : {}),
+    brake: isHard ? 'stop' : 'slow',
+    brakedUntilMs: nowMs + BRAKE_MS,
+    settledAtMs: nowMs + SETTLE_MS,
+    nextAtMs: nowMs + PAUSE_MS,
+    suspectedLoss: state.queueMs > QUEUE_MS ? undefined : line.loss,
+    queueMs: 0,
+    queued: 0,
+  };
+}
+
+function ceilingMs(
+  state: DownlinkState,
+  competitors: readonly Competitor[],
+  budgetBps: number,
+  failures: number,
+): number {
+  const audio = audioReserve(state);
+  const all = costOf(competitors, allocate(competitors, Infinity));
+  const probes = Math.max(1, Math.ceil(Math.log((all + audio) / (budgetBps + audio)) / Math.log(PROBE_FACTOR)));
+  const longest = Math.max(CEILING_MS_MIN, Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS));
+  return Math.min(longest, CEILING_MS * 2 ** failures);
+}
+
+/** Compares the loss before and after the reduction. */
+function judged(state: DownlinkState, { loss }: Line): DownlinkState {
+  const remains = loss > (state.suspectedLoss ?? 0) * LOSS_REMAINS && loss <= HARMLESS_LOSS_MAX;
+  return { ...state, suspectedLoss: undefined, harmlessLoss: remains ? loss : state.harmlessLoss };
+}
+
+/** Tracks may have come, gone or changed their size. */
+function allocated(state: DownlinkState, competitors: readonly Competitor[]): DownlinkState {
+  const levels = allocate(competitors, state.budgetBps);
+  // What a level needs varies with the picture: that alone is no reason to switch.
+  const same = competitors.every(({ key }) => state.levels.has(key));
+  if (same && state.levels.size === competitors.length && costOf(competitors, state.levels) <= 1.3 * state.budgetBps) {
+    const kept = new Map(competitors.map(({ key, highest }) => [key, Math.min(highest, state.levels.get(key) ?? PAUSED)]));
+    return { ...state, levels: kept };
+  }
+  return { ...state, levels };
+}
+
+function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs: number): DownlinkState {
+  const next = nextCostOf(competitors, state.levels);
+  if (next === undefined) return { ...state, mode: 'free', budgetBps: Infinity, failures: 0, ceilingBps: Infinity };
+  const isBarred = nowMs < state.ceilingUntilMs;
+  if (isBarred && next >= state.ceilingBps) return { ...state, nextAtMs: state.ceilingUntilMs };
+  const audio = audioReserve(state);
+  const grown = state.failures > 0 ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
+  const budgetBps = Math.max(next, grown);
+  return {
+    ...state,
+    mode: 'probing',
+    budgetBps,
+    provenBps: state.budgetBps,
+    levels: allocate(competitors, budgetBps),
+    nextAtMs: nowMs + PROBE_MS,
+  };
+}
+
+function passed(state: DownlinkState, competitors: readonly Competitor[], nowMs: number): DownlinkState {
+  const isAbove = state.budgetBps >= state.ceilingBps;
+  const reset = isAbove ? { failures: 0, ceilingBps: Infinity } : {};
+  return allocated({ ...state, mode: 'held', provenBps: state.budgetBps, ...reset, nextAtMs: nowMs }, competitors);
+}
+
+function audioReserve({ audioBps }: DownlinkState): number {
+  return AUDIO_SHARE * audioBps + AUDIO_EXTRA_BPS;
+}

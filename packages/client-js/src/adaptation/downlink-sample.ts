@@ -1,0 +1,91 @@
+/** Counters of one received video stream. */
+export interface VideoCounters {
+  /** With RTP headers. */
+  bytes: number;
+  framesDecoded: number;
+  width: number;
+  height: number;
+}
+
+/** Counters of the receiving connection at one moment. */
+export interface DownlinkSample {
+  atMs: number;
+  /** Of all streams, with RTP headers. */
+  bytes: number;
+  packets: number;
+  lost: number;
+  audioBytes: number;
+  /** Samples that the audio decoder invented, of all that it played. */
+  concealed: number;
+  samples: number;
+  /** The sum of the delays of all played audio samples in the jitter buffer, in seconds; and their number. */
+  bufferSeconds: number;
+  buffered: number;
+  /**
+   * How long the latest sender report took to arrive, in milliseconds, by the clocks of sender and receiver, which may
+   * differ by any amount. Undefined in browsers without it.
+   */
+  transitMs: number | undefined;
+  /** When that report arrived. */
+  reportAtMs: number | undefined;
+  /** By id of the received MediaStreamTrack. */
+  videos: Record<string, VideoCounters>;
+}
+
+/** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
+interface Entry {
+  type: string;
+  kind?: string;
+  timestamp: number;
+  remoteTimestamp?: number;
+  trackIdentifier?: string;
+  bytesReceived?: number;
+  headerBytesReceived?: number;
+  packetsReceived?: number;
+  packetsLost?: number;
+  concealedSamples?: number;
+  silentConcealedSamples?: number;
+  totalSamplesReceived?: number;
+  jitterBufferDelay?: number;
+  jitterBufferEmittedCount?: number;
+  framesDecoded?: number;
+  frameWidth?: number;
+  frameHeight?: number;
+}
+
+export function downlinkSampleOf(report: RTCStatsReport, atMs: number): DownlinkSample {
+  const sample: DownlinkSample = {
+    atMs,
+    ...{ bytes: 0, packets: 0, lost: 0, audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 },
+    transitMs: undefined,
+    reportAtMs: undefined,
+    videos: {},
+  };
+  for (const entry of (report as unknown as Map<string, Entry>).values()) {
+    if (entry.type === 'inbound-rtp') count(sample, entry);
+    const { type, timestamp, remoteTimestamp } = entry;
+    if (type !== 'remote-outbound-rtp' || remoteTimestamp === undefined) continue;
+    if (timestamp <= (sample.reportAtMs ?? -Infinity)) continue;
+    sample.reportAtMs = timestamp;
+    sample.transitMs = timestamp - remoteTimestamp;
+  }
+  return sample;
+}
+
+function count(sample: DownlinkSample, entry: Entry): void {
+  const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
+  sample.bytes += bytes;
+  sample.packets += entry.packetsReceived ?? 0;
+  sample.lost += entry.packetsLost ?? 0;
+  if (entry.kind === 'audio') {
+    sample.audioBytes += bytes;
+    // Silence that is concealed by silence harms nobody, such as that of a muted track.
+    sample.concealed += (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0);
+    sample.samples += entry.totalSamplesReceived ?? 0;
+    sample.bufferSeconds += entry.jitterBufferDelay ?? 0;
+    sample.buffered += entry.jitterBufferEmittedCount ?? 0;
+  } else if (entry.trackIdentifier !== undefined) {
+    const { framesDecoded = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
+    sample.videos[entry.trackIdentifier] = { bytes, framesDecoded, width, height };
+  }
+}

@@ -1,0 +1,189 @@
+import type { Layer, TrackReference, TrackSource } from '../protocol.generated.js';
+import type { Competitor } from './allocate.js';
+import { decide, INITIAL, type Brake, type DownlinkState } from './downlink-controller.js';
+import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
+import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
+import { lineBetween, type Baseline } from './line.js';
+import type { Display, Limit } from './receive-plan.js';
+import type { TrackQuality } from './track-quality.js';
+
+const SAMPLE_EVERY_MS = 500;
+/** A probe has to end before it harms the audio. */
+const SAMPLE_EVERY_PROBING_MS = 300;
+/** At most one sample in this time, however many notices of a slow link arrive. */
+const SAMPLE_PAUSE_MS = 250;
+/** What a level needs is measured only after the media server has switched to it. */
+const SWITCHED_AFTER_MS = 1_500;
+/** Loss up to which a measurement says what was sent. */
+const MEASURABLE_LOSS = 0.3;
+
+/** A video track whose media section carries it at this moment. */
+export interface ReceivedVideo {
+  track: TrackReference;
+  /** Id of its MediaStreamTrack. */
+  trackIdentifier: string;
+  source: TrackSource;
+  isMuted: boolean;
+  isSpeaking: boolean;
+  display: Display | undefined;
+  /** Chosen by the application, as an upper bound. */
+  layer: Layer | undefined;
+}
+
+export interface DownlinkContext {
+  now: () => number;
+  connection: () => RTCPeerConnection | undefined;
+  videos: () => ReceivedVideo[];
+  /** @param quality without regard to a brake, which ends within a second */
+  limit: (track: TrackReference, limit: Limit | undefined, quality: TrackQuality) => void;
+}
+
+interface Known {
+  measured: (number | undefined)[];
+  /** Of the largest picture that was received, in pixels. */
+  area: number;
+  level: number;
+  levelSinceMs: number;
+  trackIdentifier: string;
+}
+
+/** Samples the receiving connection and limits its video tracks, so that they fit the line. */
+export class Downlink {
+  readonly #context: DownlinkContext;
+  readonly #known = new Map<string, Known>();
+  #connection: RTCPeerConnection | undefined;
+  #before: DownlinkSample | undefined;
+  #base: Baseline = { transitMs: undefined, bufferMs: undefined };
+  #state: DownlinkState = INITIAL;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isSampling = false;
+  #isClosed = false;
+
+  constructor(context: DownlinkContext) {
+    this.#context = context;
+    this.#schedule();
+  }
+
+  /** The media server has noticed losses: looks at once instead of at the next sample. */
+  slowLink(): void {
+    const before = this.#before?.atMs ?? 0;
+    if (this.#context.now() - before >= SAMPLE_PAUSE_MS) void this.#run();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    const everyMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
+    this.#timer = setTimeout(() => void this.#run(), everyMs);
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isSampling) return;
+    this.#isSampling = true;
+    try {
+      await this.#sample();
+    } catch {
+      // The connection was closed meanwhile.
+    } finally {
+      this.#isSampling = false;
+      this.#schedule();
+    }
+  }
+
+  async #sample(): Promise<void> {
+    const connection = this.#context.connection();
+    if (connection !== this.#connection) this.#begin(connection);
+    if (connection?.connectionState !== 'connected') return;
+    const report = await connection.getStats();
+    const now = downlinkSampleOf(report, this.#context.now());
+    const before = this.#before;
+    this.#before = now;
+    if (before === undefined || this.#isClosed || connection !== this.#context.connection()) return;
+    const { line, base } = lineBetween(before, now, this.#base);
+    this.#base = base;
+    const videos = this.#context.videos();
+    const competitors = videos.filter(isShown).map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
+    this.#state = decide(this.#state, line, competitors, now.atMs);
+    this.#apply(videos, competitors, now.atMs);
+  }
+
+  /** Another connection may take another way. What the tracks need stays known. */
+  #begin(connection: RTCPeerConnection | undefined): void {
+    this.#connection = connection;
+    this.#before = undefined;
+    this.#base = { transitMs: undefined, bufferMs: undefined };
+  }
+
+  #competitorOf(video: ReceivedVideo, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
+    const { track, trackIdentifier, source, isSpeaking, display, layer } = video;
+    const key = keyOf(track);
+    const fresh: Known = { measured: [], area: 0, level: HIGHEST, levelSinceMs: now.atMs, trackIdentifier };
+    const known = this.#known.get(key) ?? fresh;
+    this.#known.set(key, known);
+    if (known.trackIdentifier !== trackIdentifier) Object.assign(known, { trackIdentifier, levelSinceMs: now.atMs });
+    const [from, to] = [before.videos[trackIdentifier], now.videos[trackIdentifier]];
+    if (to !== undefined) known.area = Math.max(known.area, to.width * to.height);
+    const bounds = [
+      highestLevelOf(known.area),
+      display?.maxSpatial === undefined ? HIGHEST : levelOf({ spatial: display.maxSpatial }),
+      layer === undefined ? HIGHEST : levelOf(layer),
+    ];
+    const highest = Math.min(...bounds);
+    const level = Math.min(known.level, highest);
+    const isSteady = now.atMs - known.levelSinceMs >= SWITCHED_AFTER_MS && level !== PAUSED;
+    if (from !== undefined && to !== undefined && isSteady && loss < MEASURABLE_LOSS) {
+      const bps = (8000 * (to.bytes - from.bytes)) / (now.atMs - before.atMs) / (1 - loss);
+      // Nothing arrives from a track that its publisher has just muted.
+      if (bps > 0) known.measured[level] = 0.7 * (known.measured[level] ?? bps) + 0.3 * bps;
+    }
+    // Screens first, then those who speak, then the larger ones.
+    const rank = (source === 'screen' ? 2e9 : 0) + (isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
+    return { key, highest, rank, measured: known.measured };
+  }
+
+  #apply(videos: readonly ReceivedVideo[], competitors: readonly Competitor[], nowMs: number): void {
+    const highest = new Map(competitors.map((one) => [one.key, one.highest]));
+    for (const { track } of videos) {
+      const key = keyOf(track);
+      const known = this.#known.get(key);
+      const top = highest.get(key);
+      if (known === undefined || top === undefined) continue;
+      const level = this.#state.levels.get(key) ?? top;
+      const applied = level >= top ? HIGHEST : level;
+      const isBraked = nowMs < this.#state.brakedUntilMs;
+      if (applied !== known.level || isBraked) Object.assign(known, { level: applied, levelSinceMs: nowMs });
+      const limit = applied === HIGHEST ? undefined : limitOf(applied);
+      const present = isBraked && level !== PAUSED ? brakedLimitOf(level, this.#state.brake) : limit;
+      this.#context.limit(track, present, qualityOf(applied));
+    }
+    const present = new Set(videos.map(({ track }) => keyOf(track)));
+    for (const key of this.#known.keys()) if (!present.has(key)) this.#known.delete(key);
+  }
+}
+
+function isShown({ isMuted, display }: ReceivedVideo): boolean {
+  return !isMuted && display?.isHidden !== true;
+}
+
+function limitOf(level: number): Limit {
+  return level === PAUSED ? { layer: layerOf(1), isPaused: true } : { layer: layerOf(level), isPaused: false };
+}
+
+function qualityOf(level: number): TrackQuality {
+  if (level === HIGHEST) return 'full';
+  return level === PAUSED ? 'paused' : 'reduced';
+}
+
+function brakedLimitOf(level: number, brake: Brake): Limit {
+  if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
+  return { layer: slowedLayerOf(level), isPaused: false };
+}
+
+function keyOf({ participantId, trackId }: TrackReference): string {
+  return `${participantId}/${trackId}`;
+}

@@ -1,0 +1,60 @@
+import type { Layer } from '../protocol.generated.js';
+
+/**
+ * The levels in which a video track can be received: 0 is paused, 1 the smallest picture at half its frame rate, 2 the
+ * smallest picture, and so on up to 6, the largest of three layers.
+ */
+export const PAUSED = 0;
+export const HIGHEST = 6;
+
+/** Bits of a level, compared with the highest: browsers divide them like this between simulcast layers. */
+const RELATIVE = [0, 0.055, 0.09, 0.18, 0.3, 0.6, 1] as const;
+/** A level is not expected to need less than this, in bits per second, until it was measured. */
+const AT_LEAST_BPS = [0, 75_000, 120_000, 220_000, 350_000, 500_000, 800_000] as const;
+/** Bits per second of the highest level of a track of which nothing is known: 1280×720 in Chromium. */
+const HIGHEST_BPS = 1_500_000;
+/** Pictures that are at least so large, in pixels, have three and two layers in Chromium. */
+const THREE_LAYERS_FROM = 960 * 540;
+const TWO_LAYERS_FROM = 480 * 270;
+
+/** The highest level of a track whose largest picture so far had this area; 0 for one without a picture. */
+export function highestLevelOf(area: number): number {
+  if (area === 0 || area >= THREE_LAYERS_FROM) return HIGHEST;
+  return area >= TWO_LAYERS_FROM ? 4 : 2;
+}
+
+/** The highest level that the layer, an upper bound, allows. */
+export function levelOf({ spatial = 2, temporal = 2 }: Layer): number {
+  return 2 * spatial + (temporal >= 2 ? 2 : 1);
+}
+
+export function layerOf(level: number): Layer {
+  return { spatial: (level - 1) >> 1, temporal: level % 2 === 1 ? 1 : 2 };
+}
+
+/** The same picture at a quarter of its frame rate: the media server obeys at once, without a key frame. */
+export function slowedLayerOf(level: number): Layer {
+  return { spatial: (level - 1) >> 1, temporal: 0 };
+}
+
+/**
+ * Bits per second that a level needs.
+ * @param measured what levels of this track have needed, by level
+ */
+export function bpsOf(level: number, measured: readonly (number | undefined)[]): number {
+  if (level === PAUSED) return 0;
+  let nearest: number | undefined;
+  let most = Infinity;
+  for (const [known, bps] of measured.entries()) {
+    if (bps === undefined || known === PAUSED) continue;
+    if (known === level) return bps;
+    if (known > level) most = Math.min(most, bps);
+    if (nearest === undefined || Math.abs(known - level) < Math.abs(nearest - level)) nearest = known;
+  }
+  const relative = (at: number) => RELATIVE[at] ?? 1;
+  const guessed =
+    nearest === undefined
+      ? HIGHEST_BPS * relative(level)
+      : ((measured[nearest] ?? 0) * relative(level)) / relative(nearest);
+  return Math.min(most, Math.max(guessed, AT_LEAST_BPS[level] ?? 0));
+}

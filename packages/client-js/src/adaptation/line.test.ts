@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { decide, INITIAL, type DownlinkState } from './downlink-controller.js';
+import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
+import { HIGHEST } from './ladder.js';
+import { lineBetween, type Baseline } from './line.js';
+
+const NO_BASE: Baseline = { transitMs: undefined, bufferMs: undefined };
+const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSample => ({
+  atMs,
+  ...{ bytes: atMs, packets: atMs / 10, lost: 0, audioBytes: 0, concealed: 0, samples: 0 },
+  ...{ bufferSeconds: 0, buffered: 0, transitMs: 1_000, reportAtMs: atMs, videos: {} },
+  ...more,
+});
+const queueOf = (samples: DownlinkSample[]) => {
+  let base = NO_BASE;
+  return samples.slice(1).map((now, at) => {
+    const result = lineBetween(samples[at]!, now, base);
+    ({ base } = result);
+    return result.line?.queueMs;
+  });
+};
+
+describe('the line between two samples', () => {
+  test('has the rates and the loss of that time', () => {
+    const now = sample(1_000, { lost: 25, audioBytes: 500, concealed: 480, samples: 48_000 });
+    expect(lineBetween(sample(0), now, NO_BASE).line).toEqual({
+      ...{ seconds: 1, bps: 8_000, audioBps: 4_000, loss: 0.2, queueMs: 0, concealed: 0.01 },
+    });
+  });
+
+  test('is not known while nothing arrives', () => {
+    expect(lineBetween(sample(1_000), { ...sample(1_000), atMs: 2_000 }, NO_BASE).line).toBeUndefined();
+  });
+
+  test('has a queue if a report takes longer than the fastest one, until the baseline has risen', () => {
+    const transits = [1_000, 1_000, 1_300, 1_000, ...Array.from({ length: 40 }, () => 1_200)];
+    const queues = queueOf(transits.map((transitMs, second) => sample(1_000 * second, { transitMs })));
+    expect(queues.slice(0, 3)).toEqual([0, 290, 0]);
+    expect(queues[3]).toBe(190);
+    expect(queues.at(-1)).toBe(0);
+  });
+
+  test('tells nothing new of the queue without a new report', () => {
+    expect(queueOf([sample(0), sample(500, { reportAtMs: 0 })])).toEqual([undefined]);
+  });
+
+  test('has a queue if the jitter buffer grows, in browsers without reports', () => {
+    const samples = [0, 1, 2, 3].map((second) =>
+      sample(1_000 * second, {
+        ...{ transitMs: undefined, reportAtMs: undefined },
+        ...{ buffered: 1_000 * second, bufferSeconds: [0, 50, 100, 450][second]! },
+      }),
+    );
+    expect(queueOf(samples)).toEqual([0, 0, 190]);
+  });
+});
+
+test('a sample sums the received streams, and takes the latest report', () => {
+  const entries = [
+    { type: 'inbound-rtp', kind: 'audio', bytesReceived: 90, headerBytesReceived: 10, packetsReceived: 5, packetsLost: 1 },
+    { type: 'inbound-rtp', kind: 'video', trackIdentifier: 'v', bytesReceived: 200, frameWidth: 640, frameHeight: 360 },
+    { type: 'remote-outbound-rtp', timestamp: 2_000, remoteTimestamp: 1_400 },
+    { type: 'remote-outbound-rtp', timestamp: 1_900, remoteTimestamp: 1_000 },
+    { type: 'candidate-pair', timestamp: 3_000 },
+  ];
+  const report = new Map(entries.map((entry, at) => [String(at), entry])) as unknown as RTCStatsReport;
+  expect(downlinkSampleOf(report, 7)).toMatchObject({
+    ...{ atMs: 7, bytes: 300, packets: 5, lost: 1, audioBytes: 100, transitMs: 600, reportAtMs: 2_000 },
+    videos: { v: { bytes: 200, width: 640, height: 360 } },
+  });
+});
+
+/** Recorded in Chromium through the shaper: see docs/media-quality.md. */
+test.each(['400-kbit-per-second', '150-kbit-per-second'])(
+  'the recorded line of %s is limited within 2 s, and not before it became slow',
+  (name) => {
+    const file = new URL(`traces/${name}.json`, import.meta.url);
+    const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
+      limitedAtMs: number;
+      samples: DownlinkSample[];
+    };
+    let state: DownlinkState = INITIAL;
+    let base = NO_BASE;
+    let firstAtMs: number | undefined;
+    for (const [at, now] of samples.slice(1).entries()) {
+      const result = lineBetween(samples[at]!, now, base);
+      ({ base } = result);
+      const camera = { key: 'camera', highest: HIGHEST, rank: 0, measured: [...Array<undefined>(HIGHEST), 620_000] };
+      state = decide(state, result.line, [camera], now.atMs);
+      if (state.mode === 'held') firstAtMs ??= now.atMs;
+    }
+    expect(firstAtMs).toBeGreaterThan(limitedAtMs);
+    expect(firstAtMs).toBeLessThan(limitedAtMs + 2_000);
+    expect(state.levels.get('camera')).toBeLessThan(HIGHEST);
+  },
+);

@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { Adaptation } from '../subscriptions.js';
+import { ReceivePlan, type Display } from './receive-plan.js';
+
+const track = (participantId: string) => ({ participantId, trackId: 'camera' });
+const display = (maxSpatial: number, isHidden = false): Display => ({ maxSpatial, isHidden, pixels: 100 });
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+function setUp() {
+  const requests: Adaptation[][] = [];
+  let failures = 0;
+  const plan = new ReceivePlan((tracks) => {
+    requests.push(tracks);
+    failures -= 1;
+    return failures >= 0 ? Promise.reject(new Error('lost')) : Promise.resolve();
+  });
+  const fail = (times: number) => {
+    failures = times;
+  };
+  const take = async () => {
+    await jest.advanceTimersByTimeAsync(0);
+    return requests.splice(0);
+  };
+  return { plan, fail, take };
+}
+
+describe('the plan of what is received', () => {
+  test('requests the changes of a tick together, and nothing twice', async () => {
+    const { plan, take } = setUp();
+    plan.display(track('ada'), display(1));
+    plan.display(track('eve'), display(0, true));
+    plan.display(track('ada'), display(2));
+    expect(await take()).toEqual([
+      [
+        { ...track('ada'), layer: { spatial: 2 }, paused: false },
+        { ...track('eve'), layer: { spatial: 0 }, paused: true },
+      ],
+    ]);
+    plan.display(track('ada'), { ...display(2), pixels: 200 });
+    plan.limit(track('bob'), undefined);
+    expect(await take()).toEqual([]);
+    expect(plan.displayOf(track('ada'))?.pixels).toBe(200);
+  });
+
+  test('takes the lower layer of display and network, and pauses what is hidden or does not fit', async () => {
+    const { plan, take } = setUp();
+    plan.display(track('ada'), display(1));
+    const wanted = async () => (await take())[0]?.[0];
+    expect(await wanted()).toMatchObject({ layer: { spatial: 1 }, paused: false });
+    plan.limit(track('ada'), { layer: { spatial: 0, temporal: 1 }, isPaused: false });
+    expect(await wanted()).toMatchObject({ layer: { spatial: 0, temporal: 1 }, paused: false });
+    plan.limit(track('ada'), { layer: { spatial: 0 }, isPaused: true });
+    expect(await wanted()).toMatchObject({ paused: true });
+    plan.display(track('ada'), undefined);
+    expect(await wanted()).toBeUndefined();
+    plan.limit(track('ada'), undefined);
+    expect(await wanted()).toEqual({ ...track('ada'), paused: false });
+  });
+
+  test('repeats a request that failed, with what is wanted by then, and not after the end', async () => {
+    const { plan, fail, take } = setUp();
+    fail(2);
+    plan.display(track('ada'), display(0));
+    plan.display(track('eve'), display(0));
+    expect(await take()).toHaveLength(1);
+    plan.forget(track('eve'));
+    plan.limit(track('ada'), { layer: undefined, isPaused: true });
+    expect(await take()).toEqual([[{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(await take()).toEqual([[{ ...track('ada'), layer: { spatial: 0 }, paused: true }]]);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await take()).toEqual([]);
+    fail(1);
+    plan.display(track('ada'), display(1));
+    await take();
+    plan.close();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await take()).toEqual([]);
+  });
+});

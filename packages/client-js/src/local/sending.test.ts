@@ -1,0 +1,150 @@
+import { describe, expect, test } from '@jest/globals';
+import { CallplaneError } from '../errors.js';
+import { assertSending, resetEncodings, sendingOf, withDtx } from './sending.js';
+import { SentLayers, setActive } from './sent-layers.js';
+
+const media = (width?: number, height?: number, kind = 'video') =>
+  ({ kind, getSettings: () => ({ width, height }) }) as unknown as MediaStreamTrack;
+const codec = (name: string, sdpFmtpLine?: string): RTCRtpCodec =>
+  ({ mimeType: `video/${name}`, clockRate: 90_000, sdpFmtpLine }) as RTCRtpCodec;
+const ALL = [
+  ...[codec('VP8'), codec('rtx'), codec('VP9', 'profile-id=0'), codec('AV1')],
+  codec('H264', 'level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42e01f'),
+  codec('H264', 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f'),
+  ...[codec('red'), codec('ulpfec')],
+];
+const rids = (sending: ReturnType<typeof sendingOf>) => sending.encodings?.map(({ rid }) => rid);
+const names = (sending: ReturnType<typeof sendingOf>) => sending.codecs?.map(({ mimeType }) => mimeType);
+
+describe('a camera', () => {
+  test.each([
+    [1280, 720, ['h', 'm', 'l']],
+    [960, 540, ['h', 'm', 'l']],
+    [640, 360, ['h', 'm']],
+    [360, 640, ['h', 'm']],
+    [320, 240, [undefined]],
+    [undefined, undefined, undefined],
+  ])('of %s×%s is sent in as many layers as Chromium sends of this size', (width, height, expected) => {
+    const sending = sendingOf('camera', media(width, height), {}, ALL);
+    expect(rids(sending)).toEqual(expected);
+    expect(sending.codecs).toBeUndefined();
+  });
+
+  test('is sent in one layer, or in layers of the application, if it says so', () => {
+    const hd = media(1280, 720);
+    expect(rids(sendingOf('camera', hd, { simulcast: false }, ALL))).toEqual([undefined]);
+    const own = [{ maxBitrate: 900_000 }, { maxBitrate: 90_000, scaleResolutionDownBy: 3 }];
+    expect(sendingOf('camera', hd, { encodings: own }, ALL).encodings).toEqual([
+      { rid: 'h', ...own[0] },
+      { rid: 'm', ...own[1] },
+    ]);
+    expect(sendingOf('microphone', media(undefined, undefined, 'audio'), {}, ALL)).toEqual({
+      encodings: undefined,
+      codecs: undefined,
+      section: 'audio',
+    });
+  });
+
+  test('is offered with the chosen codec alone, and with VP8 if the browser does not send that codec', () => {
+    const hd = media(1280, 720);
+    const vp9 = sendingOf('camera', hd, { codec: 'vp9' }, ALL);
+    expect([names(vp9), rids(vp9)]).toEqual([['video/VP9', 'video/rtx', 'video/red', 'video/ulpfec'], [undefined]]);
+    const h264 = sendingOf('camera', hd, { codec: 'h264' }, ALL);
+    expect(h264.codecs?.[0]?.sdpFmtpLine).toContain('packetization-mode=1');
+    expect([h264.codecs?.length, rids(h264)]).toEqual([4, ['h', 'm', 'l']]);
+    for (const capabilities of [ALL.slice(0, 2), undefined]) {
+      const other = sendingOf('camera', hd, { codec: 'av1' }, capabilities);
+      expect([other.codecs, rids(other), other.section]).toEqual([undefined, ['h', 'm', 'l'], 'video vp8 hml']);
+    }
+  });
+});
+
+test('a screen is sent in one layer with few pictures a second', () => {
+  const { encodings } = sendingOf('screen', media(1920, 1080), {}, ALL);
+  expect(encodings).toEqual([{ maxBitrate: 1_500_000, maxFramerate: 15 }]);
+});
+
+test('impossible options are refused', () => {
+  for (const options of [{ codec: 'mpeg' as 'vp8' }, { encodings: [] }, { encodings: [{}, {}, {}, {}] }]) {
+    expect(() => assertSending(options)).toThrow(CallplaneError);
+  }
+  assertSending({ codec: 'av1', encodings: [{}] });
+});
+
+describe('discontinuous transmission', () => {
+  const section = (mid: string, lines: string) =>
+    `m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:${mid}\r\na=rtpmap:111 opus/48000/2\r\n${lines}`;
+
+  test('is set for the one section, with the other parameters of the codec', () => {
+    const other = section('1', 'a=fmtp:111 useinbandfec=1\r\n');
+    const answer = `v=0\r\n${section('0', 'a=fmtp:111 minptime=10;useinbandfec=1\r\n')}${other}`;
+    const tuned = withDtx(answer, '0');
+    expect(tuned).toContain('a=fmtp:111 minptime=10;useinbandfec=1;usedtx=1\r\n');
+    expect(tuned.endsWith(other)).toBe(true);
+    expect(withDtx(tuned, '0')).toBe(tuned);
+  });
+
+  test('is set where the codec has no parameters', () => {
+    const tuned = withDtx(`v=0\r\n${section('0', 'a=sendrecv\r\n')}`, '0');
+    expect(tuned).toContain('a=rtpmap:111 opus/48000/2\r\na=fmtp:111 usedtx=1\r\na=sendrecv\r\n');
+  });
+});
+
+describe('layers that are received', () => {
+  const encodings = (...active: (boolean | undefined)[]) =>
+    active.map((one) => (one === undefined ? {} : { active: one })) as RTCRtpEncodingParameters[];
+  const after = (before: RTCRtpEncodingParameters[], wanted: number | null) => [
+    setActive(before, wanted),
+    ...before.map(({ active }) => active ?? true),
+  ];
+
+  test('are active, and those above are not', () => {
+    expect(after(encodings(true, true, true), 2)).toEqual([false, true, true, true]);
+    expect(after(encodings(true, undefined, true), 1)).toEqual([true, false, true, true]);
+    expect(after(encodings(false, false, true), null)).toEqual([true, false, false, false]);
+    expect(after(encodings(false, false), 0)).toEqual([true, false, true]);
+    expect(after(encodings(false), 2)).toEqual([true, true]);
+  });
+
+  test('are applied to the sender of the track, and forgotten with it', async () => {
+    const written: (boolean | undefined)[][] = [];
+    const parameters = { encodings: encodings(true, true) };
+    const sender = {
+      getParameters: () => structuredClone(parameters),
+      setParameters: (next: typeof parameters) => {
+        parameters.encodings = next.encodings;
+        written.push(next.encodings.map(({ active }) => active));
+        return Promise.resolve();
+      },
+    } as unknown as RTCRtpSender;
+    const layers = new SentLayers({ senderOf: (trackId) => (trackId === 'camera' ? sender : undefined) });
+    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: 0 }, { trackId: 'gone', maxSpatial: 0 }] }); // prettier-ignore
+    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
+    await new Promise(setImmediate);
+    // Of several messages, the last one counts.
+    expect(written).toEqual([[false, false]]);
+    layers.begin('camera');
+    await new Promise(setImmediate);
+    expect(written.at(-1)).toEqual([true, true]);
+  });
+
+  test('a section that carries another track takes over its encodings', async () => {
+    let written: unknown;
+    const sender = {
+      getParameters: () => ({
+        encodings: [
+          { rid: 'h', active: false, maxBitrate: 1 },
+          { rid: 'm', active: true, maxFramerate: 5 },
+        ],
+      }),
+      setParameters: (next: unknown) => Promise.resolve((written = next)),
+    } as unknown as RTCRtpSender;
+    await resetEncodings(sender, [{ rid: 'h', maxBitrate: 2 }, { rid: 'm', scaleResolutionDownBy: 2 }]); // prettier-ignore
+    expect(written).toEqual({
+      encodings: [
+        { rid: 'h', active: true, maxBitrate: 2 },
+        { rid: 'm', active: true, scaleResolutionDownBy: 2 },
+      ],
+    });
+  });
+});

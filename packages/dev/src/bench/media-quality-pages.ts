@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, normalize } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { root } from '../bootstrap.js';
+import { cpuMs } from './rooms-fleet.js';
+
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--use-fake-ui-for-media-stream',
+  '--use-fake-device-for-media-stream=device-count=3',
+  '--autoplay-policy=no-user-gesture-required',
+];
+
+/** Sums of what a page has received so far, as `meter` of page.mjs counts it. */
+export interface Meter {
+  atMs: number;
+  frames: number;
+  freezes: number;
+  frozenSeconds: number;
+  concealed: number;
+  samples: number;
+  bytes: number;
+  lost: number;
+  height: number;
+}
+
+/** A page of tests/browser with the SDK. */
+export interface BenchPage {
+  readonly page: Page;
+  join(options: object): Promise<unknown>;
+  meter(): Promise<Meter>;
+  /** Calls a function of page.mjs. */
+  ask<T>(what: string, argument?: unknown): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** The system's Chromium, with fake devices. */
+export async function openPages() {
+  const server = await chromium.launchServer({ executablePath: '/usr/bin/chromium', headless: true, args: ARGUMENTS });
+  const browser = await chromium.connect(server.wsEndpoint());
+  const site = await serveSite();
+  const pid = server.process().pid ?? 0;
+  return {
+    /** Processor time of the browser with all of its processes so far. */
+    cpuMs: () => treeOf(pid).reduce((sum, one) => sum + cpuMs(one), 0),
+    async open(): Promise<BenchPage> {
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(site.origin);
+      await page.waitForFunction('globalThis.participant !== undefined');
+      const ask = <T>(what: string, argument?: unknown) =>
+        page.evaluate(
+          ([name, value]) => (globalThis as any).participant[name as string](value),
+          [what, argument],
+        ) as Promise<T>;
+      return {
+        page,
+        ask,
+        join: (options) => ask('join', options),
+        meter: () => ask<Meter>('meter'),
+        close: () => page.context().close(),
+      };
+    },
+    async close() {
+      await server.close();
+      await site.close();
+    },
+  };
+}
+
+async function serveSite() {
+  const server = createServer((request, response) => {
+    const path = normalize(request.url ?? '/');
+    const file = path.startsWith('/sdk/')
+      ? join(root, 'packages/client-js/dist', path.slice('/sdk'.length))
+      : join(root, 'tests/browser', path);
+    if (path === '/') {
+      response.writeHead(200, { 'content-type': 'text/html' });
+      response.end('<!doctype html><title>Bench</title><body><script type="module" src="/page.mjs"></script>');
+    } else if (/\.m?js$/.test(file) && existsSync(file)) {
+      response.writeHead(200, { 'content-type': 'text/javascript' });
+      createReadStream(file).pipe(response);
+    } else response.writeHead(404).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function treeOf(pid: number): number[] {
+  const tasks = `/proc/${pid}/task/${pid}/children`;
+  const children = existsSync(tasks) ? readFileSync(tasks, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
+  return [pid, ...children.flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
+}
