@@ -33,8 +33,7 @@ export class ShapedLine {
     if (this.#random() * 100 < lossPercent) return undefined;
     const beginsAtMs = kbitPerSecond === undefined ? nowMs : Math.max(nowMs, this.#freeAtMs);
     if (beginsAtMs - nowMs > queueMs) return undefined;
-    if (kbitPerSecond !== undefined)
-      this.#freeAtMs = beginsAtMs + (8 * (payloadBytes + HEADER_BYTES)) / kbitPerSecond;
+    if (kbitPerSecond !== undefined) this.#freeAtMs = beginsAtMs + (8 * (payloadBytes + HEADER_BYTES)) / kbitPerSecond;
     const sentAtMs = kbitPerSecond === undefined ? nowMs : this.#freeAtMs;
     // Packets stay in order when the shape changes.
     this.#lastAtMs = Math.max(this.#lastAtMs, sentAtMs + delayMs);

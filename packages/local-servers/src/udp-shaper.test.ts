@@ -11,7 +11,13 @@ const PAYLOAD_BYTES = 97;
 describe('a shaped line', () => {
   test('carries packets one after the other at its rate, and drops those that would wait too long', () => {
     const line = lineOf({ kbitPerSecond: 100, queueMs: 25, delayMs: 5 });
-    expect([0, 0, 0, 0, 0].map(() => line.admit(1_000, PAYLOAD_BYTES))).toEqual([1015, 1025, 1035, undefined, undefined]);
+    expect([0, 0, 0, 0, 0].map(() => line.admit(1_000, PAYLOAD_BYTES))).toEqual([
+      1015,
+      1025,
+      1035,
+      undefined,
+      undefined,
+    ]);
     expect(line.admit(1_040, PAYLOAD_BYTES)).toBe(1_055);
   });
 

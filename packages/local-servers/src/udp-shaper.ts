@@ -114,5 +114,5 @@ class Direction {
 
 /** A packet that cannot be sent is lost, as on any line. */
 function ignore(): void {
-  // Nothing is to be done.
+  // As above.
 }

@@ -110,7 +110,7 @@ export interface MediaPeerEvents {
   closed: [reason: string];
   /** Media of that section started or stopped arriving at the server. */
   receiving: [mid: string, receiving: boolean];
-  /** The server has noticed so many lost packets of one section, in either direction, within about a second. */
+  /** The server has noticed this number of lost packets of one section, in either direction, within about a second. */
   slowLink: [lost: number];
   /**
    * Only for publishers: that section carries speech from now on, with this average level (dBov without its sign: 0 is

@@ -13,6 +13,8 @@ export interface Competitor {
 
 /** The smallest picture at its full frame rate: what every track gets before any track gets more. */
 const DECENT = 2;
+/** Sums of fractions differ a little from the budget that was made of them. */
+const ROUNDING_BPS = 1;
 
 /**
  * Divides the bits between the tracks, in the order of their ranks: first every track gets a picture, then a decent one;
@@ -28,7 +30,7 @@ export function allocate(competitors: readonly Competitor[], budgetBps: number):
     // A track must not jump over a level that it cannot afford: what a level really needs is known only afterwards.
     for (let level = from + 1; level <= Math.min(to, one.highest); level++) {
       const more = bpsOf(level, one.measured) - bpsOf(levels.get(one.key) ?? PAUSED, one.measured);
-      if (more > left) return;
+      if (more > left + ROUNDING_BPS) return;
       left -= more;
       levels.set(one.key, level);
     }

@@ -16,13 +16,15 @@ export interface DownlinkState {
   budgetBps: number;
   /** The budget before the present probe. */
   provenBps: number;
-  /** Probes that failed at this budget or a higher one; until `ceilingUntilMs` none is made there. */
+  /** Probes that failed in a row. */
   failures: number;
+  /** The budget that failed: until `ceilingUntilMs` no probe reaches it. Infinity once a probe has passed it. */
   ceilingBps: number;
   ceilingUntilMs: number;
   /** Until `brakedUntilMs`, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
   brake: Brake;
   brakedUntilMs: number;
+  passedAtMs: number;
   /** When the next probe begins (`held`), or the present one has passed (`probing`). */
   nextAtMs: number;
   /** Until then the effect of a reduction is not there yet, and congestion is no news. */
@@ -48,6 +50,7 @@ export const INITIAL: DownlinkState = {
   ceilingUntilMs: 0,
   brake: 'none',
   brakedUntilMs: 0,
+  passedAtMs: -Infinity,
   nextAtMs: 0,
   settledAtMs: 0,
   harmlessLoss: 0,
@@ -96,9 +99,11 @@ const PROBE_CONCEALED = 0.03;
 const PROBE_MS = 1_500;
 /** A probe multiplies all bits by this; after a failure, each probe is one step. */
 const PROBE_FACTOR = 1.8;
+/** A mild overload shows only after the probe has passed. */
+const LATE_FAILURE_MS = 5_000;
 /** How long a budget that failed is not tried again: it doubles with each failure, */
 const CEILING_MS = 3_000;
-const CEILING_MS_MAX = 10_000;
+const CEILING_MS_MAX = 11_000;
 const CEILING_MS_MIN = 4_000;
 /** and leaves time for all further probes, so that everything is back within 15 s after the line is free. */
 const BACK_WITHIN_MS = 13_000;
@@ -131,7 +136,7 @@ export function decide(
 }
 
 function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): DownlinkState {
-  const sent = audioBps / Math.max(0.2, 1 - loss);
+  const sent = audioBps / Math.max(0.8, 1 - loss);
   const { harmlessLoss } = state;
   const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
   return {
@@ -151,8 +156,7 @@ function isCongested({ mode, queued, queueMs, harmlessLoss }: DownlinkState, { l
   const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
   if (concealed > CONCEALED && isHeard) return true;
   return (
-    mode === 'probing' &&
-    (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
+    mode === 'probing' && (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );
 }
 
@@ -168,8 +172,12 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     budgetBps = Math.min(budgetBps, costOf(competitors, state.levels) * FURTHER);
     levels = allocate(competitors, budgetBps);
   }
-  const failures = isProbe ? state.failures + 1 : state.failures;
-  const isHard = state.queueMs > QUEUE_LONG_MS || line.loss - state.harmlessLoss > LOSS_TO_STOP;
+  const isLateFailure = nowMs - state.passedAtMs < LATE_FAILURE_MS;
+  const failures = isProbe || isLateFailure ? state.failures + 1 : 0;
+  // How bad a line is that has just become slow is not known yet.
+  const isNew = state.mode === 'free';
+  const isHard = isNew || state.queueMs > QUEUE_LONG_MS || line.loss - state.harmlessLoss > LOSS_TO_STOP;
+  const failed = isProbe ? state.budgetBps : Math.min(state.ceilingBps, line.bps - audioReserve(state));
   return {
     ...state,
     mode: 'held',
@@ -177,9 +185,8 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     provenBps: budgetBps,
     levels,
     failures,
-    ...(isProbe
-      ? { ceilingBps: state.budgetBps, ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, failures) }
-      : {}),
+    ceilingBps: Math.max(1.05 * budgetBps, failed),
+    ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
     brake: isHard ? 'stop' : 'slow',
     brakedUntilMs: nowMs + BRAKE_MS,
     settledAtMs: nowMs + SETTLE_MS,
@@ -215,7 +222,9 @@ function allocated(state: DownlinkState, competitors: readonly Competitor[]): Do
   // What a level needs varies with the picture: that alone is no reason to switch.
   const same = competitors.every(({ key }) => state.levels.has(key));
   if (same && state.levels.size === competitors.length && costOf(competitors, state.levels) <= 1.3 * state.budgetBps) {
-    const kept = new Map(competitors.map(({ key, highest }) => [key, Math.min(highest, state.levels.get(key) ?? PAUSED)]));
+    const kept = new Map(
+      competitors.map(({ key, highest }) => [key, Math.min(highest, state.levels.get(key) ?? PAUSED)]),
+    );
     return { ...state, levels: kept };
   }
   return { ...state, levels };
@@ -225,24 +234,34 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
   const next = nextCostOf(competitors, state.levels);
   if (next === undefined) return { ...state, mode: 'free', budgetBps: Infinity, failures: 0, ceilingBps: Infinity };
   const isBarred = nowMs < state.ceilingUntilMs;
-  if (isBarred && next >= state.ceilingBps) return { ...state, nextAtMs: state.ceilingUntilMs };
+  if (isBarred && next > state.ceilingBps) return { ...state, nextAtMs: state.ceilingUntilMs };
   const audio = audioReserve(state);
-  const grown = state.failures > 0 ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
-  const budgetBps = Math.max(next, grown);
+  const grown =
+    state.failures > 0 && state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
+  const allowed = isBarred ? Math.min(grown, 0.99 * state.ceilingBps) : grown;
+  let budgetBps = Math.max(next, allowed);
+  let levels = allocate(competitors, budgetBps);
+  const isHigher = competitors.some(({ key }) => (levels.get(key) ?? PAUSED) > (state.levels.get(key) ?? PAUSED));
+  if (!isHigher && !isBarred) {
+    // The cheapest step may belong to a track that comes later.
+    budgetBps = Math.max(budgetBps, (state.budgetBps + audio) * PROBE_FACTOR - audio);
+    levels = allocate(competitors, budgetBps);
+  }
   return {
     ...state,
     mode: 'probing',
     budgetBps,
     provenBps: state.budgetBps,
-    levels: allocate(competitors, budgetBps),
+    levels,
     nextAtMs: nowMs + PROBE_MS,
   };
 }
 
 function passed(state: DownlinkState, competitors: readonly Competitor[], nowMs: number): DownlinkState {
-  const isAbove = state.budgetBps >= state.ceilingBps;
-  const reset = isAbove ? { failures: 0, ceilingBps: Infinity } : {};
-  return allocated({ ...state, mode: 'held', provenBps: state.budgetBps, ...reset, nextAtMs: nowMs }, competitors);
+  const { budgetBps } = state;
+  const ceilingBps = budgetBps >= state.ceilingBps ? Infinity : state.ceilingBps;
+  const times = { passedAtMs: nowMs, nextAtMs: nowMs };
+  return allocated({ ...state, mode: 'held', provenBps: budgetBps, ceilingBps, ...times }, competitors);
 }
 
 function audioReserve({ audioBps }: DownlinkState): number {

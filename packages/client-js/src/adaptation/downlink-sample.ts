@@ -56,7 +56,14 @@ interface Entry {
 export function downlinkSampleOf(report: RTCStatsReport, atMs: number): DownlinkSample {
   const sample: DownlinkSample = {
     atMs,
-    ...{ bytes: 0, packets: 0, lost: 0, audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 },
+    bytes: 0,
+    packets: 0,
+    lost: 0,
+    audioBytes: 0,
+    concealed: 0,
+    samples: 0,
+    bufferSeconds: 0,
+    buffered: 0,
     transitMs: undefined,
     reportAtMs: undefined,
     videos: {},
@@ -79,7 +86,7 @@ function count(sample: DownlinkSample, entry: Entry): void {
   sample.lost += entry.packetsLost ?? 0;
   if (entry.kind === 'audio') {
     sample.audioBytes += bytes;
-    // Silence that is concealed by silence harms nobody, such as that of a muted track.
+    // Silence that replaces silence is not heard, such as that of a muted track.
     sample.concealed += (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0);
     sample.samples += entry.totalSamplesReceived ?? 0;
     sample.bufferSeconds += entry.jitterBufferDelay ?? 0;

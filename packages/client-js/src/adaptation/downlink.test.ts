@@ -14,7 +14,10 @@ const video = (participantId: string, more: Partial<ReceivedVideo> = {}): Receiv
   track: { participantId, trackId: 'camera' },
   trackIdentifier: participantId,
   source: 'camera',
-  ...{ isMuted: false, isSpeaking: false, display: undefined, layer: undefined },
+  isMuted: false,
+  isSpeaking: false,
+  display: undefined,
+  layer: undefined,
   ...more,
 });
 
@@ -79,7 +82,7 @@ describe('the downlink', () => {
     await pass(5_000);
     expect([...qualities.values()]).toEqual(['full', 'full']);
     change({ queueMs: 300, bps: 700_000 });
-    await pass(1_500);
+    await pass(700);
     expect([limits.get('ada')?.isPaused, limits.get('eve')?.isPaused]).toEqual([true, true]);
     change({ queueMs: 0 });
     await pass(1_500);

@@ -8,8 +8,17 @@ import { lineBetween, type Baseline } from './line.js';
 const NO_BASE: Baseline = { transitMs: undefined, bufferMs: undefined };
 const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSample => ({
   atMs,
-  ...{ bytes: atMs, packets: atMs / 10, lost: 0, audioBytes: 0, concealed: 0, samples: 0 },
-  ...{ bufferSeconds: 0, buffered: 0, transitMs: 1_000, reportAtMs: atMs, videos: {} },
+  bytes: atMs,
+  packets: atMs / 10,
+  lost: 0,
+  audioBytes: 0,
+  concealed: 0,
+  samples: 0,
+  bufferSeconds: 0,
+  buffered: 0,
+  transitMs: 1_000,
+  reportAtMs: atMs,
+  videos: {},
   ...more,
 });
 const queueOf = (samples: DownlinkSample[]) => {
@@ -25,7 +34,12 @@ describe('the line between two samples', () => {
   test('has the rates and the loss of that time', () => {
     const now = sample(1_000, { lost: 25, audioBytes: 500, concealed: 480, samples: 48_000 });
     expect(lineBetween(sample(0), now, NO_BASE).line).toEqual({
-      ...{ seconds: 1, bps: 8_000, audioBps: 4_000, loss: 0.2, queueMs: 0, concealed: 0.01 },
+      seconds: 1,
+      bps: 8_000,
+      audioBps: 4_000,
+      loss: 0.2,
+      queueMs: 0,
+      concealed: 0.01,
     });
   });
 
@@ -48,8 +62,10 @@ describe('the line between two samples', () => {
   test('has a queue if the jitter buffer grows, in browsers without reports', () => {
     const samples = [0, 1, 2, 3].map((second) =>
       sample(1_000 * second, {
-        ...{ transitMs: undefined, reportAtMs: undefined },
-        ...{ buffered: 1_000 * second, bufferSeconds: [0, 50, 100, 450][second]! },
+        transitMs: undefined,
+        reportAtMs: undefined,
+        buffered: 1_000 * second,
+        bufferSeconds: [0, 50, 100, 450][second]!,
       }),
     );
     expect(queueOf(samples)).toEqual([0, 0, 190]);
@@ -58,7 +74,14 @@ describe('the line between two samples', () => {
 
 test('a sample sums the received streams, and takes the latest report', () => {
   const entries = [
-    { type: 'inbound-rtp', kind: 'audio', bytesReceived: 90, headerBytesReceived: 10, packetsReceived: 5, packetsLost: 1 },
+    {
+      type: 'inbound-rtp',
+      kind: 'audio',
+      bytesReceived: 90,
+      headerBytesReceived: 10,
+      packetsReceived: 5,
+      packetsLost: 1,
+    },
     { type: 'inbound-rtp', kind: 'video', trackIdentifier: 'v', bytesReceived: 200, frameWidth: 640, frameHeight: 360 },
     { type: 'remote-outbound-rtp', timestamp: 2_000, remoteTimestamp: 1_400 },
     { type: 'remote-outbound-rtp', timestamp: 1_900, remoteTimestamp: 1_000 },
@@ -66,7 +89,13 @@ test('a sample sums the received streams, and takes the latest report', () => {
   ];
   const report = new Map(entries.map((entry, at) => [String(at), entry])) as unknown as RTCStatsReport;
   expect(downlinkSampleOf(report, 7)).toMatchObject({
-    ...{ atMs: 7, bytes: 300, packets: 5, lost: 1, audioBytes: 100, transitMs: 600, reportAtMs: 2_000 },
+    atMs: 7,
+    bytes: 300,
+    packets: 5,
+    lost: 1,
+    audioBytes: 100,
+    transitMs: 600,
+    reportAtMs: 2_000,
     videos: { v: { bytes: 200, width: 640, height: 360 } },
   });
 });

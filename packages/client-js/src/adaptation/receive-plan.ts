@@ -5,7 +5,7 @@ import { lowerLayer, type Adaptation } from '../subscriptions.js';
 export interface Display {
   /** The highest layer that its size needs; undefined: all layers. */
   maxSpatial: number | undefined;
-  /** Nobody can see the track: it is outside the window, its tab is hidden, or its element has no size. */
+  /** The track cannot be seen: it is outside the window, its tab is hidden, or its element has no size. */
   isHidden: boolean;
   /** The displayed area in pixels of the screen. Larger tracks keep their quality longer. */
   pixels: number;

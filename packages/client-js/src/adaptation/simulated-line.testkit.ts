@@ -69,7 +69,10 @@ export function simulate(
     const sample: DownlinkSample = {
       atMs,
       ...sum,
-      ...{ concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 },
+      concealed: 0,
+      samples: 0,
+      bufferSeconds: 0,
+      buffered: 0,
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
       videos: {},
@@ -81,9 +84,12 @@ export function simulate(
         const level = levelOf(key);
         if (level > 0 && carried > 0 && braked === 1) (measured.get(key) ?? [])[level] = cameras[key]?.[level];
       }
-      const competitors = keys.map(
-        (key, at): Competitor => ({ key, highest: HIGHEST, rank: -at, measured: measured.get(key) ?? [] }),
-      );
+      const competitors = keys.map((key, at): Competitor => ({
+        key,
+        highest: HIGHEST,
+        rank: -at,
+        measured: measured.get(key) ?? [],
+      }));
       state = decide(state, result.line, competitors, atMs);
     }
     before = sample;

@@ -47,9 +47,7 @@ export class Peer {
       const created = await create();
       const changed = { ...created, sdp: withAudioNack(created.sdp ?? '') };
       // Browsers may refuse a description that they did not make exactly so.
-      await this.connection
-        .setLocalDescription(changed)
-        .catch(() => this.connection.setLocalDescription(created));
+      await this.connection.setLocalDescription(changed).catch(() => this.connection.setLocalDescription(created));
       return this.connection.localDescription?.sdp ?? '';
     } catch (error) {
       throw asCallplaneError(error, 'invalid_sdp');

@@ -25,7 +25,10 @@ export async function main(chosen: string[]): Promise<void> {
   }
   const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
   const say = (line: string) => console.log(line);
-  await ensurePrograms(isChosen('media-quality') ? [...PROGRAMS, 'turnserver', 'chromium'] : PROGRAMS, { say, step: progress(say) });
+  await ensurePrograms(isChosen('media-quality') ? [...PROGRAMS, 'turnserver', 'chromium'] : PROGRAMS, {
+    say,
+    step: progress(say),
+  });
   for (const [name, load] of Object.entries(BENCHMARKS)) {
     if (!isChosen(name)) continue;
     console.log(`\n## ${name}\n`);

@@ -1,6 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, hostIPv4, startCoturn, startUdpShaper, type LineShape, type UdpShaper } from '@callplane/local-servers';
+import {
+  freePort,
+  hostIPv4,
+  startCoturn,
+  startUdpShaper,
+  type LineShape,
+  type UdpShaper,
+} from '@callplane/local-servers';
 import { GRID_HEAD, measureGrid } from './media-quality-grid.js';
 import { openPages, type BenchPage, type Meter } from './media-quality-pages.js';
 import { openBench } from './signaling.js';
@@ -10,7 +17,7 @@ import { openStage } from './stage.js';
 const CAMERA = { width: 960, height: 540, frameRate: 20 };
 const SETTLE_MS = 8_000;
 const LIMITED_MS = Number(process.env.BENCH_LIMITED_SECONDS ?? 40) * 1_000;
-const FREE_MS = 30_000;
+const FREE_MS = Number(process.env.BENCH_FREE_SECONDS ?? 30) * 1_000;
 const CUT_MS = 12_000;
 const SAMPLE_MS = 500;
 /** A folder for the statistics of the viewer, from which the controller's tests are made. */
@@ -28,6 +35,8 @@ interface Scenario {
   line: LineShape;
   /** Milliseconds. */
   for: number;
+  /** The figures are those of the time after the bad line, not during it. */
+  isAftermath?: boolean;
 }
 
 const SCENARIOS: Scenario[] = [
@@ -36,8 +45,22 @@ const SCENARIOS: Scenario[] = [
   { name: '3 % loss', who: 'viewer', line: { lossPercent: 3 }, for: LIMITED_MS },
   { name: '10 % loss', who: 'viewer', line: { lossPercent: 10 }, for: LIMITED_MS },
   { name: '200 ms delay', who: 'viewer', line: { delayMs: 200 }, for: LIMITED_MS },
-  { name: 'cut of 12 s, viewer', who: 'viewer', line: { lossPercent: 100 }, for: CUT_MS },
-  { name: 'cut of 12 s, publisher', who: 'publisher', line: { lossPercent: 100 }, for: CUT_MS },
+  {
+    name: 'after an uplink of 300 kbit/s',
+    who: 'publisher',
+    line: { kbitPerSecond: 300 },
+    for: 20_000,
+    isAftermath: true,
+  },
+  {
+    name: 'after an uplink of 180 kbit/s',
+    who: 'publisher',
+    line: { kbitPerSecond: 180 },
+    for: 20_000,
+    isAftermath: true,
+  },
+  { name: 'cut of 12 s (viewer)', who: 'viewer', line: { lossPercent: 100 }, for: CUT_MS },
+  { name: 'cut of 12 s (publisher)', who: 'publisher', line: { lossPercent: 100 }, for: CUT_MS },
 ];
 
 type Bench = Awaited<ReturnType<typeof openBench>>;
@@ -111,7 +134,9 @@ async function measure({ bench, pages, shaper }: Servers, scenario: Scenario, ad
     await forMs(SETTLE_MS, sample);
     const before = await forMs(SETTLE_MS / 2, sample);
     const cpuBefore = pages.cpuMs();
-    shaper.shape({ down: scenario.line, up: { ...scenario.line, kbitPerSecond: undefined } });
+    // The rate limits the way of the media; loss and delay concern both ways.
+    const back = { ...scenario.line, kbitPerSecond: undefined };
+    shaper.shape(scenario.who === 'viewer' ? { down: scenario.line, up: back } : { up: scenario.line, down: back });
     const during = await forMs(scenario.for, sample);
     const cpuPercent = ((pages.cpuMs() - cpuBefore) / scenario.for) * 100;
     shaper.shape({ down: {}, up: {} });
@@ -152,14 +177,19 @@ interface Measured {
   cpuPercent: number;
 }
 
-function report({ name }: Scenario, adaptive: boolean, { before, during, after, cpuPercent }: Measured) {
+function report(
+  { name, isAftermath = false }: Scenario,
+  adaptive: boolean,
+  { before, during, after, cpuPercent }: Measured,
+) {
   const first = (samples: Sample[]) => samples[0]!.meter;
   const last = (samples: Sample[]) => samples.at(-1)!.meter;
-  const whole = differenceOf(first(during), last(during));
+  const measured = isAftermath ? after : during;
+  const whole = differenceOf(first(measured), last(measured));
   const full = { fps: differenceOf(first(before), last(before)).fps, height: last(before).height };
-  const movingAfter = secondsUntil(during, ({ fps }) => fps >= MOVING_FPS);
+  const movingAfter = secondsUntil(measured, ({ fps }) => fps >= MOVING_FPS);
   const fullAfter = secondsUntil(after, ({ fps }, { height }) => height >= full.height && fps >= BACK_FROM * full.fps);
-  const others = differenceOf(during[0]!.other, during.at(-1)!.other);
+  const others = differenceOf(measured[0]!.other, measured.at(-1)!.other);
   const cells = [
     name,
     adaptive ? 'on' : 'off',
@@ -191,7 +221,10 @@ function differenceOf(from: Meter, to: Meter) {
 }
 
 /** Since when the condition has held for a second. */
-function secondsUntil(samples: Sample[], holds: (line: ReturnType<typeof differenceOf>, now: Meter) => boolean): string {
+function secondsUntil(
+  samples: Sample[],
+  holds: (line: ReturnType<typeof differenceOf>, now: Meter) => boolean,
+): string {
   const began = samples[0]!.meter.atMs;
   for (let at = 2; at < samples.length; at++) {
     const [from, to] = [samples[at - 2]!.meter, samples[at]!.meter];
