@@ -3,14 +3,15 @@ import { delimiter, join } from 'node:path';
 import { run } from './run.mjs';
 
 /**
- * The Debian package and Homebrew formula of each program.
- * @type {Record<string, { debian: string, homebrew?: string }>}
+ * The Debian packages and Homebrew formula of each program.
+ * @type {Record<string, { debian: string | string[], homebrew?: string }>}
  */
 const PACKAGES = {
   'redis-server': { debian: 'redis-server', homebrew: 'redis' },
   turnserver: { debian: 'coturn', homebrew: 'coturn' },
   janus: { debian: 'janus' },
-  nginx: { debian: 'nginx-light', homebrew: 'nginx' },
+  // Its stream module shares port 443 between https and TURN (infra/nginx/stream.tls.conf).
+  nginx: { debian: ['nginx-light', 'libnginx-mod-stream'], homebrew: 'nginx' },
   chromium: { debian: 'chromium', homebrew: 'chromium' },
   // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web
   // page, which this project does not use.
@@ -70,7 +71,7 @@ export function installCommand(programs) {
 
 /** @param {string[]} programs */
 function debianNames(programs) {
-  return programs.map((program) => PACKAGES[program]?.debian ?? program);
+  return programs.flatMap((program) => PACKAGES[program]?.debian ?? program);
 }
 
 /**

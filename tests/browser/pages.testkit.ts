@@ -64,10 +64,11 @@ export interface Browsers {
 
 /**
  * Starts the Chromium of this test file, with fake microphones, cameras and a screen.
- * @param autoplay whether pages may play sound without a gesture of the user
+ * @param options.autoplay whether pages may play sound without a gesture of the user
+ * @param options.more more arguments of Chromium
  */
-export async function openBrowser({ autoplay = true } = {}): Promise<Browsers> {
-  const args = autoplay ? [...ARGUMENTS, AUTOPLAY] : ARGUMENTS;
+export async function openBrowser({ autoplay = true, more = [] as string[] } = {}): Promise<Browsers> {
+  const args = [...ARGUMENTS, ...more, ...(autoplay ? [AUTOPLAY] : [])];
   // Playwright itself allows sound without a gesture.
   const ignoreDefaultArgs = autoplay ? [] : [AUTOPLAY];
   const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args, ignoreDefaultArgs });

@@ -4,25 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
 import { repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
-
-export interface Certificate {
-  cert: string;
-  key: string;
-}
-
-/** Creates a certificate for 127.0.0.1 with the `openssl` command. */
-export function selfSigned(): Certificate {
-  const dir = temporaryDirectory('certificate');
-  const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')];
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  const names = ['-subj', '/CN=callplane', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  execFileSync('openssl', [...request, ...names, '-out', cert, '-keyout', key], { stdio: 'pipe' });
-  try {
-    return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
-}
+import type { Certificate } from '../edge/certificate.testkit.js';
 
 /** The address of this machine in the network of docker-compose.yml, at which containers reach it. */
 export const HOST_SEEN_BY_CONTAINERS = '172.28.0.1';
@@ -40,6 +22,8 @@ export interface Deployment {
   exec(service: string, ...command: string[]): Promise<string>;
   /** Installs a certificate for infra/tls.compose.yml, as an operator does. */
   installCertificate(certificate: Certificate): void;
+  /** The secret of the relay's credentials. */
+  turnSecret(): string;
   /** Enables infra/tls.compose.yml; resolves to the TLS port. */
   addTls(): Promise<number>;
   /** Runs a script of infra/. */
@@ -100,6 +84,7 @@ export async function deploy(): Promise<Deployment> {
         writeFileSync(join(tls, name), text, { mode: 0o444 });
       }
     },
+    turnSecret: () => readFileSync(join(dir, 'secrets', 'turn_secret'), 'utf8').trim(),
     async addTls() {
       const tlsPort = await freePort();
       const files = ['docker-compose.yml', 'docker-compose.override.yml', 'infra/tls.compose.yml'].join(':');

@@ -3,20 +3,14 @@ import { get } from 'node:https';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '@callplane/protocol';
-import { eventually } from '@callplane/testing';
+import { eventually, openTurnClient, turnCredential } from '@callplane/testing';
+import { newCertificate, type Certificate } from '../edge/certificate.testkit.js';
 import { measured } from '../faults/faults.testkit.js';
 import { startReceiver, type Receiver } from '../faults/webhooks.testkit.js';
 import { keepCalling } from '../fleet/calling.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
 import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
-import {
-  deploy,
-  HOST_SEEN_BY_CONTAINERS,
-  selfSigned,
-  UP_WITHIN_MS,
-  type Certificate,
-  type Deployment,
-} from './compose.testkit.js';
+import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from './compose.testkit.js';
 
 /**
  * Tests docker-compose.yml on a real Docker engine, from `docker compose up --build` on: the operator's commands, and
@@ -188,7 +182,8 @@ test('Prometheus finds every replica of every app', async () => {
   );
 }, 90_000);
 
-test('infra/tls.compose.yml accepts only TLS, and a renewed certificate is used after a reload', async () => {
+test('infra/tls.compose.yml accepts only TLS, for https and TURN, and uses a renewed certificate after a reload', async () => {
+  const selfSigned = () => newCertificate('IP:127.0.0.1', 'DNS:turn.callplane.test');
   const first = selfSigned();
   deployment.installCertificate(first);
   const port = await deployment.addTls();
@@ -203,6 +198,14 @@ test('infra/tls.compose.yml accepts only TLS, and a renewed certificate is used 
   const socket = new WebSocket(`wss://127.0.0.1:${port}/v1/signaling`, SUBPROTOCOL, { ca: first.cert });
   await once(socket, 'open');
   await expect(fetch(`${deployment.url}/v1/`)).rejects.toThrow();
+  const relay = await openTurnClient({
+    host: '127.0.0.1',
+    port,
+    ...turnCredential(deployment.turnSecret(), 'env_1:tls'),
+    transport: 'tls',
+    tls: { servername: 'turn.callplane.test', ca: first.cert },
+  });
+  expect(await relay.allocate()).toBe(0);
 
   const renewed = selfSigned();
   deployment.installCertificate(renewed);
@@ -211,6 +214,8 @@ test('infra/tls.compose.yml accepts only TLS, and a renewed certificate is used 
   await expect(ask(first)).rejects.toThrow(/self-signed|signature/);
   // The reload keeps existing connections open.
   expect(socket.readyState).toBe(WebSocket.OPEN);
+  expect(await relay.refresh()).toBe(0);
+  relay.close();
   socket.terminate();
 }, 90_000);
 

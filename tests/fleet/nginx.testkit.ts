@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@callplane/local-servers';
 import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
@@ -13,9 +13,16 @@ export interface TestNginx {
 }
 
 export interface NginxOptions {
+  /** Default: a free one. */
+  port?: number;
   /** Changes a file of infra/nginx before nginx reads it, such as a limit that a test exceeds. */
   edit?: (file: string, text: string) => string;
+  /** Serves TLS alone, as infra/tls.compose.yml sets it up: https, and TURN for this coturn. */
+  tls?: { cert: string; key: string; coturn: { host: string; port: number } };
 }
+
+/** Debian's nginx loads it on demand; other builds contain it. */
+const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 
 /** Debian's nginx with the configuration of infra/nginx, in front of these ports of 127.0.0.1. */
 export async function startNginx(
@@ -26,13 +33,15 @@ export async function startNginx(
   options: NginxOptions = {},
 ): Promise<TestNginx> {
   const dir = temporaryDirectory('nginx');
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   mkdirSync(join(dir, 'tmp'));
-  const { edit = (_file, text) => text } = options;
-  for (const file of ['nginx.conf', 'limits.conf', 'errors.conf']) {
-    writeFileSync(join(dir, file), edit(file, readFileSync(join(repositoryRoot, 'infra', 'nginx', file), 'utf8')));
+  const { edit = (_file, text) => text, tls } = options;
+  for (const file of ['nginx.conf', 'limits.conf', 'errors.conf', 'stream.conf']) {
+    writeFileSync(join(dir, file), edit(file, original(file)));
   }
+  const healthPort = tls === undefined ? port : await freePort();
   writeFileSync(join(dir, 'listen.conf'), `listen 127.0.0.1:${port};\n`);
+  if (tls !== undefined) await writeTls(dir, tls, { port, healthPort });
   writeFileSync(join(dir, 'upstreams.conf'), upstreamsOf(upstreams));
   const logFile = join(dir, 'nginx.log');
   const log = openSync(logFile, 'a');
@@ -59,13 +68,13 @@ export async function startNginx(
     rmSync(dir, { recursive: true, force: true });
   };
   if (child.pid !== undefined) superviseProcess(child.pid, stop);
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http${tls === undefined ? '' : 's'}://127.0.0.1:${port}`;
   await eventually(async () => {
     if (spawnError !== undefined || child.exitCode !== null) return true;
-    return (await fetch(`${url}/lb/livez`).catch(() => null))?.status === 200;
+    return (await fetch(`http://127.0.0.1:${healthPort}/lb/livez`).catch(() => null))?.status === 200;
   });
   if (spawnError?.code === 'ENOENT') {
-    throw new Error('This test needs nginx: apt-get install --no-install-recommends nginx-light');
+    throw new Error('This test needs nginx: apt-get install --no-install-recommends nginx-light libnginx-mod-stream');
   }
   if (spawnError !== undefined || child.exitCode !== null) {
     throw new Error(`nginx did not start: ${spawnError?.message ?? output()}`);
@@ -73,9 +82,42 @@ export async function startNginx(
   return { url, port, output, stop };
 }
 
+function original(file: string): string {
+  return readFileSync(join(repositoryRoot, 'infra', 'nginx', file), 'utf8');
+}
+
+/** The files for TLS, with ports and certificates of this test in place of those of the container. */
+async function writeTls(
+  dir: string,
+  { cert, key, coturn }: NonNullable<NginxOptions['tls']>,
+  { port, healthPort }: { port: number; healthPort: number },
+): Promise<void> {
+  const files = { '/etc/nginx-tls/fullchain.pem': cert, '/etc/nginx-tls/privkey.pem': key };
+  const replaced: [from: string, to: string][] = [
+    ['listen 8443;', `listen 127.0.0.1:${port};`],
+    ['listen 8080;', `listen 127.0.0.1:${healthPort};`],
+    ['127.0.0.1:8444', `127.0.0.1:${await freePort()}`],
+    ['127.0.0.1:8445', `127.0.0.1:${await freePort()}`],
+    ['coturn:3478', `${coturn.host}:${coturn.port}`],
+    // nginx 1.25 and later.
+    ['http2 on;\n', ''],
+  ];
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(dir, path.split('/').at(-1)!);
+    writeFileSync(file, text, { mode: 0o600 });
+    replaced.push([path, file]);
+  }
+  for (const name of ['listen', 'stream']) {
+    const text = replaced.reduce((all, [from, to]) => all.replaceAll(from, to), original(`${name}.tls.conf`));
+    writeFileSync(join(dir, `${name}.conf`), text);
+  }
+  const module = existsSync(STREAM_MODULE) ? `load_module ${STREAM_MODULE};\n` : '';
+  writeFileSync(join(dir, 'nginx.conf'), module + readFileSync(join(dir, 'nginx.conf'), 'utf8'));
+}
+
 /** infra/nginx/upstreams.conf with local ports in place of Docker's names, which need a newer nginx. */
 function upstreamsOf(ports: { api: readonly number[]; signaling: readonly number[] }): string {
-  return readFileSync(join(repositoryRoot, 'infra', 'nginx', 'upstreams.conf'), 'utf8')
+  return original('upstreams.conf')
     .replace(/^resolver .*;$/m, '')
     .replaceAll(
       /^( *server) (api|signaling):\d+ resolve( .*;)$/gm,

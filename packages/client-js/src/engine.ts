@@ -83,6 +83,9 @@ export class Engine {
       onChange: (configuration) => {
         for (const peer of [this.publisher, this.subscriber]) peer.configure(configuration);
       },
+      onNetworkChange: () => {
+        for (const peer of [this.publisher, this.subscriber]) peer.networkChanged();
+      },
     });
     const createConnection = () => this.#connections.open();
     this.publisher = new Publisher({
@@ -97,6 +100,7 @@ export class Engine {
     this.subscriber = new Subscriber({
       session,
       createConnection,
+      random: platform.random,
       onTracks: (tracks) => this.roster.receive(tracks),
       onError: (error) => emit('problem', error),
     });
@@ -160,8 +164,8 @@ export class Engine {
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);
       if (!welcome.media.continued) this.#reset(['publisher', 'subscriber']);
-      this.publisher.repair();
-      this.subscriber.repair();
+      this.publisher.reachable();
+      this.subscriber.reachable();
     });
   }
 

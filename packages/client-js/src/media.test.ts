@@ -10,6 +10,7 @@ import {
   nodePlatform,
   participant,
   startScriptedGateway,
+  testPage,
   testToken,
   welcome,
   type ScriptedConnection,
@@ -25,9 +26,9 @@ afterAll(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-async function join(url: string): Promise<Call> {
+async function join(url: string, platform: Partial<Platform> = {}): Promise<Call> {
   const RTCPeerConnection = library.RTCPeerConnection as unknown as Platform['RTCPeerConnection'];
-  const call = await connect({ url, token: testToken, platform: { ...nodePlatform, RTCPeerConnection } });
+  const call = await connect({ url, token: testToken, platform: { ...nodePlatform, RTCPeerConnection, ...platform } });
   closers.push(() => call.leave());
   return call;
 }
@@ -45,6 +46,7 @@ function newTrack(kind: 'audio' | 'video'): MediaStreamTrack {
 }
 /** The session id in an SDP, which differs for every peer connection. */
 const originOf = (sdp: string) => /^o=\S+ \d+/m.exec(sdp)![0];
+const usersOf = (sdp: string) => [...new Set(sdp.match(/^a=ice-ufrag:.*$/gm))];
 const publishesOf = ({ received }: ScriptedConnection) => received.filter((message) => message.type === 'publish');
 
 /**
@@ -102,6 +104,20 @@ describe('publishing', () => {
     ]);
     expect(gateway.peers).toHaveLength(1);
     await eventually(() => gateway.peers[0]!.connectionState === 'connected');
+  });
+
+  test('restarts ICE on the same connection when the browser has another network', async () => {
+    const gateway = await startPublishingGateway();
+    const { page, dispatch } = testPage();
+    const call = await join(gateway.url, { page });
+    await call.publish(newTrack('audio'), { source: 'microphone' });
+    await eventually(() => gateway.peers[0]!.connectionState === 'connected');
+    dispatch('online');
+    const connection = await gateway.connection(0);
+    await eventually(() => publishesOf(connection).length === 2);
+    const [before, after] = publishesOf(connection).map(({ sdp }) => usersOf(sdp));
+    expect(after!.filter((user) => before!.includes(user))).toEqual([]);
+    expect(gateway.peers).toHaveLength(1);
   });
 
   test('a second track from the same source gets its own name', async () => {
@@ -279,6 +295,43 @@ describe('receiving', () => {
     const resumed = await gateway.connection(1);
     await eventually(() => resumed.received.length > 0);
     expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8 });
+  });
+
+  test('asks for an ICE restart on another network, and answers on the same connection', async () => {
+    const peer = remotePeer();
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ participants: [ada] }),
+      answer: ({ sdp }) => {
+        void peer.setRemoteDescription({ type: 'answer', sdp });
+        return { type: 'ok' };
+      },
+      restartIce: (_, connection) => {
+        void (async () => {
+          await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
+          connection.send({ type: 'offer', offerId: 2, sdp: peer.localDescription!.sdp, tracks: carried });
+        })();
+        return { type: 'ok' };
+      },
+      candidate: ({ target, candidate }) => {
+        if (target === 'subscriber' && candidate !== null) void peer.addIceCandidate(candidate).catch(() => undefined);
+        return undefined;
+      },
+    });
+    const { page, dispatch } = testPage();
+    await join(gateway.url, { page });
+    const connection = await gateway.connection(0);
+    peer.onicecandidate = ({ candidate }) =>
+      connection.send({ type: 'candidate', target: 'subscriber', candidate: candidate?.toJSON() as never });
+    peer.addTransceiver('video', { direction: 'sendonly' });
+    await offer(connection, peer, 1);
+    await eventually(() => peer.connectionState === 'connected');
+    dispatch('online');
+    const answers = () => connection.received.filter((message) => message.type === 'answer');
+    await eventually(() => answers().length === 2);
+    const [before, after] = answers().map(({ sdp }) => ({ origin: originOf(sdp), users: usersOf(sdp) }));
+    expect(after!.origin).toBe(before!.origin);
+    expect(after!.users).not.toEqual(before!.users);
+    await eventually(() => ['connected', 'completed'].includes(peer.iceConnectionState));
   });
 
   test('a section that carries another track moves its media there, without an offer', async () => {

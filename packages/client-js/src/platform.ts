@@ -19,6 +19,8 @@ export interface Platform {
   mediaDevices: (Pick<MediaDevices, 'getUserMedia'> & Partial<MediaDevices>) | undefined;
   /** Emits `online`, `offline` and `pagehide`. */
   page: Pick<EventTarget, 'addEventListener' | 'removeEventListener'> | undefined;
+  /** `navigator.connection`, where the browser has it: emits `change` when its `type` changes, from Wi-Fi to cellular. */
+  network: (Pick<EventTarget, 'addEventListener'> & { readonly type?: string }) | undefined;
   /** From 0 to 1. */
   random: () => number;
   /** Milliseconds since 1970. */
@@ -32,6 +34,7 @@ export function platformOf(given: Partial<Platform> = {}): Platform {
     RTCPeerConnection: here.RTCPeerConnection,
     mediaDevices: (here.navigator as Partial<Navigator> | undefined)?.mediaDevices,
     page: here.window,
+    network: (here.navigator as { connection?: Platform['network'] } | undefined)?.connection,
     random: Math.random,
     now: Date.now,
     ...given,

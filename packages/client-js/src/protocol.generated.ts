@@ -62,7 +62,9 @@ export type ClientMessage =
   | LeaveRequest
   | RosterRequest
   | ShowRequest
-  | QualityRequest;
+  | QualityRequest
+  | RestartIceRequest
+  | RefreshVideoRequest;
 
 export type ServerMessage =
   | WelcomeMessage
@@ -410,6 +412,27 @@ export interface QualityRequest {
    * Whether media goes through a TURN server; default false.
    */
   relay?: boolean;
+}
+
+export interface RestartIceRequest {
+  type: 'restartIce';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+}
+
+export interface RefreshVideoRequest {
+  type: 'refreshVideo';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 2
+   */
+  targets: PeerTarget[];
 }
 
 export interface WelcomeMessage {

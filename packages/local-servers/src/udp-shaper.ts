@@ -8,6 +8,8 @@ export interface UdpShaper {
   readonly port: number;
   /** From now on; a direction that is left out stays as it is. All clients share the line. */
   shape(shapes: { down?: LineShape; up?: LineShape }): void;
+  /** Loses all packets of the present clients from now on, as if they had moved to another network. */
+  loseClients(): void;
   /** Packets that the line has lost so far. */
   readonly lost: { down: number; up: number };
   close(): Promise<void>;
@@ -34,13 +36,16 @@ export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions)
   const front = createSocket('udp4');
   /** The server's view of each client: a socket, and so an address, of its own. */
   const servers = new Map<string, Socket>();
+  const gone = new Set<Socket>();
   const serverFor = (address: string, clientPort: number): Socket | undefined => {
     const client = `${address}:${clientPort}`;
     const known = servers.get(client);
     if (known !== undefined) return known;
     if (servers.size >= CLIENTS_MAX) return undefined;
     const socket = createSocket('udp4');
-    socket.on('message', (data) => down.send(data, () => front.send(data, clientPort, address, ignore)));
+    socket.on('message', (data) => {
+      if (!gone.has(socket)) down.send(data, () => front.send(data, clientPort, address, ignore));
+    });
     socket.on('error', ignore);
     servers.set(client, socket);
     return socket;
@@ -48,7 +53,7 @@ export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions)
   front.on('error', ignore);
   front.on('message', (data, client) => {
     const server = serverFor(client.address, client.port);
-    if (server !== undefined) up.send(data, () => server.send(data, port, host, ignore));
+    if (server !== undefined && !gone.has(server)) up.send(data, () => server.send(data, port, host, ignore));
   });
   await new Promise<void>((resolve, reject) => {
     front.once('error', reject);
@@ -61,6 +66,9 @@ export async function startUdpShaper({ host, port, seed = 1 }: UdpShaperOptions)
     shape: (shapes) => {
       if (shapes.down !== undefined) down.line.shape = shapes.down;
       if (shapes.up !== undefined) up.line.shape = shapes.up;
+    },
+    loseClients: () => {
+      for (const socket of servers.values()) gone.add(socket);
     },
     get lost() {
       return { down: down.lost, up: up.lost };

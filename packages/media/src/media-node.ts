@@ -128,6 +128,8 @@ export interface MediaPublisher extends MediaPeer, EventEmitter<MediaPeerEvents>
   readonly feedId: string;
   /** Offers all streams to publish from now on; also changes an earlier offer. Resolves to the SDP answer. */
   publish(sdp: string, options?: PublishOptions): Promise<string>;
+  /** Asks the client for a key frame of each video stream. */
+  requestKeyFrames(): Promise<void>;
   /** Stops publishing: closes the peer connection, and keeps the handle for a later `publish`. */
   unpublish(): Promise<void>;
 }
@@ -187,8 +189,15 @@ export interface MediaSubscriber extends MediaPeer, EventEmitter<MediaPeerEvents
    * send another.
    */
   answer(sdp: string): Promise<void>;
+  /**
+   * Begins ICE anew, with the streams and media sections as they are.
+   * @returns an offer that must be answered, as after `update`
+   */
+  restart(): Promise<string>;
   /** Changes how received streams are sent, without an offer. */
   configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void>;
+  /** Asks for key frames of the video in these sections, which must not be paused. */
+  requestKeyFrames(subscriberMids: readonly string[]): Promise<void>;
 }
 
 export type MediaErrorCode =

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { CLIENT_MESSAGES, request, Resume } from './client-messages.js';
 import { PROTOCOL_LIMITS } from './limits.js';
-import { Layer, QualityLevel, ResourceId, strict, TrackReference } from './shapes.js';
+import { Layer, PeerTarget, QualityLevel, ResourceId, strict, TrackReference } from './shapes.js';
 
 /** As in version 1, with the last offer, by which a gateway can tell whether the receiving connection may go on. */
 export const ResumeV2 = Type.Object(
@@ -97,6 +97,21 @@ export const ReportQuality = Type.Object(
   strict,
 );
 
+/**
+ * Requests new ICE credentials for the receiving connection, because no media arrives over its present path. An `offer`
+ * follows that keeps all media sections. For the sending connection, `publish` an offer with an ICE restart.
+ */
+export const RestartIce = Type.Object({ type: Type.Literal('restartIce'), ...request }, strict);
+
+/**
+ * Requests key frames, because the path of these peer connections was interrupted and works again: of the client's own
+ * video for its receivers (`publisher`), and of all video that it receives (`subscriber`). At most once in 2 s.
+ */
+export const RefreshVideo = Type.Object(
+  { type: Type.Literal('refreshVideo'), ...request, targets: Type.Array(PeerTarget, { minItems: 1, maxItems: 2 }) },
+  strict,
+);
+
 /** The schema of each client message of version 2, by its `type`. */
 export const CLIENT_MESSAGES_V2 = {
   ...CLIENT_MESSAGES,
@@ -105,6 +120,8 @@ export const CLIENT_MESSAGES_V2 = {
   roster: RequestRoster,
   show: Show,
   quality: ReportQuality,
+  restartIce: RestartIce,
+  refreshVideo: RefreshVideo,
 } as const;
 
 export type ClientMessagesV2 = { [T in keyof typeof CLIENT_MESSAGES_V2]: Static<(typeof CLIENT_MESSAGES_V2)[T]> };

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 export interface TurnClientOptions {
   host: string;
@@ -8,7 +9,9 @@ export interface TurnClientOptions {
   username: string;
   credential: string;
   /** The transport between client and server. */
-  transport?: 'udp' | 'tcp';
+  transport?: 'udp' | 'tcp' | 'tls';
+  /** For TLS: the server name, and the certificate of its authority. */
+  tls?: { servername: string; ca: string };
 }
 
 /** The server's answer: 0 for success, otherwise the error code of RFC 8656. */
@@ -75,7 +78,7 @@ export async function openTurnClient(options: TurnClientOptions): Promise<TurnCl
         end();
       };
       const again = setInterval(() => {
-        if (options.transport !== 'tcp') wire.send(bytes);
+        if (options.transport === undefined || options.transport === 'udp') wire.send(bytes);
       }, RETRANSMIT_MS);
       const late = setTimeout(
         () => finish(() => reject(new Error('the TURN server does not answer'))),
@@ -133,8 +136,10 @@ interface Wire {
 }
 
 async function openWire(options: TurnClientOptions, onMessage: (message: Buffer) => void): Promise<Wire> {
-  if (options.transport === 'tcp') {
-    const socket = connect(options.port, options.host);
+  const { host, port } = options;
+  if (options.transport === 'tcp' || options.transport === 'tls') {
+    const isTls = options.transport === 'tls';
+    const socket = isTls ? connectTls({ host, port, ...options.tls }) : connect(port, host);
     let rest = Buffer.alloc(0);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
@@ -149,7 +154,8 @@ async function openWire(options: TurnClientOptions, onMessage: (message: Buffer)
         rest = rest.subarray(size);
       }
     });
-    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+    const opened = isTls ? 'secureConnect' : 'connect';
+    await new Promise<void>((resolve, reject) => socket.once(opened, resolve).once('error', reject));
     return { send: (bytes) => void socket.write(bytes), close: () => void socket.destroy() };
   }
   const socket = createSocket('udp4');
@@ -158,7 +164,7 @@ async function openWire(options: TurnClientOptions, onMessage: (message: Buffer)
   socket.on('message', (message) => {
     if (message.length >= 20 && (message[0] ?? 0) < 0x40) onMessage(message);
   });
-  await new Promise<void>((resolve) => socket.connect(options.port, options.host, resolve));
+  await new Promise<void>((resolve) => socket.connect(port, host, resolve));
   return {
     send: (bytes) => {
       if (isOpen) socket.send(bytes);

@@ -67,3 +67,8 @@ export interface MediaPlace {
 export function mediaUnavailable(cause?: unknown): RequestFailure {
   return new RequestFailure('media_unavailable', undefined, undefined, { cause });
 }
+
+/** Identifies the place of a room's media. */
+export function placeOf(host: Pick<MediaHost, 'placement'>): string {
+  return `${host.placement()?.mediaNodeId ?? ''}/${host.placement()?.mediaGeneration ?? 0}`;
+}

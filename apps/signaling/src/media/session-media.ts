@@ -2,8 +2,9 @@ import type { ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/pr
 import { Handover, type ResumedMedia } from './handover/handover.js';
 import type { MediaState } from './handover/media-state.js';
 import { LostPeers } from './lost-peers.js';
-import type { MediaHost, MediaPlace } from './media-host.js';
+import { placeOf, type MediaHost, type MediaPlace } from './media-host.js';
 import { OwnSession } from './own-session.js';
+import { Paths } from './peers/paths.js';
 import { Publisher } from './peers/publisher.js';
 import { Subscriber } from './peers/subscriber.js';
 import type { MediaPlaces } from './placement/media-places.js';
@@ -21,6 +22,7 @@ export class SessionMedia {
   readonly #writes = new Serial();
   readonly #publisher: Publisher;
   readonly #subscriber: Subscriber;
+  readonly paths: Paths;
   readonly #lost = new LostPeers((targets) => this.#sendReset(targets));
   readonly #handover: Handover;
   readonly #republication: Republication;
@@ -46,6 +48,7 @@ export class SessionMedia {
     const subscriber = new Subscriber(host, place, onLost);
     const isOverdue = () => !this.#closed && !publisher.isAnnounced && host.isConnected;
     [this.#publisher, this.#subscriber] = [publisher, subscriber];
+    this.paths = new Paths(publisher, subscriber);
     this.#handover = new Handover({ host, own: this.#own, publisher, subscriber, lost: this.#lost });
     this.#republication = new Republication(host, this.#writes, isOverdue);
   }
@@ -224,7 +227,7 @@ export class SessionMedia {
   }
 
   #dropBoth(): void {
-    if (this.#publisher.isActive) this.#lost.add('publisher');
+    if (this.#publisher.handle !== undefined) this.#lost.add('publisher');
     if (this.#subscriber.isActive) this.#lost.add('subscriber');
     void this.#publisher.drop();
     void this.#subscriber.drop();
@@ -243,8 +246,4 @@ export class SessionMedia {
     if (targets.includes('subscriber')) this.#subscriber.unblock();
     return true;
   }
-}
-
-function placeOf(host: MediaHost): string {
-  return `${host.placement()?.mediaNodeId ?? ''}/${host.placement()?.mediaGeneration ?? 0}`;
 }

@@ -19,8 +19,10 @@ import { mute } from './mute.js';
 import { ping } from './ping.js';
 import { publish } from './publish.js';
 import { quality } from './quality.js';
+import { refreshVideo } from './refresh-video.js';
 import type { Handler, RequestDeps, RequestType } from './request.js';
 import { resetMedia } from './reset-media.js';
+import { restartIce } from './restart-ice.js';
 import { resume } from './resume.js';
 import { roster } from './roster.js';
 import { show } from './show.js';
@@ -37,6 +39,8 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   answer,
   candidate,
   resetMedia,
+  restartIce,
+  refreshVideo,
   message,
   metadata,
   roster,

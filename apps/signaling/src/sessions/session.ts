@@ -41,6 +41,8 @@ export class Session implements RoomMember {
   readonly media: SessionMedia;
   /** Limits the reports of quality to one in 2 s. */
   readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 }, performance.now());
+  /** Limits the requests for key frames: each costs every publisher that the client receives. */
+  readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 }, performance.now());
   autoSubscribe: boolean;
   readonly #port: SessionPort;
   #state: SessionStateName;

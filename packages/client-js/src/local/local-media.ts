@@ -11,6 +11,7 @@ import { Reservations } from './reservations.js';
 import { screenOptions, type ScreenOptions } from './screen.js';
 import { assertSending, resetEncodings, sendingOf, withDtx, type SendingOptions } from './sending.js';
 import { SentLayers } from './sent-layers.js';
+import { UplinkLayers } from './uplink-layers.js';
 
 const SOURCES: ReadonlyMap<string, 'microphone' | 'camera'> = new Map([
   ['audioinput', 'microphone'],
@@ -38,12 +39,14 @@ export class LocalMedia {
   readonly #reservations: Reservations;
   readonly #devices: DeviceChanges;
   readonly #layers: SentLayers;
+  readonly #uplink: UplinkLayers;
 
   constructor(context: LocalMediaContext) {
     const { publisher, permissions } = context;
     this.#context = context;
     this.#reservations = new Reservations(() => publisher.tracks, permissions);
     this.#layers = new SentLayers(publisher);
+    this.#uplink = new UplinkLayers(publisher, this.#layers);
     this.#devices = new DeviceChanges({ ...context, onUpdated: (track) => context.emit('localTrackUpdated', track) });
   }
 
@@ -157,6 +160,7 @@ export class LocalMedia {
 
   /** Closes the devices. */
   close(): void {
+    this.#uplink.close();
     for (const track of this.#context.publisher.tracks.values()) track.stop();
   }
 
@@ -183,6 +187,7 @@ export class LocalMedia {
       if (!isPreview) for (const track of tracks) track.stop();
       throw error;
     }
+    this.#uplink.begin();
     for (const track of tracks) emit('localTrackPublished', track);
     return tracks;
   }

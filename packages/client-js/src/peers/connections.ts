@@ -3,6 +3,7 @@ import { IceServers } from '../ice-servers.js';
 import type { Settings } from '../options.js';
 import type { Platform } from '../platform.js';
 import type { WelcomeMessage } from '../protocol.generated.js';
+import { onNetworkChange } from '../signaling/network-changes.js';
 import type { Session } from '../signaling/session.js';
 
 export interface ConnectionsContext {
@@ -11,12 +12,15 @@ export interface ConnectionsContext {
   session: Session;
   /** Called when the ICE servers have changed, for the connections that exist. */
   onChange: (configuration: RTCConfiguration) => void;
+  /** Called when this machine has another network. */
+  onNetworkChange: () => void;
 }
 
 /** Opens peer connections with the present ICE servers. */
 export class Connections {
   readonly #context: ConnectionsContext;
   readonly #iceServers: IceServers;
+  readonly #stopWatching: () => void;
 
   constructor(context: ConnectionsContext) {
     this.#context = context;
@@ -24,6 +28,9 @@ export class Connections {
     this.#iceServers = new IceServers(session, platform.now, (iceServers) =>
       onChange({ ...this.#configuration(), iceServers }),
     );
+    this.#stopWatching = onNetworkChange(platform, (isOnline) => {
+      if (isOnline) context.onNetworkChange();
+    });
   }
 
   welcomed(welcome: WelcomeMessage): void {
@@ -39,6 +46,7 @@ export class Connections {
 
   close(): void {
     this.#iceServers.close();
+    this.#stopWatching();
   }
 
   #configuration(): RTCConfiguration {

@@ -1,33 +1,35 @@
 import { asCallplaneError } from '../errors.js';
 import type { Candidate } from '../protocol.generated.js';
 import { withAudioNack } from './audio-nack.js';
+import { IceRepair, type RepairContext } from './ice-repair.js';
 
-/** Most short disconnections recover within this time. */
-const DISCONNECTED_FOR_MS = 3_000;
-
-export interface PeerListener {
+export interface PeerListener extends Omit<RepairContext, 'connection'> {
   /** A local candidate to send to the gateway. */
   onCandidate: (candidate: Candidate) => void;
-  /** The connection has failed, or has been disconnected for DISCONNECTED_FOR_MS. */
-  onImpaired: () => void;
 }
 
 /** One peer connection. Buffers candidates in both directions until the other side can use them. */
 export class Peer {
   readonly connection: RTCPeerConnection;
+  readonly repair: IceRepair;
   readonly #listener: PeerListener;
-  /** Remote candidates that arrived before the remote description; undefined afterwards. */
+  /** Remote candidates that arrived before their description; undefined while there is none to come. */
   #early: Candidate[] | undefined = [];
-  /** Local candidates whose description has not been sent yet; undefined afterwards. */
+  /** Local candidates whose description has not been sent yet; undefined while there is none to send. */
   #unsent: Candidate[] | undefined = [];
-  #impairedTimer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
   constructor(connection: RTCPeerConnection, listener: PeerListener) {
     this.connection = connection;
     this.#listener = listener;
     connection.onicecandidate = ({ candidate }) => this.#gathered(candidate);
-    connection.onconnectionstatechange = () => this.#changed(connection.connectionState);
+    this.repair = new IceRepair({ connection, ...listener });
+    connection.onconnectionstatechange = () => this.repair.changed();
+  }
+
+  /** Call when a remote description has arrived: candidates from now on belong to it. */
+  descriptionArrived(): void {
+    this.#early ??= [];
   }
 
   /** Call after sending the local description: releases the buffered local candidates. */
@@ -43,6 +45,7 @@ export class Peer {
    * @throws CallplaneError `invalid_sdp` if the browser cannot do that.
    */
   async setLocal(create: () => Promise<RTCSessionDescriptionInit>): Promise<string> {
+    this.#unsent ??= [];
     try {
       const created = await create();
       const changed = { ...created, sdp: withAudioNack(created.sdp ?? '') };
@@ -72,14 +75,10 @@ export class Peer {
     else this.#early.push(candidate);
   }
 
-  get isImpaired(): boolean {
-    return ['disconnected', 'failed'].includes(this.connection.connectionState);
-  }
-
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#impairedTimer);
+    this.repair.close();
     this.connection.onicecandidate = null;
     this.connection.onconnectionstatechange = null;
     this.connection.close();
@@ -103,11 +102,5 @@ export class Peer {
     };
     if (this.#unsent === undefined) this.#listener.onCandidate(candidate);
     else this.#unsent.push(candidate);
-  }
-
-  #changed(state: RTCPeerConnectionState): void {
-    clearTimeout(this.#impairedTimer);
-    if (state === 'failed') this.#listener.onImpaired();
-    if (state === 'disconnected') this.#impairedTimer = setTimeout(this.#listener.onImpaired, DISCONNECTED_FOR_MS);
   }
 }

@@ -6,6 +6,7 @@ import { backoffMs } from '../signaling/backoff.js';
 import { pause } from '../signaling/pause.js';
 import type { Session } from '../signaling/session.js';
 import { Peer } from './peer.js';
+import { refreshVideo } from './refresh-video.js';
 
 export interface PublisherContext {
   session: Session;
@@ -98,20 +99,14 @@ export class Publisher {
     void this.#serial.run(() => this.#restore());
   }
 
-  /**
-   * Repairs a impaired connection. Called when it becomes impaired and when the gateway is reachable again: restarts ICE, or replaces
-   * a failed connection.
-   */
-  repair(): void {
-    const { session } = this.#context;
-    if (session.state !== 'connected' || this.#peer?.isImpaired !== true) return;
-    if (this.#peer.connection.connectionState === 'failed') {
-      session.request({ type: 'resetMedia', targets: ['publisher'] }).catch(() => undefined);
-      this.reset();
-      return;
-    }
-    // If the ICE restart does not help, the connection fails, and a new one replaces it.
-    void this.#serial.run(() => this.#negotiate({ iceRestart: true })).catch(() => undefined);
+  /** Call this when the gateway can be reached again. */
+  reachable(): void {
+    this.#peer?.repair.reachable();
+  }
+
+  /** Call this when this machine has another network. */
+  networkChanged(): void {
+    this.#peer?.repair.networkChanged();
   }
 
   configure(configuration: RTCConfiguration): void {
@@ -210,11 +205,22 @@ export class Publisher {
   }
 
   #open(): Peer {
-    const { session, createConnection } = this.#context;
-    return new Peer(createConnection(), {
+    const { session, createConnection, random } = this.#context;
+    const peer: Peer = new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'publisher', candidate }),
-      onImpaired: () => this.repair(),
+      random,
+      isReachable: () => session.state === 'connected',
+      restart: () =>
+        this.#serial.run(async () => {
+          if (this.#peer === peer) await this.#negotiate({ iceRestart: true });
+        }),
+      recovered: () => refreshVideo(session, 'publisher'),
+      replace: () => {
+        session.request({ type: 'resetMedia', targets: ['publisher'] }).catch(() => undefined);
+        this.reset();
+      },
     });
+    return peer;
   }
 
   #closePeer(): void {

@@ -1,8 +1,9 @@
-import { asCallplaneError, type CallplaneError } from '../errors.js';
+import { asCallplaneError, CallplaneError } from '../errors.js';
 import type { Candidate, OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
 import { Serial } from '../serial.js';
 import type { Session } from '../signaling/session.js';
 import { Peer } from './peer.js';
+import { refreshVideo } from './refresh-video.js';
 
 export type ReceivedTrack = TrackReference & {
   mediaStreamTrack: MediaStreamTrack;
@@ -13,6 +14,7 @@ export type ReceivedTrack = TrackReference & {
 export interface SubscriberContext {
   session: Session;
   createConnection: () => RTCPeerConnection;
+  random: () => number;
   /** Called with all received tracks after each change. */
   onTracks: (tracks: ReceivedTrack[]) => void;
   onError: (error: CallplaneError) => void;
@@ -47,6 +49,7 @@ export class Subscriber {
     const generation = this.#generation;
     // Opened here and not in the task, so that candidates that arrive before the task runs find the peer.
     const peer = (this.#peer ??= this.#open());
+    peer.descriptionArrived();
     void this.#serial.run(async () => {
       if (generation !== this.#generation) return;
       try {
@@ -77,15 +80,14 @@ export class Subscriber {
     if (!this.#isClosed) this.#context.onTracks([]);
   }
 
-  /**
-   * Repairs a impaired connection. Called when it becomes impaired and when the gateway is reachable again: asks the gateway to start
-   * over.
-   */
-  repair(): void {
-    const { session } = this.#context;
-    if (session.state !== 'connected' || this.#peer?.isImpaired !== true) return;
-    this.reset();
-    session.request({ type: 'resetMedia', targets: ['subscriber'] }).catch(() => undefined);
+  /** Call this when the gateway can be reached again. */
+  reachable(): void {
+    this.#peer?.repair.reachable();
+  }
+
+  /** Call this when this machine has another network. */
+  networkChanged(): void {
+    this.#peer?.repair.networkChanged();
   }
 
   configure(configuration: RTCConfiguration): void {
@@ -124,11 +126,25 @@ export class Subscriber {
     );
   }
 
+  /** The gateway answers with an offer. */
+  async #restart(): Promise<void> {
+    const { session } = this.#context;
+    if (session.version === 1) throw new CallplaneError('unsupported', 'Version 1 has no request for an ICE restart.');
+    await session.request({ type: 'restartIce' });
+  }
+
   #open(): Peer {
-    const { session, createConnection } = this.#context;
+    const { session, createConnection, random } = this.#context;
     return new Peer(createConnection(), {
       onCandidate: (candidate) => session.post({ type: 'candidate', target: 'subscriber', candidate }),
-      onImpaired: () => this.repair(),
+      random,
+      isReachable: () => session.state === 'connected',
+      restart: () => this.#restart(),
+      recovered: () => refreshVideo(session, 'subscriber'),
+      replace: () => {
+        this.reset();
+        session.request({ type: 'resetMedia', targets: ['subscriber'] }).catch(() => undefined);
+      },
     });
   }
 }

@@ -3,6 +3,7 @@ import type { Settings } from '../options.js';
 import type { Platform } from '../platform.js';
 import type { ClientMessage, CloseReason, ServerMessage, WelcomeMessage } from '../protocol.generated.js';
 import { backoffMs } from './backoff.js';
+import { onNetworkChange } from './network-changes.js';
 import { pause } from './pause.js';
 import { SignalingSocket, type AnswerTo, type SocketEnd } from './socket.js';
 
@@ -47,6 +48,7 @@ export class Session {
   #welcome: WelcomeMessage | undefined;
   #socket: SignalingSocket | undefined;
   #pinging: ReturnType<typeof setInterval> | undefined;
+  readonly #stopWatching: () => void;
   /** Cuts the present pause or attempt short. */
   #hurry: () => void = () => undefined;
 
@@ -54,8 +56,10 @@ export class Session {
     this.#platform = platform;
     this.#settings = settings;
     this.#listener = listener;
-    platform.page?.addEventListener('online', this.#onNetworkChange);
-    platform.page?.addEventListener('offline', this.#onNetworkChange);
+    this.#stopWatching = onNetworkChange(platform, () => {
+      if (this.#state === 'connected') this.#probe(PROBE_WITHIN_MS);
+      else this.#hurry();
+    });
   }
 
   get state(): ConnectionState {
@@ -225,17 +229,11 @@ export class Session {
     });
   }
 
-  readonly #onNetworkChange = (): void => {
-    if (this.#state === 'connected') this.#probe(PROBE_WITHIN_MS);
-    else this.#hurry();
-  };
-
   #finish(close: CloseInfo): void {
     if (this.#isClosed()) return;
     this.#state = 'closed';
     this.#close = close;
-    this.#platform.page?.removeEventListener('online', this.#onNetworkChange);
-    this.#platform.page?.removeEventListener('offline', this.#onNetworkChange);
+    this.#stopWatching();
     clearInterval(this.#pinging);
     this.#socket?.close();
     this.#socket = undefined;

@@ -48,7 +48,7 @@ const MACHINES = [
   {
     title: 'Receiver',
     about: "The client's side of the receiving connection.",
-    module: 'media/peers/subscriber-states',
+    module: 'media/peers/receiver-states',
     table: 'RECEIVER_STATES',
   },
 ];

@@ -57,6 +57,10 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
     });
   }
 
+  async requestKeyFrames(): Promise<void> {
+    await this.opened().request({ request: 'configure', keyframe: true });
+  }
+
   unpublish(): Promise<void> {
     return this.#inTurn(async () => {
       if (!this.#published) return;

@@ -108,6 +108,34 @@ describe('media sections of a subscriber', () => {
   });
 });
 
+test('key frames can be requested of a publisher, and for sections of a subscriber, which go on', async () => {
+  const { bob, senders } = await stage('ada');
+  await senders[0]!.publisher.requestKeyFrames();
+  await bob.subscriber.requestKeyFrames(['1']);
+  await grows(bob, '1');
+  await bob.subscriber.requestKeyFrames([]);
+  expect(bob.closed).toEqual([]);
+});
+
+describe('an ICE restart', () => {
+  test('gives a subscriber new credentials, and its sections go on', async () => {
+    const { bob } = await stage('ada', 'eve');
+    const before = await bob.subscriber.update({ add: [{ feedId: 'eve', mid: '1' }], remove: [] });
+    await bob.subscriber.answer(await bob.peer.answer(before!.sdp));
+    const usersOf = (sdp: string) => new Set(sdp.match(/a=ice-ufrag:.*/g));
+    for (let times = 0, last = before!.sdp; times < 2; times += 1) {
+      const sdp = await bob.subscriber.restart();
+      expect([...usersOf(sdp)].filter((user) => usersOf(last).has(user))).toEqual([]);
+      await bob.subscriber.answer(await bob.peer.answer(sdp));
+      await Promise.all(['0', '1', '2'].map((mid) => grows(bob, mid)));
+      last = sdp;
+    }
+    // The subscriber knows what it receives.
+    expect(await bob.change([{ feedId: 'eve', mid: '0' }])).toEqual(['ada/0', 'ada/1', 'eve/0', 'eve/1']);
+    expect(bob.closed).toEqual([]);
+  });
+});
+
 describe('talking', () => {
   test('is reported to the publisher that talks, with its level, and to no other', async () => {
     rooms += 1;

@@ -17,7 +17,7 @@ import type { JanusSession } from './janus-session.js';
  * How long a chosen simulcast layer may be silent until Janus sends a lower one, in microseconds. Its default of 250 ms
  * is too short for a publisher whose uplink recovers.
  */
-const FALLBACK_US = 2_000_000;
+const FALLBACK_US = 1_000_000;
 
 interface SubscriberChange {
   add: (StreamReference & StreamSettings)[];
@@ -102,7 +102,16 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
       // A section that was idle needs a negotiation: Janus then answers `updated`, with an offer, before `switched`.
       const offer = this.#offerIn(answer);
       this.#carried = offer?.streams ?? streamsIn(answer);
+      await this.configure(present.map(({ subscriberMid }) => ({ subscriberMid })));
       return { streams: this.#carried, absent, offer };
+    });
+  }
+
+  restart(): Promise<string> {
+    return this.#inTurn(async () => {
+      const offer = this.#offerIn(await this.change({ request: 'configure', restart: true }));
+      if (offer === null) throw new MediaError('refused', 'Janus did not restart ICE');
+      return offer.sdp;
     });
   }
 
@@ -118,6 +127,14 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
   async configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void> {
     const streams = settings.map(({ subscriberMid, ...rest }) => ({ mid: subscriberMid, ...settingsOf(rest) }));
     if (streams.length > 0) await this.opened().request({ request: 'configure', streams });
+  }
+
+  async requestKeyFrames(subscriberMids: readonly string[]): Promise<void> {
+    const withPause = (paused: boolean) =>
+      this.configure(subscriberMids.map((subscriberMid) => ({ subscriberMid, paused })));
+    // Janus asks for a key frame when a section goes on, and continues its sequence numbers without a gap. Both requests
+    // leave at once, so that no other change comes in between.
+    await Promise.all([withPause(true), withPause(false)]);
   }
 
   protected override end(error: MediaError): void {
@@ -214,7 +231,8 @@ function streamsIn({ data }: PluginAnswer): CarriedStream[] {
 /** Janus' words for the settings; absent ones stay absent. */
 function settingsOf({ spatial, temporal, paused }: StreamSettings): Record<string, number | boolean> {
   return {
-    ...(spatial === undefined ? {} : { substream: spatial, fallback: FALLBACK_US }),
+    fallback: FALLBACK_US,
+    ...(spatial === undefined ? {} : { substream: spatial }),
     ...(temporal === undefined ? {} : { temporal }),
     ...(paused === undefined ? {} : { send: !paused }),
   };

@@ -9,7 +9,10 @@ const REPEATED_MAX = 50;
 export class HeldCandidates {
   readonly #host: Pick<MediaHost, 'send'>;
   readonly #target: PeerTarget;
+  /** Without repetitions, in the order in which the client needs them. */
   readonly #found: (IceCandidate | null)[] = [];
+  /** The number of those in `#found` that were sent. */
+  #sent = 0;
   #isReleased = false;
 
   constructor(host: Pick<MediaHost, 'send'>, target: PeerTarget) {
@@ -18,20 +21,34 @@ export class HeldCandidates {
   }
 
   add(candidate: IceCandidate | null): void {
+    // After an ICE restart the media server finds the same candidates again.
+    const known = this.#found.findIndex((one) => one?.candidate === candidate?.candidate);
+    if (known >= 0) this.#found.splice(known, 1);
+    if (known >= 0 && known < this.#sent) this.#sent -= 1;
     if (this.#found.length < REPEATED_MAX) this.#found.push(candidate);
-    if (this.#isReleased) this.#send(candidate);
+    else if (this.#isReleased) this.#send(candidate);
+    if (this.#isReleased) this.#sendFrom(this.#sent);
+  }
+
+  /** Call this when the client will get another description, perhaps with an ICE restart: keeps later candidates. */
+  hold(): void {
+    this.#isReleased = false;
   }
 
   /** Call this when the client has got the description: sends the candidates so far, and later ones at once. */
   release(): void {
-    if (this.#isReleased) return;
     this.#isReleased = true;
-    this.repeat();
+    this.#sendFrom(this.#sent);
   }
 
   /** Call this when the client has another connection: those that were sent over the lost one may not have arrived. */
   repeat(): void {
-    if (this.#isReleased) for (const candidate of this.#found) this.#send(candidate);
+    if (this.#isReleased) this.#sendFrom(0);
+  }
+
+  #sendFrom(first: number): void {
+    for (const candidate of this.#found.slice(first)) this.#send(candidate);
+    this.#sent = this.#found.length;
   }
 
   #send(candidate: IceCandidate | null): void {

@@ -93,6 +93,12 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements Med
     return { streams: this.#carried(), absent: absent.map(({ feedId, mid }) => ({ feedId, mid })), offer };
   }
 
+  async restart(): Promise<string> {
+    await this.#requested('restart');
+    if (this.#isOffered) throw new MediaError('refused', 'an offer is outstanding');
+    return this.#offer().sdp;
+  }
+
   async configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void> {
     await this.#requested(`configure ${settings.length}`);
     for (const { subscriberMid, paused, spatial } of settings) {
@@ -101,6 +107,10 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements Med
       if (paused !== undefined) section.send = !paused;
       if (spatial !== undefined) section.substream = spatial;
     }
+  }
+
+  async requestKeyFrames(subscriberMids: readonly string[]): Promise<void> {
+    await this.#requested(`key frames of ${subscriberMids.join()}`);
   }
 
   async answer(sdp: string): Promise<void> {

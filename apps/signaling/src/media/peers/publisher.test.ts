@@ -227,7 +227,7 @@ describe('a publisher', () => {
           ACTIONS[command](all, model);
           await settled();
           expect([command, all.publisher.state]).toEqual([command, model.state]);
-          expect(all.publisher.isActive).toBe(model.handle !== null);
+          expect(all.publisher.handle !== undefined).toBe(model.handle !== null);
           expect(all.lost()).toBe(model.lost);
           reached.add(model.state);
         }

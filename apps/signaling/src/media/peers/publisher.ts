@@ -1,5 +1,5 @@
 import type { TrackState } from '@callplane/db';
-import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { Candidate, ClientMessages } from '@callplane/protocol';
 import { IGNORE, NEVER } from '../../states/state-table.js';
 import type { PublisherState } from '../handover/media-state.js';
@@ -47,8 +47,8 @@ export class Publisher {
     return this.#state;
   }
 
-  get isActive(): boolean {
-    return this.#feed !== null;
+  get handle(): MediaPublisher | undefined {
+    return this.#feed?.handle;
   }
 
   /** Whether the tracks are in PostgreSQL, or will be without another request of the client. */
@@ -65,11 +65,10 @@ export class Publisher {
   claim(node: MediaNode, session: MediaSession, state: PublisherState, tracks: readonly TrackState[]): boolean {
     const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === state.feedId);
     if (this.#state !== 'idle' || !isFeed) return false;
-    const feed = Feed.adopt(this.#host, node, session, state, tracks);
-    this.#adopt(feed);
+    this.#adopt(Feed.adopt(this.#host, node, session, state, tracks));
     this.#dispatch('claimed');
     // The gateway before may have died between a change of the session and the request to the media server.
-    void feed.moderation.takeOver();
+    void this.#feed?.moderation.takeOver();
     return true;
   }
 
@@ -81,8 +80,8 @@ export class Publisher {
   }
 
   mute(trackId: string, muted: boolean): Promise<void> {
-    const isAnnounced = () => this.#state === 'live';
-    return mute(this.#host, { feed: this.#feed, writes: this.#port.writes, isAnnounced }, trackId, muted);
+    const sending = { feed: this.#feed, writes: this.#port.writes, isAnnounced: () => this.#state === 'live' };
+    return mute(this.#host, sending, trackId, muted);
   }
 
   /** Call this when the room shows another state of the session: its tracks, their mutes or its permissions. */
@@ -133,9 +132,8 @@ export class Publisher {
     feed.isAnswered = true;
     this.#dispatch('answered');
     this.#host.send({ type: 'published', ...(replyTo === undefined ? {} : { replyTo }), sdp });
-    feed.candidates.release();
     this.#port.onAnswered();
-    this.#repeatConnected(feed);
+    this.#settled(feed);
   }
 
   async #attach(place: MediaPlace, peerConnection: string, attempt: number): Promise<Feed> {
@@ -158,6 +156,7 @@ export class Publisher {
 
   async #offer(feed: Feed, { sdp }: ClientOffer, attempt: number): Promise<string> {
     let answer: string;
+    feed.candidates.hold();
     try {
       answer = await feed.handle.publish(sdp, { audioActivePackets: this.#host.audioActivePackets });
     } catch (error) {
@@ -165,7 +164,7 @@ export class Publisher {
         // After a refused renegotiation the earlier negotiation stays in effect. A dead handle is of no further use.
         const isKept = error instanceof MediaError && error.code === 'invalid_sdp' && feed.isAnswered;
         this.#dispatch(isKept ? 'kept' : 'failed');
-        if (isKept) this.#repeatConnected(feed);
+        if (isKept) this.#settled(feed);
       }
       throw toFailure(error);
     }
@@ -189,7 +188,8 @@ export class Publisher {
     });
   }
 
-  #repeatConnected(feed: Feed): void {
+  #settled(feed: Feed): void {
+    feed.candidates.release();
     if (feed.isUp && this.#feed === feed) this.#dispatch('connected');
   }
 
@@ -206,7 +206,7 @@ export class Publisher {
     if ((wasLive || cell.to === 'live') && cell.to !== 'closed') this.#host.mediaChanged();
     for (const action of cell.actions) this.#run(action);
     // A cancelled offer may have left a peer connection that is up.
-    if (event === 'clientLost' && this.#feed !== null) this.#repeatConnected(this.#feed);
+    if (event === 'clientLost' && this.#feed !== null) this.#settled(this.#feed);
   }
 
   #run(action: PublisherAction): void {

@@ -1,22 +1,14 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import { RequestFailure } from '../../connections/request-failure.js';
-import { Machine } from '../../states/machine.js';
 import type { SubscriberState } from '../handover/media-state.js';
 import { mediaUnavailable } from '../media-host.js';
 import type { Selection } from '../tracks/select-tracks.js';
 import { HeldSubscription } from './held-subscription.js';
 import { nextOfferId } from './offer-ids.js';
 import type { ReceivingConnectionPort } from './receiving-connection.port.js';
-import {
-  RECEIVER_STATES,
-  SUBSCRIBER_STATES,
-  type ReceiverAction,
-  type ReceiverEvent,
-  type ReceiverStateName,
-  type SubscriberAction,
-  type SubscriberEvent,
-  type SubscriberStateName,
-} from './subscriber-states.js';
+import type { ReceiverAction, ReceiverEvent } from './receiver-states.js';
+import { receivingMachines, type ReceivingMachines } from './receiving-machines.js';
+import type { SubscriberAction } from './subscriber-states.js';
 import { SubscriberTimers } from './subscriber-timers.js';
 import type { Subscription } from './subscription.js';
 
@@ -28,8 +20,8 @@ export class ReceivingConnection {
   /** Of the latest offer. */
   offerId = 0;
   readonly #port: ReceivingConnectionPort;
-  readonly #peer: Machine<SubscriberStateName, SubscriberEvent, SubscriberAction>;
-  readonly #receiver: Machine<ReceiverStateName, ReceiverEvent, ReceiverAction>;
+  readonly #peer: ReceivingMachines['peer'];
+  readonly #receiver: ReceivingMachines['receiver'];
   readonly #timers = new SubscriberTimers();
   readonly #held: HeldSubscription;
   readonly #actions: Readonly<Record<SubscriberAction, () => void>> = {
@@ -38,6 +30,7 @@ export class ReceivingConnection {
     note: () => {
       this.#isNoted = true;
     },
+    noteRestart: () => this.active?.noteRestart(),
     alignAgain: () => this.#alignAgain(),
     sendOffer: () => this.#sendOffer(),
     stopWaiting: () => this.#timers.stopWaiting(),
@@ -54,21 +47,14 @@ export class ReceivingConnection {
   constructor(port: ReceivingConnectionPort) {
     this.#port = port;
     this.#held = new HeldSubscription(port.host, (active, error) => this.#fail(active, error));
-    const onUnexpected = (state: string, event: string) => {
-      const { sessionId, logger } = port.host;
-      logger.error('event impossible in this state', { sessionId, machine: 'subscriber', state, event });
-    };
-    this.#peer = new Machine<SubscriberStateName, SubscriberEvent, SubscriberAction>(SUBSCRIBER_STATES, 'idle', {
-      run: (action) => this.#actions[action](),
-      onUnexpected,
+    const { peer, receiver } = receivingMachines(port.host, {
+      peer: (action) => this.#actions[action](),
+      receiver: (action) => this.#runReceiver(action),
     });
-    this.#receiver = new Machine<ReceiverStateName, ReceiverEvent, ReceiverAction>(RECEIVER_STATES, 'paused', {
-      run: (action) => this.#runReceiver(action),
-      onUnexpected,
-    });
+    [this.#peer, this.#receiver] = [peer, receiver];
   }
 
-  get state(): { peer: SubscriberStateName; receiver: ReceiverStateName } {
+  get state(): { [Half in keyof ReceivingMachines]: ReceivingMachines[Half]['state'] } {
     return { peer: this.#peer.state, receiver: this.#receiver.state };
   }
 
@@ -104,6 +90,15 @@ export class ReceivingConnection {
     this.#timers.worked();
     this.#aligned = null;
     this.#peer.dispatch('accepted');
+  }
+
+  /**
+   * Makes an offer with new ICE credentials, as soon as no other offer is outstanding.
+   * @throws RequestFailure `conflict` if the client has no peer connection
+   */
+  restart(): void {
+    if (this.active?.offered !== true) throw new RequestFailure('conflict', 'There is no receiving connection.');
+    this.#peer.dispatch('restart');
   }
 
   /** Call this after a change of what is wanted. */

@@ -35,6 +35,8 @@ export type SubscriberEvent =
   | 'lost'
   /** The pause after a failure is over. */
   | 'retry'
+  /** The client requests other ICE credentials. */
+  | 'restart'
   /** The owner gives up the handle. */
   | 'drop'
   /** This gateway has taken over a handle of another one. */
@@ -46,6 +48,8 @@ export type SubscriberAction =
   | 'align'
   /** Remembers to align again. */
   | 'note'
+  /** Remembers that the next alignment is a restart of ICE. */
+  | 'noteRestart'
   /** Aligns again if that was noted. */
   | 'alignAgain'
   /** Sends the offer, and waits for an answer for a limited time. */
@@ -62,6 +66,7 @@ export type SubscriberAction =
   | 'loseClient';
 
 const NOTED = (state: SubscriberStateName) => to(state, 'note' as const);
+const RESTART_NOTED = (state: SubscriberStateName) => to(state, 'noteRestart' as const, 'note' as const);
 const DROPPED = to('idle', 'stopWaiting', 'detach');
 const LOST = to('idle', 'stopWaiting', 'detach', 'loseClient');
 const CLOSED = to('closed', 'stopWaiting', 'stopPause', 'detach');
@@ -79,6 +84,7 @@ export const SUBSCRIBER_STATES = {
     failed: NEVER,
     lost: NEVER,
     retry: IGNORE,
+    restart: IGNORE,
     drop: IGNORE,
     claimed: to('stable'),
     close: CLOSED,
@@ -94,6 +100,7 @@ export const SUBSCRIBER_STATES = {
     failed: to('pausing', 'detach', 'pause'),
     lost: NEVER,
     retry: IGNORE,
+    restart: IGNORE,
     drop: DROPPED,
     claimed: NEVER,
     close: CLOSED,
@@ -109,6 +116,7 @@ export const SUBSCRIBER_STATES = {
     failed: to('pausing', 'detach', 'pause'),
     lost: LOST,
     retry: IGNORE,
+    restart: RESTART_NOTED('aligning'),
     drop: DROPPED,
     claimed: NEVER,
     close: CLOSED,
@@ -124,6 +132,7 @@ export const SUBSCRIBER_STATES = {
     failed: NEVER,
     lost: LOST,
     retry: IGNORE,
+    restart: RESTART_NOTED('offered'),
     drop: DROPPED,
     claimed: NEVER,
     close: CLOSED,
@@ -139,6 +148,7 @@ export const SUBSCRIBER_STATES = {
     failed: NEVER,
     lost: LOST,
     retry: IGNORE,
+    restart: RESTART_NOTED('answering'),
     drop: DROPPED,
     claimed: NEVER,
     close: CLOSED,
@@ -154,6 +164,7 @@ export const SUBSCRIBER_STATES = {
     failed: to('pausing', 'detach', 'pause'),
     lost: LOST,
     retry: IGNORE,
+    restart: to('aligning', 'noteRestart', 'align'),
     drop: DROPPED,
     claimed: NEVER,
     close: CLOSED,
@@ -169,6 +180,7 @@ export const SUBSCRIBER_STATES = {
     failed: NEVER,
     lost: NEVER,
     retry: to('idle', 'note', 'alignAgain'),
+    restart: IGNORE,
     drop: to('idle', 'stopPause'),
     claimed: NEVER,
     close: CLOSED,
@@ -184,61 +196,9 @@ export const SUBSCRIBER_STATES = {
     failed: NEVER,
     lost: NEVER,
     retry: IGNORE,
+    restart: IGNORE,
     drop: IGNORE,
     claimed: NEVER,
     close: IGNORE,
   },
 } as const satisfies StateTable<SubscriberStateName, SubscriberEvent, SubscriberAction>;
-
-/** The states of the client's side. The receiving connection changes only while it is open. */
-export type ReceiverStateName =
-  | 'open'
-  /** The session has no connection. */
-  | 'paused'
-  /** The client does not know yet that its peer connection is lost. */
-  | 'blocked'
-  | 'pausedAndBlocked';
-
-export type ReceiverEvent =
-  | 'pause'
-  /** The session has a connection, and the client its welcome. */
-  | 'unpause'
-  /** The client's peer connection is lost. */
-  | 'lost'
-  /** The client knows that its peer connection is lost. */
-  | 'unblock';
-
-export type ReceiverAction =
-  /** Repeats what the client may have missed. */
-  | 'repeat'
-  | 'wake'
-  /** Stops the timers: a client without a connection cannot answer. */
-  | 'stopTimers';
-
-/** What each event does in each state of the client's side. */
-export const RECEIVER_STATES = {
-  open: {
-    pause: to('paused', 'stopTimers'),
-    unpause: IGNORE,
-    lost: to('blocked'),
-    unblock: to('open', 'wake'),
-  },
-  paused: {
-    pause: IGNORE,
-    unpause: to('open', 'repeat', 'wake'),
-    lost: to('pausedAndBlocked'),
-    unblock: IGNORE,
-  },
-  blocked: {
-    pause: to('pausedAndBlocked', 'stopTimers'),
-    unpause: IGNORE,
-    lost: IGNORE,
-    unblock: to('open', 'wake'),
-  },
-  pausedAndBlocked: {
-    pause: IGNORE,
-    unpause: to('blocked'),
-    lost: IGNORE,
-    unblock: to('paused'),
-  },
-} as const satisfies StateTable<ReceiverStateName, ReceiverEvent, ReceiverAction>;

@@ -8,7 +8,8 @@ import type { IndexedTrack, TrackIndex } from '../../rooms/track-index.js';
 import { TrackOrder } from '../../rooms/track-order.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
-import { RECEIVER_STATES, SUBSCRIBER_STATES } from './subscriber-states.js';
+import { RECEIVER_STATES } from './receiver-states.js';
+import { SUBSCRIBER_STATES } from './subscriber-states.js';
 import { Subscriber } from './subscriber.js';
 
 const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
@@ -278,6 +279,61 @@ describe('a subscriber', () => {
     expect(stage.of('candidate')).toMatchObject([{ target: 'subscriber', candidate: { candidate: 'candidate:1' } }]);
   });
 
+  test('restarts ICE with an offer, as soon as no other one is outstanding', async () => {
+    const stage = new Stage();
+    expect(() => stage.subscriber.restart()).toThrow('There is no receiving connection.');
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    stage.subscriber.restart();
+    stage.subscriber.restart();
+    await stage.settle();
+    expect(stage.of('offer')).toHaveLength(1);
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.handle?.did.filter((what) => what === 'restart').length]).toEqual([2, 1]);
+    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    stage.subscriber.restart();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.received, stage.lost, stage.errors]).toEqual([3, ['p0'], [], []]);
+    expect(await stage.answer()).toBeNull();
+  });
+
+  test('asks for key frames of the video that is sent, once no change is in progress', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    await stage.settle();
+    stage.subscriber.refresh();
+    stage.subscriber.subscribe([{ participantId: 'p1', trackId: 'cam', paused: true }]);
+    await stage.settle();
+    const asked = () => stage.handle?.did.filter((what) => what.startsWith('key frames'));
+    expect(asked()).toEqual([]);
+    await stage.answer();
+    await stage.settle();
+    stage.subscriber.refresh();
+    await stage.settle();
+    expect(asked()?.at(-1)).toBe('key frames of 0');
+    stage.disconnect();
+    expect([asked()?.length, stage.errors]).toEqual([2, []]);
+  });
+
+  test('loses its connection if the media server cannot restart ICE', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    stage.handle!.failure = new MediaError('timeout', 'late');
+    stage.subscriber.restart();
+    await stage.settle();
+    expect([stage.lost, stage.subscriber.state]).toEqual([[250], { peer: 'idle', receiver: 'blocked' }]);
+  });
+
   test('gives up a client that does not answer, and begins again once it knows', async () => {
     const stage = new Stage();
     stage.publish(0);
@@ -360,7 +416,7 @@ describe('a subscriber', () => {
       fc.record({
         type: fc.constantFrom(
           ...(['invalid answer', 'disconnect', 'connect', 'close handle', 'fail', 'drop', 'down', 'up'] as const),
-          ...(['unblock', 'no answer', 'attach fails', 'settle'] as const),
+          ...(['unblock', 'no answer', 'attach fails', 'restart', 'settle'] as const),
         ),
         at: fc.constant(0),
       }),
@@ -389,6 +445,7 @@ describe('a subscriber', () => {
           } else if (type === 'unblock') stage.subscriber.unblock();
           else if (type === 'no answer') await jest.advanceTimersByTimeAsync(15_000);
           else if (type === 'attach fails') stage.attachFailures = 1;
+          else if (type === 'restart' && stage.subscriber.isActive) stage.subscriber.restart();
           else if (type === 'settle') await stage.settle();
           else if (type === 'choose' && isThere) stage.subscriber.subscribe([track]);
           else if (type === 'pause' && isThere) stage.subscriber.subscribe([{ ...track, paused: true }]);

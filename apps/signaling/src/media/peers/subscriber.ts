@@ -15,6 +15,7 @@ export class Subscriber {
   readonly #wanted: WantedTracks;
   readonly #reports: SubscriberReports;
   readonly #connection: ReceivingConnection;
+  #mustRefresh = false;
   #selection: Selection | null = null;
 
   constructor(host: MediaHost, place: () => MediaPlace | null, onLost: (target: PeerTarget, pauseMs: number) => void) {
@@ -29,6 +30,7 @@ export class Subscriber {
         const { active } = this.#connection;
         this.#reports.report(active, this.#select(active));
         host.mediaChanged();
+        this.#refreshIfStable();
       },
       onRepeat: (active) => this.#reports.repeat(active),
       onEnded: () => {
@@ -94,6 +96,17 @@ export class Subscriber {
     return this.#connection.answer(offerId, sdp);
   }
 
+  /** @throws RequestFailure `conflict` if the client has no receiving connection */
+  restart(): void {
+    this.#connection.restart();
+  }
+
+  /** Asks for key frames of all received video, as soon as no change of it is in progress. */
+  refresh(): void {
+    this.#mustRefresh = true;
+    this.#refreshIfStable();
+  }
+
   /** @returns false if the peer connection does not exist (any more) */
   addCandidate(candidate: Candidate): Promise<boolean> {
     return addCandidate(this.#connection.active?.handle, candidate);
@@ -132,6 +145,14 @@ export class Subscriber {
 
   close(): Promise<void> {
     return this.#connection.close();
+  }
+
+  #refreshIfStable(): void {
+    const { active, state } = this.#connection;
+    if (!this.#mustRefresh || active === null || state.peer !== 'stable') return;
+    this.#mustRefresh = false;
+    // The client's browser asks for them as well, only later.
+    active.refresh().catch(() => undefined);
   }
 
   #changed(): void {

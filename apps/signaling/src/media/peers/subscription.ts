@@ -35,6 +35,7 @@ export class Subscription {
   outstanding: ServerMessages['offer'] | null = null;
   /** Whether the client has got an offer, and so has a peer connection. */
   offered = false;
+  #mustRestart = false;
 
   constructor(host: Pick<MediaHost, 'send'>, node: MediaNode, handle: MediaSubscriber) {
     this.handle = handle;
@@ -65,6 +66,7 @@ export class Subscription {
   /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
   async align(wants: ReadonlyMap<string, Want>, index: TrackIndex, maySwitch: boolean): Promise<Alignment> {
     const { sections, notes, handle } = this;
+    if (this.#mustRestart) return this.#restart();
     sections.noteEnded((stream) => index.hasStream(stream));
     const plan = sections.plan(wants, maySwitch);
     if (plan.isExhausted) return { outcome: 'exhausted' };
@@ -99,6 +101,17 @@ export class Subscription {
       sections.configured(settings, wants);
     }
     return { outcome: 'aligned', again };
+  }
+
+  /** Makes the next alignment an ICE restart. */
+  noteRestart(): void {
+    this.#mustRestart = true;
+  }
+
+  /** Asks for key frames of all video that is sent to the client. */
+  async refresh(): Promise<void> {
+    const sent = this.sections.all.filter(({ kind, stream, paused }) => kind === 'video' && stream !== null && !paused);
+    await this.handle.requestKeyFrames(sent.map(({ mid }) => mid));
   }
 
   /** Keys of the tracks that the client has refused, as long as they are at the same place on the media server. */
@@ -136,6 +149,13 @@ export class Subscription {
     }
     this.outstanding = null;
     this.sections.refuse(checked.refusedMids);
+  }
+
+  async #restart(): Promise<Alignment> {
+    this.#mustRestart = false;
+    // Candidates from now on belong to the offer.
+    this.candidates.hold();
+    return { outcome: 'offer', sdp: await this.handle.restart() };
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,84 @@
+/** A layer that gets less than this part of its maximum has a few pictures a second, and is worse than the one below. */
+const STARVED_BELOW = 1 / 8;
+/** A layer begins with this part of its maximum. */
+const BEGINS_WITH = 1 / 4;
+/** For sound, and for what the estimate of the network swings. */
+const SPARE = { bitrate: 50_000, factor: 1.15 };
+/** A layer with this part of its limit is not held back by the network: the estimate follows what is sent. */
+const FULL_FROM = 0.85;
+/** In measurements, one a second. */
+const STARVED_FOR = 2;
+const ENOUGH_FOR = 3;
+/** A browser takes a few seconds to find the rate of the network. */
+const SETTLES_WITHIN = 5;
+const HOLD = { first: 5, most: 40 };
+
+/** What a browser tells about one layer. */
+export interface MeasuredLayer {
+  /** As it was published. */
+  maxBitrate: number;
+  /** Bits per second; 0 while the browser does not send the layer. */
+  targetBitrate: number;
+}
+
+/** Which layers the uplink affords. */
+export interface Affordable {
+  /** The highest layer that may be sent; 0 is the lowest one. */
+  readonly top: number;
+  /** Measurements since `top` has changed. */
+  readonly age: number;
+  /** Measurements in a row in which the highest layer starved, or in which the next one had enough. */
+  readonly inARow: number;
+  /** Measurements until the next attempt to send one layer more. */
+  readonly hold: number;
+}
+
+export function everyLayer(count: number): Affordable {
+  return { top: count - 1, age: 0, inARow: 0, hold: HOLD.first };
+}
+
+/**
+ * Decides after each measurement. Browsers give a layer whatever the layers below leave over, at first 30 kbit/s: two
+ * pictures a second. Receivers are then switched to it and back, and each switch costs a key frame of every layer.
+ * @param layers the lowest first
+ * @param sentTop the highest layer that receivers want
+ * @param availableBitrate of all media together, as the browser estimates it
+ */
+export function afterMeasurement(
+  before: Affordable,
+  layers: readonly MeasuredLayer[],
+  sentTop: number,
+  availableBitrate: number,
+): Affordable {
+  const aged = { ...before, age: before.age + 1 };
+  const { top } = before;
+  const highest = layers[top];
+  const isStarved = (highest?.targetBitrate ?? 0) < (highest?.maxBitrate ?? 0) * STARVED_BELOW;
+  if (top > 0 && top <= sentTop && isStarved) {
+    const inARow = before.inARow + 1;
+    if (inARow < STARVED_FOR || aged.age < SETTLES_WITHIN) return { ...aged, inARow };
+    // It did not last, so the next attempt waits for longer.
+    const isBrief = aged.age < 2 * before.hold;
+    return { top: top - 1, age: 0, inARow: 0, hold: isBrief ? Math.min(2 * before.hold, HOLD.most) : HOLD.first };
+  }
+  const isFull = (highest?.targetBitrate ?? 0) >= (limitsOf(before, layers)[top] ?? 0) * FULL_FROM;
+  const isEnough = isFull || availableBitrate >= neededFor(layers, top + 1);
+  if (top + 1 >= layers.length || !isEnough || aged.age < before.hold) return { ...aged, inARow: 0 };
+  if (before.inARow + 1 < ENOUGH_FOR) return { ...aged, inARow: before.inARow + 1 };
+  return { top: top + 1, age: 0, inARow: 0, hold: before.hold };
+}
+
+/**
+ * The highest layer gets a higher limit while a better one is left out. Otherwise the browser would send too little to
+ * find out whether there is enough for the better one.
+ * @returns the limit of each layer, the lowest first
+ */
+export function limitsOf({ top }: Affordable, layers: readonly MeasuredLayer[]): number[] {
+  const next = layers[top + 1]?.maxBitrate ?? 0;
+  return layers.map(({ maxBitrate }, at) => Math.round(maxBitrate + (at === top ? next * BEGINS_WITH : 0)));
+}
+
+function neededFor(layers: readonly MeasuredLayer[], at: number): number {
+  const below = layers.slice(0, at).reduce((sum, { maxBitrate }) => sum + maxBitrate, 0);
+  return (below + (layers[at]?.maxBitrate ?? 0) * BEGINS_WITH) * SPARE.factor + SPARE.bitrate;
+}

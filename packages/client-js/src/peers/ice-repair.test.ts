@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { CallplaneError } from '../errors.js';
+import { IceRepair } from './ice-repair.js';
+
+/** A connection whose state the test sets, and restarts that it answers. */
+class Stage {
+  readonly connection = { connectionState: 'connected' as RTCPeerConnectionState };
+  readonly restarts: { resolve: () => void; reject: (error: unknown) => void }[] = [];
+  replaced = 0;
+  recovered = 0;
+  isReachable = true;
+  readonly repair = new IceRepair({
+    connection: this.connection,
+    random: () => 0.5,
+    isReachable: () => this.isReachable,
+    restart: () => new Promise<void>((resolve, reject) => this.restarts.push({ resolve, reject })),
+    recovered: () => (this.recovered += 1),
+    replace: () => (this.replaced += 1),
+  });
+
+  become(state: RTCPeerConnectionState): void {
+    this.connection.connectionState = state;
+    this.repair.changed();
+  }
+
+  async answer(error?: CallplaneError): Promise<void> {
+    const restart = this.restarts.at(-1)!;
+    if (error === undefined) restart.resolve();
+    else restart.reject(error);
+    await jest.advanceTimersByTimeAsync(0);
+  }
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('the repair of a peer connection', () => {
+  test('leaves a short disconnection to the browser', async () => {
+    const stage = new Stage();
+    stage.become('disconnected');
+    await jest.advanceTimersByTimeAsync(900);
+    stage.become('connected');
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect([stage.restarts.length, stage.replaced]).toEqual([0, 0]);
+    // The pictures of that time are lost.
+    expect(stage.recovered).toBe(1);
+    stage.become('connected');
+    expect(stage.recovered).toBe(1);
+  });
+
+  test('restarts a disconnected connection again and again, and replaces it after six restarts', async () => {
+    const stage = new Stage();
+    stage.become('disconnected');
+    const counts: number[] = [];
+    for (const ms of [1_000, 3_000, 3_000, 3_000, 3_000, 6_000]) {
+      await jest.advanceTimersByTimeAsync(ms);
+      counts.push(stage.restarts.length);
+      await stage.answer();
+    }
+    expect([counts, stage.replaced]).toEqual([[1, 2, 3, 4, 5, 6], 0]);
+    await jest.advanceTimersByTimeAsync(6_000);
+    expect([stage.restarts.length, stage.replaced]).toEqual([6, 1]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('begins at once when the connection has failed, and counts anew after it was up', async () => {
+    const stage = new Stage();
+    for (let times = 0; times < 10; times += 1) {
+      stage.become('failed');
+      await stage.answer();
+      stage.become('connected');
+    }
+    expect([stage.restarts.length, stage.replaced, jest.getTimerCount()]).toEqual([10, 0, 0]);
+  });
+
+  test('waits for the gateway, and begins once it can be reached', async () => {
+    const stage = new Stage();
+    stage.isReachable = false;
+    stage.become('failed');
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(stage.restarts).toHaveLength(0);
+    stage.isReachable = true;
+    stage.repair.reachable();
+    expect(stage.restarts).toHaveLength(1);
+  });
+
+  test('makes one restart at a time, and none after a lost connection before the gateway can be reached', async () => {
+    const stage = new Stage();
+    stage.become('failed');
+    await jest.advanceTimersByTimeAsync(15_000);
+    expect(stage.restarts).toHaveLength(1);
+    stage.isReachable = false;
+    await stage.answer(new CallplaneError('connection_lost', ''));
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect([stage.restarts.length, stage.replaced]).toEqual([1, 0]);
+  });
+
+  test('restarts on another network although the connection seems to be up, once', async () => {
+    const stage = new Stage();
+    stage.repair.networkChanged();
+    await stage.answer();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect([stage.restarts.length, stage.replaced]).toEqual([1, 0]);
+    for (let times = 0; times < 10; times += 1) {
+      stage.repair.networkChanged();
+      await stage.answer();
+      await jest.advanceTimersByTimeAsync(5_000);
+    }
+    expect([stage.restarts.length, stage.replaced]).toEqual([11, 0]);
+    const other = new Stage();
+    other.connection.connectionState = 'new';
+    other.repair.networkChanged();
+    expect(other.restarts).toHaveLength(0);
+  });
+
+  test.each([
+    ['media_unavailable', 0],
+    ['no_answer', 0],
+    ['conflict', 0],
+    ['unsupported', 1],
+    ['invalid_sdp', 1],
+  ] as const)('after the refusal %s replaces the connection %i times', async (code, times) => {
+    const stage = new Stage();
+    stage.become('failed');
+    await stage.answer(new CallplaneError(code, ''));
+    expect(stage.replaced).toBe(times);
+    if (times === 1) expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('ends with the connection', async () => {
+    const stage = new Stage();
+    stage.become('disconnected');
+    stage.repair.close();
+    stage.repair.networkChanged();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect([stage.restarts.length, stage.replaced, jest.getTimerCount()]).toEqual([0, 0, 0]);
+  });
+});

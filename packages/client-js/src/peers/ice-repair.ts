@@ -1,0 +1,115 @@
+import { CallplaneError, isPassing } from '../errors.js';
+
+/** Short disconnections end within this time, and the present path goes on. */
+const DISCONNECTED_FOR_MS = 1_000;
+/**
+ * How long each ICE restart may take until the next one, in milliseconds. While the network is away, a browser repeats
+ * its requests to a TURN server after pauses that double, from 250 ms on. Within 3 s none of them is longer than 1.3 s, so
+ * a restart that began during a cut works soon after it.
+ */
+const ATTEMPTS_MS = [3_000, 3_000, 3_000, 3_000, 6_000, 6_000];
+
+export interface RepairContext {
+  connection: Pick<RTCPeerConnection, 'connectionState'>;
+  random: () => number;
+  /** Whether the gateway can be asked. `reachable` is called once it can. */
+  isReachable: () => boolean;
+  /** Begins ICE anew. Rejects if that is impossible. */
+  restart: () => Promise<unknown>;
+  /** Called when media can flow again after an interruption. */
+  recovered: () => void;
+  /** Called at most once, when restarts do not help: the connection has to be replaced. */
+  replace: () => void;
+}
+
+/** Repairs a peer connection that has lost its path, or whose network has changed, with ICE restarts. */
+export class IceRepair {
+  readonly #context: RepairContext;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Restarts since the connection was last up. */
+  #attempts = 0;
+  #isRestarting = false;
+  #isInterrupted = false;
+  #isClosed = false;
+
+  constructor(context: RepairContext) {
+    this.#context = context;
+  }
+
+  /** Call this when the state of the connection has changed. */
+  changed(): void {
+    const { connectionState } = this.#context.connection;
+    if (connectionState === 'connected') {
+      this.#attempts = 0;
+      this.#stop();
+      if (this.#isInterrupted) this.#context.recovered();
+      this.#isInterrupted = false;
+      return;
+    }
+    this.#isInterrupted ||= ['disconnected', 'failed'].includes(connectionState);
+    if (this.#timer !== undefined) return;
+    if (connectionState === 'failed') this.#attempt();
+    else if (connectionState === 'disconnected') this.#after(DISCONNECTED_FOR_MS);
+  }
+
+  /** Call this when the gateway can be reached again: the path may be back as well. */
+  reachable(): void {
+    if (['disconnected', 'failed'].includes(this.#context.connection.connectionState)) this.#attempt();
+  }
+
+  /** Call this when this machine has another network: the present path may be dead, although the browser waits for it. */
+  networkChanged(): void {
+    if (['connected', 'disconnected', 'failed'].includes(this.#context.connection.connectionState)) this.#attempt();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop();
+  }
+
+  #attempt(): void {
+    if (this.#isClosed || !this.#context.isReachable()) return;
+    const attemptMs = ATTEMPTS_MS[this.#attempts];
+    if (attemptMs === undefined) {
+      this.#giveUp();
+      return;
+    }
+    this.#after(attemptMs);
+    // The earlier restart still waits for the gateway, and uses the path that is there by then.
+    if (this.#isRestarting) return;
+    this.#attempts += 1;
+    this.#isRestarting = true;
+    this.#context
+      .restart()
+      .catch((error: unknown) => {
+        // After a lost connection `reachable` follows.
+        const isOver = error instanceof CallplaneError && ['connection_lost', 'closed'].includes(error.code);
+        if (!isOver && !isPassing(error)) this.#giveUp();
+      })
+      .finally(() => {
+        this.#isRestarting = false;
+      });
+  }
+
+  /** Another attempt follows unless the connection is up by then. Clients of a lost network do not all come at once. */
+  #after(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    const next = () => {
+      this.#timer = undefined;
+      if (this.#context.connection.connectionState === 'connected') this.#attempts = 0;
+      else this.#attempt();
+    };
+    this.#timer = setTimeout(next, milliseconds * (0.9 + 0.2 * this.#context.random()));
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #giveUp(): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#context.replace();
+  }
+}
