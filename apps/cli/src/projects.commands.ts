@@ -16,7 +16,10 @@ export function projectsCommands(cli: Cli): Command {
         const project = { id: newId('project'), name: options.name, createdAt: cli.clock.now() };
         await createProject(prisma, project);
         const text = `Project ${project.id} ${quoted(project.name)}`;
-        if (options.environment === undefined) return print(cli, options, project, text);
+        if (options.environment === undefined) {
+          print(cli, options, project, text);
+          return;
+        }
         const { environment, keys } = await firstEnvironment(cli, prisma, project.id, options.environment);
         const lines = [
           text,

@@ -67,5 +67,5 @@ export class CallplaneError extends Error {
  */
 export function isCallplaneError(error: unknown, ...codes: CallplaneErrorCode[]): error is CallplaneError {
   if (!(error instanceof Error) || error.name !== 'CallplaneError') return false;
-  return codes.length === 0 || codes.includes((error as CallplaneError).code);
+  return codes.length === 0 || codes.some((code) => code === (error as { code?: unknown }).code);
 }

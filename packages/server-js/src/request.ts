@@ -41,7 +41,7 @@ export function buildRequest(
   for (const name of facts.query ?? []) {
     const value: unknown = left.get(name);
     left.delete(name);
-    if (value !== undefined) query.set(name, String(value));
+    if (value !== undefined) query.set(name, String(value as string | number | boolean));
   }
   if (facts.hasBody !== true && left.size > 0) {
     throw new TypeError(`${id} has no field \`${[...left.keys()].join('`, `')}\`.`);
@@ -49,7 +49,7 @@ export function buildRequest(
   return {
     id,
     facts,
-    target: query.size === 0 ? path : `${path}?${query}`,
+    target: query.size === 0 ? path : `${path}?${query.toString()}`,
     headers: headersOf(facts, options, newKey),
     body: facts.hasBody === true ? JSON.stringify(Object.fromEntries(left)) : undefined,
   };

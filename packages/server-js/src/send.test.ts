@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { CallplaneError, createClient, isCallplaneError, type ClientOptions } from './index.js';
+import { createClient, isCallplaneError, type CallplaneError, type ClientOptions } from './index.js';
 import {
   cut,
   failure,
@@ -61,8 +61,13 @@ describe('a call', () => {
     const api = await client([json(400, body, { 'x-request-id': 'req_9' })]);
     const error = await errorOf(api.createRoom({ name: '' }));
     expect(error).toMatchObject({
-      ...{ code: 'VALIDATION_FAILED', status: 400, requestId: 'req_9', details, operationId: 'createRoom' },
-      ...{ message: 'createRoom: Invalid.', retryAfterSeconds: null },
+      code: 'VALIDATION_FAILED',
+      status: 400,
+      requestId: 'req_9',
+      details,
+      operationId: 'createRoom',
+      message: 'createRoom: Invalid.',
+      retryAfterSeconds: null,
     });
     expect(isCallplaneError(error, 'VALIDATION_FAILED')).toBe(true);
     expect(isCallplaneError(error, 'ROOM_ENDED')).toBe(false);

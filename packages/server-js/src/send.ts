@@ -50,9 +50,9 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
   const onAbort = () => ending.abort();
   // AbortSignal.any would keep every attempt in memory for as long as the caller's signal lives.
   signal?.addEventListener('abort', onAbort, { once: true });
-  let isLate = false;
+  const timeout = { isOver: false };
   const timer = setTimeout(() => {
-    isLate = true;
+    timeout.isOver = true;
     ending.abort();
   }, timeoutMs);
   try {
@@ -68,7 +68,7 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
   } catch (error) {
     if (error instanceof CallplaneError) throw error;
     const operationId = request.id;
-    if (isLate) {
+    if (timeout.isOver) {
       const message = `${request.id}: the API did not respond within ${timeoutMs / 1_000} s.`;
       throw new CallplaneError(message, { code: 'TIMED_OUT', operationId, cause: error });
     }

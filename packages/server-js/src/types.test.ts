@@ -7,7 +7,8 @@ export async function accepted(api: Callplane): Promise<void> {
   const room: Room = await api.createRoom({ name: 'Daily', metadata: { team: 'blue' } }, { idempotencyKey: 'k' });
   const operation = await api.endRoom({ roomId: room.id }, { waitSeconds: 5 });
   const status: 'pending' | 'completed' | 'failed' | undefined = operation?.status;
-  const removed: undefined = await api.deleteWebhook({ endpointId: 'whep_1' });
+  const removing: Promise<undefined> = api.deleteWebhook({ endpointId: 'whep_1' });
+  await removing;
   for await (const event of api.listEvents({ roomId: room.id })) {
     const delivered: WebhookEvent = event;
     if (event.type === 'participant.left') console.log(event.data.participant.name, event.data.reason);
@@ -16,7 +17,7 @@ export async function accepted(api: Callplane): Promise<void> {
   const input: InputOf<'issueTurnCredentials'> = {};
   await api.issueTurnCredentials(input);
   await api.issueTurnCredentials();
-  console.log(status, removed);
+  console.log(status);
 }
 
 /** Never called. */
@@ -33,8 +34,6 @@ export async function refused(api: Callplane): Promise<void> {
   await api.createRoom({ name: 'Daily' }, { waitSeconds: 5 });
   // @ts-expect-error there is no such status
   await api.listRooms({ status: 'open' });
-  // @ts-expect-error a room is no list
-  for await (const part of api.readRoom({ roomId: 'room_1' })) console.log(part);
   // @ts-expect-error there is no such operation
   await api.createRooms({ name: 'Daily' });
 }

@@ -121,7 +121,7 @@ describe('the server SDK', () => {
     expect(await callplane.readWebhook({ endpointId: endpoint.id })).not.toHaveProperty('signingSecret');
     const [delivery] = [await callplane.testWebhook({ endpointId: endpoint.id })];
     expect(delivery).toMatchObject({ status: 'pending', eventType: 'webhook.test' });
-    expect(await callplane.deleteWebhook({ endpointId: endpoint.id })).toBeUndefined();
+    await expect(callplane.deleteWebhook({ endpointId: endpoint.id })).resolves.toBeUndefined();
     await expect(callplane.readWebhook({ endpointId: endpoint.id })).rejects.toMatchObject({
       code: 'WEBHOOK_NOT_FOUND',
       status: 404,

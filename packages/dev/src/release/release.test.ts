@@ -125,7 +125,10 @@ describe.each(tarballs)('the tarball of $name', ({ folder, file, name }) => {
     const text = readFileSync(join(installed, 'package.json'), 'utf8');
     expect(text).not.toMatch(/workspace:|catalog:|"source"|publishConfig": \{[^}]*exports/);
     expect(JSON.parse(text)).toMatchObject({
-      ...{ version, license: 'Apache-2.0', engines: { node: '>=20' }, publishConfig: { provenance: true } },
+      version,
+      license: 'Apache-2.0',
+      engines: { node: '>=20' },
+      publishConfig: { provenance: true },
       repository: { type: 'git', url: expect.stringMatching(/^git\+https:/), directory: folder },
     });
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });

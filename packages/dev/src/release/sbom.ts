@@ -32,9 +32,10 @@ export function billOfMaterials({ version, commit }: { version: string; commit: 
 const idOf = ({ name, version }: Package) => `${name}@${version}`;
 
 function componentOf(one: Package, lock: Lock): Models.Component {
-  const [scope, name] = one.name.startsWith('@') ? one.name.split('/') : [undefined, one.name];
-  const component = new Models.Component(Enums.ComponentType.Library, name ?? one.name, {
-    ...(scope === undefined ? {} : { group: scope }),
+  // 0 for a name without a scope.
+  const nameAt = one.name.indexOf('/') + 1;
+  const component = new Models.Component(Enums.ComponentType.Library, one.name.slice(nameAt), {
+    ...(nameAt === 0 ? {} : { group: one.name.slice(0, nameAt - 1) }),
     version: one.version,
     bomRef: idOf(one),
     purl: `pkg:npm/${one.name.replace('@', '%40')}@${one.version}`,
