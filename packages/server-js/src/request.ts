@@ -39,9 +39,9 @@ export function buildRequest(
   });
   const query = new URLSearchParams();
   for (const name of facts.query ?? []) {
-    const value: unknown = left.get(name);
+    const value = left.get(name) as string | number | boolean | undefined;
     left.delete(name);
-    if (value !== undefined) query.set(name, String(value as string | number | boolean));
+    if (value !== undefined) query.set(name, String(value));
   }
   if (facts.hasBody !== true && left.size > 0) {
     throw new TypeError(`${id} has no field \`${[...left.keys()].join('`, `')}\`.`);
