@@ -7,6 +7,10 @@ import {
   ERROR_DETAILS_MAX,
   ERROR_MESSAGE_CHARACTERS_MAX,
   ERROR_PATH_CHARACTERS_MAX,
+  EVENT_READ_EVERY_MS,
+  EVENT_WAIT_SECONDS_MAX,
+  EVENT_WAITS_MAX,
+  EVENT_WAITS_PER_ENVIRONMENT_MAX,
   EXTERNAL_ID_LENGTH_MAX,
   JSON_NESTING_MAX,
   MESSAGE_BYTES_MAX,
@@ -56,6 +60,12 @@ describe('docs/limits.md', () => {
   });
 
   test.each([
+    ['`wait` of `GET /v1/events`', `| ${EVENT_WAIT_SECONDS_MAX} s `],
+    [
+      'Requests that wait for events',
+      `${EVENT_WAITS_PER_ENVIRONMENT_MAX} of an environment, ${EVENT_WAITS_MAX} in all`,
+    ],
+    ['Reads for all of them', `every ${EVENT_READ_EVERY_MS} ms`],
     ['JSON nesting', `| ${JSON_NESTING_MAX} `],
     ['Metadata of a room', `${METADATA_BYTES_MAX / 1024} KiB as a read returns it`],
     ['Metadata of a room', `${PROTOCOL_LIMITS.metadataBytesMax / 1024} KiB as a read returns it`],

@@ -42,6 +42,7 @@ import {
 import request from 'supertest';
 import { createApp, type AppSettings } from './app.js';
 import type { Deps } from './deps.js';
+import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/caller-cache.js';
 import { requestMetrics } from './http/request-metrics.js';
 import { documentedAnswers } from './openapi/documented-answers.testkit.js';
@@ -97,6 +98,7 @@ export interface TestApiOptions {
   unknownKeys?: AppSettings['unknownKeys'];
   trustProxy?: AppSettings['trustProxy'];
   operationWaitMs?: number;
+  eventWaits?: ConstructorParameters<typeof EventWaiter>[1];
   deadlines?: Partial<HttpDeadlines>;
 }
 
@@ -123,6 +125,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     database,
     producer,
     settlements: new SettlementWaiter(notices),
+    eventWaiter: new EventWaiter(readNewest(database), options.eventWaits),
     signingKeys: new SigningKeyRing(async () => {
       const now = systemClock.now();
       await ensureSigningKey(database, masterKeys, now);
@@ -153,6 +156,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   });
   const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500, options.deadlines);
   stopAtEnd(async () => {
+    await deps.eventWaiter.close();
     await server.close();
     await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);
   });

@@ -2,6 +2,7 @@ import type { Clock, MasterKeys, TurnSettings } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 
@@ -10,6 +11,7 @@ export interface Deps {
   database: Database;
   producer: JobProducer;
   settlements: SettlementWaiter;
+  eventWaiter: EventWaiter;
   signingKeys: SigningKeyRing;
   masterKeys: MasterKeys;
   turn: TurnSettings;

@@ -1,10 +1,11 @@
-import { createAddressFilter, createPortFilter, parseMasterKeys } from '@callplane/core';
+import { createAddressFilter, createPortFilter, parseAllowedNetworks, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
 import type { Deps } from './deps.js';
+import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/caller-cache.js';
 import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
@@ -17,6 +18,8 @@ const app = AppProcess.start('api', ApiConfig);
 const { config, logger } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const isAllowed = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressFilter(config.WEBHOOK_ALLOWED_CIDRS));
+const networks = parseAllowedNetworks(config.WEBHOOK_ALLOWED_CIDRS);
+if (networks.length > 0) logger.info('webhook networks allowed', { networks: networks.map(({ name }) => name) });
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
 const database = app.ownDatabase(new Database(app.databaseSettings));
@@ -43,6 +46,7 @@ const deps: Deps = {
   database,
   producer,
   settlements: new SettlementWaiter(notices),
+  eventWaiter: new EventWaiter(readNewest(database)),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),
@@ -71,9 +75,14 @@ const server = app.own(
   'server',
   await listen(http, logger, { host: config.HOST, port: config.PORT }, config.DRAIN_IDLE_MS),
 );
-// Registered after the server, so that it closes first: requests that wait for an operation then answer with the state
-// of its row.
+// Registered after the server, so that they close first: requests that wait for an operation or for events then answer
+// with the present state.
 app.own('settlements', deps.settlements);
+app.own('event waits', deps.eventWaiter);
+app.metrics.gauge(
+  { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },
+  () => deps.eventWaiter.count,
+);
 await app.started('listening', { host: config.HOST, port: server.port });
 
 function trustProxy(setting: readonly string[]): number | string[] | false {

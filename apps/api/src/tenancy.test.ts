@@ -11,6 +11,7 @@ let session: string;
 let webhook: string;
 let delivery: string;
 let recovery: string;
+let event: string;
 beforeAll(async () => {
   api = await startTestApi();
   stranger = await api.newTenant();
@@ -30,6 +31,7 @@ beforeAll(async () => {
   webhook = (await api.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/' } })).body.id;
   delivery = (await api.call('POST', `/v1/webhooks/${webhook}/test`)).body.id;
   recovery = (await api.call('POST', `/v1/webhooks/${webhook}/recoveries`, { body: RECOVERY })).body.id;
+  ({ id: event } = (await api.call('GET', `/v1/events?roomId=${room}`)).body.data[0]);
   const ending = await api.room();
   await api.call('DELETE', `/v1/rooms/${ending}`);
 });
@@ -39,6 +41,7 @@ beforeAll(async () => {
  */
 const resources = (): [string, string, string, object?][] => [
   ['GET', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
+  ['PATCH', `/v1/rooms/${room}`, '/v1/rooms/room_0', { name: 'X' }],
   ['DELETE', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
   ['GET', `/v1/rooms/${room}/runtime-operation`, '/v1/rooms/room_0/runtime-operation'],
   ['POST', `/v1/rooms/${room}/tokens`, '/v1/rooms/room_0/tokens', { participantName: 'A' }],
@@ -76,6 +79,9 @@ const resources = (): [string, string, string, object?][] => [
   ],
   ['POST', `/v1/webhooks/${webhook}/deliveries/${delivery}/retry`, '/v1/webhooks/whep_0/deliveries/dlv_0/retry'],
   ['POST', `/v1/webhooks/${webhook}/recoveries`, '/v1/webhooks/whep_0/recoveries', RECOVERY],
+  ['GET', `/v1/webhooks/${webhook}/recoveries`, '/v1/webhooks/whep_0/recoveries'],
+  ['GET', `/v1/deliveries?endpointId=${webhook}`, '/v1/deliveries?endpointId=whep_0'],
+  ['GET', `/v1/events/${event}`, '/v1/events/evt_0'],
   ['GET', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],
   ['DELETE', `/v1/webhooks/${webhook}/recoveries/${recovery}`, '/v1/webhooks/whep_0/recoveries/rcv_0'],
 ];
@@ -100,7 +106,7 @@ describe('tenancy', () => {
   });
 
   test("leaves another tenant's resources unchanged", async () => {
-    expect((await api.call('GET', `/v1/rooms/${room}`)).body.status).toBe('created');
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body).toMatchObject({ status: 'created', name: 'A room' });
     expect(await api.database.prisma.participant.count({ where: { roomId: room } })).toBe(1);
     expect((await api.call('GET', `/v1/rooms/${room}/runtime-operation`)).body.error.code).toBe('OPERATION_NOT_FOUND');
     expect((await api.call('GET', `/v1/webhooks/${webhook}`)).body).toMatchObject({
@@ -122,6 +128,8 @@ describe('tenancy', () => {
     const { key } = stranger;
     expect((await api.call('GET', '/v1/webhooks', { key })).body.data).toEqual([]);
     expect((await api.call('GET', '/v1/events', { key })).body.data).toEqual([]);
+    expect((await api.call('GET', '/v1/deliveries', { key })).body.data).toEqual([]);
+    expect((await api.call('GET', '/v1/rooms?name=A%20room', { key })).body.data).toEqual([]);
     const events = await api.call('GET', `/v1/events?roomId=${room}`, { key });
     expect([events.status, events.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
     const [event] = (await api.call('GET', `/v1/events?roomId=${room}`)).body.data;

@@ -1,4 +1,4 @@
-import { databaseSettings, encryptionSettings, redisSettings } from '@callplane/runtime';
+import { databaseSettings, encryptionSettings, redisSettings, SECRET } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
 /** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
@@ -25,6 +25,21 @@ export const CliConfig = Type.Object({
         'The `DATABASE_URL` of the signaling gateway, with a separate role. `db migrate` creates that role and ' +
         'grants it the rights that the gateway needs.',
     }),
+  ),
+  WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
+    default: [],
+    expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',
+    description: 'The networks of API and webhook workers. Only `doctor` checks them.',
+  }),
+  CALLPLANE_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://.+',
+      expected: 'a URL like https://calls.example.com',
+      description: 'The service whose events `listen` forwards, unless `--url` names it.',
+    }),
+  ),
+  CALLPLANE_API_KEY: Type.Optional(
+    Type.String({ ...SECRET, description: 'The API key that `listen` uses, unless `--key` is given.' }),
   ),
   PRISMA_DIR: Type.Optional(
     Type.String({

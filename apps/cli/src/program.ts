@@ -8,6 +8,7 @@ import { environmentsCommands } from './environments.commands.js';
 import { eventsCommands } from './events.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
+import { addListenCommand } from './listen/listen.command.js';
 import { mediaCommands } from './media.commands.js';
 import { operationsCommands } from './operations.commands.js';
 import { participantsCommands } from './participants.commands.js';
@@ -49,6 +50,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(webhooksCommands(cli));
   rtc.addCommand(deliveriesCommands(cli));
   rtc.addCommand(recoveriesCommands(cli));
+  addListenCommand(rtc, cli);
   addQueuesCommand(rtc, cli);
   addDoctorCommand(rtc, cli);
   throwInsteadOfExiting(rtc, cli, 'rtc');

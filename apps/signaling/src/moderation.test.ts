@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PERMISSIONS, type Permission } from '@callplane/core';
-import { muteTrack, updateParticipant, type ParticipantPatch } from '@callplane/db';
+import { muteTrack, updateParticipant, updateRoom, type ParticipantPatch, type RoomPatch } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { JobProducer, publishRoomChanged, publishRoomMessage } from '@callplane/queue';
 import { createRtcPeer, eventually, startTestJanus, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
+import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
 /** A room with more participants is paged. */
@@ -89,6 +90,52 @@ describe('a change of a participant by the server', () => {
     await update(roomId, last, { permissions: ['room:join'] });
     expect(await last.client.until('permissions')).toMatchObject({ permissions: ['room:join'] });
     expect(viewers.slice(0, -1).flatMap(({ client }) => client.of('permissions'))).toEqual([]);
+  });
+});
+
+describe('a change of the room by the server', () => {
+  async function change(roomId: string, patch: RoomPatch): Promise<void> {
+    const updated = await updateRoom(kit.database, kit.tenant, roomId, patch, new Date());
+    if (updated.outcome !== 'updated') throw new Error(updated.outcome);
+    await publishRoomChanged(producer.redis, roomId, updated.version);
+  }
+  const named =
+    (name: string) =>
+    ({ room }: { room: Record<string, unknown> }) =>
+      room['name'] === name;
+
+  test('reaches the clients of all gateways with version 2 of the protocol, and later welcomes', async () => {
+    const roomId = await kit.newRoom();
+    const [ada, old] = [await enter(one, roomId), await kit.enter(one.url, roomId)];
+    const bob = await enter(two, roomId);
+    await change(roomId, { name: 'Renamed', metadata: { topic: 'x' } });
+    for (const { client, welcome } of [ada, bob]) {
+      const { room } = await client.until('roomUpdated', named('Renamed'));
+      expect(room).toEqual({
+        ...welcome.room,
+        name: 'Renamed',
+        metadata: { topic: 'x' },
+        status: 'active',
+        startedAt: room['startedAt'],
+      });
+    }
+    // A second change within a second arrives, too.
+    await change(roomId, { name: 'Renamed again' });
+    await Promise.all([ada, bob].map(({ client }) => client.until('roomUpdated', named('Renamed again'))));
+    const late = await enter(two, roomId);
+    expect(late.welcome.room).toMatchObject({ name: 'Renamed again', metadata: { topic: 'x' } });
+    expect([late.client.of('roomUpdated'), old.client.of('roomUpdated' as never)]).toEqual([[], []]);
+  });
+
+  test('to a lower capacity removes no participant, and refuses joins until enough have left', async () => {
+    const roomId = await kit.newRoom();
+    const [ada, bob] = [await enter(one, roomId), await enter(one, roomId)];
+    await change(roomId, { maxParticipants: 1 });
+    await ada.client.until('roomUpdated', ({ room }) => room['maxParticipants'] === 1);
+    const refused = await connectClient(one.url);
+    refused.send({ type: 'join', token: (await kit.invite(roomId)).token });
+    await refused.untilClosed('capacity');
+    expect((await bob.client.ask({ type: 'message', data: 1 }, 'ok')).type).toBe('ok');
   });
 });
 

@@ -22,6 +22,8 @@ export interface Deps {
   resolver: Resolver;
   agents: PinnedAgents;
   isAllowedAddress: (address: string) => boolean;
+  /** The name of the configured network that allows the address; null for a public one. */
+  networkOf: (address: string) => string | null;
   isAllowedPort: (port: number) => boolean;
   allowHttp: boolean;
   leaseMs: number;

@@ -1,4 +1,11 @@
-import { CONCURRENCY_PER_WORKER, createAddressFilter, createPortFilter, parseMasterKeys } from '@callplane/core';
+import {
+  CONCURRENCY_PER_WORKER,
+  createAddressFilter,
+  createPortFilter,
+  networkOf,
+  parseAllowedNetworks,
+  parseMasterKeys,
+} from '@callplane/core';
 import { Database, isDatabaseUnavailable } from '@callplane/db';
 import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
@@ -39,6 +46,8 @@ const app = AppProcess.start('webhook-worker', WebhookWorkerConfig);
 const { config, logger, metrics } = app;
 const masterKeys = orExit('ENCRYPTION_KEYS', () => parseMasterKeys(config.ENCRYPTION_KEYS));
 const isAllowedAddress = orExit('WEBHOOK_ALLOWED_CIDRS', () => createAddressFilter(config.WEBHOOK_ALLOWED_CIDRS));
+const networks = parseAllowedNetworks(config.WEBHOOK_ALLOWED_CIDRS);
+if (networks.length > 0) logger.info('webhook networks allowed', { networks: networks.map(({ name }) => name) });
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
@@ -72,6 +81,7 @@ const deps: Deps = {
   resolver: systemResolver(),
   agents,
   isAllowedAddress,
+  networkOf: (address) => networkOf(networks, address),
   isAllowedPort,
   allowHttp: config.WEBHOOK_ALLOW_HTTP,
   leaseMs: config.LEASE_MS,

@@ -102,6 +102,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     resolver: systemResolver(),
     agents,
     isAllowedAddress: createAddressFilter(['127.0.0.0/8', '::1/128']),
+    networkOf: (address) => (address.startsWith('127.') ? 'loopback' : null),
     // Allows port 1, on which no process listens.
     isAllowedPort: createPortFilter(['1-65535']),
     allowHttp: true,

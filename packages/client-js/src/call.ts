@@ -40,9 +40,9 @@ export class Call extends Emitter<CallEvents> {
     return this.#engine.welcome.sessionId;
   }
 
-  /** The room as of the latest connection, as the REST API returns it. */
+  /** The room as the REST API returns it: its name, metadata and capacity as of now, the rest as of the latest connection. */
   get room(): Room {
-    return this.#engine.welcome.room as unknown as Room;
+    return this.#engine.presence.room ?? (this.#engine.welcome.room as unknown as Room);
   }
 
   /** Your own participant. */

@@ -201,6 +201,7 @@ export class Engine {
       case 'slowLink':
         if (message.target === 'subscriber') this.adaptation.slowLink();
         break;
+      case 'roomUpdated':
       case 'changes':
       case 'viewerCount':
       case 'rosterPaged':

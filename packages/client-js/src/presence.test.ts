@@ -156,6 +156,25 @@ describe('in a paged room', () => {
   });
 });
 
+test('the room follows roomUpdated, and what has changed until a later connection', async () => {
+  const room = { id: 'room_1', name: 'Daily', metadata: {}, maxParticipants: 5 };
+  const gateway = await startScriptedGateway({
+    join: () => welcome({ room }),
+    resume: () => welcome({ resumed: true, room: { ...room, name: 'Third' } }),
+  });
+  const call = await join(gateway.url);
+  const seen: string[] = [];
+  call.on('roomUpdated', ({ name }) => seen.push(name));
+  expect(call.room.name).toBe('Daily');
+  const connection = await gateway.connection(0);
+  connection.send({ type: 'roomUpdated', room: { ...room, name: 'Second', maxParticipants: 9 } });
+  await eventually(() => seen.length === 1);
+  expect(call.room).toEqual({ ...room, name: 'Second', maxParticipants: 9 });
+  connection.cut();
+  await eventually(() => seen.length === 2);
+  expect([seen, call.room.name]).toEqual([['Second', 'Third'], 'Third']);
+});
+
 describe('with a gateway that speaks version 1', () => {
   const bob = participant('bob');
   test('everything works as in a small room', async () => {

@@ -85,6 +85,7 @@ export type ServerMessage =
   | ViewerCountMessage
   | RosterPagedMessage
   | PermissionsMessage
+  | RoomUpdatedMessage
   | QualityMessage
   | SubscribedMessage
   | SubscriptionFailedMessage
@@ -693,6 +694,11 @@ export interface RosterPagedMessage {
 export interface PermissionsMessage {
   type: 'permissions';
   permissions: string[];
+}
+
+export interface RoomUpdatedMessage {
+  type: 'roomUpdated';
+  room: Record<string, unknown>;
 }
 
 export interface QualityMessage {

@@ -94,6 +94,12 @@ export const Permissions = Type.Object(
   strict,
 );
 
+/** The server has changed the name, the metadata or the capacity of the room. At most once a second. */
+export const RoomUpdated = Type.Object(
+  { type: Type.Literal('roomUpdated'), room: Type.Record(Type.String(), Type.Unknown()) },
+  strict,
+);
+
 /**
  * The quality that others report whom the client shows. After a welcome: those who report less than `good`. Later: the
  * levels that changed, at most once a second. Nothing is known of participants that never reported.
@@ -213,6 +219,7 @@ export const SERVER_MESSAGES_V2 = {
   viewerCount: ViewerCount,
   rosterPaged: RosterPaged,
   permissions: Permissions,
+  roomUpdated: RoomUpdated,
   quality: Quality,
   subscribed: Subscribed,
   subscriptionFailed: SubscriptionFailed,

@@ -5,8 +5,9 @@ import type { OperationFacts, OperationId } from './operation.js';
 export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   readContext: { method: 'GET', path: '/v1/' },
   createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
-  listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'limit', 'cursor'], cursor: 'cursor' },
+  listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'name', 'limit', 'cursor'], cursor: 'cursor' },
   readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },
+  updateRoom: { method: 'PATCH', path: '/v1/rooms/{roomId}', hasBody: true },
   endRoom: { method: 'DELETE', path: '/v1/rooms/{roomId}', hasPrefer: true },
   readRoomOperation: { method: 'GET', path: '/v1/rooms/{roomId}/runtime-operation' },
   sendMessage: { method: 'POST', path: '/v1/rooms/{roomId}/messages', hasBody: true, hasIdempotencyKey: true },
@@ -14,7 +15,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listParticipants: {
     method: 'GET',
     path: '/v1/rooms/{roomId}/participants',
-    query: ['status', 'limit', 'cursor'],
+    query: ['status', 'externalId', 'limit', 'cursor'],
     cursor: 'cursor',
   },
   readParticipant: { method: 'GET', path: '/v1/rooms/{roomId}/participants/{participantId}' },
@@ -74,7 +75,13 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listDeliveries: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/deliveries',
-    query: ['projectId', 'environmentId', 'status', 'eventType', 'limit', 'cursor'],
+    query: ['projectId', 'environmentId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
+  listAllDeliveries: {
+    method: 'GET',
+    path: '/v1/deliveries',
+    query: ['projectId', 'environmentId', 'endpointId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
     cursor: 'cursor',
   },
   readDelivery: {
@@ -105,6 +112,12 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     query: ['projectId', 'environmentId'],
     hasBody: true,
   },
+  listRecoveries: {
+    method: 'GET',
+    path: '/v1/webhooks/{endpointId}/recoveries',
+    query: ['projectId', 'environmentId', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
   readRecovery: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/recoveries/{recoveryId}',
@@ -118,8 +131,9 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listEvents: {
     method: 'GET',
     path: '/v1/events',
-    query: ['projectId', 'environmentId', 'roomId', 'type', 'after', 'limit'],
+    query: ['projectId', 'environmentId', 'roomId', 'type', 'after', 'since', 'limit', 'wait'],
     cursor: 'after',
   },
+  readEvent: { method: 'GET', path: '/v1/events/{eventId}', query: ['projectId', 'environmentId'] },
   readJwks: { method: 'GET', path: '/.well-known/jwks.json' },
 };

@@ -60,7 +60,11 @@ export interface paths {
         delete: operations["endRoom"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a room
+         * @description Changes the given fields, also in a running call, and writes `room.updated`. A request that changes nothing writes no event.
+         */
+        patch: operations["updateRoom"];
         trace?: never;
     };
     "/v1/rooms/{roomId}/runtime-operation": {
@@ -399,6 +403,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of all endpoints, newest first
+         * @description Those of removed endpoints are included.
+         */
+        get: operations["listAllDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks/{endpointId}/deliveries/{deliveryId}": {
         parameters: {
             query?: never;
@@ -480,7 +504,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List the recoveries of an endpoint, newest first
+         * @description Also works with the id of a removed endpoint.
+         */
+        get: operations["listRecoveries"];
         put?: never;
         /**
          * Send all unsuccessful deliveries of a time window now
@@ -522,10 +550,30 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List events, oldest first
-         * @description Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped.
+         * List events, oldest first, or wait for them
+         * @description Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped. With `wait`, the answer comes with the next event, usually within a second of its commit, or empty when the time is over.
          */
         get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events/{eventId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an event
+         * @description The body that webhooks send. Events are kept for 30 days, and as long as a delivery refers to them.
+         */
+        get: operations["readEvent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -566,7 +614,7 @@ export interface components {
             keyId: string;
             /** @enum {string} */
             keyType: "secret" | "publishable";
-            scopes: ("rooms:create" | "rooms:read" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
+            scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
         };
         Error: {
             error: {
@@ -574,7 +622,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -588,7 +636,7 @@ export interface components {
             };
         };
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
         EventPage: {
             data: components["schemas"]["Event"][];
             nextCursor: string | null;
@@ -895,6 +943,36 @@ export interface components {
              * @enum {string}
              */
             type: "room.started";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
+        RoomUpdatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "room.updated";
             /** @constant */
             apiVersion: "v1";
             /**
@@ -1275,7 +1353,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
             endpointId: string;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
             url: string;
@@ -1302,7 +1380,7 @@ export interface components {
             id: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+            eventType: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
             endpointId: string;
             /** @description URL of this run. Before its first attempt, the endpoint's current URL. */
             url: string;
@@ -1365,7 +1443,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -1401,7 +1479,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;
@@ -1465,6 +1543,10 @@ export interface components {
             createdAt: string;
             completedAt: string | null;
         };
+        WebhookRecoveryPage: {
+            data: components["schemas"]["WebhookRecovery"][];
+            nextCursor: string | null;
+        };
         WebhookTestEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
             id: string;
@@ -1516,6 +1598,23 @@ export interface components {
                     error?: {
                         /** @enum {unknown} */
                         code?: "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "WEBHOOK_DISABLED";
+                    };
+                };
+            };
+        };
+        /** @description `EVENT_NOT_FOUND`: Event not found in this environment. */
+        EventNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "EVENT_NOT_FOUND";
                     };
                 };
             };
@@ -2135,6 +2234,8 @@ export interface operations {
         parameters: {
             query?: {
                 status?: "created" | "active" | "ending" | "ended";
+                /** @description Returns only rooms with exactly this name. Trimmed, 1-120 characters. */
+                name?: string;
                 /** @description Maximum number of rows. */
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
@@ -2387,6 +2488,77 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    updateRoom: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Name of the room. Trimmed, 1-120 characters. */
+                    name?: string;
+                    /** @description Replaces the metadata. At most 16 KiB of JSON, measured as a read returns it, with numbers written in full. */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description Maximum number of participants that are connected at the same time. A number below the present one removes no participant: joins are refused until enough have left. */
+                    maxParticipants?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The room. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "name": "Daily",
+                     *       "metadata": {
+                     *         "team": "blue",
+                     *         "tags": [
+                     *           "weekly"
+                     *         ]
+                     *       },
+                     *       "status": "active",
+                     *       "maxParticipants": 20,
+                     *       "createdAt": "2026-11-20T10:00:00.000Z",
+                     *       "startedAt": "2026-11-20T10:05:00.000Z",
+                     *       "endedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Room"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["RoomNotFound"];
+            409: components["responses"]["RoomEnded"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     readRoomOperation: {
         parameters: {
             query?: never;
@@ -2573,6 +2745,8 @@ export interface operations {
         parameters: {
             query?: {
                 status?: "active" | "left";
+                /** @description Returns only participants with exactly this id. Trimmed, 1-255 characters. */
+                externalId?: string;
                 /** @description Maximum number of rows. */
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
@@ -3406,7 +3580,7 @@ export interface operations {
                      *       "*"
                      *     ]
                      */
-                    events?: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
                     /** @description Free text for people. Trimmed, 1-500 characters. */
                     description?: string;
                     /**
@@ -3610,7 +3784,7 @@ export interface operations {
                      */
                     url?: string;
                     /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-                    events?: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+                    events?: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
                     description?: string | null;
                     /** @description `true` also clears `disabledReason` and sends the deliveries that were held back. */
                     enabled?: boolean;
@@ -3804,7 +3978,11 @@ export interface operations {
                 /** @description Must match the key's environment. */
                 environmentId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
-                eventType?: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only deliveries that were created at this time or later. */
+                since?: string;
+                /** @description Returns only deliveries that were created up to this time. */
+                until?: string;
                 /** @description Maximum number of rows. */
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
@@ -3818,6 +3996,78 @@ export interface operations {
                  */
                 endpointId: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of deliveries. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *           "eventId": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *           "eventType": "participant.joined",
+                     *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "url": "https://example.com/hooks/calls",
+                     *           "status": "pending",
+                     *           "failureReason": null,
+                     *           "replayCount": 0,
+                     *           "attempts": 1,
+                     *           "nextAttemptAt": "2026-11-20T10:05:06.000Z",
+                     *           "blockedBy": null,
+                     *           "signingKeyVersion": 1,
+                     *           "createdAt": "2026-11-20T10:05:00.000Z",
+                     *           "completedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAllDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Returns only the deliveries of this endpoint. */
+                endpointId?: string;
+                status?: "pending" | "delivering" | "succeeded" | "failed";
+                eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only deliveries that were created at this time or later. */
+                since?: string;
+                /** @description Returns only deliveries that were created up to this time. */
+                until?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
@@ -4219,6 +4469,75 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listRecoveries: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Endpoint identifier, returned when the endpoint was created.
+                 * @example whep_01m7xhkw0cfvqteeeq2c3fv3q4
+                 */
+                endpointId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of recoveries. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "rcv_01m7xhkw0cfvqteeeq2c3fv3q7",
+                     *           "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *           "since": "2026-11-20T10:00:00.000Z",
+                     *           "until": "2026-11-20T12:00:00.000Z",
+                     *           "dryRun": false,
+                     *           "includePending": true,
+                     *           "status": "pending",
+                     *           "matched": 120,
+                     *           "replayed": 80,
+                     *           "woken": 39,
+                     *           "skipped": 1,
+                     *           "createdAt": "2026-11-20T12:05:00.000Z",
+                     *           "completedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookRecoveryPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["WebhookNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     createRecovery: {
         parameters: {
             query?: {
@@ -4424,11 +4743,15 @@ export interface operations {
                 environmentId?: string;
                 /** @description Returns only the events of this room, ordered by their sequence. */
                 roomId?: string;
-                type?: "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
-                /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. */
+                type?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description `nextCursor` of an earlier page, or the id of an event. The list starts after it. `latest` stands for the newest event: the answer then always has a `nextCursor`. */
                 after?: string;
+                /** @description The list starts with the first event that was created at this time or later. No effect with `after`. */
+                since?: string;
                 /** @description Maximum number of events. */
                 limit?: number;
+                /** @description If there are no new events, the answer waits up to this many seconds for one. At most 20 requests of an environment may wait at one instance; further ones get 429. */
+                wait?: number;
             };
             header?: never;
             path?: never;
@@ -4500,6 +4823,92 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScope"];
             404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readEvent: {
+        parameters: {
+            query?: {
+                /** @description Must match the key's project. */
+                projectId?: string;
+                /** @description Must match the key's environment. */
+                environmentId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Event in the key's environment.
+                 * @example evt_01m7xhkw0cfvqteeeq2c3fv3q5
+                 */
+                eventId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "evt_01m7xhkw0cfvqteeeq2c3fv3q5",
+                     *       "type": "participant.joined",
+                     *       "apiVersion": "v1",
+                     *       "createdAt": "2026-11-20T10:05:00.000Z",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "sequence": 7,
+                     *       "data": {
+                     *         "room": {
+                     *           "id": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *           "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *           "name": "Daily",
+                     *           "metadata": {
+                     *             "team": "blue",
+                     *             "tags": [
+                     *               "weekly"
+                     *             ]
+                     *           },
+                     *           "status": "active",
+                     *           "maxParticipants": 20,
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
+                     *           "startedAt": "2026-11-20T10:05:00.000Z",
+                     *           "endedAt": null
+                     *         },
+                     *         "participant": {
+                     *           "id": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "roomId": "room_01m7xhkw0cfvqteeeq2c3fv3qk",
+                     *           "externalId": "user-4711",
+                     *           "name": "Ada",
+                     *           "metadata": {
+                     *             "avatar": "https://example.com/ada.png"
+                     *           },
+                     *           "role": "participant",
+                     *           "joinedAt": "2026-11-20T10:05:00.000Z",
+                     *           "leftAt": null
+                     *         },
+                     *         "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Event"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            404: components["responses"]["EventNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

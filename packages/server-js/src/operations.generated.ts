@@ -35,6 +35,7 @@ export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
 export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
 export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
 export type WebhookRecovery = components['schemas']['WebhookRecovery'];
+export type WebhookRecoveryPage = components['schemas']['WebhookRecoveryPage'];
 
 /** Every operation of the API. */
 export interface Operations {
@@ -66,6 +67,14 @@ export interface Operations {
    * `GET /v1/rooms/{roomId}`, scope `rooms:read`.
    */
   readRoom: Operation<'readRoom'>;
+  /**
+   * Change a room.
+   *
+   * Changes the given fields, also in a running call, and writes `room.updated`. A request that changes nothing writes no event.
+   *
+   * `PATCH /v1/rooms/{roomId}`, scope `rooms:update`.
+   */
+  updateRoom: Operation<'updateRoom'>;
   /**
    * End a room for everyone.
    *
@@ -235,6 +244,14 @@ export interface Operations {
    */
   listDeliveries: ListOperation<'listDeliveries'>;
   /**
+   * List the deliveries of all endpoints, newest first.
+   *
+   * Those of removed endpoints are included.
+   *
+   * `GET /v1/deliveries`, scope `webhooks:read`.
+   */
+  listAllDeliveries: ListOperation<'listAllDeliveries'>;
+  /**
    * Read a delivery with its event and its last attempt.
    *
    * `GET /v1/webhooks/{endpointId}/deliveries/{deliveryId}`, scope `webhooks:read`.
@@ -271,6 +288,14 @@ export interface Operations {
    */
   createRecovery: Operation<'createRecovery'>;
   /**
+   * List the recoveries of an endpoint, newest first.
+   *
+   * Also works with the id of a removed endpoint.
+   *
+   * `GET /v1/webhooks/{endpointId}/recoveries`, scope `webhooks:read`.
+   */
+  listRecoveries: ListOperation<'listRecoveries'>;
+  /**
    * Read the progress of a recovery.
    *
    * `GET /v1/webhooks/{endpointId}/recoveries/{recoveryId}`, scope `webhooks:read`.
@@ -285,13 +310,21 @@ export interface Operations {
    */
   cancelRecovery: Operation<'cancelRecovery'>;
   /**
-   * List events, oldest first.
+   * List events, oldest first, or wait for them.
    *
-   * Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped.
+   * Each item is the body that webhooks send. With `roomId`, events are ordered by their sequence, otherwise by their transactions. An event appears once no older transaction is open, so an event that commits late is never skipped. With `wait`, the answer comes with the next event, usually within a second of its commit, or empty when the time is over.
    *
    * `GET /v1/events`, scope `webhooks:read`.
    */
   listEvents: ListOperation<'listEvents'>;
+  /**
+   * Read an event.
+   *
+   * The body that webhooks send. Events are kept for 30 days, and as long as a delivery refers to them.
+   *
+   * `GET /v1/events/{eventId}`, scope `webhooks:read`.
+   */
+  readEvent: Operation<'readEvent'>;
   /**
    * Read the public keys that verify participant tokens.
    *

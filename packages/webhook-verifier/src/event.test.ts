@@ -7,6 +7,7 @@ import type { WebhookEvent, WebhookEventOf, WebhookEventType } from './index.js'
 const SUMMARIES: { [Type in WebhookEventType]: (event: WebhookEventOf<Type>) => string } = {
   'room.created': ({ data }) => data.room.name,
   'room.started': ({ data }) => data.room.status,
+  'room.updated': ({ data }) => data.room.status,
   'room.ended': ({ data }) => data.room.endedAt ?? '',
   'participant.joined': ({ data }) => data.participant.name,
   'participant.left': ({ data }) => data.reason,

@@ -3,7 +3,7 @@
 export interface components {
     schemas: {
         /** @description The `type` determines the content of `data`. Later versions may add types: ignore types that you do not know. */
-        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
+        Event: components["schemas"]["RoomCreatedEvent"] | components["schemas"]["RoomStartedEvent"] | components["schemas"]["RoomUpdatedEvent"] | components["schemas"]["RoomEndedEvent"] | components["schemas"]["ParticipantJoinedEvent"] | components["schemas"]["ParticipantLeftEvent"] | components["schemas"]["ParticipantUpdatedEvent"] | components["schemas"]["TrackPublishedEvent"] | components["schemas"]["TrackUnpublishedEvent"] | components["schemas"]["TrackMutedEvent"] | components["schemas"]["OperationFailedEvent"] | components["schemas"]["WebhookDisabledEvent"] | components["schemas"]["WebhookTestEvent"];
         OperationFailedEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
             id: string;
@@ -272,6 +272,36 @@ export interface components {
              */
             erasedAt?: string;
         };
+        RoomUpdatedEvent: {
+            /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "room.updated";
+            /** @constant */
+            apiVersion: "v1";
+            /**
+             * Format: date-time
+             * @description When the event happened.
+             */
+            createdAt: string;
+            projectId: string;
+            environmentId: string;
+            sequence: number | null;
+            /** @description The resources of the event, each as the API returns it. Later versions may add more. */
+            data: {
+                room: components["schemas"]["Room"];
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the participant's personal data was erased from the event. No delivery carries this field.
+             */
+            erasedAt?: string;
+        };
         /** @description A durable clean-up that can be polled. */
         RuntimeOperation: {
             /** @description Operation identifier, `op_…`. */
@@ -435,7 +465,7 @@ export interface components {
             id: string;
             url: string;
             /** @description Event types that the endpoint receives. `*` means all types, including those of later versions. */
-            events: ("*" | "room.created" | "room.started" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
+            events: ("*" | "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test")[];
             description: string | null;
             /** @description Deliveries are held back while the endpoint is disabled. */
             enabled: boolean;

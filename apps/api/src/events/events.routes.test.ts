@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { EventType, NewEvent } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
+import { publishNotice } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
 import { newEventExample } from '../openapi/answer-examples.js';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ eventWaits: { everyMs: 50, perEnvironmentMax: 2 } });
 });
 
 /** Reads all pages as a poller does. Retries, because open transactions of other tests may delay the last events. */
@@ -128,5 +129,143 @@ describe('GET /v1/events', () => {
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
     const nothingNew = await api.call('GET', `/v1/events?roomId=${first}&after=${nextCursor}`);
     expect(nothingNew.body).toEqual({ data: [], nextCursor: null });
+  });
+});
+
+describe('GET /v1/events with wait', () => {
+  /** Begins a request that waits, and resolves once it does. */
+  async function waiting(tenant: TestTenant, query: string, key = tenant.key) {
+    const before = api.deps.eventWaiter.count;
+    const response = api.call('GET', `/v1/events?wait=30${query}`, { key });
+    // Without this, a failed assertion would leave a rejection unhandled.
+    response.catch(() => undefined);
+    await eventually(() => api.deps.eventWaiter.count === before + 1);
+    return { response };
+  }
+  const ids = ({ body }: { body: { data: { id: string }[] } }) => body.data.map(({ id }) => id);
+
+  test('answers as soon as an event is committed, of the environment or of the room', async () => {
+    const tenant = await api.newTenant();
+    const { body: room } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
+    const first = (await poll(tenant, 1))[0]!;
+    const environment = await waiting(tenant, `&after=${first}`);
+    const [written] = (await write(tenant, null)).eventIds;
+    expect(ids(await environment.response)).toEqual([written]);
+    const ofRoom = await waiting(tenant, `&roomId=${room.id}&after=${first}`);
+    const [started] = (await write(tenant, room.id)).eventIds;
+    expect(ids(await ofRoom.response)).toEqual([started]);
+    expect(api.deps.eventWaiter.count).toBe(0);
+  });
+
+  test('passes over events of other types, and answers empty when the time is over', async () => {
+    const tenant = await api.newTenant();
+    const { body: room } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
+    const request = await waiting(tenant, '&type=webhook.test');
+    await write(tenant, room.id, 3);
+    const [wanted] = (await write(tenant, null)).eventIds;
+    expect(ids(await request.response)).toEqual([wanted]);
+    const late = await api.call('GET', '/v1/events?type=room.ended&wait=1', { key: tenant.key });
+    expect([late.status, late.body]).toEqual([200, { data: [], nextCursor: null }]);
+    expect(api.log()).toMatch(/"waitedMs":\d+/);
+  });
+
+  test('begins after the newest event with after=latest, and gives a cursor in any case', async () => {
+    const tenant = await api.newTenant();
+    const latest = async (query = '') =>
+      (await api.call('GET', `/v1/events?after=latest${query}`, { key: tenant.key })).body;
+    const empty = await latest();
+    expect(empty).toEqual({ data: [], nextCursor: expect.any(String) });
+    const { body: room } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'r' } });
+    const created = (await api.call('GET', `/v1/events?wait=30&after=${empty.nextCursor}`, { key: tenant.key })).body;
+    expect(created.data.map(({ type }: { type: string }) => type)).toEqual(['room.created']);
+    for (const query of ['', `&roomId=${room.id}`]) {
+      const { data, nextCursor } = await latest(query);
+      expect(data).toEqual([]);
+      const [next] = (await write(tenant, room.id)).eventIds;
+      const page = await api.call('GET', `/v1/events?wait=30&after=${nextCursor}${query}`, { key: tenant.key });
+      expect(ids(page)).toEqual([next]);
+    }
+    const unknown = await api.call('GET', '/v1/events?after=latest&roomId=room_0', { key: tenant.key });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
+  });
+
+  test('begins with the first event that was created since a time', async () => {
+    const tenant = await api.newTenant();
+    const at = (minute: number) => new Date(Date.UTC(2031, 0, 1, 12, minute));
+    const written: string[] = [];
+    for (const minute of [0, 5, 10]) {
+      const event = { ...newEvent('webhook.test', tenant), createdAt: at(minute) };
+      written.push(...(await api.database.transaction((tx) => writeEvents(tx, [event]))).eventIds);
+    }
+    await poll(tenant, 3);
+    const since = async (minute: number, query = '') =>
+      api.call('GET', `/v1/events?since=${at(minute).toISOString()}${query}`, { key: tenant.key });
+    expect(ids(await since(0))).toEqual(written);
+    expect(ids(await since(1))).toEqual(written.slice(1));
+    expect(ids(await since(11))).toEqual([]);
+    const { body } = await since(1, '&limit=1');
+    // A cursor continues without the time that the list began with.
+    expect(ids(await api.call('GET', `/v1/events?after=${body.nextCursor}`, { key: tenant.key }))).toEqual([
+      written[2],
+    ]);
+  });
+
+  test('refuses a further request with 429, and gives its place back when the caller closes the connection', async () => {
+    const tenant = await api.newTenant();
+    const abort = new AbortController();
+    const url = `${api.url}/v1/events?wait=30`;
+    const headers = { authorization: `Bearer ${tenant.key}` };
+    const held = [0, 1].map(() => fetch(url, { headers, signal: abort.signal }).catch(() => null));
+    await eventually(() => api.deps.eventWaiter.count === 2);
+    const refused = await api.call('GET', '/v1/events?wait=30', { key: tenant.key });
+    expect([refused.status, refused.body.error.code, refused.headers['retry-after']]).toEqual([
+      429,
+      'RATE_LIMITED',
+      '1',
+    ]);
+    const other = await api.newTenant();
+    await write(other, null);
+    // Another environment has places of its own, and a request that finds events needs none.
+    expect((await api.call('GET', '/v1/events?wait=30', { key: other.key })).body.data).toHaveLength(1);
+    abort.abort();
+    expect(await Promise.all(held)).toEqual([null, null]);
+    await eventually(() => api.deps.eventWaiter.count === 0);
+  });
+
+  test('does not answer with events to a key that was revoked meanwhile', async () => {
+    const tenant = await api.newTenant();
+    const request = await waiting(tenant, '');
+    const { keyHash } = await api.database.prisma.apiKey.update({
+      where: { id: tenant.keyId },
+      data: { revokedAt: new Date() },
+    });
+    await publishNotice(api.deps.producer.redis, 'apiKeyRevoked', Buffer.from(keyHash).toString('hex'));
+    await write(tenant, null);
+    const response = await request.response;
+    expect([response.status, response.body.error.code]).toEqual([401, 'UNAUTHENTICATED']);
+  });
+
+  test.each([
+    ['wait=31', 'query.wait'],
+    ['wait=-1', 'query.wait'],
+    ['wait=1.5', 'query.wait'],
+    ['since=yesterday', 'query.since'],
+    ['since=1969-12-31T23:59:59Z', 'query.since'],
+  ])('rejects ?%s', async (query, path) => {
+    const response = await api.call('GET', `/v1/events?${query}`);
+    expect(response.status).toBe(400);
+    expect(new Set(response.body.error.details.map((d: { path: string }) => d.path))).toEqual(new Set([path]));
+  });
+});
+
+describe('GET /v1/events/{eventId}', () => {
+  test('answers with the body that deliveries send', async () => {
+    const tenant = await api.newTenant();
+    const [id = ''] = (await write(tenant, null)).eventIds;
+    const stored = await api.database.prisma.event.findUniqueOrThrow({ where: { id } });
+    const response = await api.call('GET', `/v1/events/${id}`, { key: tenant.key });
+    expect([response.status, response.text]).toEqual([200, stored.body]);
+    const unknown = await api.call('GET', '/v1/events/evt_0', { key: tenant.key });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'EVENT_NOT_FOUND']);
   });
 });

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import {
   EVENT_TYPES,
+  EVENT_WAIT_SECONDS_MAX,
+  EVENT_WAITS_PER_ENVIRONMENT_MAX,
   PATH_ID_PATTERN,
   PERMISSIONS,
   SESSION_END_REASONS,
@@ -10,7 +12,7 @@ import {
 } from '@callplane/core';
 import { Type, type TProperties, type TSchema } from 'typebox';
 import { defineList, idOf, parseBase64Json, TAKEN_ELSEWHERE } from '../http/cursor.js';
-import { oneOf, orNull, PAGE_LIMIT_DEFAULT, timestamp } from '../http/schemas.js';
+import { oneOf, orNull, PAGE_LIMIT_DEFAULT, pathId, timestamp } from '../http/schemas.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
 import { ParticipantSchema } from '../participants/participants.schemas.js';
 import { RoomSchema } from '../rooms/rooms.schemas.js';
@@ -35,6 +37,7 @@ const trackData = {
 const DATA: Record<EventType, TProperties> = {
   'room.created': { room: RoomSchema },
   'room.started': { room: RoomSchema },
+  'room.updated': { room: RoomSchema },
   'room.ended': { room: RoomSchema },
   'participant.joined': sessionData,
   'participant.left': { ...sessionData, reason: oneOf(SESSION_END_REASONS, 'Why the session ended.') },
@@ -107,18 +110,43 @@ export const ListEventsQuery = Type.Object({
   ),
   type: Type.Optional(oneOf(EVENT_TYPES)),
   after: Type.Optional(
-    Type.String({ description: '`nextCursor` of an earlier page, or the id of an event. The list starts after it.' }),
+    Type.String({
+      description:
+        '`nextCursor` of an earlier page, or the id of an event. The list starts after it. `latest` stands for the newest ' +
+        'event: the answer then always has a `nextCursor`.',
+    }),
+  ),
+  since: Type.Optional(
+    timestamp('The list starts with the first event that was created at this time or later. No effect with `after`.'),
   ),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 100, default: PAGE_LIMIT_DEFAULT, description: 'Maximum number of events.' }),
   ),
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: EVENT_WAIT_SECONDS_MAX,
+      default: 0,
+      description:
+        'If there are no new events, the answer waits up to this many seconds for one. At most ' +
+        `${EVENT_WAITS_PER_ENVIRONMENT_MAX} requests of an environment may wait at one instance; further ones get 429.`,
+    }),
+  ),
 });
+
+/** `after` for the newest event. */
+export const LATEST = 'latest';
+
+export const EventPath = Type.Object({ eventId: pathId("Event in the key's environment.") });
 
 export const EventPage = Type.Object(
   {
     data: Type.Array(EventSchema),
     nextCursor: orNull(
-      Type.String({ description: 'Send it as `after` to continue, now or later. Null if there are no new events.' }),
+      Type.String({
+        description:
+          'Send it as `after` to continue, now or later. Null if there are no new events, except after `latest`.',
+      }),
     ),
   },
   { title: 'EventPage', additionalProperties: false },
@@ -141,8 +169,9 @@ export const EVENT_LIST = defineList(
   },
   {
     parameter: 'after',
+    unbound: ['since', 'wait'],
     refusal: 'is neither a valid cursor for this list and its filters nor an event in it',
-    readOther: (text) => (EVENT_ID.test(text) ? TAKEN_ELSEWHERE : readFirstVersion(text)),
+    readOther: (text) => (text === LATEST || EVENT_ID.test(text) ? TAKEN_ELSEWHERE : readFirstVersion(text)),
   },
 );
 

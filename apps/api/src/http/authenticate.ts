@@ -15,7 +15,8 @@ export interface CallerDirectory {
   find(keyHash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null>;
 }
 
-const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
+/** Options of every 401. */
+export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
 
 /**
  * Rejects requests without a valid API key.
@@ -42,7 +43,9 @@ export function authenticate(
     const waitMs = directory.hasSeen(keyHash) ? 0 : unknownKeyPace.waitMs(address, performance.now());
     const caller = await directory.find(keyHash, { inBatch: waitMs > 0 });
     if (caller !== null) {
-      contextOf(response).caller = caller;
+      const context = contextOf(response);
+      context.caller = caller;
+      context.isKeyValid = async () => (await directory.find(keyHash)) !== null;
       next();
       return;
     }

@@ -21,6 +21,8 @@ export interface List<Position extends TProperties = TProperties> {
   /** The query parameter that holds the cursor. */
   readonly parameter: 'cursor' | 'after';
   readonly position: TObject<Position>;
+  /** Query parameters that decide only how or where reading begins. A cursor is valid with any value of them. */
+  readonly unbound: readonly string[];
   /** Error message for a text that is not a cursor of this list. */
   readonly refusal: string;
   /**
@@ -33,11 +35,12 @@ export interface List<Position extends TProperties = TProperties> {
 export function defineList<Position extends TProperties>(
   name: string,
   position: Position,
-  options: Partial<Pick<List, 'parameter' | 'refusal' | 'readOther'>> = {},
+  options: Partial<Pick<List, 'parameter' | 'unbound' | 'refusal' | 'readOther'>> = {},
 ): List<Position> {
   return {
     name,
     parameter: 'cursor',
+    unbound: [],
     position: Type.Object(position, { additionalProperties: false }),
     refusal: 'is not a valid cursor for this list and its filters',
     readOther: null,

@@ -14,6 +14,7 @@ const ROUTES: [string, string, Scope][] = [
   ['POST', '/v1/rooms', 'rooms:create'],
   ['GET', '/v1/rooms', 'rooms:read'],
   ['GET', '/v1/rooms/room_0', 'rooms:read'],
+  ['PATCH', '/v1/rooms/room_0', 'rooms:update'],
   ['DELETE', '/v1/rooms/room_0', 'rooms:end'],
   ['GET', '/v1/rooms/room_0/runtime-operation', 'rooms:read'],
   ['POST', '/v1/rooms/room_0/tokens', 'tokens:create'],
@@ -35,9 +36,12 @@ const ROUTES: [string, string, Scope][] = [
   ['GET', '/v1/webhooks/whep_0/deliveries/dlv_0/attempts', 'webhooks:read'],
   ['POST', '/v1/webhooks/whep_0/deliveries/dlv_0/replay', 'webhooks:write'],
   ['POST', '/v1/webhooks/whep_0/recoveries', 'webhooks:write'],
+  ['GET', '/v1/webhooks/whep_0/recoveries', 'webhooks:read'],
   ['GET', '/v1/webhooks/whep_0/recoveries/rcv_0', 'webhooks:read'],
   ['DELETE', '/v1/webhooks/whep_0/recoveries/rcv_0', 'webhooks:write'],
+  ['GET', '/v1/deliveries', 'webhooks:read'],
   ['GET', '/v1/events', 'webhooks:read'],
+  ['GET', '/v1/events/evt_0', 'webhooks:read'],
 ];
 const errorOf = async (method: string, path: string, sent: Parameters<TestApi['call']>[2] = {}) => {
   const { status, body } = await api.call(method, path, sent);
@@ -100,7 +104,7 @@ describe('route matching', () => {
 
   test.each([
     ['PUT', '/v1/rooms', 'POST, GET, HEAD'],
-    ['PATCH', '/v1/rooms/room_0', 'GET, HEAD, DELETE'],
+    ['PUT', '/v1/rooms/room_0', 'GET, HEAD, PATCH, DELETE'],
     ['OPTIONS', '/v1/rooms', 'POST, GET, HEAD'],
     ['DELETE', '/v1/rooms/room_0/tokens', 'POST'],
     ['POST', '/v1/', 'GET, HEAD'],

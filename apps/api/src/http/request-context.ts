@@ -9,6 +9,10 @@ export interface RequestContext {
   readonly traceparent: string | null;
   readonly startedAtMs: number;
   caller: Caller | null;
+  /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
+  isKeyValid: () => Promise<boolean>;
+  /** Time that the request waited as its caller wished, in milliseconds. */
+  waitedMs: number;
   /** Pattern of the matched route; null until a route matches. */
   route: string | null;
   errorCode: string | null;
@@ -33,6 +37,8 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       traceparent: parseTraceparent(request.headers.traceparent),
       startedAtMs: performance.now(),
       caller: null,
+      isKeyValid: () => Promise.resolve(false),
+      waitedMs: 0,
       route: null,
       errorCode: null,
       refusal: null,

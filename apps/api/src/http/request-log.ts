@@ -14,7 +14,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       const { caller, refusal } = context;
       const status = refusal?.status ?? response.statusCode;
       const durationMs = performance.now() - context.startedAtMs;
-      metrics.answered(request.method, context.route, status, durationMs);
+      metrics.answered(request.method, context.route, status, durationMs - context.waitedMs);
       // Fields are assigned one by one because this code runs for every request.
       const fields: Record<string, unknown> = {
         requestId: context.requestId,
@@ -25,6 +25,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
         durationMs: Math.round(durationMs * 1000) / 1000,
         ip: request.ip,
       };
+      if (context.waitedMs > 0) fields['waitedMs'] = Math.round(context.waitedMs);
       if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);
       if (context.route === null) fields['path'] = request.path.slice(0, 200);
       if (refusal !== null) fields['parserCode'] = refusal.parserCode;

@@ -23,7 +23,7 @@ export function requestMetrics(metrics: Metrics): RequestMetrics {
   });
   const duration = metrics.histogram({
     name: 'callplane_http_request_duration_seconds',
-    help: 'Time from the request headers to the end of the response, in seconds.',
+    help: 'Time from the request headers to the end of the response, without the time that it waited for events, in seconds.',
     labels: ['method', 'route'],
     buckets: SECONDS_BUCKETS,
   });

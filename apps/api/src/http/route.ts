@@ -30,6 +30,15 @@ export interface Call<Params, Query, Body, Position = unknown> {
   idempotencyKey: string | null;
   /** Adds fields to the log line of the request. */
   log: (fields: Record<string, unknown>) => void;
+  /**
+   * Checks the API key again, for answers that come seconds after the request.
+   * @throws PublicError UNAUTHENTICATED if it was revoked or has expired since.
+   */
+  recheckKey: () => Promise<void>;
+  /** Calls the listener when the caller has closed the connection, or the answer is sent. */
+  onClosed: (listener: () => void) => void;
+  /** Reports time that the request spent waiting as its caller wished. The duration metric leaves it out. */
+  waited: (ms: number) => void;
 }
 
 /** The parts of a request before schema validation. */

@@ -1,6 +1,7 @@
 import { mayUse, PublicError, type ErrorDetail } from '@callplane/core';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import { Type } from 'typebox';
+import { UNAUTHENTICATED } from './authenticate.js';
 import { readJsonBody, type ParsedBody } from './body.js';
 import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
 import { readIdempotencyKey } from './idempotency.js';
@@ -86,6 +87,14 @@ function serve(route: Route) {
       startedAtMs: context.startedAtMs,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),
+      recheckKey: async () => {
+        if (!(await context.isKeyValid())) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
+      },
+      onClosed: (listener) => {
+        if (response.closed) listener();
+        else response.once('close', listener);
+      },
+      waited: (ms) => void (context.waitedMs += ms),
     });
     respond(response, reply);
   };
@@ -109,7 +118,8 @@ function readCursor(
   details: ErrorDetail[],
 ): PageCursor {
   const { environmentId, path, query } = request;
-  const { [list.parameter]: given, limit: _, projectId: _p, environmentId: _e, ...filters } = query;
+  const { [list.parameter]: given, limit: _, projectId: _p, environmentId: _e, ...others } = query;
+  const filters = Object.fromEntries(Object.entries(others).filter(([name]) => !list.unbound.includes(name)));
   const cursor = read({ environmentId, path, filters }, typeof given === 'string' ? given : undefined);
   if (cursor === null) details.push({ path: `query.${list.parameter}`, message: list.refusal });
   return cursor ?? NO_CURSOR;

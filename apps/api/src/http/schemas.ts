@@ -24,6 +24,12 @@ export function trimmedText(max: number, description: string) {
   });
 }
 
+/** A query parameter that filters by a {@link trimmedText}. */
+export function exactText(max: number, description: string) {
+  // PostgreSQL cannot compare with U+0000. Bodies are checked for it when they are parsed.
+  return Type.String({ ...trimmedText(max, description), pattern: '^[^\\u0000]*$' });
+}
+
 /** Any JSON object. The explicit `additionalProperties` makes generated clients accept any key. */
 const FREE_OBJECT = { type: 'object', additionalProperties: true };
 

@@ -13,6 +13,7 @@ import {
   roomCreated,
   roomEnded,
   roomStarted,
+  roomUpdated,
   serialiseEvent,
   SIGNATURE_CONTRACT,
   trackMuted,
@@ -103,6 +104,7 @@ const disabled = { ...WEBHOOK, enabled: false, disabledReason: 'Every attempt ha
 const EVENTS: readonly NewEvent[] = [
   roomCreated(TENANT, { ...ROOM, status: 'created', startedAt: null }),
   roomStarted(subject),
+  roomUpdated({ ...subject, room: { ...ROOM, name: 'Daily, second half' } }),
   roomEnded({ ...subject, room: { ...ROOM, status: 'ended', endedAt: LEFT } }),
   participantJoined(subject, session),
   ...participantLeft(subject, left, 'left'),

@@ -20,6 +20,10 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     minimal: { name: 'Daily' },
     complete: { name: 'Daily', metadata: { team: 'blue', tags: ['weekly'] }, maxParticipants: 20 },
   },
+  updateRoom: {
+    rename: { name: 'Daily, second half' },
+    enlarge: { metadata: { team: 'blue' }, maxParticipants: 50 },
+  },
   issueToken: {
     minimal: { participantName: 'Ada' },
     complete: {
@@ -73,6 +77,10 @@ const PARAMETER_EXAMPLES: Record<string, string> = {
   ...EXAMPLE_IDS,
   after: EXAMPLE_IDS.eventId,
   trackId: 'camera',
+  name: 'Daily',
+  externalId: 'user-4711',
+  since: '2026-11-20T10:00:00.000Z',
+  until: '2026-11-20T12:00:00.000Z',
   from: '2026-11-01',
   to: '2026-11-30',
   'Idempotency-Key': 'daily-2026-11-20',

@@ -22,6 +22,7 @@ function summary(event: WebhookEvent): string {
   switch (event.type) {
     case 'room.created':
     case 'room.started':
+    case 'room.updated':
     case 'room.ended':
       return `${event.type} ${event.data.room.name} ${JSON.stringify(event.data.room.metadata['team'])}`;
     case 'participant.joined':

@@ -203,6 +203,26 @@ describe('participants', () => {
     expect((await api.call('GET', '/v1/rooms/room_0/participants')).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 
+  test('are filtered by the exact external id', async () => {
+    const room = await api.room();
+    const made: string[] = [];
+    for (const externalId of ['user-1', 'user-2', 'user-1', undefined]) {
+      const { participantId } = (await issue(room, { participantName: 'Ada', ...(externalId && { externalId }) })).body;
+      await connect(participantId, room, new Date(Date.UTC(2026, 0, 1, 0, 0, made.length)));
+      made.unshift(participantId);
+    }
+    const list = async (query: string) => (await api.call('GET', `/v1/rooms/${room}/participants?${query}`)).body;
+    const ids = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
+    expect(ids(await list('externalId=user-1'))).toEqual([made[1], made[3]]);
+    expect(ids(await list('externalId=user'))).toEqual([]);
+    expect(ids(await list('externalId=user-1&status=left'))).toEqual([]);
+    const first = await list('externalId=user-1&limit=1');
+    expect(ids(await list(`externalId=user-1&limit=1&cursor=${first.nextCursor}`))).toEqual([made[3]]);
+    for (const query of [`cursor=${first.nextCursor}`, 'externalId=', 'externalId=%00']) {
+      expect((await api.call('GET', `/v1/rooms/${room}/participants?${query}`)).status).toBe(400);
+    }
+  });
+
   test('get a 404 that names the missing resource', async () => {
     const room = await api.room();
     const other = await api.room();

@@ -8,6 +8,7 @@ import {
 import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import {
+  exactText,
   metadata,
   metadataObject,
   oneOf,
@@ -47,6 +48,7 @@ export const ParticipantPath = Type.Object({
 
 export const ListParticipantsQuery = Type.Object({
   status: Type.Optional(oneOf(PARTICIPANT_STATUSES)),
+  externalId: Type.Optional(exactText(EXTERNAL_ID_LENGTH_MAX, 'Returns only participants with exactly this id.')),
   ...pageQuery(),
 });
 /** Ordered by the first connection, in milliseconds since 1970. */

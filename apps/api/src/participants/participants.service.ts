@@ -33,14 +33,15 @@ export async function pageOfParticipants(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   roomId: string,
-  query: { status?: ParticipantStatus; limit?: number },
+  query: { status?: ParticipantStatus; externalId?: string; limit?: number },
   cursor: PageCursor<{ connectedAtMs: number; id: string }>,
 ): Promise<Page<ParticipantState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const { position } = cursor;
   const after = position === null ? null : { connectedAt: new Date(position.connectedAtMs), id: position.id };
-  const participants = await listParticipants(deps.database.prisma, tenant, roomId, {
+  const participants = await listParticipants(deps.database.sql, tenant, roomId, {
     status: query.status ?? null,
+    externalId: query.externalId ?? null,
     after,
     limit: limit + 1,
   });

@@ -203,7 +203,25 @@ describe('GET /v1/rooms', () => {
     expect(environmentId).toMatch(/^env_/);
   });
 
+  test('filters by the exact name, beside the status', async () => {
+    const { key } = await api.newTenant();
+    const create = async (name: string) => (await api.call('POST', '/v1/rooms', { key, body: { name } })).body.id;
+    const [first, , second] = [await create('Daily ☕'), await create('daily ☕'), await create('Daily ☕')];
+    const list = async (query: string) => (await api.call('GET', `/v1/rooms?${query}`, { key })).body;
+    const ids = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id);
+    const name = `name=${encodeURIComponent(' Daily ☕')}`;
+    expect(ids(await list(name))).toEqual([second, first]);
+    expect(ids(await list(`${name}&status=ended`))).toEqual([]);
+    const page = await list(`${name}&limit=1`);
+    expect(ids(await list(`${name}&limit=1&cursor=${page.nextCursor}`))).toEqual([first]);
+    expect((await api.call('GET', `/v1/rooms?cursor=${page.nextCursor}`, { key })).status).toBe(400);
+  });
+
   test.each([
+    ['name=', 'query.name'],
+    ['name=a%00b', 'query.name'],
+    [`name=${'x'.repeat(121)}`, 'query.name'],
+    ['name=a&name=b', 'query.name'],
     ['limit=0', 'query.limit'],
     ['limit=101', 'query.limit'],
     ['limit=ten', 'query.limit'],
@@ -250,6 +268,82 @@ describe('GET /v1/rooms/{roomId}', () => {
   test('answers HEAD like GET, without a body', async () => {
     const response = await api.call('HEAD', `/v1/rooms/${await api.room()}`);
     expect(response.status).toBe(200);
+  });
+});
+
+describe('PATCH /v1/rooms/{roomId}', () => {
+  const change = (room: string, body: object) => api.call('PATCH', `/v1/rooms/${room}`, { body });
+  const eventsOf = async (room: string) => (await api.call('GET', `/v1/events?roomId=${room}`)).body.data;
+
+  test('changes the given fields, and writes room.updated with the changed room', async () => {
+    const room = await api.room({
+      name: 'Daily',
+      metadata: { team: 'blue', tags: [1, { a: null }] },
+      maxParticipants: 5,
+    });
+    const renamed = await change(room, { name: '  Weekly ' });
+    expect([renamed.status, renamed.body]).toEqual([
+      200,
+      expect.objectContaining({
+        name: 'Weekly',
+        metadata: { team: 'blue', tags: [1, { a: null }] },
+        maxParticipants: 5,
+      }),
+    ]);
+    const changed = (await change(room, { metadata: {}, maxParticipants: 100_000 })).body;
+    expect(changed).toMatchObject({ name: 'Weekly', metadata: {}, maxParticipants: 100_000, status: 'created' });
+    expect((await api.call('GET', `/v1/rooms/${room}`)).body).toEqual(changed);
+    const events = await eventsOf(room);
+    expect(events.map(({ type, sequence }: { type: string; sequence: number }) => [type, sequence])).toEqual([
+      ['room.created', 1],
+      ['room.updated', 2],
+      ['room.updated', 3],
+    ]);
+    expect(events[2].data).toEqual({ room: changed });
+  });
+
+  test('writes no event if nothing changes', async () => {
+    const room = await api.room({ name: 'Daily', metadata: { a: 1, b: [{}] } });
+    for (const body of [{}, { name: 'Daily' }, { metadata: { b: [{}], a: 1 }, maxParticipants: 100 }]) {
+      expect((await change(room, body)).status).toBe(200);
+    }
+    expect(await eventsOf(room)).toHaveLength(1);
+  });
+
+  test('delivers the event to the endpoints that subscribe to it', async () => {
+    const { id } = (
+      await api.call('POST', '/v1/webhooks', { body: { url: 'https://example.com/', events: ['room.updated'] } })
+    ).body;
+    const room = await api.room();
+    await change(room, { name: 'Other' });
+    const { data } = (await api.call('GET', `/v1/deliveries?endpointId=${id}`)).body;
+    expect(data.map(({ eventType }: { eventType: string }) => eventType)).toEqual(['room.updated']);
+  });
+
+  test('answers 409 from `ending` on, and 404 for an unknown room', async () => {
+    const room = await api.room();
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    const late = await change(room, { name: 'Other' });
+    expect([late.status, late.body.error.code]).toEqual([409, 'ROOM_ENDED']);
+    expect((await change('room_0', { name: 'Other' })).body.error.code).toBe('ROOM_NOT_FOUND');
+  });
+
+  test('needs the scope rooms:update, which no other scope includes', async () => {
+    const room = await api.room();
+    const key = await api.newKey(api.tenant.environmentId, { scopes: ['rooms:create', 'rooms:read', 'rooms:end'] });
+    const refused = await api.call('PATCH', `/v1/rooms/${room}`, { key, body: { name: 'Other' } });
+    expect([refused.status, refused.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
+  });
+
+  test.each([
+    [{ name: ' ' }, 400, 'body.name'],
+    [{ maxParticipants: 0 }, 400, 'body.maxParticipants'],
+    [{ metadata: null }, 400, 'body.metadata'],
+    [{ status: 'ended' }, 400, 'body.status'],
+    [{ metadata: { x: 'x'.repeat(16 * 1024) } }, 413, 'body.metadata'],
+  ])('rejects %#', async (body, status, path) => {
+    const response = await change(await api.room(), body);
+    expect([response.status, response.body.error.details[0].path]).toEqual([status, path]);
   });
 });
 

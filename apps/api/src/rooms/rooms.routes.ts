@@ -5,8 +5,17 @@ import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
 import { OperationSchema } from '../operations/operations.schemas.js';
 import { answerOperation, OPERATION_ANSWERS } from '../operations/answer-operation.js';
-import { CreateRoomBody, ListRoomsQuery, ROOM_LIST, RoomPage, RoomPath, RoomSchema } from './rooms.schemas.js';
 import {
+  CreateRoomBody,
+  ListRoomsQuery,
+  ROOM_LIST,
+  RoomPage,
+  RoomPath,
+  RoomSchema,
+  UpdateRoomBody,
+} from './rooms.schemas.js';
+import {
+  changeRoom,
   createRoom,
   endRoom,
   roomAtCreation,
@@ -81,6 +90,24 @@ export function roomRoutes(deps: Deps): Route[] {
       errors: ['ROOM_NOT_FOUND'],
       async handle({ caller, params }) {
         return { status: 200, body: presentRoom(caller, await readRoom(deps, caller, params.roomId)) };
+      },
+    }),
+    defineRoute({
+      method: 'patch',
+      path: '/v1/rooms/{roomId}',
+      operationId: 'updateRoom',
+      summary: 'Change a room',
+      description:
+        'Changes the given fields, also in a running call, and writes `room.updated`. A request that changes nothing ' +
+        'writes no event.',
+      tag: 'Rooms',
+      scope: 'rooms:update',
+      params: RoomPath,
+      body: UpdateRoomBody,
+      responses: { 200: { description: 'The room.', schema: RoomSchema } },
+      errors: ['ROOM_NOT_FOUND', 'ROOM_ENDED'],
+      async handle({ caller, params, body }) {
+        return { status: 200, body: presentRoom(caller, await changeRoom(deps, caller, params.roomId, body)) };
       },
     }),
     defineRoute({

@@ -7,6 +7,7 @@ import {
 import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import {
+  exactText,
   metadata,
   metadataObject,
   oneOf,
@@ -56,7 +57,28 @@ export const CreateRoomBody = strictObject(
   { title: 'CreateRoom' },
 );
 
-export const ListRoomsQuery = Type.Object({ status: Type.Optional(oneOf(ROOM_STATUSES)), ...pageQuery() });
+export const UpdateRoomBody = strictObject(
+  {
+    name: Type.Optional(trimmedText(ROOM_NAME_LENGTH_MAX, 'Name of the room.')),
+    metadata: Type.Optional(metadataObject('Replaces the metadata.', {})),
+    maxParticipants: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: ROOM_MAX_PARTICIPANTS_MAX,
+        description:
+          'Maximum number of participants that are connected at the same time. A number below the present one removes ' +
+          'no participant: joins are refused until enough have left.',
+      }),
+    ),
+  },
+  { title: 'UpdateRoom' },
+);
+
+export const ListRoomsQuery = Type.Object({
+  status: Type.Optional(oneOf(ROOM_STATUSES)),
+  name: Type.Optional(exactText(ROOM_NAME_LENGTH_MAX, 'Returns only rooms with exactly this name.')),
+  ...pageQuery(),
+});
 export const ROOM_LIST = defineList('rooms', { id: idOf('room') });
 
 export const RoomPage = page('RoomPage', RoomSchema);

@@ -15,10 +15,13 @@ import {
   insertRoom,
   listRooms,
   roomExists,
+  updateRoom,
   type AcceptedOperation,
+  type RoomPatch,
   type WakeableDelivery,
   type TypedSql,
 } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
@@ -78,16 +81,34 @@ export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roo
 export async function pageOfRooms(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
-  query: { status?: RoomStatus; limit?: number },
+  query: { status?: RoomStatus; name?: string; limit?: number },
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<RoomState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
-  const rooms = await listRooms(deps.database.prisma, tenant, {
+  const rooms = await listRooms(deps.database.sql, tenant, {
     status: query.status ?? null,
+    name: query.name ?? null,
     beforeId: cursor.position?.id ?? null,
     limit: limit + 1,
   });
   return cutPage(cursor, rooms, limit);
+}
+
+/** Changes an open room. A running call follows as soon as its gateways get the notice. */
+export async function changeRoom(
+  { database, clock, producer }: Pick<Deps, 'database' | 'clock' | 'producer'>,
+  tenant: Tenant,
+  roomId: string,
+  patch: RoomPatch,
+): Promise<RoomState> {
+  const update = await updateRoom(database, tenant, roomId, patch, clock.now());
+  if (update.outcome !== 'updated') {
+    throw new PublicError(update.outcome === 'not_found' ? 'ROOM_NOT_FOUND' : 'ROOM_ENDED');
+  }
+  // The request waits for neither: gateways find a change without a notice at their next resync.
+  if (update.version !== null) void publishRoomChanged(producer.redis, roomId, update.version);
+  void producer.wakeDeliveries(update.deliveries);
+  return update.room;
 }
 
 /** Once this commits, the room issues no tokens and accepts no joins. A worker does the clean-up. */

@@ -31,16 +31,56 @@ describe('GET …/deliveries', () => {
     expect(ids(await list('?status=pending&eventType=webhook.test'))).toEqual([made[0], made[2]]);
     expect(await list('?eventType=room.created')).toEqual({ data: [], nextCursor: null });
     expect(first.data[0]).not.toHaveProperty('event');
+    const { createdAt } = first.data[1] as { createdAt: string };
+    expect(ids(await list(`?since=${createdAt}&until=${createdAt}`))).toContain(made[1]);
+    expect(ids(await list('?until=2026-01-01T00:00:00Z'))).toEqual([]);
+    const crossed = await api.call('GET', `${endpoint.path}/deliveries?status=failed&cursor=${first.nextCursor}`);
+    expect([crossed.status, crossed.body.error.details[0].path]).toEqual([400, 'query.cursor']);
   });
 
-  test.each(['status=lost', 'eventType=room.exploded', 'cursor=x', 'limit=0', 'projectId=proj_x'])(
-    'rejects ?%s',
-    async (query) => {
-      const response = await api.call('GET', `${path}/deliveries?${query}`);
-      expect(response.status).toBe(400);
-      expect(response.body.error.details[0].path).toBe(`query.${query.split('=')[0]}`);
-    },
-  );
+  test('lists those of all endpoints, with the same filters', async () => {
+    const tenant = await api.newTenant();
+    const { key } = tenant;
+    const endpoints = [await webhook(api, {}, key), await webhook(api, { events: ['room.ended'] }, key)];
+    const made: string[] = [];
+    for (const { path: at } of [...endpoints, ...endpoints]) {
+      made.unshift((await api.call('POST', `${at}/test`, { key })).body.id);
+    }
+    await finish(api, made[3]!);
+    const list = async (query: string) => (await api.call('GET', `/v1/deliveries${query}`, { key })).body;
+    const ids = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id);
+    const first = await list('?limit=3');
+    expect(ids(first)).toEqual(made.slice(0, 3));
+    expect(await list(`?limit=3&cursor=${first.nextCursor}`)).toMatchObject({
+      data: [{ id: made[3] }],
+      nextCursor: null,
+    });
+    expect(ids(await list(`?endpointId=${endpoints[1]!.id}`))).toEqual([made[0], made[2]]);
+    expect(ids(await list('?status=failed&eventType=webhook.test'))).toEqual([made[3]]);
+    expect(ids(await list(`?since=2026-01-01T00:00:00Z&status=pending&limit=2`))).toEqual(made.slice(0, 2));
+    const foreign = await api.call('GET', `${endpoints[0]!.path}/deliveries?cursor=${first.nextCursor}`, { key });
+    expect(foreign.status).toBe(400);
+    const unknown = await api.call('GET', '/v1/deliveries?endpointId=whep_0', { key });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+    // The deliveries of a removed endpoint stay in the list.
+    expect((await api.call('DELETE', endpoints[1]!.path, { key })).status).toBe(204);
+    expect(ids(await list('?limit=1'))).toEqual([made[0]]);
+  });
+
+  test.each([
+    'status=lost',
+    'eventType=room.exploded',
+    'cursor=x',
+    'limit=0',
+    'projectId=proj_x',
+    'since=1',
+    'until=x',
+  ])('rejects ?%s', async (query) => {
+    const response = await api.call('GET', `${path}/deliveries?${query}`);
+    expect(response.status).toBe(400);
+    expect(response.body.error.details[0].path).toBe(`query.${query.split('=')[0]}`);
+    expect((await api.call('GET', `/v1/deliveries?${query}`)).text).toContain(response.body.error.details[0].message);
+  });
 
   test('answers 404 for an unknown endpoint', async () => {
     const response = await api.call('GET', '/v1/webhooks/whep_0/deliveries');

@@ -1,7 +1,10 @@
+import type { ErrorDetail } from '@callplane/core';
 import type { Deps } from '../deps.js';
-import { defineRoute, type Route } from '../http/route.js';
+import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
+import { timeFailures } from '../http/times.js';
 import { presentAttempt, presentDelivery } from './deliveries.presenter.js';
 import {
+  ALL_DELIVERIES_LIST,
   ATTEMPT_LIST,
   AttemptPage,
   DELIVERY_LIST,
@@ -9,6 +12,7 @@ import {
   DeliveryPage,
   DeliveryPath,
   DeliverySchema,
+  ListAllDeliveriesQuery,
   ListAttemptsQuery,
   ListDeliveriesQuery,
   ReplayBody,
@@ -18,6 +22,11 @@ import { EndpointPath } from './endpoints.schemas.js';
 import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}/deliveries';
+
+const checkQuery = (parts: UnvalidatedParts): ErrorDetail[] => [
+  ...checkTenant(parts),
+  ...timeFailures('query', parts.query),
+];
 
 export function deliveryRoutes(deps: Deps): Route[] {
   return [
@@ -32,11 +41,29 @@ export function deliveryRoutes(deps: Deps): Route[] {
       params: EndpointPath,
       query: ListDeliveriesQuery,
       list: DELIVERY_LIST,
-      validate: checkTenant,
+      validate: checkQuery,
       responses: { 200: { description: 'One page of deliveries.', schema: DeliveryPage } },
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, query, cursor }) {
-        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, params.endpointId, query, cursor);
+        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, { ...query, ...params }, cursor);
+        return { status: 200, body: { data: rows.map(presentDelivery), nextCursor } };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/deliveries',
+      operationId: 'listAllDeliveries',
+      summary: 'List the deliveries of all endpoints, newest first',
+      description: 'Those of removed endpoints are included.',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      query: ListAllDeliveriesQuery,
+      list: ALL_DELIVERIES_LIST,
+      validate: checkQuery,
+      responses: { 200: { description: 'One page of deliveries.', schema: DeliveryPage } },
+      errors: ['WEBHOOK_NOT_FOUND'],
+      async handle({ caller, query, cursor }) {
+        const { rows, nextCursor } = await pageOfDeliveries(deps, caller, query, cursor);
         return { status: 200, body: { data: rows.map(presentDelivery), nextCursor } };
       },
     }),

@@ -3,6 +3,7 @@ import {
   DELIVERY_FAILURE_REASONS,
   DELIVERY_STATUSES,
   EVENT_TYPES,
+  PATH_ID_PATTERN,
   REPLAYS_MAX,
 } from '@callplane/core';
 import { Type } from 'typebox';
@@ -85,13 +86,29 @@ export const DeliveryPath = Type.Object({
   deliveryId: pathId('Delivery of this endpoint.'),
 });
 
-export const ListDeliveriesQuery = Type.Object({
-  ...TenantQuery.properties,
+const deliveryFilters = {
   status: Type.Optional(oneOf(DELIVERY_STATUSES)),
   eventType: Type.Optional(oneOf(EVENT_TYPES)),
+  since: Type.Optional(timestamp('Returns only deliveries that were created at this time or later.')),
+  until: Type.Optional(timestamp('Returns only deliveries that were created up to this time.')),
+};
+
+export const ListDeliveriesQuery = Type.Object({
+  ...TenantQuery.properties,
+  ...deliveryFilters,
   ...pageQuery(),
 });
 export const DELIVERY_LIST = defineList('deliveries', { id: idOf('dlv') });
+
+export const ListAllDeliveriesQuery = Type.Object({
+  ...TenantQuery.properties,
+  endpointId: Type.Optional(
+    Type.String({ pattern: PATH_ID_PATTERN, description: 'Returns only the deliveries of this endpoint.' }),
+  ),
+  ...deliveryFilters,
+  ...pageQuery(),
+});
+export const ALL_DELIVERIES_LIST = defineList('all deliveries', { id: idOf('dlv') });
 
 export const ListAttemptsQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
 export const ATTEMPT_LIST = defineList('attempts', { id: idOf('att') });

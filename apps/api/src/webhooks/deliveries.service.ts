@@ -18,23 +18,36 @@ import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
+export interface DeliveriesQuery {
+  /** All endpoints of the environment if it is absent. */
+  endpointId?: string;
+  status?: DeliveryStatus;
+  eventType?: EventType;
+  since?: string;
+  until?: string;
+  limit?: number;
+}
+
+/** Lists deliveries newest first. Also works with the id of a deleted endpoint. */
 export async function pageOfDeliveries(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
-  endpointId: string,
-  query: { status?: DeliveryStatus; eventType?: EventType; limit?: number },
+  query: DeliveriesQuery,
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<DeliveryRow>> {
   const { prisma, sql } = deps.database;
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const beforeId = cursor.position?.id ?? null;
-  const deliveries = await listDeliveries(sql, tenant, endpointId, {
+  const { endpointId = null } = query;
+  const filter = {
+    endpointId,
     status: query.status ?? null,
     eventType: query.eventType ?? null,
-    beforeId,
-    limit: limit + 1,
-  });
-  if (deliveries.length === 0 && !(await webhookEndpointExisted(prisma, tenant, endpointId)))
+    since: query.since === undefined ? null : new Date(query.since),
+    until: query.until === undefined ? null : new Date(query.until),
+  };
+  const deliveries = await listDeliveries(sql, tenant, filter, { beforeId, limit: limit + 1 });
+  if (deliveries.length === 0 && endpointId !== null && !(await webhookEndpointExisted(prisma, tenant, endpointId)))
     throw new PublicError('WEBHOOK_NOT_FOUND');
   return cutPage(cursor, deliveries, limit);
 }

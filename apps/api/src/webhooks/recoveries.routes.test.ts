@@ -114,3 +114,21 @@ describe('GET and DELETE …/recoveries/{recoveryId}', () => {
     }
   });
 });
+
+describe('GET …/recoveries', () => {
+  test('lists the recoveries of the endpoint newest first, in pages', async () => {
+    const endpoint = await webhook(api);
+    const made: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      made.unshift((await recover({ since: '2026-01-01T00:00:00Z', dryRun: true }, endpoint.path)).body.id);
+    }
+    const first = (await api.call('GET', `${endpoint.path}/recoveries?limit=2`)).body;
+    expect(first.data.map((each: { id: string }) => each.id)).toEqual(made.slice(0, 2));
+    expect(first.data[0]).toEqual((await api.call('GET', `${endpoint.path}/recoveries/${made[0]}`)).body);
+    const rest = (await api.call('GET', `${endpoint.path}/recoveries?limit=2&cursor=${first.nextCursor}`)).body;
+    expect([rest.data.map((each: { id: string }) => each.id), rest.nextCursor]).toEqual([made.slice(2), null]);
+    expect((await api.call('GET', `${path}/recoveries?cursor=${first.nextCursor}`)).status).toBe(400);
+    const unknown = await api.call('GET', '/v1/webhooks/whep_0/recoveries');
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);
+  });
+});

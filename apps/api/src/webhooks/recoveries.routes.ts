@@ -2,8 +2,15 @@ import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
 import { EndpointPath } from './endpoints.schemas.js';
 import { presentRecovery } from './recoveries.presenter.js';
-import { CreateRecoveryBody, RecoveryPath, RecoverySchema } from './recoveries.schemas.js';
-import { createRecovery, checkWindow, readRecovery, stopRecovery } from './recoveries.service.js';
+import {
+  CreateRecoveryBody,
+  ListRecoveriesQuery,
+  RECOVERY_LIST,
+  RecoveryPage,
+  RecoveryPath,
+  RecoverySchema,
+} from './recoveries.schemas.js';
+import { createRecovery, checkWindow, pageOfRecoveries, readRecovery, stopRecovery } from './recoveries.service.js';
 import { checkTenant, TenantQuery } from './tenant-query.js';
 
 const PATH = '/v1/webhooks/{endpointId}/recoveries';
@@ -30,6 +37,25 @@ export function recoveryRoutes(deps: Deps): Route[] {
       errors: ['WEBHOOK_NOT_FOUND'],
       async handle({ caller, params, body }) {
         return { status: 202, body: presentRecovery(await createRecovery(deps, caller, params.endpointId, body)) };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: PATH,
+      operationId: 'listRecoveries',
+      summary: 'List the recoveries of an endpoint, newest first',
+      description: 'Also works with the id of a removed endpoint.',
+      tag: 'Webhooks',
+      scope: 'webhooks:read',
+      params: EndpointPath,
+      query: ListRecoveriesQuery,
+      list: RECOVERY_LIST,
+      validate: checkTenant,
+      responses: { 200: { description: 'One page of recoveries.', schema: RecoveryPage } },
+      errors: ['WEBHOOK_NOT_FOUND'],
+      async handle({ caller, params, query, cursor }) {
+        const { rows, nextCursor } = await pageOfRecoveries(deps, caller, params.endpointId, query, cursor);
+        return { status: 200, body: { data: rows.map(presentRecovery), nextCursor } };
       },
     }),
     defineRoute({

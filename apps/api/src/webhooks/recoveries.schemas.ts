@@ -1,7 +1,9 @@
 import { RECOVERY_STATUSES } from '@callplane/core';
 import { Type } from 'typebox';
-import { oneOf, orNull, pathId, strictObject, timestamp } from '../http/schemas.js';
+import { defineList, idOf } from '../http/cursor.js';
+import { oneOf, orNull, page, pageQuery, pathId, strictObject, timestamp } from '../http/schemas.js';
 import { EndpointPath } from './endpoints.schemas.js';
+import { TenantQuery } from './tenant-query.js';
 
 export const RecoverySchema = Type.Object(
   {
@@ -51,3 +53,7 @@ export const RecoveryPath = Type.Object({
   ...EndpointPath.properties,
   recoveryId: pathId('Recovery of this endpoint.'),
 });
+
+export const ListRecoveriesQuery = Type.Object({ ...TenantQuery.properties, ...pageQuery() });
+export const RECOVERY_LIST = defineList('recoveries', { id: idOf('rcv') });
+export const RecoveryPage = page('WebhookRecoveryPage', RecoverySchema);

@@ -1,6 +1,17 @@
 import { newId, PublicError, type ErrorDetail, type Tenant } from '@callplane/core';
-import { cancelRecovery, findRecovery, insertRecovery, webhookEndpointExisted, type RecoveryRow } from '@callplane/db';
+import {
+  cancelRecovery,
+  findRecovery,
+  insertRecovery,
+  listRecoveries,
+  webhookEndpointExisted,
+  type RecoveryRow,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
+import type { PageCursor } from '../http/cursor.js';
+import { cutPage, type Page } from '../http/pages.js';
+import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
+import { timeFailures } from '../http/times.js';
 
 export interface RecoveryInput {
   since: string;
@@ -9,18 +20,12 @@ export interface RecoveryInput {
   includePending?: boolean;
 }
 
-/** The range of times that both ISO 8601 with four-digit years and PostgreSQL can represent. */
-const EARLIEST = new Date('1970-01-01T00:00:00.000Z');
-const LATEST = new Date('9999-12-31T23:59:59.999Z');
-
 /**
  * Checks that the times of a window exist and that the window is not empty. A schema cannot express this.
  * @param body not validated yet. The schema reports values that are not strings.
  */
 export function checkWindow(deps: Pick<Deps, 'clock'>, body: { since?: unknown; until?: unknown }): ErrorDetail[] {
-  const details = (['since', 'until'] as const)
-    .filter((name) => typeof body[name] === 'string' && isOutOfRange(new Date(body[name])))
-    .map((name) => ({ path: `body.${name}`, message: 'must be a time from 1970 to 9999' }));
+  const details = timeFailures('body', body);
   if (details.length > 0 || typeof body.since !== 'string') return details;
   if (body.until !== undefined && typeof body.until !== 'string') return details;
   const { since, until } = windowOf(body as RecoveryInput, deps.clock.now());
@@ -57,7 +62,28 @@ export async function readRecovery(
   return recovery ?? notFound(deps, tenant, path.endpointId);
 }
 
-/** Cancels a recovery. Deliveries that it has replayed or brought forward continue. Cancelling a complete recovery changes nothing. */
+/** Lists the recoveries of an endpoint, newest first. Also works with the id of a deleted endpoint. */
+export async function pageOfRecoveries(
+  deps: Pick<Deps, 'database'>,
+  tenant: Tenant,
+  endpointId: string,
+  query: { limit?: number },
+  cursor: PageCursor<{ id: string }>,
+): Promise<Page<RecoveryRow>> {
+  const { prisma } = deps.database;
+  const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
+  const beforeId = cursor.position?.id ?? null;
+  const recoveries = await listRecoveries(prisma, tenant, endpointId, { beforeId, limit: limit + 1 });
+  if (recoveries.length === 0 && !(await webhookEndpointExisted(prisma, tenant, endpointId))) {
+    throw new PublicError('WEBHOOK_NOT_FOUND');
+  }
+  return cutPage(cursor, recoveries, limit);
+}
+
+/**
+ * Cancels a recovery. Deliveries that it has replayed or brought forward continue. Cancelling a complete recovery
+ * changes nothing.
+ */
 export async function stopRecovery(
   deps: Pick<Deps, 'database' | 'clock'>,
   tenant: Tenant,
@@ -77,9 +103,4 @@ async function notFound(deps: Pick<Deps, 'database'>, tenant: Tenant, endpointId
 function windowOf(input: RecoveryInput, now: Date): { since: Date; until: Date } {
   const until = input.until === undefined ? now : new Date(input.until);
   return { since: new Date(input.since), until: until < now ? until : now };
-}
-
-function isOutOfRange(time: Date): boolean {
-  // An invalid date compares as false. The schema's format accepts a leap second (23:59:60), which `Date` cannot parse.
-  return !(time >= EARLIEST && time <= LATEST);
 }

@@ -24,6 +24,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
 const MARKS = { ok: 'ok', warning: 'WARNING', failure: 'FAILURE' } as const;
@@ -77,6 +78,7 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Examined> {
       checkSignaling(facts.signalingInstances),
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.sql)),
+      ...checkWebhookNetworks(config.WEBHOOK_ALLOWED_CIDRS, facts.projects),
     ];
     return { findings, backlogs };
   } catch (error) {

@@ -30,6 +30,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
 const GOOD: DatabaseFacts = {
@@ -42,6 +43,7 @@ const GOOD: DatabaseFacts = {
   masterKeyIds: ['k1'],
   activeSigningKeys: 1,
   signalingInstances: 2,
+  projects: 1,
 };
 const REDIS: RedisFacts = {
   version: '7.2.0',
@@ -65,6 +67,7 @@ describe('the findings of the doctor', () => {
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
+    expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
     expect(bad([checkSchema([]), checkMasterKeys(['k1'], ['k2', 'k1']), checkQueue(IDLE, [WORKER], null)])).toEqual([]);
   });
 
@@ -89,6 +92,10 @@ describe('the findings of the doctor', () => {
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],
     ['signaling: warning', [checkSignaling(0)]],
+    ['webhook networks: warning', checkWebhookNetworks(['backend=10.0.5.0/24'], 2)],
+    ['webhook networks lan: warning', checkWebhookNetworks(['backend=10.0.5.0/24', 'lan=10.0.0.0/8'], 1)],
+    ['webhook networks aws: warning', checkWebhookNetworks(['aws=169.254.169.254/32'], 1)],
+    ['webhook networks: failure', checkWebhookNetworks(['backend=10.0.5.1/24'], 1)],
     ['queue webhook-delivery: warning', [checkQueue({ ...IDLE, due: 5, oldestDueMs: 60_001 }, [WORKER], null)]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [], NONE_IN_REDIS)]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [], null)]],

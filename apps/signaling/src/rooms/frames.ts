@@ -15,7 +15,11 @@ export function sendChanges(members: Iterable<RoomMember>, changes: readonly Roo
   }
 }
 
-/** The message that replaces the roster of a client when the room becomes paged. */
-export function rosterPagedText({ participants, ...more }: RosterPage): string {
-  return `{"type":"rosterPaged","participants":[${participants.join(',')}],${JSON.stringify(more).slice(1)}`;
+/** Replaces the roster of members whose room has become paged, which version 1 cannot show. */
+export function sendRosterPaged(members: Iterable<RoomMember>, { participants, ...more }: RosterPage): void {
+  const text = `{"type":"rosterPaged","participants":[${participants.join(',')}],${JSON.stringify(more).slice(1)}`;
+  for (const member of members) {
+    if (member.protocol === 2) member.sendText(text);
+    else member.onRosterPaged();
+  }
 }

@@ -1,11 +1,12 @@
 import { isOpen } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
 import { DepartedMembers } from './departed-members.js';
-import { rosterPagedText, sendChanges } from './frames.js';
+import { sendChanges, sendRosterPaged } from './frames.js';
 import { Members, type Departure, type RoomMember } from './members.js';
 import { OtherInstances } from './other-instances.js';
 import type { RoomChange } from './room-change.js';
 import { RoomLayers } from './room-layers.js';
+import { RoomNews } from './room-news.js';
 import { RoomQuality } from './room-quality.js';
 import { NO_REPORTS, type RoomReports } from './room-reports.js';
 import { isMoved, RoomState, type RoomInfo } from './room-state.js';
@@ -34,6 +35,7 @@ export class Room {
   readonly #roster = new Roster(this.#state);
   readonly #shown = new Shown<RoomMember>(this.#state, this.tracks.publishers, (member, text) => member.sendText(text));
   readonly quality = new RoomQuality(this.#members, this.#state, this.#shown);
+  readonly #news = new RoomNews(this.#members);
   /** The first page without the counts; null if the roster has changed since. */
   #firstPage: Pick<RosterPage, 'participants' | 'next'> | null = null;
   readonly #others: OtherInstances;
@@ -141,6 +143,7 @@ export class Room {
   close(): void {
     this.#shown.stop();
     this.#departed.close();
+    this.#news.close();
     this.speakers.close();
     this.layers.close();
   }
@@ -180,6 +183,7 @@ export class Room {
       return false;
     }
     this.#departed.apply(applied.changes, read?.after === null);
+    this.#news.show(applied.after);
     const isPaged = applied.after.rosterPaged;
     if (isPaged && applied.before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(applied.changes, isPaged);
@@ -224,11 +228,7 @@ export class Room {
     this.#shown.stop();
     this.#firstPage = null;
     this.#shown.reset();
-    const text = rosterPagedText(this.firstPage());
-    for (const member of this.#members.all) {
-      if (member.protocol === 2) member.sendText(text);
-      else member.onRosterPaged();
-    }
+    sendRosterPaged(this.#members.all, this.firstPage());
   }
 
   #wakeForTracks(changes: readonly RoomChange[]): void {

@@ -99,12 +99,13 @@ function count(
 }
 
 function logAttempt(
-  { logger }: Deps,
+  { logger, networkOf }: Deps,
   claim: ClaimedDelivery,
   attempt: AttemptRecord,
   after: AfterAttempt,
   settled: boolean,
 ): void {
+  const network = attempt.address === null ? null : networkOf(attempt.address);
   const fields = {
     deliveryId: claim.id,
     endpointId: claim.endpointId,
@@ -120,6 +121,7 @@ function logAttempt(
     errorCode: attempt.errorCode,
     statusCode: attempt.statusCode,
     address: attempt.address,
+    ...(network === null ? {} : { network }),
     ...attempt.timings,
     // The outcome was not written: the lease was lost, or PostgreSQL stayed unavailable (`delivery not settled`).
     ...(settled ? { status: after.status } : { status: 'lease_lost' }),

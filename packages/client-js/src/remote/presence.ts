@@ -1,3 +1,4 @@
+import type { Room } from '../metadata.js';
 import type * as protocol from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
 import type { Participant } from './participant.js';
@@ -24,6 +25,8 @@ export interface PresenceEvents {
   viewerCount: Counts;
   /** Your own name or metadata was changed, by you or by the server. */
   ownParticipantUpdated: protocol.RemoteParticipant;
+  /** The server has changed the name, the metadata or the capacity of the room. */
+  roomUpdated: Room;
   /** The room has become too large to report everyone: from now on it is paged. */
   rosterPaged: Counts;
 }
@@ -40,6 +43,8 @@ export interface PresenceContext {
 
 /** Who is in the room. In a small room that is everyone; in a paged one those who are shown, the counts and the pages. */
 export class Presence {
+  /** The room as the gateway last reported it. */
+  room: Room | undefined;
   readonly #context: PresenceContext;
   #own: protocol.RemoteParticipant | undefined;
   #isPaged = false;
@@ -79,8 +84,10 @@ export class Presence {
   welcome({
     participant,
     participants,
+    room,
     roster: { paged, participantCount, viewerCount },
   }: protocol.WelcomeMessage): void {
+    this.#takeRoom(room);
     this.#own = participant;
     this.#asked = 0;
     this.#take(paged, { participantCount, viewerCount }, participants);
@@ -90,7 +97,11 @@ export class Presence {
 
   receive(
     message:
-      protocol.ChangesMessage | protocol.ViewerCountMessage | protocol.RosterPagedMessage | protocol.ShownMessage,
+      | protocol.RoomUpdatedMessage
+      | protocol.ChangesMessage
+      | protocol.ViewerCountMessage
+      | protocol.RosterPagedMessage
+      | protocol.ShownMessage,
   ): void {
     const { roster, emit } = this.#context;
     switch (message.type) {
@@ -99,6 +110,9 @@ export class Presence {
           if (this.#isOwn(change)) this.#applyOwn(change);
           else roster.apply(change);
         }
+        break;
+      case 'roomUpdated':
+        this.#takeRoom(message.room);
         break;
       case 'viewerCount': {
         const { participantCount, viewerCount } = message;
@@ -117,6 +131,13 @@ export class Presence {
         break;
       default:
     }
+  }
+
+  #takeRoom(room: Record<string, unknown>): void {
+    const before = this.room;
+    const after = (this.room = room as unknown as Room);
+    const contentOf = ({ name, metadata, maxParticipants }: Room) => JSON.stringify([name, metadata, maxParticipants]);
+    if (before !== undefined && contentOf(before) !== contentOf(after)) this.#context.emit('roomUpdated', after);
   }
 
   #applyOwn(change: protocol.Change): void {

@@ -2,6 +2,7 @@
 export const SCOPES = [
   'rooms:create',
   'rooms:read',
+  'rooms:update',
   'rooms:end',
   'tokens:create',
   'participants:read',

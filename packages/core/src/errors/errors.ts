@@ -14,6 +14,7 @@ export const ERROR_TABLE = {
   TRACK_NOT_FOUND: { status: 404, message: 'The participant publishes no such track at present.' },
   WEBHOOK_NOT_FOUND: { status: 404, message: 'Webhook endpoint not found in this environment.' },
   DELIVERY_NOT_FOUND: { status: 404, message: 'Delivery not found for this webhook endpoint.' },
+  EVENT_NOT_FOUND: { status: 404, message: 'Event not found in this environment.' },
   RECOVERY_NOT_FOUND: { status: 404, message: 'Recovery not found for this webhook endpoint.' },
   OPERATION_NOT_FOUND: { status: 404, message: 'No runtime operation exists for this resource.' },
   ROUTE_NOT_FOUND: { status: 404, message: 'Route not found.' },

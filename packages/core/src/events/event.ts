@@ -5,6 +5,7 @@ import { formatTimestamp } from '../time.js';
 export const EVENT_TYPES = [
   'room.created',
   'room.started',
+  'room.updated',
   'room.ended',
   'participant.joined',
   'participant.left',

@@ -6,7 +6,7 @@ import type { WebhookEndpointState } from '../webhooks/endpoint.presenter.js';
 import { EVENT_TYPES, serialiseEvent, type EventType, type NewEvent } from './event.js';
 import { operationFailed } from './operation.events.js';
 import { participantJoined, participantLeft, participantUpdated } from './participant.events.js';
-import { roomCreated, roomEnded, roomStarted } from './room.events.js';
+import { roomCreated, roomEnded, roomStarted, roomUpdated } from './room.events.js';
 import { trackMuted, trackPublished, trackUnpublished } from './track.events.js';
 import { webhookDisabled, webhookTest } from './webhook.events.js';
 
@@ -90,6 +90,7 @@ const [unpublishedAtEnd, left] = participantLeft(subject, ended, 'removed');
 const EVENTS: readonly [type: EventType, event: NewEvent | undefined, data: string, participantId: string | null][] = [
   ['room.created', { ...roomCreated(subject.tenant, subject.room), createdAt: NOW }, `{"room":${ROOM}}`, null],
   ['room.started', roomStarted(subject), `{"room":${ROOM}}`, null],
+  ['room.updated', roomUpdated(subject), `{"room":${ROOM}}`, null],
   ['room.ended', roomEnded(subject), `{"room":${ROOM}}`, null],
   ['participant.joined', participantJoined(subject, session), `{${SESSION}}`, 'part_1'],
   ['participant.left', left, `{${SESSION.replace(PARTICIPANT, LEFT)},"reason":"removed"}`, 'part_1'],

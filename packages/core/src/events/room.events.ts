@@ -13,6 +13,11 @@ export function roomStarted(subject: RoomSubject): NewEvent {
   return roomEvent('room.started', subject, { room: presentRoom(subject.tenant, subject.room) });
 }
 
+/** The server has changed the name, the metadata or the capacity of the room. */
+export function roomUpdated(subject: RoomSubject): NewEvent {
+  return roomEvent('room.updated', subject, { room: presentRoom(subject.tenant, subject.room) });
+}
+
 /** The clean-up of the room is complete. */
 export function roomEnded(subject: RoomSubject): NewEvent {
   return roomEvent('room.ended', subject, { room: presentRoom(subject.tenant, subject.room) });

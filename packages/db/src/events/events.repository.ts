@@ -27,12 +27,12 @@ export async function listRoomEvents(
   db: TypedSql,
   tenant: Tenant,
   roomId: string,
-  page: { type: EventType | null; afterSequence: number; limit: number },
+  page: { type: EventType | null; afterSequence: number; limit: number; since?: Date | null },
 ): Promise<EventRow[]> {
   return db.$queryRaw<EventRow[]>`
     SELECT ${POSITION}, body FROM events
     WHERE room_id = ${roomId} AND environment_id = ${tenant.environmentId} AND sequence > ${page.afterSequence}::int
-      ${ofType(page.type)}
+      ${ofType(page.type)} ${createdSince(page.since)}
     ORDER BY sequence LIMIT ${page.limit}`;
 }
 
@@ -43,17 +43,24 @@ export async function listRoomEvents(
 export async function listEvents(
   db: TypedSql,
   tenant: Tenant,
-  page: { type: EventType | null; after: { transactionId: string; id: string } | null; limit: number },
+  page: {
+    type: EventType | null;
+    after: { transactionId: string; id: string } | null;
+    limit: number;
+    since?: Date | null;
+  },
 ): Promise<EventRow[]> {
   const after =
-    page.after === null
-      ? Prisma.empty
-      : Prisma.sql`AND (transaction_id, id) > (${page.after.transactionId}::bigint, ${page.after.id})`;
+    page.after !== null
+      ? Prisma.sql`AND (transaction_id, id) > (${page.after.transactionId}::bigint, ${page.after.id})`
+      : page.since
+        ? Prisma.sql`AND transaction_id >= ${firstTransactionSince(page.since)}`
+        : Prisma.empty;
   return db.$queryRaw<EventRow[]>`
     SELECT ${POSITION}, body FROM events
     WHERE environment_id = ${tenant.environmentId} ${after}
       AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint
-        + callplane_transaction_offset() ${ofType(page.type)}
+        + callplane_transaction_offset() ${ofType(page.type)} ${createdSince(page.since)}
     ORDER BY transaction_id, id LIMIT ${page.limit}`;
 }
 
@@ -62,6 +69,60 @@ export async function findEventPosition(db: TypedSql, tenant: Tenant, eventId: s
   const [row] = await db.$queryRaw<EventPosition[]>`
     SELECT ${POSITION} FROM events WHERE id = ${eventId} AND environment_id = ${tenant.environmentId}`;
   return row ?? null;
+}
+
+/** The event as deliveries send it, JSON text; null when the environment has no such event. */
+export async function findEventBody(db: TypedSql, tenant: Tenant, eventId: string): Promise<string | null> {
+  const [row] = await db.$queryRaw<{ body: string }[]>`
+    SELECT body FROM events WHERE id = ${eventId} AND environment_id = ${tenant.environmentId}`;
+  return row?.body ?? null;
+}
+
+/**
+ * The newest event that {@link listEvents} would show, for each of these environments that has one. Every event before
+ * it is visible, too.
+ */
+export async function newestEvents(
+  db: TypedSql,
+  environmentIds: readonly string[],
+): Promise<Map<string, EventPosition>> {
+  const rows = await db.$queryRaw<(EventPosition & { environmentId: string })[]>`
+    SELECT input.id AS "environmentId", newest.*
+    FROM unnest(${[...environmentIds]}::text[]) AS input (id) CROSS JOIN LATERAL (
+      SELECT ${POSITION} FROM events
+      WHERE environment_id = input.id
+        AND transaction_id < (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint + callplane_transaction_offset()
+      ORDER BY events.transaction_id DESC, events.id DESC LIMIT 1
+    ) newest`;
+  return new Map(rows.map(({ environmentId, ...position }) => [environmentId, position]));
+}
+
+/** The sequence number of the latest event of each of these rooms; rooms that do not exist are missing. */
+export async function latestSequences(db: TypedSql, roomIds: readonly string[]): Promise<Map<string, number>> {
+  const rows = await db.$queryRaw<{ id: string; sequence: number }[]>`
+    SELECT id, last_sequence AS sequence FROM rooms WHERE id = ANY(${[...roomIds]}::text[])`;
+  return new Map(rows.map(({ id, sequence }) => [id, sequence]));
+}
+
+function createdSince(since: Date | null | undefined): Prisma.Sql {
+  return since ? Prisma.sql`AND created_at >= ${since.toISOString()}::timestamptz` : Prisma.empty;
+}
+
+/**
+ * A transaction before which no event of any environment was created at `since` or later. Transactions are numbered when
+ * they begin to write, and apps end them within 15 s. So the events of the first minute after `since` include the one
+ * with the lowest number: a later event with a lower number would belong to a transaction of more than 15 s. Null, which
+ * no number exceeds, if there is no such event.
+ */
+function firstTransactionSince(since: Date): Prisma.Sql {
+  const at = Prisma.sql`${since.toISOString()}::timestamptz`;
+  return Prisma.sql`(
+    SELECT min(e.transaction_id) FROM events e
+    WHERE e.created_at >= ${at} AND e.created_at < (
+      SELECT f.created_at + interval '60 seconds' FROM events f WHERE f.created_at >= ${at}
+      ORDER BY f.created_at LIMIT 1
+    )
+  )`;
 }
 
 function ofType(type: EventType | null): Prisma.Sql {

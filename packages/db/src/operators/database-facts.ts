@@ -17,6 +17,7 @@ export interface DatabaseFacts {
   activeSigningKeys: number;
   /** Signaling processes with a recent heartbeat. */
   signalingInstances: number;
+  projects: number;
 }
 
 export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
@@ -34,6 +35,7 @@ export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
       ) AS "masterKeyIds",
       (SELECT count(*)::int FROM signing_keys WHERE status = 'active') AS "activeSigningKeys",
       (SELECT count(*)::int FROM signaling_instances
-        WHERE heartbeat_at > now() - ${INSTANCE_DEAD_MS}::int * interval '1 millisecond') AS "signalingInstances"`;
+        WHERE heartbeat_at > now() - ${INSTANCE_DEAD_MS}::int * interval '1 millisecond') AS "signalingInstances",
+      (SELECT count(*)::int FROM projects) AS projects`;
   return facts;
 }

@@ -3,6 +3,7 @@ import {
   participantUpdated,
   PERMISSIONS,
   publishableSources,
+  sameJson,
   trackMuted,
   trackUnpublished,
   type NewEvent,
@@ -188,12 +189,4 @@ async function nextVersion(sql: TypedSql, sessionId: string): Promise<number | n
 /** The permissions in the order of the contract, which makes two sets comparable. */
 function inOrder(permissions: readonly Permission[]): Permission[] {
   return PERMISSIONS.filter((permission) => permissions.includes(permission));
-}
-
-/** Compares JSON values, key order aside. */
-function sameJson(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b) || a === b;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
-  return left.length === right.size && left.every(([key, value]) => right.has(key) && sameJson(value, right.get(key)));
 }

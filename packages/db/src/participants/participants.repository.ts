@@ -1,6 +1,8 @@
 import type { ParticipantState, ParticipantStatus, Permission, RoomStatus, Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
+import { PARTICIPANT_COLUMNS } from './participant.sql.js';
 
 export interface NewParticipant {
   id: string;
@@ -81,32 +83,35 @@ export interface ParticipantPosition {
 }
 
 /** Lists participants that have connected, the latest first. */
-export async function listParticipants(
-  db: Db,
+export function listParticipants(
+  db: TypedSql,
   tenant: Tenant,
   roomId: string,
-  page: { status: ParticipantStatus | null; after: ParticipantPosition | null; limit: number },
-): Promise<ParticipantState[]> {
-  const participants = await db.participant.findMany({
-    where: {
-      roomId,
-      environmentId: tenant.environmentId,
-      connectedAt: { not: null },
-      ...(page.status === null ? {} : { leftAt: page.status === 'active' ? null : { not: null } }),
-      ...(page.after === null
-        ? {}
-        : {
-            OR: [
-              { connectedAt: { lt: page.after.connectedAt } },
-              { connectedAt: page.after.connectedAt, id: { lt: page.after.id } },
-            ],
-          }),
-    },
-    orderBy: [{ connectedAt: 'desc' }, { id: 'desc' }],
-    take: page.limit,
-    select: SHOWN,
-  });
-  return participants as ParticipantState[];
+  page: {
+    status: ParticipantStatus | null;
+    /** Exactly this external id; null for any. */
+    externalId: string | null;
+    after: ParticipantPosition | null;
+    limit: number;
+  },
+): PromiseLike<ParticipantState[]> {
+  const { status, externalId, after } = page;
+  // participants_external_id_idx alone has the order by the expression. By the id PostgreSQL could use an index without
+  // the external id.
+  const id = externalId === null ? Prisma.sql`id` : Prisma.sql`(id || '')`;
+  const conditions = [
+    Prisma.sql`room_id = ${roomId}`,
+    Prisma.sql`environment_id = ${tenant.environmentId}`,
+    Prisma.sql`connected_at IS NOT NULL`,
+    ...(status === null ? [] : [status === 'active' ? Prisma.sql`left_at IS NULL` : Prisma.sql`left_at IS NOT NULL`]),
+    ...(externalId === null ? [] : [Prisma.sql`external_id = ${externalId}`]),
+    ...(after === null
+      ? []
+      : [Prisma.sql`(connected_at, ${id}) < (${after.connectedAt.toISOString()}::timestamptz, ${after.id})`]),
+  ];
+  return db.$queryRaw<ParticipantState[]>`
+    SELECT ${PARTICIPANT_COLUMNS} FROM participants WHERE ${Prisma.join(conditions, ' AND ')}
+    ORDER BY connected_at DESC, ${id} DESC LIMIT ${page.limit}`;
 }
 
 /** Whether this session of the room has not ended. */

@@ -1,4 +1,4 @@
-import { OPEN_ROOM_STATUSES, type RoomState } from '@callplane/core';
+import { OPEN_ROOM_STATUSES } from '@callplane/core';
 import { literals } from '../client/literals.js';
 import { Prisma } from '../generated/client.js';
 
@@ -6,18 +6,6 @@ import { Prisma } from '../generated/client.js';
 export const ROOM_COLUMNS = Prisma.sql`rooms.id, rooms.name, rooms.metadata, rooms.status,
   rooms.max_participants AS "maxParticipants", rooms.created_at AS "createdAt", rooms.started_at AS "startedAt",
   rooms.ended_at AS "endedAt"`;
-
-/** The same for the model API. */
-export const ROOM_FIELDS = {
-  id: true,
-  name: true,
-  metadata: true,
-  status: true,
-  maxParticipants: true,
-  createdAt: true,
-  startedAt: true,
-  endedAt: true,
-} as const satisfies Record<keyof RoomState, true>;
 
 /** `isOpen` of core; the table must have the name or alias `rooms`. */
 export const isRoomOpen = Prisma.sql`rooms.status IN (${literals(OPEN_ROOM_STATUSES)})`;

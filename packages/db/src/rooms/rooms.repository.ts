@@ -1,7 +1,8 @@
-import type { NewEvent, RoomState, RoomStatus, Tenant } from '@callplane/core';
+import { ROOM_STATUSES, type NewEvent, type RoomState, type RoomStatus, type Tenant } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
 import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
-import { ROOM_COLUMNS, ROOM_FIELDS } from './room.sql.js';
+import { Prisma } from '../generated/client.js';
+import { ROOM_COLUMNS } from './room.sql.js';
 
 export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
 
@@ -43,22 +44,32 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
 
 /**
  * Lists rooms newest first: ids sort by the time of creation.
- * @param beforeId the last id of the previous page. Rooms that are added meanwhile sort before it, so no page shifts.
+ * @param page `name`: exactly this name; null for any. `beforeId`: the last id of the previous page. Rooms that are added
+ *   meanwhile sort before it, so no page shifts.
  */
-export async function listRooms(
-  db: Db,
+export function listRooms(
+  db: TypedSql,
   tenant: Tenant,
-  page: { status: RoomStatus | null; beforeId: string | null; limit: number },
-): Promise<RoomState[]> {
-  const rooms = await db.room.findMany({
-    where: {
-      environmentId: tenant.environmentId,
-      ...(page.status === null ? {} : { status: page.status }),
-      ...(page.beforeId === null ? {} : { id: { lt: page.beforeId } }),
-    },
-    orderBy: { id: 'desc' },
-    take: page.limit,
-    select: ROOM_FIELDS,
-  });
-  return rooms as RoomState[];
+  page: { status: RoomStatus | null; name: string | null; beforeId: string | null; limit: number },
+): PromiseLike<RoomState[]> {
+  const { status, name, limit } = page;
+  const before = page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`;
+  if (name === null) {
+    return db.$queryRaw<RoomState[]>`
+      SELECT ${ROOM_COLUMNS} FROM rooms
+      WHERE rooms.environment_id = ${tenant.environmentId} ${before}
+        ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
+      ORDER BY rooms.id DESC LIMIT ${limit}`;
+  }
+  // Each status is a range of rooms_name_idx, which alone has the order by this expression. By the id PostgreSQL could
+  // use an index without the name.
+  return db.$queryRaw<RoomState[]>`
+    SELECT found.* FROM unnest(${status === null ? [...ROOM_STATUSES] : [status]}::text[]) AS status (name)
+    CROSS JOIN LATERAL (
+      SELECT ${ROOM_COLUMNS} FROM rooms
+      WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.name = ${name} AND rooms.status = status.name
+        ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND (rooms.id || '') < ${page.beforeId}`}
+      ORDER BY (rooms.id || '') DESC LIMIT ${limit}
+    ) found
+    ORDER BY found.id DESC LIMIT ${limit}`;
 }

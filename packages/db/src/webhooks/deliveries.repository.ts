@@ -60,14 +60,14 @@ export interface AttemptRow {
 }
 
 /** The columns of a {@link DeliveryRow}, for {@link DELIVERY_TABLES}. */
-const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
+export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL
       THEN CASE WHEN d.due_at = ${PARKED_AT} THEN now() ELSE d.due_at END END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
 /** The first of the delivery's line is its blocker, whether or not a claim has parked the delivery already. */
-const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+export const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN LATERAL (
       SELECT id FROM webhook_deliveries
       WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
@@ -132,25 +132,6 @@ export async function findDeliveryDetail(
 
 /** An attempt after its conversion to JSON. */
 type StoredAttempt = Omit<AttemptRow, 'startedAt'> & { startedAt: string };
-
-/** Newest first. */
-export async function listDeliveries(
-  db: TypedSql,
-  tenant: Tenant,
-  endpointId: string,
-  page: { status: DeliveryStatus | null; eventType: EventType | null; beforeId: string | null; limit: number },
-): Promise<DeliveryRow[]> {
-  const conditions = [
-    Prisma.sql`d.endpoint_id = ${endpointId}`,
-    Prisma.sql`d.environment_id = ${tenant.environmentId}`,
-    ...(page.status === null ? [] : [Prisma.sql`d.status = ${page.status}`]),
-    ...(page.eventType === null ? [] : [Prisma.sql`d.event_type = ${page.eventType}`]),
-    ...(page.beforeId === null ? [] : [Prisma.sql`d.id < ${page.beforeId}`]),
-  ];
-  return db.$queryRaw<DeliveryRow[]>`
-    SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES} WHERE ${Prisma.join(conditions, ' AND ')}
-    ORDER BY d.id DESC LIMIT ${page.limit}`;
-}
 
 /** Lists attempts newest first, over all runs. The caller has checked that the delivery belongs to the tenant. */
 export async function listAttempts(

@@ -74,6 +74,26 @@ export async function findRecovery(
   return recovery as RecoveryRow | null;
 }
 
+/** Newest first. */
+export async function listRecoveries(
+  db: Db,
+  tenant: Tenant,
+  endpointId: string,
+  page: { beforeId: string | null; limit: number },
+): Promise<RecoveryRow[]> {
+  const recoveries = await db.webhookRecovery.findMany({
+    where: {
+      endpointId,
+      environmentId: tenant.environmentId,
+      ...(page.beforeId === null ? {} : { id: { lt: page.beforeId } }),
+    },
+    orderBy: { id: 'desc' },
+    take: page.limit,
+    select: SHOWN,
+  });
+  return recoveries as RecoveryRow[];
+}
+
 /**
  * Cancels a recovery that is not complete; the deliveries that it has replayed or brought forward continue. The worker that holds it has
  * lost its lease.

@@ -136,6 +136,7 @@ async function measure(client: pg.Client, tenant: { projectId: string; environme
     endedAt: null,
   };
   const page = { beforeId: null, limit: 20 };
+  const noFilter = { endpointId: null, status: null, eventType: null, since: null, until: null };
   const attempt = {
     durationMs: 20,
     outcome: 'success' as const,
@@ -166,10 +167,15 @@ async function measure(client: pg.Client, tenant: { projectId: string; environme
     ['claim 4 deliveries', (db) => claimDueDeliveries(db, asks, 120_000)],
     ['settle 4 deliveries (not held)', (db) => settleDeliveries(db, settled)],
     ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],
-    ['list deliveries', (db) => listDeliveries(db, tenant, endpointId, { ...page, status: null, eventType: null })],
+    ['list deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId }, page)],
+    ['list failed deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId, status: 'failed' }, page)],
     [
-      'list failed deliveries',
-      (db) => listDeliveries(db, tenant, endpointId, { ...page, status: 'failed', eventType: null }),
+      'list failed deliveries of all endpoints',
+      (db) => listDeliveries(db, tenant, { ...noFilter, status: 'failed' }, page),
+    ],
+    [
+      'list deliveries of all endpoints, of a type',
+      (db) => listDeliveries(db, tenant, { ...noFilter, eventType: 'webhook.test' }, page),
     ],
     ['list events', (db) => listEvents(db, tenant, { type: null, after: null, limit: 20 })],
     ['read a room', (db) => findRoom(db, tenant, roomId)],

@@ -88,9 +88,10 @@ export const webhookDestinationSettings = {
   }),
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
-    expected: 'a list of address ranges like 127.0.0.0/8,::1/128',
+    expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',
     description:
-      'Address ranges that webhooks may use although they are not public. For development. Must be the same for API and workers.',
+      'Networks that webhooks may use although their addresses are not public, `<name>=<range>` or `<range>`, separated by ' +
+      'commas. Every tenant can then reach them: see docs/webhooks.md. Must be the same for API and workers.',
   }),
   WEBHOOK_ALLOWED_PORTS: Type.Array(Type.String(), {
     default: ['443', '1024-65535'],

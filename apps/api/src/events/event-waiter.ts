@@ -1,0 +1,211 @@
+import { EVENT_READ_EVERY_MS, EVENT_WAITS_MAX, EVENT_WAITS_PER_ENVIRONMENT_MAX, PublicError } from '@callplane/core';
+import { latestSequences, newestEvents, type Database, type EventPosition } from '@callplane/db';
+
+/** `Retry-After` in seconds for a request that may not wait. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** The newest event of each environment, and of each room, by id. Those without events are missing. */
+export interface Newest {
+  environments: ReadonlyMap<string, EventPosition>;
+  rooms: ReadonlyMap<string, number>;
+}
+
+export type ReadNewest = (environmentIds: readonly string[], roomIds: readonly string[]) => Promise<Newest>;
+
+/** What a request waits for: events of its environment, or of one room in it. */
+export interface Watched {
+  environmentId: string;
+  roomId: string | null;
+}
+
+export interface EventWaiterSettings {
+  everyMs: number;
+  perEnvironmentMax: number;
+  max: number;
+}
+
+/** The right of a request to wait. */
+export interface EventWait {
+  /**
+   * Waits for an event after `seen`. It may be of another type than the request wants.
+   * @param seen the position up to which the request has read; null before the first event.
+   * @returns a position that the request has not seen, or null when the time is over, the process drains or the caller
+   *   has closed the connection. Every event up to the position is visible to a read that begins now.
+   * @throws the error of a failed read.
+   */
+  next(seen: EventPosition | null, ms: number): Promise<EventPosition | null>;
+  /** Ends the wait early: the caller has closed the connection. */
+  cancel(): void;
+  leave(): void;
+}
+
+interface Waiting extends Watched {
+  seen: EventPosition | null;
+  settle(position: EventPosition | null): void;
+  fail(error: unknown): void;
+}
+
+/** Reads the newest positions with at most two statements, whatever the number of requests. */
+export function readNewest({ sql }: Pick<Database, 'sql'>): ReadNewest {
+  return async (environmentIds, roomIds) => {
+    const [environments, rooms] = await Promise.all([
+      environmentIds.length === 0 ? new Map<string, EventPosition>() : newestEvents(sql, environmentIds),
+      roomIds.length === 0 ? new Map<string, number>() : latestSequences(sql, roomIds),
+    ]);
+    return { environments, rooms };
+  };
+}
+
+/**
+ * Wakes requests that wait for events. One timer reads the newest positions for all of them, and runs only while
+ * requests wait. A waiting request holds no database connection (docs/decisions/0032).
+ */
+export class EventWaiter {
+  readonly #read: ReadNewest;
+  readonly #settings: EventWaiterSettings;
+  readonly #waiting = new Set<Waiting>();
+  /** Requests with the right to wait, by environment. */
+  readonly #held = new Map<string, number>();
+  #count = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(read: ReadNewest, settings: Partial<EventWaiterSettings> = {}) {
+    this.#read = read;
+    this.#settings = {
+      everyMs: EVENT_READ_EVERY_MS,
+      perEnvironmentMax: EVENT_WAITS_PER_ENVIRONMENT_MAX,
+      max: EVENT_WAITS_MAX,
+      ...settings,
+    };
+  }
+
+  /** Requests with the right to wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @throws PublicError RATE_LIMITED if too many requests wait. */
+  enter(watched: Watched): EventWait {
+    const { environmentId } = watched;
+    const held = this.#held.get(environmentId) ?? 0;
+    if (held >= this.#settings.perEnvironmentMax || this.#count >= this.#settings.max) {
+      throw new PublicError('RATE_LIMITED', {
+        message: 'Too many requests wait for events. See Retry-After.',
+        headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+      });
+    }
+    this.#held.set(environmentId, held + 1);
+    this.#count += 1;
+    let isCancelled = false;
+    let hasLeft = false;
+    let current: Waiting | undefined;
+    return {
+      next: async (seen, ms) => {
+        if (isCancelled || this.#closed || ms <= 0) return null;
+        return this.#next({ ...watched, seen }, ms, (waiting) => (current = waiting));
+      },
+      cancel: () => {
+        isCancelled = true;
+        current?.settle(null);
+      },
+      leave: () => {
+        if (hasLeft) return;
+        hasLeft = true;
+        this.#leave(environmentId);
+      },
+    };
+  }
+
+  /** Wakes all waiting requests, so that they answer with what they have. */
+  close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const waiting of [...this.#waiting]) waiting.settle(null);
+    return Promise.resolve();
+  }
+
+  async #next(
+    wanted: Watched & { seen: EventPosition | null },
+    ms: number,
+    onWaiting: (waiting: Waiting) => void,
+  ): Promise<EventPosition | null> {
+    let timer: NodeJS.Timeout | undefined;
+    let waiting: Waiting | undefined;
+    try {
+      return await new Promise<EventPosition | null>((settle, fail) => {
+        waiting = { ...wanted, settle, fail };
+        timer = setTimeout(() => settle(null), ms);
+        this.#waiting.add(waiting);
+        onWaiting(waiting);
+        this.#schedule();
+      });
+    } finally {
+      clearTimeout(timer);
+      if (waiting !== undefined) this.#waiting.delete(waiting);
+    }
+  }
+
+  #leave(environmentId: string): void {
+    const held = (this.#held.get(environmentId) ?? 1) - 1;
+    if (held === 0) this.#held.delete(environmentId);
+    else this.#held.set(environmentId, held);
+    this.#count -= 1;
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#timer ??= setTimeout(() => void this.#tick(), this.#settings.everyMs);
+  }
+
+  /** Never rejects. The next read begins after this one has ended, so reads never overlap. */
+  async #tick(): Promise<void> {
+    // Only these: a request that begins to wait during the read has read its events before, and gets the next tick.
+    const waiting = [...this.#waiting];
+    if (waiting.length > 0) {
+      try {
+        this.#wake(waiting, await this.#read(idsOf(waiting, 'environmentId'), idsOf(waiting, 'roomId')));
+      } catch (error) {
+        for (const each of waiting) each.fail(error);
+      }
+    }
+    this.#timer = undefined;
+    if (this.#waiting.size > 0) this.#schedule();
+  }
+
+  #wake(waiting: readonly Waiting[], newest: Newest): void {
+    for (const each of waiting) {
+      const position = positionOf(each, newest);
+      if (position !== null && isNew(each, position)) each.settle(position);
+    }
+  }
+}
+
+/** The distinct ids to read: of rooms, or of the environments of requests that watch no room. */
+function idsOf(waiting: readonly Waiting[], name: 'environmentId' | 'roomId'): string[] {
+  const ids = waiting.map((each) =>
+    name === 'roomId' ? each.roomId : each.roomId === null ? each.environmentId : null,
+  );
+  return [...new Set(ids.filter((id) => id !== null))];
+}
+
+function positionOf({ environmentId, roomId }: Watched, { environments, rooms }: Newest): EventPosition | null {
+  if (roomId === null) return environments.get(environmentId) ?? null;
+  const sequence = rooms.get(roomId);
+  return sequence === undefined ? null : roomPosition(roomId, sequence);
+}
+
+/** Id that sorts before those of all events. */
+export const FIRST_EVENT_ID = `evt_${'0'.repeat(26)}`;
+
+/** The position of an event of a room, whose list reads only the sequence. */
+export function roomPosition(roomId: string, sequence: number): EventPosition {
+  return { id: FIRST_EVENT_ID, roomId, sequence, transactionId: '0' };
+}
+
+function isNew({ roomId, seen }: Waiting, position: EventPosition): boolean {
+  if (seen === null) return true;
+  if (roomId !== null) return (position.sequence ?? 0) > (seen.sequence ?? 0);
+  const [transaction, before] = [BigInt(position.transactionId), BigInt(seen.transactionId)];
+  return transaction === before ? position.id > seen.id : transaction > before;
+}

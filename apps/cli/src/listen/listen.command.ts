@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import {
+  EVENT_TYPES,
+  formatTimestamp,
+  generateSigningSecret,
+  newId,
+  parseApiKey,
+  parseUrl,
+  type EventType,
+} from '@callplane/core';
+import { parseEnvironment } from '@callplane/runtime';
+import { InvalidArgumentError, type Command } from 'commander';
+import { Type } from 'typebox';
+import { parseDuration } from '../arguments.js';
+import type { Cli } from '../cli.js';
+import { CliConfig } from '../config.js';
+import { UsageError } from '../failure.js';
+import { addCommand, quoted, type OutputOptions } from '../output.js';
+import { sendTo, type Answer } from './receiver.js';
+import { EventSource, type ServiceEvent, type Start } from './service.js';
+
+interface ListenOptions extends OutputOptions {
+  forwardTo: URL;
+  url?: string;
+  key?: string;
+  since?: number;
+  events?: EventType[];
+  secret?: string;
+}
+
+/** The API of the local start. */
+const URL_DEFAULT = 'http://localhost:8080';
+/** Failed events that the last line names. */
+const FAILED_SHOWN_MAX = 20;
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
+const ListenConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY']);
+
+/** Adds `rtc listen`. It needs an API key and nothing else, so it works from any machine. */
+export function addListenCommand(rtc: Command, cli: Cli): void {
+  const description = 'Forward the events of a running service to a local receiver, signed as webhooks are';
+  addCommand(rtc, 'listen', description, 'rtc listen --forward-to http://localhost:3000/hook')
+    .requiredOption('--forward-to <url>', 'your receiver', parseReceiver)
+    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .option('--key <key>', 'a secret API key with webhooks:read (default: CALLPLANE_API_KEY)')
+    .option('--since <duration>', 'begin with the events of this time, such as 30m (default: now)', parseDuration)
+    .option('--events <types>', 'comma-separated event types (default: all)', parseTypes)
+    .option('--secret <secret>', 'the signing secret, whsec_… (default: a new one)', parseSecret)
+    .action((options: ListenOptions) => listen(cli, options));
+}
+
+async function listen(cli: Cli, options: ListenOptions): Promise<void> {
+  const config = parseEnvironment(ListenConfig, cli.environment);
+  const key = options.key ?? config.CALLPLANE_API_KEY;
+  if (key === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
+  if (parseApiKey(key) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
+  const url = baseUrl(options.url ?? config.CALLPLANE_URL ?? URL_DEFAULT);
+  const secret = options.secret ?? generateSigningSecret(randomBytes(32));
+  const start: Start =
+    options.since === undefined ? 'latest' : new Date(cli.clock.now().getTime() - options.since * 1000);
+  const types = options.events ?? [];
+  const say = sayer(cli, options);
+  const abort = new AbortController();
+  const stop = (): void => abort.abort();
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  const source = new EventSource({
+    url,
+    key,
+    types,
+    signal: abort.signal,
+    onInterrupted: (reason) => say('interrupted', `${url} does not answer (${reason}). Trying again.`, { reason }),
+    onResumed: () => say('resumed', `${url} answers again.`, {}),
+  });
+  const { environmentId } = await source.open(start);
+  const forwardTo = options.forwardTo.href;
+  const what = types.length === 0 ? 'All events' : types.join(', ');
+  const ready = `Signing secret: ${secret}\n${what} of ${environmentId} go to ${forwardTo}. Press Ctrl-C to end.`;
+  say('ready', ready, { environmentId, forwardTo, secret });
+  const failed: string[] = [];
+  let count = 0;
+  for await (const event of source.events(start)) {
+    const timestampUnixSeconds = Math.floor(cli.clock.now().getTime() / 1000);
+    const delivery = { deliveryId: newId('delivery'), body: JSON.stringify(event), secret, timestampUnixSeconds };
+    const answer = await sendTo(options.forwardTo, delivery, abort.signal);
+    if (abort.signal.aborted) break;
+    count += 1;
+    if (!isSuccess(answer)) failed.push(event.id);
+    say('forwarded', lineOf(cli, event, answer), { ...summaryOf(event), deliveryId: delivery.deliveryId, ...answer });
+  }
+  const failures = failed.slice(0, FAILED_SHOWN_MAX);
+  const names = failures.length === 0 ? '' : `: ${failures.join(', ')}${failed.length > failures.length ? ', …' : ''}`;
+  say('ended', `${count} events forwarded, ${failed.length} failed${names}.`, {
+    forwarded: count,
+    failed: failed.length,
+    failedEvents: failures,
+  });
+}
+
+/** Prints a step as a line for people, or as one JSON object. */
+function sayer(cli: Cli, options: OutputOptions) {
+  return (step: string, text: string, fields: object): void =>
+    cli.write(options.json === true ? `${JSON.stringify({ step, ...fields })}\n` : `${text}\n`);
+}
+
+function lineOf(cli: Cli, event: ServiceEvent, answer: Answer): string {
+  const result = answer.statusCode === null ? `failed: ${answer.errorCode}` : `HTTP ${answer.statusCode}`;
+  const said = isSuccess(answer) || answer.body === '' ? '' : `  ${quoted(answer.body)}`;
+  const { id, type } = summaryOf(event);
+  return `${formatTimestamp(cli.clock.now())}  ${type}  ${id}  ${result} (${answer.durationMs} ms)${said}`;
+}
+
+/** The fields that are printed. A service that is not Callplane could send control characters in them. */
+function summaryOf({ id, type }: ServiceEvent): { id: string; type: string } {
+  const plain = (text: string): string => text.replaceAll(/[^\w.-]/g, '?').slice(0, 128);
+  return { id: plain(id), type: plain(type) };
+}
+
+function isSuccess({ statusCode }: Answer): boolean {
+  return statusCode !== null && statusCode >= 200 && statusCode < 300;
+}
+
+function parseReceiver(text: string): URL {
+  const url = parseUrl(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new InvalidArgumentError('Give a URL such as http://localhost:3000/hook.');
+  }
+  return url;
+}
+
+/** @returns the URL without a slash or `/v1` at its end. */
+function baseUrl(text: string): string {
+  if (parseUrl(text) === null || !/^https?:/.test(text)) {
+    throw new UsageError(`Give the URL of the service, such as https://calls.example.com, not ${quoted(text)}.`);
+  }
+  return text.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+function parseTypes(text: string): EventType[] {
+  const given = text.split(',').map((type) => type.trim());
+  const known: readonly string[] = EVENT_TYPES;
+  if (!given.every((type) => known.includes(type))) {
+    throw new InvalidArgumentError(`Give comma-separated event types out of ${EVENT_TYPES.join(', ')}.`);
+  }
+  return EVENT_TYPES.filter((type) => given.includes(type));
+}
+
+function parseSecret(text: string): string {
+  if (!SECRET.test(text)) throw new InvalidArgumentError('Give whsec_ and the base64 of 32 bytes.');
+  return text;
+}

@@ -1,0 +1,133 @@
+import { firstIdAt } from '@callplane/core';
+import { beforeAll, expect, test } from '@jest/globals';
+import { planOf } from './client/plan.testkit.js';
+import { listEvents, newestEvents } from './events/events.repository.js';
+import { listParticipants } from './participants/participants.repository.js';
+import { listRooms } from './rooms/rooms.repository.js';
+import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
+import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lists.js';
+
+/** Lists and their filters over many rows, of which few match. */
+
+const DELIVERIES = 6000;
+const ENDPOINTS = 3;
+const NO_FILTER: DeliveryListFilter = { endpointId: null, status: null, eventType: null, since: null, until: null };
+const START = new Date('2026-11-01T00:00:00.000Z');
+/** One delivery a minute. */
+const at = (n: number) => new Date(START.getTime() + n * 60_000);
+
+let rooms: TestRooms;
+let roomId: string;
+beforeAll(async () => {
+  rooms = await startTestRooms();
+  const { environmentId } = rooms.tenant;
+  roomId = await rooms.newRoom();
+  await rooms.sql(`
+    INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at)
+    SELECT 'whep_' || n, '${environmentId}', 'https://example.com/', '{*}', true, 1, now(), now()
+    FROM generate_series(0, ${ENDPOINTS - 1}) n`);
+  // Every 1000th event is rare, and only those deliveries have failed.
+  await rooms.sql(`
+    INSERT INTO events (id, environment_id, type, body, created_at)
+    SELECT 'evt_' || lpad(n::text, 26, '0'), '${environmentId}',
+      CASE WHEN n % 1000 = 0 THEN 'operation.failed' ELSE 'webhook.test' END, '{}', now()
+    FROM generate_series(0, ${DELIVERIES - 1}) n`);
+  const ids = JSON.stringify(Array.from({ length: DELIVERIES }, (_, n) => firstIdAt('delivery', at(n))));
+  await rooms.sql(`
+    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, failure_reason,
+      created_at, completed_at)
+    SELECT id, '${environmentId}', 'whep_' || (n - 1) % ${ENDPOINTS}, 'evt_' || lpad((n - 1)::text, 26, '0'),
+      CASE WHEN (n - 1) % 1000 = 0 THEN 'operation.failed' ELSE 'webhook.test' END,
+      CASE WHEN (n - 1) % 1000 = 0 THEN 'failed' ELSE 'succeeded' END,
+      CASE WHEN (n - 1) % 1000 = 0 THEN 'rejected' END,
+      timestamptz '${START.toISOString()}' + (n - 1) * interval '1 minute', now()
+    FROM jsonb_array_elements_text('${ids}') WITH ORDINALITY AS made (id, n)`);
+  await rooms.sql(`
+    INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at)
+    SELECT 'room_n' || lpad(n::text, 6, '0'), '${environmentId}', 'Room ' || n % 1000, '{}', 'created', 10, now()
+    FROM generate_series(1, 5000) n`);
+  await rooms.sql(`
+    INSERT INTO participants (id, environment_id, room_id, external_id, name, metadata, role, created_at, token_expires_at, connected_at)
+    SELECT 'part_n' || n, '${environmentId}', '${roomId}', 'user-' || n % 1000, 'Ada', '{}', 'participant', now(), now(),
+      now() - n * interval '1 second'
+    FROM generate_series(1, 5000) n`);
+  await rooms.sql('ANALYZE');
+});
+
+const idsOf = (...numbers: number[]) => numbers.map((n) => firstIdAt('delivery', at(n)));
+const list = async (filter: Partial<DeliveryListFilter>, limit = 4, beforeId: string | null = null) =>
+  (await listDeliveries(rooms.database.sql, rooms.tenant, { ...NO_FILTER, ...filter }, { beforeId, limit })).map(
+    ({ id }) => id,
+  );
+
+test('deliveries of all endpoints are one list, newest first', async () => {
+  expect(await list({})).toEqual(idsOf(5999, 5998, 5997, 5996));
+  expect(await list({}, 2, idsOf(5997)[0])).toEqual(idsOf(5996, 5995));
+  expect(await list({ endpointId: 'whep_1' }, 2)).toEqual(idsOf(5998, 5995));
+  expect(await list({ endpointId: 'whep_9' })).toEqual([]);
+  const stranger = { ...rooms.tenant, environmentId: 'env_x' };
+  expect(await listDeliveries(rooms.database.sql, stranger, NO_FILTER, { beforeId: null, limit: 4 })).toEqual([]);
+});
+
+test('deliveries are filtered by status, by type, by both and by time, with both ends included', async () => {
+  expect(await list({ status: 'failed' })).toEqual(idsOf(5000, 4000, 3000, 2000));
+  expect(await list({ eventType: 'operation.failed' }, 10, idsOf(4000)[0])).toEqual(idsOf(3000, 2000, 1000, 0));
+  expect(await list({ status: 'failed', eventType: 'webhook.test' })).toEqual([]);
+  expect(await list({ since: at(10), until: at(12) })).toEqual(idsOf(12, 11, 10));
+  expect(await list({ since: at(900), until: at(2100), status: 'failed' })).toEqual(idsOf(2000, 1000));
+  expect(await list({ since: at(5999) })).toEqual(idsOf(5999));
+  expect(await list({ until: new Date(0) })).toEqual([]);
+});
+
+test('a delivery whose id is a minute younger than its event is found by the time of the event', async () => {
+  const [id] = idsOf(7000);
+  await rooms.sql(`
+    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
+    SELECT '${id}', environment_id, endpoint_id, event_id, event_type, 'pending',
+      timestamptz '${at(7000).toISOString()}' - interval '59 seconds'
+    FROM webhook_deliveries LIMIT 1`);
+  expect(await list({ until: at(7000), status: 'pending' })).toEqual([id]);
+  expect(await list({ until: new Date(at(7000).getTime() - 59_000), status: 'pending' })).toEqual([id]);
+});
+
+test('each filter of a list is served by an index in the order of the list', async () => {
+  const { database, tenant } = rooms;
+  const page = { beforeId: null, limit: 21 };
+  const plans = await Promise.all([
+    planOf(database, (db) => listDeliveries(db, tenant, NO_FILTER, page)),
+    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, status: 'failed' }, page)),
+    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, eventType: 'operation.failed' }, page)),
+    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, since: at(10), until: at(5000) }, page)),
+    planOf(database, (db) =>
+      listRooms(db, tenant, { status: null, name: 'Room 7', beforeId: 'room_n004000', limit: 21 }),
+    ),
+    planOf(database, (db) => listRooms(db, tenant, { status: null, name: null, beforeId: null, limit: 21 })),
+    planOf(database, (db) =>
+      listParticipants(db, tenant, roomId, { status: null, externalId: 'user-7', after: null, limit: 21 }),
+    ),
+    planOf(database, (db) => listEvents(db, tenant, { type: 'operation.failed', after: null, limit: 20 })),
+    planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
+  ]);
+  for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
+  const [all, failed, typed, within, named, , external, events, newest] = plans;
+  expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
+  expect(failed).toContain('webhook_deliveries_filtered_idx');
+  expect(typed).toContain('webhook_deliveries_filtered_idx');
+  expect(within).toContain('webhook_deliveries_endpoint_id_id_idx');
+  expect(named).toContain('rooms_name_idx');
+  expect(external).toContain('participants_external_id_idx');
+  expect(external).not.toContain('Sort');
+  expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
+  expect(newest).toContain('events_environment_id_transaction_id_id_idx');
+});
+
+test('rooms of one name are one list over all statuses', async () => {
+  await rooms.sql(`UPDATE rooms SET status = 'active', started_at = now() WHERE id = 'room_n003007'`);
+  const named = async (status: 'active' | null, beforeId: string | null = null) =>
+    (await listRooms(rooms.database.sql, rooms.tenant, { status, name: 'Room 7', beforeId, limit: 3 })).map(
+      ({ id }) => id,
+    );
+  expect(await named(null)).toEqual(['room_n004007', 'room_n003007', 'room_n002007']);
+  expect(await named(null, 'room_n002007')).toEqual(['room_n001007', 'room_n000007']);
+  expect(await named('active')).toEqual(['room_n003007']);
+});

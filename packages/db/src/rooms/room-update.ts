@@ -1,0 +1,53 @@
+import { isOpen, roomUpdated, sameJson, type RoomState, type Tenant } from '@callplane/core';
+import type { Database } from '../client/database.js';
+import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { ROOM_COLUMNS } from './room.sql.js';
+
+export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants'>>;
+
+export type RoomUpdate =
+  | { outcome: 'not_found' | 'room_ended' }
+  | {
+      outcome: 'updated';
+      room: RoomState;
+      /** The room's version after the change; null if nothing has changed. */
+      version: number | null;
+      deliveries: WakeableDelivery[];
+    };
+
+/**
+ * Changes an open room and writes its event, in one transaction. Writes nothing if nothing changes. A capacity below the
+ * number of participants removes none of them: joins are refused until enough have left.
+ */
+export function updateRoom(
+  database: Database,
+  tenant: Tenant,
+  roomId: string,
+  patch: RoomPatch,
+  now: Date,
+): Promise<RoomUpdate> {
+  return database.sqlTransaction(async (sql) => {
+    const [room] = await sql.$queryRaw<RoomState[]>`
+      SELECT ${ROOM_COLUMNS} FROM rooms
+      WHERE rooms.id = ${roomId} AND rooms.environment_id = ${tenant.environmentId} FOR NO KEY UPDATE`;
+    if (room === undefined) return { outcome: 'not_found' };
+    if (!isOpen(room.status)) return { outcome: 'room_ended' };
+    const after: RoomState = {
+      ...room,
+      name: patch.name ?? room.name,
+      metadata: patch.metadata ?? room.metadata,
+      maxParticipants: patch.maxParticipants ?? room.maxParticipants,
+    };
+    const isSame =
+      after.name === room.name &&
+      after.maxParticipants === room.maxParticipants &&
+      sameJson(after.metadata, room.metadata);
+    if (isSame) return { outcome: 'updated', room, version: null, deliveries: [] };
+    const [written] = await sql.$queryRaw<{ version: number }[]>`
+      UPDATE rooms SET name = ${after.name}, metadata = ${JSON.stringify(after.metadata)}::jsonb,
+        max_participants = ${after.maxParticipants}, version = version + 1
+      WHERE id = ${roomId} RETURNING version`;
+    const { deliveries } = await writeEvents(sql, [roomUpdated({ tenant, room: after, now })]);
+    return { outcome: 'updated', room: after, version: written?.version ?? null, deliveries };
+  });
+}

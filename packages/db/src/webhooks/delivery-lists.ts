@@ -1,0 +1,104 @@
+import {
+  DELIVERY_STATUSES,
+  EVENT_TYPES,
+  firstIdAt,
+  type DeliveryStatus,
+  type EventType,
+  type Tenant,
+} from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
+import { DELIVERY_COLUMNS, DELIVERY_TABLES, type DeliveryRow } from './deliveries.repository.js';
+
+export interface DeliveryListFilter {
+  /** Null lists the deliveries of all endpoints of the environment, deleted ones included. */
+  endpointId: string | null;
+  status: DeliveryStatus | null;
+  eventType: EventType | null;
+  /** Both times are included. */
+  since: Date | null;
+  until: Date | null;
+}
+
+/**
+ * How much the time in a delivery's id may differ from the time of its event, in milliseconds. The id has PostgreSQL's
+ * clock and the event that of an app, which may be 15 s older, the longest duration of a transaction.
+ */
+const ID_TIME_MARGIN_MS = 60_000;
+
+/**
+ * One range of webhook_deliveries_filtered_idx. PostgreSQL can order by the expression only with this index. By the id
+ * it could use the primary key and pass over all deliveries of others, which it expects to be few.
+ */
+const OF_TYPE_AND_STATUS = Prisma.sql`
+  d.endpoint_id = endpoint.id AND d.event_type = type.name AND d.status = status.name`;
+const FILTERED_ID = Prisma.sql`(d.id || '')`;
+/**
+ * One range of the index (endpoint_id, id DESC). For the same reason the condition is no plain equality: the order by
+ * endpoint and id then rules out the primary key.
+ */
+const OF_ENDPOINT = Prisma.sql`d.endpoint_id = ANY(ARRAY[endpoint.id])`;
+
+/**
+ * Lists deliveries newest first. Each part of the list, one endpoint or one endpoint with one event type and status, is a
+ * range of an index in the order of the list. So the cost grows with the page and the number of endpoints, and not with
+ * the number of deliveries that the filters leave out.
+ */
+export async function listDeliveries(
+  db: TypedSql,
+  tenant: Tenant,
+  filter: DeliveryListFilter,
+  page: { beforeId: string | null; limit: number },
+): Promise<DeliveryRow[]> {
+  const { endpointId, status, eventType } = filter;
+  const isFiltered = status !== null || eventType !== null;
+  const id = isFiltered ? FILTERED_ID : Prisma.sql`d.id`;
+  const types = eventType === null ? EVENT_TYPES : [eventType];
+  const statuses = status === null ? DELIVERY_STATUSES : [status];
+  return db.$queryRaw<DeliveryRow[]>`
+    WITH page AS (
+      SELECT found.id FROM (
+        SELECT id FROM webhook_endpoints
+        WHERE environment_id = ${tenant.environmentId} ${endpointId === null ? Prisma.empty : Prisma.sql`AND id = ${endpointId}`}
+      ) endpoint
+      ${
+        isFiltered
+          ? Prisma.sql`CROSS JOIN unnest(${[...types]}::text[]) AS type (name)
+            CROSS JOIN unnest(${[...statuses]}::text[]) AS status (name)`
+          : Prisma.empty
+      }
+      CROSS JOIN LATERAL (
+        SELECT d.id FROM webhook_deliveries d
+        WHERE ${isFiltered ? OF_TYPE_AND_STATUS : OF_ENDPOINT}
+          ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND ${id} < ${page.beforeId}`}
+          ${createdWithin(filter, id)}
+        ORDER BY ${isFiltered ? Prisma.empty : Prisma.sql`d.endpoint_id,`} ${id} DESC LIMIT ${page.limit}
+      ) found
+      ORDER BY found.id DESC LIMIT ${page.limit}
+    )
+    SELECT ${DELIVERY_COLUMNS} FROM ${DELIVERY_TABLES} WHERE d.id IN (SELECT id FROM page)
+    ORDER BY d.id DESC`;
+}
+
+/** The index knows only ids, so they bound the range, and the times decide within it. */
+function createdWithin({ since, until }: Pick<DeliveryListFilter, 'since' | 'until'>, id: Prisma.Sql): Prisma.Sql {
+  const conditions = [
+    ...(since === null
+      ? []
+      : [
+          Prisma.sql`${id} >= ${idAt(since.getTime() - ID_TIME_MARGIN_MS)}`,
+          Prisma.sql`d.created_at >= ${since.toISOString()}::timestamptz`,
+        ]),
+    ...(until === null
+      ? []
+      : [
+          Prisma.sql`${id} < ${idAt(until.getTime() + ID_TIME_MARGIN_MS)}`,
+          Prisma.sql`d.created_at <= ${until.toISOString()}::timestamptz`,
+        ]),
+  ];
+  return conditions.length === 0 ? Prisma.empty : Prisma.sql`AND ${Prisma.join(conditions, ' AND ')}`;
+}
+
+function idAt(timeMs: number): string {
+  return firstIdAt('delivery', new Date(Math.max(0, timeMs)));
+}
