@@ -54,6 +54,8 @@ const NOT_PASSED_ON: Record<string, string> = {
   DEMO_API_URL: 'for development',
   DEMO_API_KEY: 'for development',
   DEMO_HOSTS: 'for development',
+  CALLPLANE_URL: 'for `rtc listen`, which runs beside a receiver',
+  CALLPLANE_API_KEY: 'for `rtc listen`, which runs beside a receiver',
 };
 /** Settings with a fixed value in docker-compose.yml, with the reason. */
 const FIXED: Record<string, string> = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
-import { repositoryRoot } from '@callplane/testing';
+import { eventually, repositoryRoot } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 /** The server SDK against the API that it is generated from. */
@@ -79,8 +79,12 @@ describe('the server SDK', () => {
     const names: string[] = [];
     for await (const { name } of own.listRooms({ limit: 2 })) names.push(name);
     expect(names).toEqual(['c', 'b', 'a']);
-    const summaries: string[] = [];
-    for await (const event of own.listEvents({ limit: 2, type: 'room.created' })) summaries.push(summary(event));
+    // An event appears once no older transaction is open, and other test files have open ones.
+    const summaries = await eventually(async () => {
+      const found: string[] = [];
+      for await (const event of own.listEvents({ limit: 2, type: 'room.created' })) found.push(summary(event));
+      return found.length === 3 && found;
+    });
     expect(summaries).toEqual(['a', 'b', 'c'].map((name) => `room.created ${name} "${name}"`));
   });
 
