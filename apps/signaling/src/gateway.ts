@@ -16,8 +16,8 @@ import { Dispatch } from './requests/dispatch.js';
 import { Rooms } from './rooms/rooms.js';
 import { disownGhosts } from './sessions/ghosts.js';
 import { Heartbeat } from './sessions/heartbeat.js';
-import { SessionMediaHost } from './sessions/media-host.js';
-import { MetadataWrites } from './sessions/metadata-writes.js';
+import { metadataWrites, muteWrites } from './sessions/room-writes.js';
+import { SessionMediaHost } from './sessions/session-media-host.js';
 import { Sessions } from './sessions/sessions.js';
 import { WelcomePacer } from './sessions/welcome-pacer.js';
 
@@ -54,11 +54,12 @@ export class Gateway {
       deps.logger,
     );
     const sessionDeps = { ...deps, mediaWrites: this.#mediaWrites };
+    const mediaDeps = { ...sessionDeps, muteWrites: muteWrites(deps, this.rooms) };
     this.sessions = new Sessions(
       sessionDeps,
       this.rooms,
       this.#turns(2),
-      (session) => new SessionMedia(deps.places, new SessionMediaHost(sessionDeps, this.rooms, session)),
+      (session) => new SessionMedia(deps.places, new SessionMediaHost(mediaDeps, this.rooms, session)),
     );
     this.connections = new Connections(
       deps,
@@ -112,7 +113,7 @@ export class Gateway {
       arrivals: this.#arrivals,
       admissions: new Admissions(deps, this.#turns(4)),
       welcomes: this.welcomes,
-      metadataWrites: new MetadataWrites(deps, this.rooms),
+      metadataWrites: metadataWrites(deps, this.rooms),
       joins: new Joins(deps, arrivalTurns),
       resumptions: new Resumptions(deps, arrivalTurns),
     });

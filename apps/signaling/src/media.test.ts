@@ -268,6 +268,34 @@ describe('media', () => {
     await two.close();
   });
 
+  test('is what the client is told, even if the instance before was killed before it wrote its last change', async () => {
+    const two = await kit.start({ nodes: [nodeOf(janus)] });
+    const roomId = await kit.newRoom();
+    const [ada, eve] = [await enter(roomId, { protocol: 2 }), await enter(roomId, { protocol: 2 })];
+    await Promise.all([ada.publish({ video: true }), eve.publish({ video: true })]);
+    const bob = await enter(roomId, { protocol: 2 });
+    const isReceived = ({ tracks }: { tracks: { trackId: string }[] }) => tracks.length === 2;
+    const { tracks } = await bob.client.until('subscribed', isReceived);
+    await bob.publish({ audio: true });
+    await handedOver(bob);
+    bob.client.terminate();
+    await handedOver(bob);
+    // The record of an earlier moment: the sections have changed places since.
+    const { sessionId } = bob.welcome;
+    const where = { id: sessionId };
+    const { media } = await kit.database.prisma.participantSession.findUniqueOrThrow({ where });
+    const record = media as { subscriber: { sections: { mid: string }[] } };
+    const [first, second] = record.subscriber.sections;
+    [first!.mid, second!.mid] = [second!.mid, first!.mid];
+    await kit.database.prisma.participantSession.update({ where, data: { media: record } });
+    const there = await bob.resume(two.url);
+    expect(there.media.continued).toBe(true);
+    expect(await there.client.until('subscribed')).toEqual({ type: 'subscribed', tracks });
+    await flows(bob.subscriber, 'video');
+    expect([...there.client.of('subscribed').slice(1), ...there.client.of('mediaReset')]).toEqual([]);
+    await two.close();
+  });
+
   test('goes on with the half that is known at another instance, and the client resets the other one', async () => {
     const two = await kit.start({ nodes: [nodeOf(janus)] });
     const roomId = await kit.newRoom();

@@ -44,11 +44,17 @@ async function mute(roomId: string, { participantId }: Joined, trackId: string):
   await publishRoomChanged(producer.redis, roomId, muted.version);
 }
 
+/** Includes the transaction of the API. */
+function measured(what: string, startedAtMs: number): void {
+  process.stderr.write(`    measured: ${what} after ${Math.round(performance.now() - startedAtMs)} ms\n`);
+}
+
 describe('a change of a participant by the server', () => {
   test('reaches the clients of all gateways, and the client that it is about', async () => {
     const roomId = await kit.newRoom();
     const ada = await enter(one, roomId);
     const [bob, old] = [await enter(two, roomId), await kit.enter(two.url, roomId)];
+    const startedAtMs = performance.now();
     await update(roomId, ada, { name: 'Ada Lovelace', permissions: ['room:join'] });
     const renamed =
       (name: string) =>
@@ -57,6 +63,7 @@ describe('a change of a participant by the server', () => {
     await Promise.all([ada, bob].map(({ client }) => client.until('changes', renamed('Ada Lovelace'))));
     await old.client.until('participantUpdated', ({ participant }) => participant.name === 'Ada Lovelace');
     expect(await ada.client.until('permissions')).toEqual({ type: 'permissions', permissions: ['room:join'] });
+    measured('a change of a participant is in force on all gateways', startedAtMs);
     expect(await ada.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'permission_denied' });
     await update(roomId, ada, { permissions: ['room:join', 'messages:send'] });
     await ada.client.until('permissions', ({ permissions }) => permissions.includes('messages:send'));
@@ -290,10 +297,14 @@ describe('media', () => {
     const [ada, bob] = [await call(one, roomId), await call(two, roomId)];
     await ada.offer(['cam']);
     await flows(bob, 'video');
+    const told = watchModeration(one.nodes.up()[0]!);
+    const startedAtMs = performance.now();
     await mute(roomId, ada, 'cam');
     const isMuted = ({ changes }: { changes: { kind: string; tracks?: { muted: boolean }[] }[] }) =>
       changes.some(({ kind, tracks }) => kind === 'tracks' && tracks?.[0]?.muted === true);
     await Promise.all([ada, bob].map(({ client }) => client.until('changes', isMuted)));
+    await eventually(() => told.some(([, muted]) => muted), { intervalMs: 5 });
+    measured('a muted track is no longer relayed', startedAtMs);
     await stops(bob);
     // The client goes on sending, and an offer that says nothing of the mute does not undo it.
     await ada.offer(['cam', 'mic']);

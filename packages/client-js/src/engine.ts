@@ -5,6 +5,7 @@ import { Inbox } from './inbox.js';
 import type { LocalMedia } from './local/local-media.js';
 import type { Settings } from './options.js';
 import { Connections } from './peers/connections.js';
+import { presentPeers } from './peers/present-peers.js';
 import { Publisher } from './peers/publisher.js';
 import { Subscriber } from './peers/subscriber.js';
 import type { Platform } from './platform.js';
@@ -52,7 +53,7 @@ export class Engine {
       onState: (state) => this.#inbox.deliver(() => emit('state', state)),
       onWelcome: (welcome) => this.#welcomed(welcome),
       onMessage: (message) => this.#inbox.deliver(() => this.#receive(message)),
-      lastAnswered: () => this.subscriber.lastAnswered,
+      presentPeers: () => presentPeers(this.publisher, this.subscriber),
       onClosed: (close) => this.#inbox.deliver(() => this.#closed(close)),
     }));
     this.#displays = new LazyDisplays((track, display) => this.adaptation.display(track, display));

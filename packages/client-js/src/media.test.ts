@@ -294,7 +294,7 @@ describe('receiving', () => {
     connection.cut();
     const resumed = await gateway.connection(1);
     await eventually(() => resumed.received.length > 0);
-    expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8 });
+    expect(resumed.received[0]).toMatchObject({ type: 'resume', offerId: 8, peers: ['subscriber'] });
   });
 
   test('asks for an ICE restart on another network, and answers on the same connection', async () => {

@@ -203,6 +203,12 @@ export interface ResumeRequest {
    * `offerId` of the last `offer` that the client has answered over its present receiving connection. A gateway may ignore it.
    */
   offerId?: number;
+  /**
+   * The peer connections that the client has. Another gateway resets only these. Without the field, it takes both for present.
+   *
+   * @maxItems 2
+   */
+  peers?: PeerTarget[];
 }
 
 export interface PublishRequest {

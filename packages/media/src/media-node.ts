@@ -92,6 +92,11 @@ export interface AdoptedSubscriber {
 interface MediaPeer {
   /** Its id within its session. */
   readonly handleId: number;
+  /**
+   * Whether the peer has ended because a change got no answer. Its handle is not freed then: another process may have
+   * claimed the session, and with it the answer. The owner calls `detach` once it knows that it still holds the session.
+   */
+  readonly isUnanswered: boolean;
   /** Adds a remote candidate; null marks the end of candidates. */
   addCandidate(candidate: IceCandidate | null): Promise<void>;
   /** Frees the handle and closes its peer connection. Idempotent, never rejects. */
@@ -105,9 +110,15 @@ export interface MediaPeerEvents {
   connected: [];
   /**
    * The server side of the peer connection has ended (ICE failure, the browser closed it, kicked, room destroyed, no
-   * answer to a change). The handle is dead and already freed. A subscriber gets no notice of its room's end.
+   * answer to a change). The handle is dead and already freed, unless `isUnanswered`. A subscriber gets no notice of its
+   * room's end.
    */
   closed: [reason: string];
+  /**
+   * The media server has carried out a request of the process that held the session before: it was under way when this
+   * process claimed the session, or that process does not know of the claim yet.
+   */
+  disturbed: [];
   /** Media of that section started or stopped arriving at the server. */
   receiving: [mid: string, receiving: boolean];
   /** The server has noticed this number of lost packets of one section, in either direction, within about a second. */
@@ -151,6 +162,13 @@ export interface SubscriberOffer {
   sectionCount: number;
 }
 
+/** What a media section carries, as the media server knows it. */
+export interface CarriedSection extends CarriedStream {
+  /** False while the offer that gave the section its stream has no answer. */
+  isNegotiated: boolean;
+  settings: StreamSettings;
+}
+
 export interface SwitchOutcome {
   /** What the sections carry now. A section keeps its stream if the new one is absent or has another kind or codec. */
   streams: CarriedStream[];
@@ -184,6 +202,8 @@ export interface MediaSubscriber extends MediaPeer, EventEmitter<MediaPeerEvents
   }): Promise<SubscriberOffer | null>;
   /** Gives media sections other streams, without an offer. The new streams are sent in full, not paused. */
   switch(changes: CarriedStream[]): Promise<SwitchOutcome>;
+  /** Asks the media server what the sections carry; idle ones are left out. Changes nothing. */
+  listSections(): Promise<CarriedSection[]>;
   /**
    * Answers the latest offer, after which media flows. If the server rejects the answer (`invalid_sdp`), the caller may
    * send another.

@@ -3,7 +3,7 @@ import { CLIENT_MESSAGES, request, Resume } from './client-messages.js';
 import { PROTOCOL_LIMITS } from './limits.js';
 import { Layer, PeerTarget, QualityLevel, ResourceId, strict, TrackReference } from './shapes.js';
 
-/** As in version 1, with the last offer, by which a gateway can tell whether the receiving connection may go on. */
+/** As in version 1, with what another gateway needs to know of the client's peer connections to go on with them. */
 export const ResumeV2 = Type.Object(
   {
     ...Resume.properties,
@@ -12,6 +12,14 @@ export const ResumeV2 = Type.Object(
         minimum: 0,
         description:
           '`offerId` of the last `offer` that the client has answered over its present receiving connection. A gateway may ignore it.',
+      }),
+    ),
+    peers: Type.Optional(
+      Type.Array(PeerTarget, {
+        maxItems: 2,
+        uniqueItems: true,
+        description:
+          'The peer connections that the client has. Another gateway resets only these. Without the field, it takes both for present.',
       }),
     ),
   },

@@ -64,11 +64,11 @@ export class VerificationKeys {
     while (this.#loading !== null && this.#loading.generation !== this.#generation) {
       await this.#loading.done.catch(() => undefined);
     }
-    this.#loading ??= this.#begin();
+    this.#loading ??= this.#startLoading();
     await this.#loading.done;
   }
 
-  #begin(): Loading {
+  #startLoading(): Loading {
     const generation = this.#generation;
     const startedAtMs = this.#monotonicMs();
     this.#triedAtMs = startedAtMs;

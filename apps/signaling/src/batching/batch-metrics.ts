@@ -11,6 +11,7 @@ export const BATCH_NAMES = [
   'disconnections',
   'ends',
   'metadata',
+  'mutes',
   'quality',
 ] as const;
 export type BatchName = (typeof BATCH_NAMES)[number];

@@ -148,7 +148,7 @@ export class Connection {
     this.logFields['cause'] = cause;
     if (this.#canSend) {
       this.#handler.onSend(false);
-      this.#outbox.send(JSON.stringify({ type: 'closing', reason, message, reconnect, ...more }));
+      this.#outbox.sendNow(JSON.stringify({ type: 'closing', reason, message, reconnect, ...more }));
       this.#webSocket.close(code, reason);
     }
     // A slow or vanished client would otherwise hold the send buffer for as long as ws waits for the handshake.

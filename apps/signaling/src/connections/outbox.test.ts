@@ -36,10 +36,10 @@ describe('an outbox', () => {
   test('sends all frames of one tick in one write, in order, and counts their bytes until they have left', async () => {
     const { client, outbox, received, socket, webSocket } = await connect();
     let writes = 0;
-    const write = socket._writev!.bind(socket);
-    socket._writev = (chunks, done) => {
+    const write = socket._write.bind(socket);
+    socket._write = (chunk, encoding, done) => {
       writes += 1;
-      write(chunks, done);
+      write(chunk, encoding, done);
     };
     // Each of the three characters takes three bytes.
     const texts = ['one', '字字字', 'three'];
@@ -52,6 +52,30 @@ describe('an outbox', () => {
     expect([outbox.framesSent, outbox.bytesSent]).toEqual([3, 17]);
     client.terminate();
     webSocket.terminate();
+  });
+
+  test('sends texts of any length and any characters as they are', async () => {
+    const { client, outbox, received, webSocket } = await connect();
+    const lengths = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000];
+    const texts = [...lengths.map((length) => 'x'.repeat(length)), 'é', '字'.repeat(50_000), '👋'.repeat(31), 'last'];
+    for (const text of texts) outbox.send(text);
+    await eventually(() => received.length === texts.length);
+    expect(received).toEqual(texts);
+    client.terminate();
+    webSocket.terminate();
+  });
+
+  test('lets waiting frames precede the closing handshake, and sends none after it', async () => {
+    const { client, outbox, received, webSocket } = await connect();
+    const [closed, sent] = [once(client, 'close'), [] as string[]];
+    outbox.send('first', { onSent: () => sent.push('first') });
+    outbox.sendNow('last');
+    webSocket.close(4000, 'over');
+    outbox.send('after', { onSent: () => sent.push('after') });
+    expect(await closed).toMatchObject([4000, Buffer.from('over')]);
+    expect(received).toEqual(['first', 'last']);
+    await eventually(() => sent.length === 2);
+    expect(outbox.unsentBytes).toBe(0);
   });
 
   test('is overfull when a client leaves more than the limit unread, however small the frames are', async () => {

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
+import { WebSocket } from 'ws';
+import { textFrames, type FrameText } from './text-frames.js';
 
 /** Bytes that may wait to be sent before the client counts as a slow consumer. */
 export const UNSENT_BYTES_MAX = 1024 * 1024;
@@ -11,9 +12,12 @@ export interface SendOptions {
   onSent?: () => void;
 }
 
+interface Frame extends FrameText, SendOptions {}
+
 /**
- * The sending half of a connection. All frames of one event-loop tick leave in one write. Counts the bytes that have
- * not left this process, each frame from `send` until the callback of its write.
+ * The sending half of a connection. All frames of one event-loop tick leave in one write, past the sender of `ws`, which
+ * makes two writes of each frame. Counts the bytes that have not left this process, each frame from `send` until the
+ * callback of its write.
  */
 export class Outbox {
   framesSent = 0;
@@ -22,11 +26,12 @@ export class Outbox {
   readonly #socket: Duplex;
   #unsentBytes = 0;
   #exemptBytes = 0;
-  #isCorked = false;
-  /** The outboxes whose frames wait for the end of the current event-loop tick. */
-  static #corked: Outbox[] = [];
+  /** The frames of the current tick. */
+  #frames: Frame[] = [];
+  /** The outboxes with frames that wait for the end of the current event-loop tick. */
+  static #waiting: Outbox[] = [];
 
-  /** @param socket the stream below the WebSocket */
+  /** @param socket the stream below the WebSocket, which compresses nothing */
   constructor(webSocket: WebSocket, socket: Duplex) {
     this.#webSocket = webSocket;
     this.#socket = socket;
@@ -40,8 +45,7 @@ export class Outbox {
   get isOverfull(): boolean {
     if (this.#unsentBytes <= UNSENT_BYTES_MAX + this.#exemptBytes) return false;
     // The operating system may still take it all.
-    if (this.#isCorked) this.#socket.uncork();
-    this.#isCorked = false;
+    this.#flush();
     return this.#socket.writableLength > 0;
   }
 
@@ -52,27 +56,37 @@ export class Outbox {
     this.bytesSent += bytes;
     this.#unsentBytes += bytes;
     if (exempt) this.#exemptBytes += bytes;
-    this.#cork();
-    this.#webSocket.send(text, () => {
+    this.#frames.push(onSent === undefined ? { text, bytes, exempt } : { text, bytes, exempt, onSent });
+    if (this.#frames.length > 1) return;
+    if (Outbox.#waiting.push(this) === 1) setImmediate(() => Outbox.#flushAll());
+  }
+
+  /** Sends a text frame at once, after those that wait. A closing handshake may follow. */
+  sendNow(text: string): void {
+    this.send(text);
+    this.#flush();
+  }
+
+  #flush(): void {
+    const frames = this.#frames;
+    if (frames.length === 0) return;
+    this.#frames = [];
+    // No data may follow a close frame, for example after one of the client.
+    if (this.#webSocket.readyState === WebSocket.OPEN) this.#socket.write(textFrames(frames), () => this.#left(frames));
+    else this.#left(frames);
+  }
+
+  #left(frames: readonly Frame[]): void {
+    for (const { bytes, exempt, onSent } of frames) {
       this.#unsentBytes -= bytes;
-      if (exempt) this.#exemptBytes -= bytes;
+      if (exempt === true) this.#exemptBytes -= bytes;
       onSent?.();
-    });
-  }
-
-  #cork(): void {
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    this.#socket.cork();
-    if (Outbox.#corked.push(this) === 1) setImmediate(() => Outbox.#uncorkAll());
-  }
-
-  static #uncorkAll(): void {
-    const outboxes = Outbox.#corked;
-    Outbox.#corked = [];
-    for (const outbox of outboxes) {
-      outbox.#isCorked = false;
-      outbox.#socket.uncork();
     }
+  }
+
+  static #flushAll(): void {
+    const outboxes = Outbox.#waiting;
+    Outbox.#waiting = [];
+    for (const outbox of outboxes) outbox.#flush();
   }
 }

@@ -40,6 +40,7 @@ export const mediaError = (code: MediaErrorCode) => new MediaError(code, code);
 
 export class FakeHandle extends EventEmitter {
   isDetached = false;
+  isUnanswered = false;
   constructor(
     readonly gate: Gate,
     readonly handleId: number,
@@ -69,15 +70,30 @@ export class FakeNode extends EventEmitter {
   async moderate(_: string, feedId: string, mid: string, muted: boolean): Promise<void> {
     this.did.push(`moderate ${feedId}/${mid} ${muted}`);
   }
-  async openSession(): Promise<object> {
+  openSession(): Promise<object> {
+    return Promise.resolve(this.#session());
+  }
+  claimSession(id: number): Promise<object> {
+    this.did.push(`claim session ${id}`);
+    return Promise.resolve(this.#session());
+  }
+  async destroySession(id: number): Promise<'destroyed'> {
+    this.did.push(`destroy session ${id}`);
+    await this.gate.pass('destroySession');
+    return 'destroyed';
+  }
+  #session() {
     const session = {
       id: 7,
       isOpen: true,
+      adoptPublisher: (handleId: number, feedId: string) => this.#add(new FakeHandle(this.gate, handleId, feedId)),
+      detach: (handleId: number) => {
+        this.did.push(`detach ${handleId}`);
+        return Promise.resolve();
+      },
       attachPublisher: async (_: string, feedId: string) => {
         await this.gate.pass('attach');
-        const handle = new FakeHandle(this.gate, this.handles.length + 1, feedId);
-        this.handles.push(handle);
-        return handle;
+        return this.#add(new FakeHandle(this.gate, this.handles.length + 1, feedId));
       },
       destroy: async () => {
         session.isOpen = false;
@@ -88,6 +104,10 @@ export class FakeNode extends EventEmitter {
       },
     };
     return session;
+  }
+  #add(handle: FakeHandle): FakeHandle {
+    this.handles.push(handle);
+    return handle;
   }
   /** The handles that are not detached. */
   get live(): FakeHandle[] {
@@ -178,7 +198,8 @@ export const asNode = (node: FakeNode) => node as unknown as MediaNode;
 
 /** Places every room on the node, unless it is down. */
 export function placesOn(node: FakeNode, state: { isUp: boolean } = { isUp: true }): MediaPlaces {
-  return { up: () => (state.isUp ? asNode(node) : null) } as unknown as MediaPlaces;
+  const endings: MediaPlaces['endings'] = (work) => work();
+  return { up: () => (state.isUp ? asNode(node) : null), endings } as unknown as MediaPlaces;
 }
 
 /** @param peerConnection the same in all offers of a client's peer connection */

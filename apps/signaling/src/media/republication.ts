@@ -16,7 +16,7 @@ export class Republication {
     this.#host = host;
     this.#writes = writes;
     // A client without tracks has nothing to republish. Most viewers of a lost gateway have none.
-    this.#isOverdue = () => isOverdue() && host.storedTracks().length > 0;
+    this.#isOverdue = () => isOverdue() && host.isConnected && host.storedTracks().length > 0;
   }
 
   expect(): void {

@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { FakeHost, FakeNode, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
+import type { TrackState } from '@callplane/db';
+import type { MediaNodes } from '@callplane/media';
+import { Handover, type HandoverParts } from './handover/handover.js';
+import type { MediaPlace } from './media-host.js';
+import { asNode, FakeHost, FakeNode, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
+import type { OwnSession } from './own-session.js';
+import { LOST_SESSION_ENDS_MAX, MediaPlaces } from './placement/media-places.js';
 import { SessionMedia } from './session-media.js';
 
 function setUp(...held: string[]) {
@@ -9,15 +15,15 @@ function setUp(...held: string[]) {
   const media = new SessionMedia(placesOn(node, server), host.asHost);
   const reconnect = () => {
     host.isConnected = false;
-    media.paused();
+    media.onConnectionLost();
     host.connectionNumber += 1;
     const continued = media.resumed(true);
     host.isConnected = true;
-    media.start();
+    media.onWelcomed();
     return continued;
   };
-  media.begin();
-  media.start();
+  media.readPlacement();
+  media.onWelcomed();
   return { gate, node, host, media, server, reconnect };
 }
 const outcomeOf = (request: Promise<unknown>) =>
@@ -55,7 +61,7 @@ describe('the media of a session', () => {
     const request = outcomeOf(media.publish(publishRequest()));
     await settled();
     host.placed = { mediaNodeId: 'm1', mediaGeneration: 2 };
-    media.follow();
+    media.onPlacement();
     gate.open('attach');
     expect(await request).toBe('media_unavailable');
     expect(node.live).toEqual([]);
@@ -74,7 +80,7 @@ describe('the media of a session', () => {
     expect(node.live).toEqual([]);
     expect(host.of('mediaReset')).toEqual([]);
     server.isUp = true;
-    media.follow();
+    media.onPlacement();
     expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
@@ -91,7 +97,7 @@ describe('the media of a session', () => {
     gate.open('publishTracks', true);
     await request;
     host.isConnected = true;
-    media.follow();
+    media.onPlacement();
     expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
@@ -186,6 +192,32 @@ describe('the media of a session', () => {
     expect(host.mediaChanges).toBe(before + 2);
   });
 
+  test.each([
+    ['frees a handle whose change the media server did not answer', true],
+    ['leaves such a handle to the gateway that has claimed the session', false],
+  ])('%s', async (_, isLive) => {
+    const stage = setUp();
+    const { host, node } = stage;
+    await publish(stage);
+    const [handle] = node.live;
+    host.isLive = isLive;
+    handle!.isUnanswered = true;
+    handle!.emit('closed', 'no answer');
+    await settled();
+    expect([handle!.isDetached, host.of('mediaReset').length]).toEqual([isLive, Number(isLive)]);
+  });
+
+  test('is not relayed if the track was muted over an earlier peer connection', async () => {
+    const stage = setUp('publishTracks');
+    const { host, node } = stage;
+    const [mic] = publishRequest().tracks;
+    host.stored = [{ ...mic!, kind: 'audio', feedId: 'earlier', muted: true }];
+    await publish(stage);
+    // The media server knows before the others do.
+    expect([stage.gate.waits('publishTracks'), node.did]).toEqual([true, ['moderate sess_1-1-1/0 true']]);
+    expect(host.stored).toMatchObject([{ feedId: 'earlier' }]);
+  });
+
   test('ends its session on the media server, and later requests fail', async () => {
     const stage = setUp();
     const { media, node } = stage;
@@ -215,4 +247,108 @@ describe('a client that does not publish again', () => {
     expect(unpublishAll).toHaveBeenCalledTimes(writes);
     expect([host.stored, node.live]).toEqual([[], []]);
   });
+});
+
+describe('the media of a session of another gateway', () => {
+  const STATE = {
+    connection: 1,
+    nodeId: 'm1',
+    generation: 1,
+    janusSession: 7,
+    publisher: null as object | null,
+    subscriber: null,
+    choices: [['part_2/cam', { selected: false, paused: false }]],
+  };
+  const MIC = { trackId: 'mic', kind: 'audio', source: 'microphone', mid: '0', feedId: 'feed', muted: false } as const;
+
+  /** Resumes the session at this gateway. */
+  async function resume({
+    media = STATE as object | null,
+    tracks = [] as TrackState[],
+    clientPeers = undefined as Peers,
+  }) {
+    const node = new FakeNode(new Gate());
+    const host = new FakeHost(node.gate);
+    host.stored = tracks;
+    host.connectionNumber = 2;
+    host.isConnected = false;
+    const session = new SessionMedia(placesOn(node), host.asHost);
+    session.expectTakeOver();
+    const resumed = {
+      media,
+      previousConnection: 1,
+      clientHasPeers: true,
+      clientPeers,
+      answeredOffer: undefined,
+      tracks,
+    };
+    await session.takeOver(resumed);
+    const continued = session.resumed(true);
+    host.isConnected = true;
+    session.onWelcomed();
+    const resets = host.of('mediaReset').flatMap(({ targets }) => targets);
+    return { continued, resets, choices: session.mediaState?.choices, node };
+  }
+  type Peers = ('publisher' | 'subscriber')[] | undefined;
+  const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };
+
+  test('keeps the choices of its client if the publisher alone goes on', async () => {
+    const { continued, resets, choices } = await resume({ media: { ...STATE, publisher }, tracks: [MIC] });
+    expect({ continued, resets, choices }).toEqual({
+      continued: true,
+      resets: ['subscriber'],
+      choices: STATE.choices,
+    });
+  });
+
+  test.each<[string, Parameters<typeof resume>[0], object]>([
+    ['of a client without peer connections resets nothing', { clientPeers: [] }, { continued: true, resets: [] }],
+    ['resets only what the client has', { clientPeers: ['subscriber'] }, { continued: true, resets: ['subscriber'] }],
+    [
+      'resets the receiving connection alone of a client that publishes',
+      { media: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher', 'subscriber'] },
+      { continued: true, resets: ['subscriber'] },
+    ],
+    [
+      'goes on without a reset if the client only publishes',
+      { media: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher'] },
+      { continued: true, resets: [] },
+    ],
+    [
+      'resets the publisher if tracks are published that no peer connection sends',
+      { tracks: [MIC], clientPeers: [] },
+      { continued: true, resets: ['publisher'] },
+    ],
+    [
+      'starts over if nothing is known, because choices are lost',
+      { media: null, clientPeers: [] },
+      { continued: false },
+    ],
+  ])('%s', async (_, resumed, expected) => {
+    expect(await resume(resumed)).toMatchObject(expected);
+  });
+});
+
+test('after a lost connection to the media server, the lost sessions end a few at a time, and only held ones', async () => {
+  const gate = new Gate();
+  gate.hold('destroySession');
+  const node = new FakeNode(gate);
+  const places = new MediaPlaces({ all: () => [] } as unknown as MediaNodes, () => Promise.resolve(new Map()));
+  const count = 3 * LOST_SESSION_ENDS_MAX;
+  const ended = Array.from({ length: count }, (_, n) => {
+    const host = new FakeHost(gate);
+    host.isLive = n % 2 === 0;
+    const own = { takeLost: () => n } as unknown as OwnSession;
+    const parts = { host: host.asHost, own, endings: places.endings } as unknown as HandoverParts;
+    return new Handover(parts).endLost({ node: asNode(node) } as MediaPlace);
+  });
+  let most = 0;
+  for (let n = 0; n < count / 2; n += 1) {
+    await settled();
+    most = Math.max(most, node.did.length - n);
+    gate.open('destroySession');
+  }
+  await Promise.all(ended);
+  expect(node.did).toHaveLength(count / 2);
+  expect(most).toBeLessThanOrEqual(LOST_SESSION_ENDS_MAX);
 });

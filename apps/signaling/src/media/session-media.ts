@@ -46,11 +46,11 @@ export class SessionMedia {
       },
     });
     const subscriber = new Subscriber(host, place, onLost);
-    const isOverdue = () => !this.#closed && !publisher.isAnnounced && host.isConnected;
     [this.#publisher, this.#subscriber] = [publisher, subscriber];
     this.paths = new Paths(publisher, subscriber);
-    this.#handover = new Handover({ host, own: this.#own, publisher, subscriber, lost: this.#lost });
-    this.#republication = new Republication(host, this.#writes, isOverdue);
+    const parts = { host, own: this.#own, publisher, subscriber, lost: this.#lost, endings: places.endings };
+    this.#handover = new Handover(parts);
+    this.#republication = new Republication(host, this.#writes, () => !this.#closed && !publisher.isAnnounced);
   }
 
   /** The media state last sent to the client. */
@@ -58,15 +58,15 @@ export class SessionMedia {
     return this.#state;
   }
 
-  /** Call this before the welcome: it takes over the room's media state, which the welcome carries. */
-  begin(): void {
+  /** Call this before the welcome, which carries the room's media state. */
+  readPlacement(): void {
     this.#placedOn = placeOf(this.#host);
     this.#state = this.#place() === null ? 'down' : 'up';
   }
 
   /** Call this after the welcome: it starts receiving. */
-  start(): void {
-    this.follow();
+  onWelcomed(): void {
+    this.onPlacement();
     this.#publisher.repeatCandidates();
     this.#subscriber.unpause();
   }
@@ -87,7 +87,7 @@ export class SessionMedia {
   }
 
   /** Call this when the room's media server went up or down, or is another one. */
-  follow(): void {
+  onPlacement(): void {
     if (this.#closed) return;
     const placedOn = placeOf(this.#host);
     const moved = this.#placedOn !== null && this.#placedOn !== placedOn;
@@ -106,7 +106,7 @@ export class SessionMedia {
   }
 
   /** Call this when the connection is lost. A resumption can continue with the peer connections. */
-  paused(): void {
+  onConnectionLost(): void {
     this.#republication.cancel();
     this.#lost.cancel();
     this.#publisher.clientLost();
@@ -120,7 +120,7 @@ export class SessionMedia {
 
   /** Goes on with the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
-    this.begin();
+    this.readPlacement();
     return this.#handover.takeOver(this.#place(), resumed);
   }
 
@@ -136,7 +136,7 @@ export class SessionMedia {
    */
   resumed(clientHasPeers: boolean): boolean {
     // The room may have moved since the peer connections were taken over.
-    this.follow();
+    this.onPlacement();
     this.#handover.finish();
     this.#host.mediaChanged();
     const continued = clientHasPeers && this.#lost.size < 2 && this.#state === 'up';

@@ -105,10 +105,10 @@ export class Arrival {
   ): Promise<boolean> {
     await this.#deps.rooms.loadForWelcome(session.roomId, written.state);
     await prepare();
-    return this.#deps.welcomes.inTurn((begin) => {
+    return this.#deps.welcomes.inTurn((reserve) => {
       if (!this.#holds(session, written.connection)) return false;
       const details = { ...describe(), own: written.state };
-      const welcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, begin);
+      const welcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, reserve);
       const { resumed, mediaContinued } = details;
       if (welcomed !== 'welcomed') this.log(welcomed);
       else if (resumed) this.log('resumed', { mediaContinued });

@@ -70,7 +70,7 @@ export class Dispatch implements MessageHandler {
   onMessage(connection: Connection, message: ClientMessage): void | Promise<void> {
     this.#deps.metrics.message(message.type);
     try {
-      return this.#begin(connection, message)?.catch((error: unknown) => this.#onError(connection, message, error));
+      return this.#handle(connection, message)?.catch((error: unknown) => this.#onError(connection, message, error));
     } catch (error) {
       this.#onError(connection, message, error);
     }
@@ -80,7 +80,7 @@ export class Dispatch implements MessageHandler {
     this.#deps.sessions.onConnectionEnd(connection, ending);
   }
 
-  #begin(connection: Connection, message: ClientMessage): void | Promise<void> {
+  #handle(connection: Connection, message: ClientMessage): void | Promise<void> {
     const { arrivals, sessions } = this.#deps;
     const session = sessions.of(connection);
     if (message.type === 'join' || message.type === 'resume') {

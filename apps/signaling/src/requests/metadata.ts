@@ -8,7 +8,10 @@ export const metadata: Handler<'metadata'> = async ({ connection, deps, session 
   if (!connection.metadataBucket.take(performance.now())) throw new RequestFailure('rate_limited');
   const failure = metadataSizeFailure(storedJsonBytes(message.metadata));
   if (failure !== null) throw tooLarge('metadata', failure);
-  const isWritten = await deps.metadataWrites.write(session.roomId, session.held, message.metadata);
+  const isWritten = await deps.metadataWrites.write(session.roomId, {
+    held: session.held,
+    metadata: message.metadata,
+  });
   if (!isWritten) throw new RequestFailure('conflict', 'The session has ended.');
   ok(connection, message);
 };

@@ -1,9 +1,10 @@
 import type { Clock } from '@callplane/core';
+import type { MetadataChange } from '@callplane/db';
 import type { ClientMessagesV2 } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import type { Rooms } from '../rooms/rooms.js';
-import type { MetadataWrites } from '../sessions/metadata-writes.js';
 import type { Qualities } from '../sessions/qualities.js';
+import type { RoomWrites } from '../sessions/room-writes.js';
 import type { Session } from '../sessions/session.js';
 import type { WelcomeDeps } from '../sessions/welcome.js';
 
@@ -12,7 +13,7 @@ export type RequestType = Exclude<keyof ClientMessagesV2, 'join' | 'resume'>;
 /** What the requests of a session need. */
 export interface RequestDeps extends WelcomeDeps {
   clock: Clock;
-  metadataWrites: MetadataWrites;
+  metadataWrites: RoomWrites<MetadataChange>;
   qualities: Qualities;
   rooms: Rooms;
 }

@@ -36,6 +36,7 @@ export async function resume(
           media: outcome.media,
           previousConnection: outcome.connection - 1,
           clientHasPeers,
+          clientPeers: request.peers,
           answeredOffer: request.offerId,
           tracks: outcome.state.tracks,
         });

@@ -86,11 +86,11 @@ export class RoomLoader {
     // Waits for the end of the current event-loop tick, so that one statement reads all rooms requested in that tick.
     setImmediate(() => {
       this.#scheduled = false;
-      while (this.#batches < BATCHES_MAX && this.#begin());
+      while (this.#batches < BATCHES_MAX && this.#startBatch());
     });
   }
 
-  #begin(): boolean {
+  #startBatch(): boolean {
     const batch = new Map<string, Waiting>();
     for (const [roomId, waiting] of this.#queued) {
       if (batch.size >= BATCH_ROOMS_MAX) break;

@@ -30,7 +30,7 @@ function setUp(isResumed: boolean) {
   const media = {
     mediaState: null,
     expectTakeOver: () => undefined,
-    paused: () => did.push('pause'),
+    onConnectionLost: () => did.push('pause'),
     destroy: () => Promise.resolve(did.push('destroy')),
     abandon: () => did.push('abandon'),
   };

@@ -149,7 +149,7 @@ export class Session implements RoomMember {
   }
 
   onPlacement(): void {
-    if (!this.isGone) this.media.follow();
+    if (!this.isGone) this.media.onPlacement();
   }
 
   /** The client's version of the protocol cannot show a paged room. */
@@ -216,7 +216,7 @@ export class Session implements RoomMember {
         this.#takeConnection()?.close(over.reason, { cause: over.cause });
         return;
       case 'pauseMedia':
-        this.media.paused();
+        this.media.onConnectionLost();
         return;
       case 'markLost':
         this.#port.markLost(this);

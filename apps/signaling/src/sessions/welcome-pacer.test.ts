@@ -9,9 +9,9 @@ function setUp() {
   const begun: number[] = [];
   const left: (() => void)[] = [];
   const send = (n: number) =>
-    pacer.inTurn((begin) => {
+    pacer.inTurn((reserve) => {
       begun.push(n);
-      left.push(begin(10));
+      left.push(reserve(10));
       return n;
     });
   return { pacer, begun, left, send };
@@ -50,7 +50,7 @@ test('gives the turn on when a client has gone or its welcome fails', async () =
 
 test('counts a stalled welcome for a limited time, so that clients that read nothing do not block others', async () => {
   const pacer = new WelcomePacer(10, 20);
-  const held = await pacer.inTurn((begin) => begin(10));
+  const held = await pacer.inTurn((reserve) => reserve(10));
   expect(await pacer.inTurn(() => 'next')).toBe('next');
   expect(pacer.bytesInFlight).toBe(0);
   // The write ends later: its bytes are not given back twice.

@@ -28,20 +28,20 @@ export class WelcomePacer {
 
   /**
    * Calls `send` as soon as fewer than the maximum of bytes are unsent and every earlier call had its turn.
-   * @param send builds and sends a welcome. It passes its size to `begin`, and calls the result when it has left.
+   * @param send builds and sends a welcome. It passes its size to `reserve`, and calls the result when it has left.
    */
-  async inTurn<Result>(send: (begin: (bytes: number) => () => void) => Result): Promise<Result> {
+  async inTurn<Result>(send: (reserve: (bytes: number) => () => void) => Result): Promise<Result> {
     if (this.#bytes >= this.#bytesMax || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     try {
-      return send((bytes) => this.#begin(bytes));
+      return send((bytes) => this.#reserve(bytes));
     } finally {
       this.#wake();
     }
   }
 
-  #begin(bytes: number): () => void {
+  #reserve(bytes: number): () => void {
     this.#bytes += bytes;
     let isCounted = true;
     const giveBack = () => {

@@ -28,7 +28,7 @@ export type Welcomed = 'welcomed' | 'ended' | 'room_too_large';
 
 /**
  * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome.
- * @param begin of the {@link WelcomePacer}
+ * @param reserve of the {@link WelcomePacer}
  * @returns `ended` if the session is no longer in its room, and `room_too_large` if the client cannot show the room. It
  *   ends in both cases.
  */
@@ -38,7 +38,7 @@ export function welcome(
   session: Session,
   connection: Connection,
   details: WelcomeDetails,
-  begin: (bytes: number) => () => void,
+  reserve: (bytes: number) => () => void,
 ): Welcomed {
   const { room } = session;
   // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
@@ -52,15 +52,15 @@ export function welcome(
     return 'room_too_large';
   }
   session.onOwn(room.sessionOf(session.participantId) ?? details.own);
-  session.media.begin();
+  session.media.readPlacement();
   const text = welcomeText(deps, session, room.state, details);
   room.add(session);
   session.dispatch('welcomed');
   // The whole roster may exceed the limit of unsent bytes by itself. A page does not.
-  connection.sendWelcome(text, !room.state.rosterPaged, begin(Buffer.byteLength(text)));
+  connection.sendWelcome(text, !room.state.rosterPaged, reserve(Buffer.byteLength(text)));
   const speakers = room.speakers.present();
   if (speakers !== null && connection.protocol === 2) session.sendText(speakers);
-  if (session.isConnected) session.media.start();
+  if (session.isConnected) session.media.onWelcomed();
   room.quality.welcome(session);
   return 'welcomed';
 }

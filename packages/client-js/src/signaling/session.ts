@@ -1,5 +1,6 @@
 import { CallplaneError } from '../errors.js';
 import type { Settings } from '../options.js';
+import type { PresentPeers } from '../peers/present-peers.js';
 import type { Platform } from '../platform.js';
 import type { ClientMessage, CloseReason, ServerMessage, WelcomeMessage } from '../protocol.generated.js';
 import { backoffMs } from './backoff.js';
@@ -21,8 +22,7 @@ export interface SessionListener {
   /** Joined or resumed. The welcome replaces all earlier state. */
   onWelcome: (welcome: WelcomeMessage) => void;
   onMessage: (message: ServerMessage) => void;
-  /** `offerId` of the last offer that was answered over the present peer connection. */
-  lastAnswered: () => number | undefined;
+  presentPeers: () => PresentPeers;
   /** Called once, at the very end. */
   onClosed: (close: CloseInfo) => void;
 }
@@ -127,9 +127,8 @@ export class Session {
     const { sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
     const first = (version: 1 | 2): ClientMessage => {
-      const offerId = version === 1 ? undefined : this.#listener.lastAnswered();
       const known = { type: 'resume', sessionId, resumeSecret, autoSubscribe } as const;
-      return offerId === undefined ? known : { ...known, offerId };
+      return version === 1 ? known : { ...known, ...this.#listener.presentPeers() };
     };
     const end = await this.#connect(first, giveUpAt, 'resume');
     if (end === undefined) return;

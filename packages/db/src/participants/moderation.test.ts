@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newId, PERMISSIONS, type Permission } from '@callplane/core';
 import { endOne, updateMetadataOf } from '@callplane/testing';
 import { listSessions } from '../sessions/session-history.js';
-import { publishTracks, setTrackMuted } from '../sessions/session-tracks.js';
+import { publishTracks, setTracksMuted } from '../sessions/session-tracks.js';
 import { NOON, startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { muteTrack, updateParticipant, type ParticipantPatch } from './moderation.js';
 
@@ -143,7 +143,7 @@ describe('a withdrawn permission', () => {
 });
 
 describe('a mute by the server', () => {
-  test('is not undone by a renegotiation that does not know it, but by another feed', async () => {
+  test('is not undone by a publication that does not know it, also on another peer connection', async () => {
     const ada = await enter();
     const muted = async () => (await rooms.snapshot(roomId)).sessions[0]!.tracks.map((one) => one.muted);
     await publishTracks(rooms.database, ada.held, [track('mic')], NOON);
@@ -152,6 +152,8 @@ describe('a mute by the server', () => {
     await publishTracks(rooms.database, ada.held, both, LATER);
     expect(await muted()).toEqual([true, false]);
     await publishTracks(rooms.database, ada.held, [track('mic', { feedId: 'feed-2' })], LATER);
+    expect(await muted()).toEqual([true]);
+    expect(await setTracksMuted(rooms.database, [{ held: ada.held, trackId: 'mic', muted: false }])).toEqual([true]);
     expect(await muted()).toEqual([false]);
   });
 
@@ -165,7 +167,7 @@ describe('a mute by the server', () => {
       { version: version + 1, tracks: [{ muted: true }] },
     ]);
     expect((await types()).filter((type) => type === 'track.muted')).toHaveLength(1);
-    expect(await setTrackMuted(rooms.database, ada.held, 'mic', false)).toMatchObject({ written: true });
+    expect(await setTracksMuted(rooms.database, [{ held: ada.held, trackId: 'mic', muted: false }])).toEqual([true]);
     expect(await mute(ada.participantId, 'mic')).toMatchObject({ outcome: 'muted', version: version + 3 });
   });
 

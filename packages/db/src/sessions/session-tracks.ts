@@ -80,9 +80,8 @@ async function replaceTracks(
       ${tracks.map(({ mid }) => mid)}::text[], ${tracks.map(({ muted }) => muted)}::boolean[])
       AS new (track_id, kind, source, feed_id, mid, muted)
     ON CONFLICT (session_id, track_id) DO UPDATE
-      -- A renegotiation unmutes nothing: the server may have muted the track since the client made its offer.
-      SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted
-        OR (session_tracks.muted AND session_tracks.feed_id = excluded.feed_id AND session_tracks.mid = excluded.mid)
+      -- A publication unmutes nothing: the client may not know that the server has muted the track.
+      SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted OR session_tracks.muted
     -- Only a row that was just inserted has no transaction that ended or locked it.
     RETURNING track_id AS "trackId", xmax = 0 AS "isNew"`;
   return { unpublished, fresh: new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId)) };
@@ -92,26 +91,19 @@ export function unpublishAll(database: Database, held: HeldSession, now: Date): 
   return publishTracks(database, held, [], now);
 }
 
-/** Other participants see whether a track is muted, but there is no event for it. */
-export async function setTrackMuted(
-  database: Database,
-  held: HeldSession,
-  trackId: string,
-  muted: boolean,
-): Promise<TracksOutcome> {
-  const written = await setTracksMuted(database, [{ held, trackId, muted }]);
-  return { written: written.has(held.sessionId), deliveries: [] };
-}
-
 export interface MuteChange {
   held: HeldSession;
   trackId: string;
   muted: boolean;
 }
 
-/** {@link setTrackMuted} for several sessions. @returns the ids of the sessions that hold their tracks. */
-export async function setTracksMuted(database: Database, changes: readonly MuteChange[]): Promise<Set<string>> {
-  const written = await inRounds(
+/**
+ * Mutes and unmutes tracks of several sessions. Other participants see it, but there is no event for it. Several changes
+ * of one session run one after another, so that the last one stays.
+ * @returns for each change whether the connection holds the session, and the session has the track
+ */
+export async function setTracksMuted(database: Database, changes: readonly MuteChange[]): Promise<boolean[]> {
+  return inRounds(
     changes,
     ({ held }) => held.sessionId,
     async (round) => {
@@ -137,5 +129,4 @@ export async function setTracksMuted(database: Database, changes: readonly MuteC
       return round.map(({ held }) => ids.has(held.sessionId));
     },
   );
-  return new Set(changes.filter((_, at) => written[at]).map(({ held }) => held.sessionId));
 }

@@ -4,7 +4,7 @@ import { endRoomPresence } from '../rooms/room-cleanup.js';
 import { markDisconnected, releaseSession } from './session-connection.js';
 import { resumeSessions } from './resume-sessions.js';
 import { readSessionEnd } from './room-changes.js';
-import { publishTracks, setTrackMuted, unpublishAll } from './session-tracks.js';
+import { publishTracks, setTracksMuted, unpublishAll } from './session-tracks.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
 
 let rooms: TestRooms;
@@ -59,7 +59,7 @@ describe('a session', () => {
     expect(await endOne(database, old, 'left', NOON)).toBe(false);
     expect(await publishTracks(database, old, [track('b')], NOON)).toEqual({ written: false, deliveries: [] });
     expect(await unpublishAll(database, old, NOON)).toEqual({ written: false, deliveries: [] });
-    expect(await setTrackMuted(database, old, 'a', true)).toEqual({ written: false, deliveries: [] });
+    expect(await setTracksMuted(database, [{ held: old, trackId: 'a', muted: true }])).toEqual([false]);
     expect(await updateMetadataOf(database, old, { a: 1 })).toBe(false);
     expect(await snapshotOf(roomId)).toEqual(before);
   });
@@ -197,8 +197,12 @@ describe('tracks', () => {
     const roomId = await rooms.newRoom();
     const { held } = await rooms.enter(roomId);
     await publishTracks(rooms.database, held, [track('a')], NOON);
-    expect(await setTrackMuted(rooms.database, held, 'a', true)).toEqual({ written: true, deliveries: [] });
-    expect(await setTrackMuted(rooms.database, held, 'unknown', true)).toEqual({ written: false, deliveries: [] });
+    const changes = [
+      { held, trackId: 'a', muted: false },
+      { held, trackId: 'unknown', muted: true },
+      { held, trackId: 'a', muted: true },
+    ];
+    expect(await setTracksMuted(rooms.database, changes)).toEqual([true, false, true]);
     expect((await snapshotOf(roomId)).sessions[0]!.tracks).toMatchObject([{ muted: true }]);
     expect(await typesOf(roomId)).toHaveLength(3);
   });

@@ -62,7 +62,10 @@ interface Pending {
   reject: (error: MediaError) => void;
 }
 
-/** Receives the notices of a session. `onLost` reports the end of the connection, and so of the session. */
+/**
+ * Receives the notices of a session, and the answers to requests of another process that held the session before:
+ * these have a `transaction`. `onLost` reports the end of the connection, and so of the session.
+ */
 export interface SessionListener {
   onNotice(message: JanusMessage): void;
   onLost(error: MediaError): void;
@@ -172,7 +175,7 @@ export class JanusConnection {
     const message = parseJanusMessage(text);
     if (message === undefined) return;
     const { transaction, session } = message;
-    if (transaction !== undefined) this.#answer(transaction, message);
+    if (transaction?.startsWith(this.#transactionPrefix) === true) this.#answer(transaction, message);
     else if (session !== undefined) this.#sessions.get(session)?.onNotice(message);
   }
 

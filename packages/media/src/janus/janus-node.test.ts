@@ -143,6 +143,36 @@ describe('a session', () => {
     bob.peer.close();
   });
 
+  test('that another process has claimed is disturbed by late requests, whose answers the claimant gets', async () => {
+    const roomId = await newRoom();
+    const [first, second] = [nodeOn(janus, { deadlines: { requestMs: 500 } }), nodeOn(janus, { id: 'second' })];
+    await Promise.all([first.untilUp(UP_WITHIN_MS), second.untilUp(UP_WITHIN_MS)]);
+    await sender(roomId, 'ada-1');
+    const bob = await startReceiver(first, roomId);
+    await bob.change([{ feedId: 'ada-1', mid: '1' }]);
+    const claimed = (await second.claimSession(bob.session.id)).adoptSubscriber({
+      roomId,
+      label: 'receiver',
+      handleId: bob.subscriber.handleId,
+      streams: [{ feedId: 'ada-1', mid: '1', subscriberMid: '0' }],
+    });
+    const disturbed = once(claimed, 'disturbed');
+    // The first process does not know of the claim.
+    const late = bob.subscriber.switch([{ feedId: 'ada-1', mid: '1', subscriberMid: '0' }]);
+    await expect(late).rejects.toMatchObject({ code: 'timeout' });
+    await disturbed;
+    expect([bob.closed, bob.subscriber.isUnanswered]).toEqual([['no answer'], true]);
+    // It leaves the handle alone.
+    expect(await claimed.listSections()).toMatchObject([{ feedId: 'ada-1', subscriberMid: '0' }]);
+    const before = bob.peer.framesReceived('video');
+    await eventually(() => bob.peer.framesReceived('video') > before + 3);
+    // Unless it is told to free it.
+    const closed = once(claimed, 'closed');
+    await bob.subscriber.detach();
+    await closed;
+    bob.peer.close();
+  });
+
   test('that was destroyed cannot be claimed, and any process can destroy it', async () => {
     const own = await node.openSession();
     expect(await node.destroySession(own.id)).toBe('destroyed');

@@ -9,10 +9,15 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   /** Set by attach(). */
   protected handle: JanusHandle | undefined;
   #closed: MediaError | undefined;
+  #isUnanswered = false;
 
   get handleId(): number {
     if (this.handle === undefined) throw new MediaError('closed', 'The handle is not attached yet');
     return this.handle.id;
+  }
+
+  get isUnanswered(): boolean {
+    return this.#isUnanswered;
   }
 
   async addCandidate(candidate: IceCandidate | null): Promise<void> {
@@ -47,6 +52,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
         this.close('detached');
         break;
       case 'event': {
+        if (message.transaction !== undefined) this.emit('disturbed');
         const { videoroom, leaving, reason } = pluginData(message);
         if (videoroom === 'destroyed') this.close('room destroyed');
         // For other participants `leaving` holds their id.
@@ -71,7 +77,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
     this.end(error);
     // Janus keeps the handle, and a publisher's place in the room, until the handle is detached, even if Janus itself
     // ended it.
-    void this.handle?.detach();
+    if (!this.#isUnanswered) void this.handle?.detach();
     this.emit('closed', reason);
   }
 
@@ -92,14 +98,16 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
 
   /**
    * Sends a request that changes the peer connection. Without an answer in time, the state of the peer connection in
-   * Janus is unknown.
-   * The peer then ends, and its owner attaches a new one.
+   * Janus is unknown, or another process holds the session. The peer then ends, and its owner decides about the handle.
    */
   protected async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
     try {
       return await this.opened().request(body, jsep);
     } catch (error) {
-      if (error instanceof MediaError && error.code === 'timeout') this.close('no answer');
+      if (error instanceof MediaError && error.code === 'timeout') {
+        if (this.#closed === undefined) this.#isUnanswered = true;
+        this.close('no answer');
+      }
       throw error;
     }
   }

@@ -108,6 +108,59 @@ describe('media sections of a subscriber', () => {
   });
 });
 
+describe("the list of a subscriber's sections", () => {
+  const section = (feedId: string, mid: string, settings = {}) => ({
+    feedId,
+    mid,
+    subscriberMid: mid,
+    isNegotiated: true,
+    settings: { spatial: undefined, temporal: undefined, paused: false, ...settings },
+  });
+
+  test('says what each one carries and whether it is paused, and changes nothing', async () => {
+    const { bob } = await stage('ada', 'eve');
+    expect(await bob.subscriber.listSections()).toEqual([section('ada', '0'), section('ada', '1')]);
+    await bob.subscriber.switch([{ feedId: 'eve', mid: '1', subscriberMid: '1' }]);
+    await bob.subscriber.configure([{ subscriberMid: '0', paused: true }]);
+    const switched = [section('ada', '0', { paused: true }), section('eve', '1')];
+    expect(await bob.subscriber.listSections()).toEqual(switched);
+    expect(await bob.subscriber.listSections()).toEqual(switched);
+    await grows(bob, '1');
+  });
+
+  test('tells whether an offer with the section is answered', async () => {
+    const { bob } = await stage('ada', 'eve');
+    const offer = bob.subscriber.update({ add: [{ feedId: 'eve', mid: '1' }], remove: [] });
+    const sdp = (await offer)!.sdp;
+    // Another process takes the session over, and knows nothing of the offer.
+    const { handleId } = bob.subscriber;
+    const other = nodeOn(janus, { id: 'other' });
+    await other.untilUp(UP_WITHIN_MS);
+    const claimed = (await other.claimSession(bob.session.id)).adoptSubscriber({
+      roomId: `slots-${rooms}`,
+      label: 'other',
+      handleId,
+      streams: [{ feedId: 'ada', mid: '0', subscriberMid: '0' }],
+    });
+    expect((await claimed.listSections()).map((one) => [one.feedId, one.isNegotiated])).toEqual([
+      ['ada', true],
+      ['ada', true],
+      ['eve', false],
+    ]);
+    expect(sdp).toContain('m=video');
+  });
+
+  test('leaves out sections whose feed has ended, and is empty in a room without feeds', async () => {
+    const { bob, senders } = await stage('ada', 'eve');
+    await senders[0]!.publisher.detach();
+    await eventually(async () => (await node.listFeeds(`slots-${rooms}`)).length === 1);
+    expect(await bob.subscriber.listSections()).toEqual([]);
+    await senders[1]!.publisher.detach();
+    await eventually(async () => (await node.listFeeds(`slots-${rooms}`)).length === 0);
+    expect(await bob.subscriber.listSections()).toEqual([]);
+  });
+});
+
 test('key frames can be requested of a publisher, and for sections of a subscriber, which go on', async () => {
   const { bob, senders } = await stage('ada');
   await senders[0]!.publisher.requestKeyFrames();

@@ -1,5 +1,6 @@
 import {
   MediaError,
+  type CarriedSection,
   type CarriedStream,
   type MediaSubscriber,
   type StreamReference,
@@ -9,15 +10,13 @@ import {
 } from '../media-node.js';
 import { isJanusError, JANUS } from './janus-errors.js';
 import { JanusHandle, type PluginAnswer } from './janus-handle.js';
-import { objectsIn, textOf } from './janus-messages.js';
+import { objectsIn } from './janus-messages.js';
 import { JanusPeer } from './janus-peer.js';
 import type { JanusSession } from './janus-session.js';
+import { keyOf, sectionsIn, settingsOf, streamsIn } from './janus-streams.js';
 
-/**
- * How long a chosen simulcast layer may be silent until Janus sends a lower one, in microseconds. Its default of 250 ms
- * is too short for a publisher whose uplink recovers.
- */
-const FALLBACK_US = 1_000_000;
+/** No section has this name: Janus numbers them. */
+const NO_SECTION = 'none';
 
 interface SubscriberChange {
   add: (StreamReference & StreamSettings)[];
@@ -107,6 +106,29 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
     });
   }
 
+  listSections(): Promise<CarriedSection[]> {
+    return this.#inTurn(async () => {
+      // Janus has no request for it. It answers the switch of a section that does not exist with the list, but only if
+      // the stream exists.
+      let [stream]: StreamReference[] = this.#carried;
+      stream ??= (await this.options.published())[0];
+      const answer = await this.#whileAbsent(
+        () => {
+          if (stream === undefined) return null;
+          const streams = [{ feed: stream.feedId, mid: stream.mid, sub_mid: NO_SECTION }];
+          return this.change({ request: 'switch', streams });
+        },
+        (_, published) => {
+          [stream] = published;
+        },
+      );
+      // Without any stream in the room, no section carries one.
+      const sections = answer === null ? [] : sectionsIn(answer);
+      this.#carried = sections.map(({ feedId, mid, subscriberMid }) => ({ feedId, mid, subscriberMid }));
+      return sections;
+    });
+  }
+
   restart(): Promise<string> {
     return this.#inTurn(async () => {
       const offer = this.#offerIn(await this.change({ request: 'configure', restart: true }));
@@ -177,15 +199,16 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
    */
   async #whileAbsent(
     request: () => Promise<PluginAnswer> | null,
-    drop: (isPublished: (stream: StreamReference) => boolean) => void,
+    drop: (isPublished: (stream: StreamReference) => boolean, published: StreamReference[]) => void,
   ): Promise<PluginAnswer | null> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await request();
       } catch (error) {
         if (!isJanusError(error, JANUS.noSuchFeed) || tries === TRIES_MAX) throw error;
-        const published = new Set((await this.options.published()).map(keyOf));
-        drop((stream) => published.has(keyOf(stream)));
+        const published = await this.options.published();
+        const keys = new Set(published.map(keyOf));
+        drop((stream) => keys.has(keyOf(stream)), published);
       }
     }
   }
@@ -217,27 +240,6 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
   }
 }
 
-/** The streams that the media sections carry, as Janus lists them. */
-function streamsIn({ data }: PluginAnswer): CarriedStream[] {
-  return objectsIn(data['streams'])
-    .filter((stream) => stream['active'] === true && stream['feed_id'] !== undefined)
-    .map((stream) => ({
-      feedId: textOf(stream['feed_id']),
-      mid: textOf(stream['feed_mid']),
-      subscriberMid: textOf(stream['mid']),
-    }));
-}
-
-/** Janus' words for the settings; absent ones stay absent. */
-function settingsOf({ spatial, temporal, paused }: StreamSettings): Record<string, number | boolean> {
-  return {
-    fallback: FALLBACK_US,
-    ...(spatial === undefined ? {} : { substream: spatial }),
-    ...(temporal === undefined ? {} : { temporal }),
-    ...(paused === undefined ? {} : { send: !paused }),
-  };
-}
-
 function outstandingOffer(withinMs: number): OutstandingOffer {
   let finish: OutstandingOffer['finish'] = () => undefined;
   const answered = new Promise<void>((resolve, reject) => {
@@ -251,5 +253,3 @@ function outstandingOffer(withinMs: number): OutstandingOffer {
   answered.catch(() => undefined);
   return { answered, finish };
 }
-
-const keyOf = ({ feedId, mid }: StreamReference): string => JSON.stringify([feedId, mid]);

@@ -1,4 +1,6 @@
 import type { RoomPlacement, TrackState } from '@callplane/db';
+import type { PeerTarget } from '@callplane/protocol';
+import type { Turns } from '../../batching/batches.js';
 import type { LostPeers } from '../lost-peers.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import type { OwnSession } from '../own-session.js';
@@ -14,6 +16,8 @@ export interface ResumedMedia {
   /** Number of the connection before this resumption. */
   previousConnection: number;
   clientHasPeers: boolean;
+  /** The peer connections that the client has, if it said so. */
+  clientPeers: readonly PeerTarget[] | undefined;
   /** The last offer that the client has answered; undefined if it did not say. */
   answeredOffer: number | undefined;
   /** The session's tracks in PostgreSQL. */
@@ -27,6 +31,8 @@ export interface HandoverParts {
   publisher: Publisher;
   subscriber: Subscriber;
   lost: LostPeers;
+  /** Limits the requests that end lost sessions, over all sessions of this gateway. */
+  endings: Turns;
 }
 
 /** Hands the media of a session over to another gateway, and takes it over from one. */
@@ -82,6 +88,7 @@ export class Handover {
       janusSession: opened.session.id,
       publisher,
       subscriber: subscriber.handOver(),
+      choices: subscriber.choices,
     };
   }
 
@@ -90,11 +97,13 @@ export class Handover {
    * holds the participant session: after a pause of this process another one may have claimed it.
    */
   async endLost({ node }: MediaPlace): Promise<void> {
-    const { host, own } = this.#parts;
+    const { host, own, endings } = this.#parts;
     const lostSession = own.takeLost(node);
     if (lostSession === null) return;
     try {
-      if (await host.writeMedia()) await node.destroySession(lostSession);
+      await endings(async () => {
+        if (await host.writeMedia()) await node.destroySession(lostSession);
+      });
     } catch (error) {
       host.logger.info('lost media session not ended', { sessionId: host.sessionId, error });
     }
@@ -122,11 +131,14 @@ export class Handover {
     const { publisher: sending, subscriber: receiving } = state;
     const isSending = sending !== null && publisher.claim(place.node, session, sending, resumed.tracks);
     const isReceiving = receiving !== null && subscriber.claim(place.node, session, receiving, resumed.answeredOffer);
-    if (isSending) lost.delete('publisher');
-    else if (sending !== null) void session.detach(sending.handle);
-    if (isReceiving) lost.delete('subscriber');
-    else if (receiving !== null) void session.detach(receiving.handle);
-    if (!isSending && !isReceiving) return 'outdated';
+    subscriber.restore(state.choices);
+    if (!isSending && sending !== null) void session.detach(sending.handle);
+    if (!isReceiving && receiving !== null) void session.detach(receiving.handle);
+    // A peer connection that the client does not have is not lost, unless there are tracks that nothing sends.
+    const has = (target: PeerTarget) => resumed.clientPeers?.includes(target) !== false;
+    if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
+    if (isReceiving || !has('subscriber')) lost.delete('subscriber');
+    if (!isSending && !isReceiving && lost.size > 0) return 'outdated';
     return isSending === (sending !== null) && isReceiving === (receiving !== null) ? 'continued' : 'partly';
   }
 }

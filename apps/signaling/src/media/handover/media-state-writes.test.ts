@@ -164,7 +164,8 @@ describe('a media state', () => {
     generation: 1,
     janusSession: 7,
     publisher: { handle: 1, feedId: 'feed', peerConnection: '- 1' },
-    subscriber: { handle: 2, offerId: 3, sectionCount: 1, sections: [], choices: [] },
+    subscriber: { handle: 2, offerId: 3, sectionCount: 1, sections: [] },
+    choices: [['part_1/cam', { selected: false, paused: false }]],
   };
 
   test('is read as it was written', () => {
@@ -183,5 +184,6 @@ describe('a media state', () => {
   test('loses a half of another form, and keeps the other one', () => {
     expect(readMediaState({ ...state, subscriber: { handle: 2 } })).toEqual({ ...state, subscriber: null });
     expect(readMediaState({ ...state, publisher: { handle: 'one' } })).toEqual({ ...state, publisher: null });
+    expect(readMediaState({ ...state, choices: 'none' })).toEqual({ ...state, choices: [] });
   });
 });

@@ -14,6 +14,8 @@ export interface MediaState {
   janusSession: number;
   publisher: PublisherState | null;
   subscriber: SubscriberState | null;
+  /** What the client has chosen to receive, by track key. It holds even if the subscriber starts anew. */
+  choices: readonly (readonly [string, Choice])[];
 }
 
 export interface PublisherState {
@@ -29,12 +31,11 @@ export interface SubscriberState {
   offerId: number;
   sectionCount: number;
   sections: readonly Section[];
-  choices: readonly (readonly [string, Choice])[];
 }
 
 /** @returns null for anything that this version has not written. */
 export function readMediaState(value: unknown): MediaState | null {
-  const { connection, nodeId, generation, janusSession, publisher, subscriber } = objectOf(value);
+  const { connection, nodeId, generation, janusSession, publisher, subscriber, choices } = objectOf(value);
   if (!areNumbers(connection, generation, janusSession) || typeof nodeId !== 'string') return null;
   return {
     connection: Number(connection),
@@ -43,6 +44,7 @@ export function readMediaState(value: unknown): MediaState | null {
     janusSession: Number(janusSession),
     publisher: readPublisher(publisher),
     subscriber: readSubscriber(subscriber),
+    choices: Array.isArray(choices) ? (choices as MediaState['choices']) : [],
   };
 }
 
@@ -53,8 +55,8 @@ function readPublisher(value: unknown): PublisherState | null {
 }
 
 function readSubscriber(value: unknown): SubscriberState | null {
-  const { handle, offerId, sectionCount, sections, choices } = objectOf(value);
-  if (!areNumbers(handle, offerId, sectionCount) || !Array.isArray(sections) || !Array.isArray(choices)) return null;
+  const { handle, offerId, sectionCount, sections } = objectOf(value);
+  if (!areNumbers(handle, offerId, sectionCount) || !Array.isArray(sections)) return null;
   return value as SubscriberState;
 }
 

@@ -12,6 +12,7 @@ const STATE: MediaState = {
   janusSession: 7,
   publisher: null,
   subscriber: null,
+  choices: [],
 };
 
 async function claimThatFailsWith(code: MediaErrorCode) {

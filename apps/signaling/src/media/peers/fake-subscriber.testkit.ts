@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import {
   MediaError,
+  type CarriedSection,
   type CarriedStream,
   type MediaPeerEvents,
   type MediaSubscriber,
@@ -22,6 +23,8 @@ interface FakeSection {
   stream: FakeStream | null;
   send: boolean;
   substream: number;
+  /** Whether an offer with this section was answered. */
+  isReady: boolean;
 }
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
@@ -29,6 +32,7 @@ const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 /** A subscriber's handle that keeps its media sections as Janus 1.1.2 does. `janus-slots.test.ts` proves that of Janus. */
 export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements MediaSubscriber {
   readonly handleId = 1;
+  isUnanswered = false;
   readonly sections: FakeSection[] = [];
   /** What was requested, for example `switch 2`. */
   readonly did: string[] = [];
@@ -68,7 +72,7 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements Med
       const { kind, codec } = stream;
       let section = this.sections.find((one) => one.stream === null && one.kind === kind && one.codec === codec);
       if (section === undefined) {
-        section = { mid: String(this.sections.length), kind, codec, stream, send: true, substream: 2 };
+        section = { mid: String(this.sections.length), kind, codec, stream, send: true, substream: 2, isReady: false };
         this.sections.push(section);
       }
       Object.assign(section, { stream, send: paused !== true, substream: spatial ?? 2 });
@@ -109,6 +113,15 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements Med
     }
   }
 
+  async listSections(): Promise<CarriedSection[]> {
+    await this.#requested('list');
+    return this.sections.flatMap(({ mid, stream, send, substream, isReady }) => {
+      if (stream === null) return [];
+      const settings = { spatial: substream < 2 ? substream : undefined, paused: !send };
+      return [{ feedId: stream.feedId, mid: stream.mid, subscriberMid: mid, isNegotiated: isReady, settings }];
+    });
+  }
+
   async requestKeyFrames(subscriberMids: readonly string[]): Promise<void> {
     await this.#requested(`key frames of ${subscriberMids.join()}`);
   }
@@ -118,6 +131,7 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements Med
     if (!this.#isOffered) throw new MediaError('refused', 'no offer');
     if (sdp === 'invalid') throw new MediaError('invalid_sdp', 'invalid');
     this.#isOffered = false;
+    for (const section of this.sections) section.isReady = true;
   }
 
   /** A publisher has ended the stream: its section is idle. */

@@ -90,10 +90,17 @@ export class Feed {
     for (const { trackId } of this.tracks) this.#host.speaking(trackId, null);
   }
 
-  /** Detaches the handle. Its events have no effect any more. */
-  close(): Promise<void> {
+  /**
+   * Detaches the handle. Its events have no effect any more. If a request got no answer, another gateway may have
+   * claimed the handle: then it is detached only if PostgreSQL says that this gateway holds the session.
+   */
+  async close(): Promise<void> {
     this.forget();
-    return this.handle.detach();
+    if (this.handle.isUnanswered) {
+      const isHeld = await this.#host.writeMedia().catch(() => false);
+      if (!isHeld) return;
+    }
+    await this.handle.detach();
   }
 }
 

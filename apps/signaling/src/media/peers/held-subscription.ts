@@ -4,17 +4,23 @@ import type { MediaHost, MediaPlace } from '../media-host.js';
 import { reportSlowLink } from './slow-link.js';
 import { Subscription } from './subscription.js';
 
+export interface HeldSubscriptionEvents {
+  closed(active: Subscription, error: Error): void;
+  /** Another gateway has changed what the handle carries. */
+  disturbed(): void;
+}
+
 /** The handle of a subscriber on a media server, from the attempt to attach it until it is given up. */
 export class HeldSubscription {
   readonly #host: MediaHost;
-  readonly #onClosed: (active: Subscription, error: Error) => void;
+  readonly #on: HeldSubscriptionEvents;
   #active: Subscription | null = null;
   /** Identifies the attempt to attach, so that the handle of an abandoned one is detached. */
   #attempt = 0;
 
-  constructor(host: MediaHost, onClosed: (active: Subscription, error: Error) => void) {
+  constructor(host: MediaHost, on: HeldSubscriptionEvents) {
     this.#host = host;
-    this.#onClosed = onClosed;
+    this.#on = on;
   }
 
   get active(): Subscription | null {
@@ -58,7 +64,11 @@ export class HeldSubscription {
     });
     reportSlowLink(this.#host, 'subscriber', active.handle);
     active.handle.on('closed', (reason) => {
-      if (this.#active === active) this.#onClosed(active, new Error(`closed by the media server: ${reason}`));
+      if (this.#active === active) this.#on.closed(active, new Error(`closed by the media server: ${reason}`));
+    });
+    active.handle.on('disturbed', () => {
+      active.isVerified = false;
+      if (this.#active === active) this.#on.disturbed();
     });
   }
 }

@@ -50,10 +50,24 @@ export class Moderation {
         this.#told.set(track.mid, muted);
       } catch (error) {
         this.#host.logger.warn('track not moderated', { sessionId: this.#host.sessionId, error });
-        if (this.#tracks().length > 0) setTimeout(() => void this.agree(), AGAIN_MS).unref();
+        this.#repeat();
         return;
       }
     }
+  }
+
+  /**
+   * Reads the room before the repetition: another gateway may hold the session by then, and an old mute state would
+   * undo its requests.
+   */
+  #repeat(): void {
+    const again = async (): Promise<void> => {
+      if (this.#tracks().length === 0) return;
+      const isLive = await this.#host.stillLive().catch(() => null);
+      if (isLive === null) this.#repeat();
+      else if (isLive) await this.agree();
+    };
+    setTimeout(() => void again(), AGAIN_MS).unref();
   }
 
   /**
@@ -64,6 +78,7 @@ export class Moderation {
     if (!this.#host.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
     const stored = this.#host.storedTracks().find(({ trackId }) => trackId === track.trackId);
     if (stored?.feedId === this.#feedId) track.muted = stored.muted;
-    return track.muted;
+    // A track that is published anew, over another peer connection, stays muted.
+    return track.muted || stored?.muted === true;
   }
 }

@@ -46,7 +46,8 @@ export class ReceivingConnection {
 
   constructor(port: ReceivingConnectionPort) {
     this.#port = port;
-    this.#held = new HeldSubscription(port.host, (active, error) => this.#fail(active, error));
+    const closed = (active: Subscription, error: Error) => this.#fail(active, error);
+    this.#held = new HeldSubscription(port.host, { closed, disturbed: () => this.changed() });
     const { peer, receiver } = receivingMachines(port.host, {
       peer: (action) => this.#actions[action](),
       receiver: (action) => this.#runReceiver(action),
@@ -199,7 +200,7 @@ export class ReceivingConnection {
     this.#port.host.send(active.outstanding);
     active.candidates.release();
     // Without a connection, the client does not get the offer before `repeat`.
-    if (this.#isOpen) this.#timers.expectAnswer((error) => this.#fail(active, error));
+    if (this.#isOpen) this.#timers.expectAnswer((error) => this.#fail(active.doubt(), error));
   }
 
   #repeat(): void {
@@ -209,7 +210,8 @@ export class ReceivingConnection {
     this.#aligned = null;
     if (this.#peer.state === 'offered') this.#sendOffer();
     if (active.offered) active.candidates.repeat();
-    this.#port.onRepeat(active);
+    // Otherwise the next alignment reports it.
+    if (active.isVerified) this.#port.onRepeat(active);
   }
 
   #requestAbsent(active: Subscription, { wants }: Selection): void {

@@ -12,7 +12,8 @@ type ReportingHost = Pick<MediaHost, 'protocol' | 'send' | 'tracks'>;
 /** Tells a client (protocol version 2) which tracks it receives on which sections, and which ones it does not get. */
 export class SubscriberReports {
   readonly #host: ReportingHost;
-  #received = '[]';
+  /** What the client knows that it receives; null if that is not known here. */
+  #received: string | null = '[]';
   /** The failures that the client knows, by track key. */
   #failed = new Map<string, ErrorCode>();
 
@@ -29,6 +30,11 @@ export class SubscriberReports {
       this.#send({ type: 'subscribed', tracks });
     }
     this.#reportFailures(active, selection);
+  }
+
+  /** The connection comes from another gateway: the next report is sent in any case. */
+  claimed(): void {
+    this.#received = null;
   }
 
   /** Repeats what the client receives: it may have missed the last report. */

@@ -6,6 +6,7 @@ import { RequestFailure } from '../../connections/request-failure.js';
 import { Speakers } from '../../rooms/speakers.js';
 import type { IndexedTrack, TrackIndex } from '../../rooms/track-index.js';
 import { TrackOrder } from '../../rooms/track-order.js';
+import type { SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
 import { RECEIVER_STATES } from './receiver-states.js';
@@ -25,6 +26,10 @@ class Stage {
   readonly subscriber: Subscriber;
   isUp = true;
   isConnected = false;
+  /** Whether PostgreSQL says that this gateway holds the session. */
+  isHeld = true;
+  readonly #node: MediaNode;
+  readonly #session: MediaSession;
   layers: ReadonlyMap<string, number> = new Map();
   /** Fails the next attachments. */
   attachFailures = 0;
@@ -54,9 +59,14 @@ class Stage {
       order: () => order,
       mediaChanged: () => undefined,
       layersChanged: (layers) => (this.layers = layers),
+      writeMedia: () => Promise.resolve(this.isHeld),
     };
     const node = { ensureRoom: () => Promise.resolve() } as unknown as MediaNode;
-    const session = { attachSubscriber: () => this.#attach() } as unknown as MediaSession;
+    const session = {
+      attachSubscriber: () => this.#attach(),
+      adoptSubscriber: () => this.handle,
+    } as unknown as MediaSession;
+    [this.#node, this.#session] = [node, session];
     const place: MediaPlace = { node, generation: 1, session: () => Promise.resolve(session) };
     this.subscriber = new Subscriber(
       host as MediaHost,
@@ -90,6 +100,14 @@ class Stage {
     this.entries.delete(`p${at}/cam`);
     this.handle?.end(stream);
     this.#changed();
+  }
+
+  /** Goes on with the connection of the gateway at the other stage, whose last record is `state`. */
+  claim(other: Stage, state: SubscriberState | null): boolean {
+    other.disconnect();
+    for (const name of other.published.keys()) this.publish(Number(/\d+/.exec(name)));
+    this.handles.push(other.handle!);
+    return state !== null && this.subscriber.claim(this.#node, this.#session, state, state.offerId);
   }
 
   connect(): void {
@@ -354,6 +372,27 @@ describe('a subscriber', () => {
     expect(await stage.answer()).toBeNull();
   });
 
+  test('leaves the handle to the gateway that holds the session by then', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    stage.isHeld = false;
+    await jest.advanceTimersByTimeAsync(15_000);
+    expect([stage.subscriber.state.peer, stage.handle?.isDetached]).toEqual(['idle', false]);
+    const other = new Stage();
+    other.publish(0);
+    other.connect();
+    await other.settle();
+    await other.answer();
+    // The media server has not answered a change.
+    other.handle!.isUnanswered = true;
+    other.isHeld = false;
+    other.handle!.emit('closed', 'no answer');
+    await other.settle();
+    expect(other.handle?.isDetached).toBe(false);
+  });
+
   test('requests a stream again that the media server does not have, and says so after three attempts', async () => {
     const stage = new Stage();
     stage.publish(0);
@@ -480,5 +519,108 @@ describe('a subscriber', () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+describe('a subscriber of another gateway', () => {
+  /** A gateway whose client receives two tracks, with two more in the room. */
+  async function receiving() {
+    const before = new Stage({ autoSubscribe: false });
+    for (let at = 0; at < 4; at += 1) before.publish(at);
+    before.connect();
+    before.subscriber.subscribe([0, 1].map((at) => ({ participantId: `p${at}`, trackId: 'cam' })));
+    await before.settle();
+    await before.answer();
+    await before.settle();
+    return before;
+  }
+  const recordOf = ({ subscriber }: Stage) =>
+    JSON.parse(JSON.stringify(subscriber.handOver())) as SubscriberState | null;
+  const sectionsOf = (stage: Stage) =>
+    new Map(
+      stage
+        .of('subscribed')
+        .at(-1)
+        ?.tracks.map(({ mid, participantId }) => [mid, participantId]),
+    );
+
+  test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    const choices = before.subscriber.choices;
+    // The sections change places, one pauses, and another layer is chosen.
+    await before.handle!.switch([
+      { feedId: 'f1', mid: '1', subscriberMid: '0' },
+      { feedId: 'f0', mid: '1', subscriberMid: '1' },
+    ]);
+    await before.handle!.configure([
+      { subscriberMid: '0', paused: true },
+      { subscriberMid: '1', spatial: 0 },
+    ]);
+    const after = new Stage({ autoSubscribe: false });
+    expect(after.claim(before, record)).toBe(true);
+    after.subscriber.restore(choices);
+    after.connect();
+    // Nothing is said before the media server was asked.
+    expect(after.of('subscribed')).toEqual([]);
+    await after.settle();
+    expect([...sectionsOf(after)]).toEqual([
+      ['0', 'p1'],
+      ['1', 'p0'],
+    ]);
+    expect(after.handle!.sections).toMatchObject([
+      { stream: { feedId: 'f1' }, send: true, substream: 2 },
+      { stream: { feedId: 'f0' }, send: true, substream: 2 },
+    ]);
+    expect([after.lost, after.errors]).toEqual([[], []]);
+  });
+
+  test('reports that nothing is received any more, because the client may believe the opposite', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    for (const at of [0, 1]) before.unpublish(at);
+    const after = new Stage({ autoSubscribe: false });
+    expect(after.claim(before, record)).toBe(true);
+    after.connect();
+    await after.settle();
+    expect(after.of('subscribed')).toMatchObject([{ tracks: [] }]);
+  });
+
+  test('is lost if the client has an offer to answer that only the other gateway knows', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    before.subscriber.subscribe([{ participantId: 'p2', trackId: 'cam' }]);
+    await before.settle();
+    expect([before.subscriber.state.peer, before.subscriber.handOver()]).toEqual(['offered', null]);
+    const after = new Stage({ autoSubscribe: false });
+    expect(after.claim(before, record)).toBe(true);
+    after.connect();
+    await after.settle();
+    expect([after.lost.length, after.handle!.isDetached, after.of('subscribed')]).toEqual([1, true, []]);
+  });
+
+  test('corrects what a late request of the other gateway changes', async () => {
+    const before = await receiving();
+    const after = new Stage({ autoSubscribe: false });
+    expect(after.claim(before, recordOf(before))).toBe(true);
+    after.subscriber.restore(before.subscriber.choices);
+    after.connect();
+    await after.settle();
+    const { sent } = after.handle!;
+    await after.handle!.configure([{ subscriberMid: '0', paused: true }]);
+    await after.handle!.switch([{ feedId: 'f3', mid: '1', subscriberMid: '1' }]);
+    after.handle!.emit('disturbed');
+    await after.settle();
+    expect(after.handle!.sent.length).toBe(sent.length);
+    const told = [...sectionsOf(after)].map(([mid, participantId]) => [mid, participantId.replace('p', 'f')]);
+    const actual = after.handle!.sections.map(({ mid, stream, send }) => [mid, send ? stream?.feedId : null]);
+    expect(told).toEqual(actual);
+  });
+
+  test('can be handed over while its sections are being changed', async () => {
+    const before = await receiving();
+    before.subscriber.subscribe([{ participantId: 'p0', trackId: 'cam', paused: true }]);
+    expect(before.subscriber.state.peer).toBe('aligning');
+    expect(recordOf(before)).toMatchObject({ offerId: 1 });
   });
 });

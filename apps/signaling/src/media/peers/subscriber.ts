@@ -1,6 +1,6 @@
 import type { MediaNode, MediaSession } from '@callplane/media';
 import type { Candidate, ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
-import type { SubscriberState } from '../handover/media-state.js';
+import type { MediaState, SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { layersOf, type Selection } from '../tracks/select-tracks.js';
 import { WantedTracks } from '../tracks/wanted-tracks.js';
@@ -48,15 +48,21 @@ export class Subscriber {
   /** What another gateway needs to go on with the connection; null while it changes, and without one. */
   handOver(): SubscriberState | null {
     const { active, offerId, state } = this.#connection;
-    if (state.peer !== 'stable' || active?.offered !== true) return null;
+    // The gateway that takes over verifies the sections, so these may be changing. An offer makes the difference.
+    const isNegotiated = state.peer === 'stable' || (state.peer === 'aligning' && active?.outstanding === null);
+    if (!isNegotiated || active?.offered !== true) return null;
     const { handle, sections } = active;
-    return {
-      handle: handle.handleId,
-      offerId,
-      sectionCount: sections.count,
-      sections: sections.all,
-      choices: this.#wanted.choices,
-    };
+    return { handle: handle.handleId, offerId, sectionCount: sections.count, sections: sections.all };
+  }
+
+  /** The client's choices by track key, for another gateway. */
+  get choices(): MediaState['choices'] {
+    return this.#wanted.choices;
+  }
+
+  /** Takes over the choices that the client made at another gateway. */
+  restore(choices: MediaState['choices']): void {
+    this.#wanted.restore(choices);
   }
 
   /**
@@ -66,7 +72,8 @@ export class Subscriber {
    */
   claim(node: MediaNode, session: MediaSession, state: SubscriberState, answeredOffer: number | undefined): boolean {
     const isClaimed = this.#connection.claim(node, session, state, answeredOffer);
-    if (isClaimed) this.#wanted.restore(state.choices);
+    // What the client knows is the last report of the other gateway.
+    if (isClaimed) this.#reports.claimed();
     return isClaimed;
   }
 

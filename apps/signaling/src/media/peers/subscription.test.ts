@@ -7,13 +7,14 @@ import type { Want } from '../tracks/select-tracks.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
 import { Subscription } from './subscription.js';
 
+const HOST = { send: () => undefined, writeMedia: () => Promise.resolve(true) };
 const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
 
 /** A room with streams, and a receiver of it. */
 class Stage {
   readonly published = new Map<string, FakeStream>();
   readonly handle = new FakeSubscriber(this.published);
-  readonly subscription = new Subscription({ send: () => undefined }, Object.create(null) as MediaNode, this.handle);
+  readonly subscription = new Subscription(HOST, Object.create(null) as MediaNode, this.handle);
   /** Messages that a client needs: offers, and for a first connection the answers. */
   offers = 0;
 

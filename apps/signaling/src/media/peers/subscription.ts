@@ -25,6 +25,8 @@ export type Alignment =
   /** The connection has to be replaced by a new one, because it has too many media sections. */
   | { outcome: 'exhausted' };
 
+type SubscriptionHost = Pick<MediaHost, 'send' | 'writeMedia'>;
+
 /** A handle of a subscriber on a media server, with its media sections and the offer that has no answer yet. */
 export class Subscription {
   readonly handle: MediaSubscriber;
@@ -35,9 +37,15 @@ export class Subscription {
   outstanding: ServerMessages['offer'] | null = null;
   /** Whether the client has got an offer, and so has a peer connection. */
   offered = false;
+  /** False while another gateway may have changed the sections since it wrote what they carry. */
+  isVerified = true;
+  /** Whether the handle may be another gateway's by now. */
+  #isDoubtful = false;
+  readonly #host: SubscriptionHost;
   #mustRestart = false;
 
-  constructor(host: Pick<MediaHost, 'send'>, node: MediaNode, handle: MediaSubscriber) {
+  constructor(host: SubscriptionHost, node: MediaNode, handle: MediaSubscriber) {
+    this.#host = host;
     this.handle = handle;
     this.node = node;
     this.candidates = new HeldCandidates(host, 'subscriber');
@@ -59,6 +67,7 @@ export class Subscription {
     const adopted = new Subscription(host, node, session.adoptSubscriber({ roomId, label, handleId, streams }));
     adopted.sections.restore(sections, sectionCount);
     adopted.offered = true;
+    adopted.isVerified = false;
     adopted.candidates.release();
     return adopted;
   }
@@ -66,6 +75,7 @@ export class Subscription {
   /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
   async align(wants: ReadonlyMap<string, Want>, index: TrackIndex, maySwitch: boolean): Promise<Alignment> {
     const { sections, notes, handle } = this;
+    await this.#verify();
     if (this.#mustRestart) return this.#restart();
     sections.noteEnded((stream) => index.hasStream(stream));
     const plan = sections.plan(wants, maySwitch);
@@ -151,6 +161,12 @@ export class Subscription {
     this.sections.refuse(checked.refusedMids);
   }
 
+  /** Call this if the client does not answer: it may have resumed the session at another gateway, and answer there. */
+  doubt(): this {
+    this.#isDoubtful = true;
+    return this;
+  }
+
   async #restart(): Promise<Alignment> {
     this.#mustRestart = false;
     // Candidates from now on belong to the offer.
@@ -158,9 +174,24 @@ export class Subscription {
     return { outcome: 'offer', sdp: await this.handle.restart() };
   }
 
+  /** Frees the handle, unless PostgreSQL says that another gateway holds it, or cannot be asked about a doubtful one. */
   async close(): Promise<void> {
-    this.handle.removeAllListeners();
-    await this.handle.detach();
+    const { handle } = this;
+    handle.removeAllListeners();
+    if (this.#isDoubtful || handle.isUnanswered) {
+      const isHeld = await this.#host.writeMedia().catch(() => false);
+      if (!isHeld) return;
+    }
+    await handle.detach();
+  }
+
+  /** @throws MediaError if the client's peer connection has an offer that this gateway does not know */
+  async #verify(): Promise<void> {
+    while (!this.isVerified) {
+      this.isVerified = true;
+      if (this.sections.correct(await this.handle.listSections())) continue;
+      throw new MediaError('closed', 'An offer of another gateway has no answer');
+    }
   }
 }
 

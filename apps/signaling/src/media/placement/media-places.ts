@@ -1,7 +1,11 @@
 import { chooseNode, type MediaNode, type MediaNodes, type NodeLoad } from '@callplane/media';
+import pLimit from 'p-limit';
+import type { Turns } from '../../batching/batches.js';
 
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
+/** Requests at once that end sessions which a lost connection has left on media servers. */
+export const LOST_SESSION_ENDS_MAX = 100;
 
 /** Chooses media servers for rooms. Knows which are up, since when the others are down, and how loaded they are. */
 export class MediaPlaces {
@@ -10,6 +14,8 @@ export class MediaPlaces {
   readonly #downSinceMs = new Map<string, number>();
   readonly #startedAtMs = performance.now();
   readonly #listeners: ((nodeId: string) => void)[] = [];
+  /** Limits the requests that end lost sessions, so that they do not delay those of clients that come back. */
+  readonly endings: Turns = pLimit(LOST_SESSION_ENDS_MAX);
   #loads = new Map<string, NodeLoad>();
   #loadsAtMs = -Infinity;
 

@@ -1,4 +1,4 @@
-import type { CarriedStream, StreamReference, StreamSettings } from '@callplane/media';
+import type { CarriedSection, CarriedStream, StreamReference, StreamSettings } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
 import type { Want } from './select-tracks.js';
 import { streamName, type StreamNotes } from './stream-notes.js';
@@ -180,6 +180,27 @@ export class Sections {
   restore(sections: readonly Section[], count: number): void {
     this.#count = count;
     for (const section of sections) this.#sections.set(section.mid, { ...section });
+  }
+
+  /**
+   * Takes over what the media server says that the sections carry. The record of another gateway may be older than its
+   * last requests.
+   * @returns false if the client has an offer to answer that only the other gateway knows
+   */
+  correct(actual: readonly CarriedSection[]): boolean {
+    const carried = new Map(actual.map((section) => [section.subscriberMid, section]));
+    for (const section of this.#sections.values()) if (!carried.has(section.mid)) release(section);
+    for (const { feedId, mid, subscriberMid, isNegotiated, settings } of carried.values()) {
+      const section = this.#sections.get(subscriberMid);
+      const stream = { feedId, mid };
+      // A section that carries nothing, or an ended stream, gets another one with an offer only.
+      if (section?.stream == null || !isNegotiated) return false;
+      if (section.isEnded && !isSame(section.stream, stream)) return false;
+      if (!isSame(section.stream, stream)) Object.assign(section, IDLE, { stream });
+      section.paused = settings.paused ?? false;
+      section.layer = layerOf(settings);
+    }
+    return true;
   }
 
   /** Names the tracks of the sections: those of the wanted ones, and none of the others. */

@@ -1,9 +1,9 @@
 import type { Clock, Permission } from '@callplane/core';
 import {
   publishTracks,
-  setTrackMuted,
   unpublishAll,
   type Database,
+  type MuteChange,
   type RoomPlacement,
   type TracksOutcome,
   type TrackState,
@@ -18,6 +18,7 @@ import type { MediaHost } from '../media/media-host.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { trackKey, type TrackIndex } from '../rooms/track-index.js';
 import type { TrackOrder } from '../rooms/track-order.js';
+import type { RoomWrites } from './room-writes.js';
 import type { Session } from './session.js';
 
 export interface MediaHostDeps {
@@ -29,6 +30,7 @@ export interface MediaHostDeps {
     /** Counts media that another gateway has handed over, by outcome. */
     mediaClaim(outcome: ClaimOutcome): void;
   };
+  muteWrites: RoomWrites<MuteChange>;
   producer: JobProducer;
 }
 
@@ -157,8 +159,9 @@ export class SessionMediaHost implements MediaHost {
     this.#wrote(await unpublishAll(database, this.#session.held, clock.now()));
   }
 
-  async setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
-    return this.#wrote(await setTrackMuted(this.#deps.database, this.#session.held, trackId, muted));
+  setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
+    const { held, roomId } = this.#session;
+    return this.#deps.muteWrites.write(roomId, { held, trackId, muted });
   }
 
   async stillLive(): Promise<boolean> {
