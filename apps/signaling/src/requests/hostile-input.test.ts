@@ -292,7 +292,10 @@ test('answers any sequence of messages or closes the connection with a reason, w
     fc.record({ type: fc.constant('message'), data: fc.jsonValue(), to: fc.array(word, { maxLength: 3 }) }),
     fc.record({ type: fc.constantFrom('unpublish', 'ping', 'iceServers', 'leave', 'join', 'resume', 'nonsense') }),
     fc.record({ type: fc.constant('restartIce') }),
-    fc.record({ type: fc.constant('refreshVideo'), targets: fc.array(fc.constantFrom('publisher', 'subscriber', 'x')) }),
+    fc.record({
+      type: fc.constant('refreshVideo'),
+      targets: fc.array(fc.constantFrom('publisher', 'subscriber', 'x')),
+    }),
     fc.record({ type: fc.constant('resetMedia'), targets: fc.array(fc.constantFrom('publisher', 'subscriber', 'x')) }),
     fc.record({ type: fc.constant('resume'), sessionId: fc.constant(witness.welcome.sessionId), resumeSecret: word }),
     fc.record({ type: fc.constant('roster'), cursor: word, limit: fc.integer({ min: -1, max: 101 }) }),
