@@ -47,10 +47,12 @@ async function startInBackground(script: string) {
   const probe = join(dir, 'probe.mjs');
   writeFileSync(
     probe,
-    `import { writeFileSync } from 'node:fs';
+    `import { renameSync, writeFileSync } from 'node:fs';
      import { findNpm, watchNpm } from ${JSON.stringify(pathToFileURL(join(repositoryRoot, 'packages/dev/dist/start/npm-parent.js')).href)};
      watchNpm(() => process.exit());
-     writeFileSync('started.json', JSON.stringify({ probe: process.pid, npm: findNpm()?.pid }));
+     writeFileSync('starting.json', JSON.stringify({ probe: process.pid, npm: findNpm()?.pid }));
+     // Readers of the file must not find it half written.
+     renameSync('starting.json', 'started.json');
      setInterval(() => undefined, 1000);`,
   );
   const command = script.replace('PROBE', `node ${probe}`);
