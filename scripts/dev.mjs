@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { bootstrap } from './lib/bootstrap.mjs';
+import { bootstrap, checkNode } from './lib/bootstrap.mjs';
 import { FULL_BUILD, START_BUILD } from './lib/build.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
@@ -49,6 +49,7 @@ try {
 async function prepare(name, say) {
   const build = WITH_START_BUILD.includes(name) ? START_BUILD : FULL_BUILD;
   if (name !== 'start') return bootstrap({ say, signal: stopping.signal, build });
+  checkNode();
   const programs = ensureStartPrograms({ say, step: progress(say), signal: stopping.signal });
   if (!mayInstall()) await programs;
   const failed = new AbortController();

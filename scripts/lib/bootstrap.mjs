@@ -29,7 +29,7 @@ export async function bootstrap({ say, signal, build = FULL_BUILD }) {
   }
 }
 
-function checkNode() {
+export function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const [leastMajor = 0, leastMinor = 0] = NODE_AT_LEAST;
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;

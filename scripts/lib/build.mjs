@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { BUNDLED_APPS, bundleOf } from './bundles.mjs';
+import { BUNDLED_APPS, bundleOf, SHARED_CHUNKS } from './bundles.mjs';
 import { manifests, toolsEnvironment } from './dependencies.mjs';
 import { readJson, root } from './files.mjs';
 import { run } from './run.mjs';
@@ -136,6 +136,7 @@ function everyOutput() {
 
 function startOutputs() {
   return [
+    SHARED_CHUNKS.slice(root.length + 1),
     ...BUNDLED_APPS.map((name) => bundleOf(name).slice(root.length + 1)),
     ...COMPILED_FOR_START.map((name) => join('packages', name, 'dist')),
     join('apps', 'demo', 'dist'),

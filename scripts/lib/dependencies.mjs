@@ -40,7 +40,7 @@ export async function ensurePnpm(step, signal) {
   if (hasPnpm()) return;
   mkdirSync(tools, { recursive: true });
   const args = ['install', '--prefix', '.tools', '--no-save', '--no-audit', '--no-fund', `pnpm@${pinnedPnpm()}`];
-  // npm passes its own path to its scripts. Without it (node scripts/start.mjs), the PATH is searched for npm.
+  // npm passes its own path to its scripts. Without it (node scripts/dev.mjs start), the PATH is searched for npm.
   const npmCli = process.env['npm_execpath'];
   const [file, before] = npmCli?.endsWith('npm-cli.js') ? [process.execPath, [npmCli]] : ['npm', []];
   const failure = 'pnpm cannot be installed from the npm registry';

@@ -27,6 +27,8 @@ export interface Callplane extends Operations {
 }
 
 const TIMEOUT_MS = 30_000;
+/** A longer timer of Node fires at once. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const RETRIES = 3;
 /** Above the longest time for which the API waits on purpose, so that this wait is no time-out. */
 const WAIT_MARGIN_MS = 5_000;
@@ -53,6 +55,7 @@ function callOperation(
     const request = buildRequest(id, facts, { input: fields, options, newKey: () => crypto.randomUUID() });
     const { signal, timeoutMs = connection.timeoutMs, retriesMax = connection.retriesMax } = options;
     checkRetries(retriesMax);
+    checkTimeout(timeoutMs);
     const waitMs = (options.waitSeconds ?? waitSecondsIn(fields)) * 1_000;
     const leastMs = waitMs === 0 ? 0 : waitMs + WAIT_MARGIN_MS;
     return send(connection, request, { signal, retriesMax, timeoutMs: Math.max(timeoutMs, leastMs) });
@@ -76,7 +79,7 @@ function connectionOf(options: ClientOptions): Connection {
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new TypeError('`apiKey` must be a secret key of the API, `rtc_sk_…`.');
   }
-  if (!(timeoutMs > 0)) throw new TypeError('`timeoutMs` must be a number above 0.');
+  checkTimeout(timeoutMs);
   checkRetries(retriesMax);
   return {
     origin: originOf(options.baseUrl),
@@ -86,6 +89,11 @@ function connectionOf(options: ClientOptions): Connection {
     retriesMax,
     random: Math.random,
   };
+}
+
+function checkTimeout(timeoutMs: number): void {
+  if (timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX) return;
+  throw new TypeError(`\`timeoutMs\` must be a number above 0, at most ${TIMEOUT_MS_MAX}.`);
 }
 
 function checkRetries(retriesMax: number): void {

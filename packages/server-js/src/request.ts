@@ -57,6 +57,12 @@ export function buildRequest(
 
 function headersOf(facts: OperationFacts, options: AllOptions, newKey: () => string): Record<string, string> {
   const { idempotencyKey, waitSeconds, requestId } = options;
+  if (idempotencyKey !== undefined && !/^[\x20-\x7e]{1,255}$/.test(idempotencyKey)) {
+    throw new TypeError('`idempotencyKey` must be 1 to 255 printable ASCII characters.');
+  }
+  if (requestId !== undefined && !/^[A-Za-z0-9_.:-]{1,128}$/.test(requestId)) {
+    throw new TypeError('`requestId` must be 1 to 128 characters of A-Z, a-z, 0-9, "_", ".", ":" and "-".');
+  }
   return {
     ...(facts.hasBody === true ? { 'content-type': 'application/json' } : {}),
     // One key for all attempts makes their repetition harmless.

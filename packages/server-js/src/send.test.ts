@@ -124,6 +124,13 @@ describe('a repetition', () => {
     expect(keys[5]).toBe('booking-7');
   });
 
+  test('of a deletion succeeds if the attempt before, whose response was lost, has deleted the endpoint', async () => {
+    const api = await client([cut, failure(404, 'WEBHOOK_NOT_FOUND')]);
+    expect(await api.deleteWebhook({ endpointId: 'whep_1' })).toBeUndefined();
+    const first = await client([failure(404, 'WEBHOOK_NOT_FOUND')]);
+    expect(await errorOf(first.deleteWebhook({ endpointId: 'whep_1' }))).toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
+  });
+
   test('of a read follows lost connections, time-outs and 5xx, at most retriesMax times', async () => {
     const api = await client([silence, failure(500, 'INTERNAL'), cut, json(200, ROOM)], { timeoutMs: 200 });
     expect(await api.readRoom({ roomId: 'room_1' })).toEqual(ROOM);
@@ -156,10 +163,20 @@ describe('an option or a field', () => {
     ['a key with a line break', { apiKey: 'rtc_sk_1\n' }],
     ['too many retries', { retriesMax: 11 }],
     ['no time', { timeoutMs: 0 }],
+    ['more time than a timer can have', { timeoutMs: Infinity }],
   ])('of a client that is wrong throws at once: %s', async (_name, options) => {
     server = await scriptedServer();
     expect(() => createClient({ baseUrl: server.baseUrl, apiKey: KEY, ...options })).toThrow(TypeError);
   });
+
+  test.each([{ idempotencyKey: 'order–1' }, { idempotencyKey: 'order-1\n' }, { requestId: 'a b' }])(
+    'of a call cannot be %j, and nothing is sent',
+    async (options) => {
+      const api = await client([json(201, ROOM)]);
+      await expect(api.createRoom({ name: 'Daily' }, options)).rejects.toThrow(TypeError);
+      expect(server.received).toHaveLength(0);
+    },
+  );
 
   test.each(['', '..', 'room/1', 'room_1?x=1', undefined])(
     'of a path cannot be %j, and nothing is sent',

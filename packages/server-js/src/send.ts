@@ -36,6 +36,8 @@ export async function send(connection: Connection, request: Request, sending: Se
     } catch (error) {
       sending.signal?.throwIfAborted();
       if (!(error instanceof CallplaneError)) throw error;
+      // An earlier attempt, whose response was lost, has deleted it.
+      if (attempt > 0 && request.id === 'deleteWebhook' && error.code === 'WEBHOOK_NOT_FOUND') return undefined;
       const { retriesMax } = sending;
       const pauseMs = pauseBefore(error, { attempt, retriesMax, repeatable, random: connection.random() });
       if (pauseMs === null) throw error;

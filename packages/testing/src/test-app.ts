@@ -57,12 +57,25 @@ export interface TestApp {
 export const TEST_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
 
 const STOP_WITHIN_MS = 15_000;
+/** How often an app is spawned whose ports are taken. */
+const PORT_TRIES = 3;
 
 /**
  * Runs an app on free ports and waits until it is ready.
  * @throws Error with the app's output if the app exits or does not become ready in time.
  */
-export async function spawnApp({
+export async function spawnApp(options: TestAppOptions): Promise<TestApp> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await spawnOnce(options);
+    } catch (error) {
+      // Another process may have taken a port since it was chosen.
+      if (tries === PORT_TRIES || !String(error).includes('EADDRINUSE')) throw error;
+    }
+  }
+}
+
+async function spawnOnce({
   name,
   main = appMain(name),
   env,

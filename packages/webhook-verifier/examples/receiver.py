@@ -74,8 +74,11 @@ class Receiver(BaseHTTPRequestHandler):
     secrets = json.loads(os.environ.get("WEBHOOK_SECRETS", "{}"))
 
     def do_POST(self):
-        length = int(self.headers.get("content-length") or 0)
-        body = self.rfile.read(min(length, 1024 * 1024))
+        length = self.headers.get("content-length") or "0"
+        if not re.fullmatch(r"[0-9]{1,7}", length) or int(length) > 1024 * 1024:
+            self.send_error(413)
+            return
+        body = self.rfile.read(int(length))
         try:
             process_once(verify(self.headers.get_all, body, self.secrets))
             self.send_response(204)

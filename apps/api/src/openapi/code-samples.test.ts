@@ -48,15 +48,24 @@ describe('the code samples of the OpenAPI document', () => {
     const target = ((operation['parameters'] ?? []) as Json[])
       .filter((parameter) => parameter['in'] === 'path')
       .reduce((filled, { name, example }) => filled.replace(`{${name}}`, example), path);
+    const query = new URLSearchParams(
+      ((operation['parameters'] ?? []) as Json[])
+        .filter((parameter) => parameter['in'] === 'query' && parameter['required'] === true)
+        .map(({ name, example }): [string, string] => [name, String(example)]),
+    );
     const { examples = {} } = operation['requestBody']?.content['application/json'] ?? {};
     const body = (Object.values(examples as Json)[0] as Json | undefined)?.['value'];
-    expect(curl).toMatchObject({ method, address: `http://callplane${target}` });
+    expect(curl).toMatchObject({
+      method,
+      address: `http://callplane${target}${query.size === 0 ? '' : `?${query.toString()}`}`,
+    });
     expect(curl.body).toEqual(body);
     const secured = operation['security']?.length !== 0;
     expect(curl.headers.includes('Authorization: Bearer rtc_sk_x')).toBe(secured);
     expect(curl.headers.includes('Content-Type: application/json')).toBe(body !== undefined);
 
     expect(sourceOf(samples, 'typescript')).toContain(`callplane.${id}(`);
+    for (const value of query.values()) expect(sourceOf(samples, 'typescript')).toContain(`'${value}'`);
     expect(sourceOf(samples, 'python')).toContain(`requests.${method.toLowerCase()}(`);
   });
 });
@@ -66,6 +75,7 @@ const OPERATION: SampledOperation = {
   method: 'POST',
   path: '/v1/rooms/{roomId}/things',
   pathExamples: { roomId: 'room_1' },
+  queryExamples: {},
   body: { name: `it's "$(id)" \\ é`, 'a-b': [true, null, 1.5], nothing: {} },
   needsKey: true,
   isIdempotent: true,
@@ -76,7 +86,7 @@ describe('codeSamples', () => {
   test('quotes the body so that the shell passes it on unchanged', () => {
     const { body, headers } = readCurl(sourceOf(codeSamples(OPERATION), 'shell'));
     expect(body).toEqual(OPERATION.body);
-    expect(headers).toContain('Idempotency-Key: order-4711');
+    expect(headers).toContainEqual(expect.stringMatching(/^Idempotency-Key: \d+/));
   });
 
   test('writes the fields of path and body as one argument of the server SDK', () => {
@@ -99,7 +109,7 @@ describe('codeSamples', () => {
     const source = sourceOf(codeSamples(OPERATION), 'python');
     expect(source).toContain('"a-b": [True, None, 1.5], "nothing": {}}');
     expect(source).toContain(
-      'headers={"Authorization": "Bearer " + os.environ["KEY"], "Idempotency-Key": "order-4711"}',
+      'headers={"Authorization": "Bearer " + os.environ["KEY"], "Idempotency-Key": str(uuid.uuid4())}',
     );
     expect(source).toContain('os.environ["BASE"] + "/rooms/room_1/things"');
   });

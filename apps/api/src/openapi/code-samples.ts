@@ -7,6 +7,8 @@ export interface SampledOperation {
   path: string;
   /** Examples of the path parameters by name. */
   pathExamples: Readonly<Record<string, string>>;
+  /** Examples of the required query parameters by name. */
+  queryExamples: Readonly<Record<string, string>>;
   /** The example of the request body; undefined: no body. */
   body: unknown;
   needsKey: boolean;
@@ -33,22 +35,20 @@ export function codeSamples(operation: SampledOperation): CodeSample[] {
   ];
 }
 
-const IDEMPOTENCY_KEY_EXAMPLE = 'order-4711';
-
 function curlSample({ method, needsKey, isIdempotent, body, ...operation }: SampledOperation): string {
   const target = targetOf(operation);
   const address = target.startsWith('/v1') ? `$BASE${target.slice('/v1'.length)}` : `\${BASE%/v1}${target}`;
   const verb = method === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${method}`;
   const options = [
     ...(needsKey ? ['-H "Authorization: Bearer $KEY"'] : []),
-    ...(isIdempotent ? [`-H 'Idempotency-Key: ${IDEMPOTENCY_KEY_EXAMPLE}'`] : []),
+    ...(isIdempotent ? ['-H "Idempotency-Key: $(date +%s%N)"'] : []),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quoteForShell(JSON.stringify(body))}`]),
   ];
   return [`curl -s${verb} "${address}"`, ...options].join(' \\\n  ');
 }
 
-function sdkSample({ operationId, pathExamples, body, isList }: SampledOperation): string {
-  const input = { ...pathExamples, ...(body as object | undefined) };
+function sdkSample({ operationId, pathExamples, queryExamples, body, isList }: SampledOperation): string {
+  const input = { ...pathExamples, ...queryExamples, ...(body as object | undefined) };
   const argument = Object.keys(input).length === 0 ? '' : literal(input, TYPESCRIPT);
   const call = `callplane.${operationId}(${argument})`;
   return [
@@ -66,11 +66,13 @@ function pythonSample({ method, needsKey, isIdempotent, body, ...operation }: Sa
     : `os.environ["BASE"].removesuffix("/v1") + "${target}"`;
   const sent = {
     ...(needsKey ? { Authorization: 'Bearer ' } : {}),
-    ...(isIdempotent ? { 'Idempotency-Key': IDEMPOTENCY_KEY_EXAMPLE } : {}),
+    ...(isIdempotent ? { 'Idempotency-Key': 'new' } : {}),
   };
-  const headers = literal(sent, PYTHON).replace('"Bearer "', '"Bearer " + os.environ["KEY"]');
+  const headers = literal(sent, PYTHON)
+    .replace('"Bearer "', '"Bearer " + os.environ["KEY"]')
+    .replace('"new"', 'str(uuid.uuid4())');
   return [
-    'import os, requests',
+    isIdempotent ? 'import os, requests, uuid' : 'import os, requests',
     '',
     `response = requests.${method.toLowerCase()}(`,
     `    ${address},`,
@@ -82,8 +84,14 @@ function pythonSample({ method, needsKey, isIdempotent, body, ...operation }: Sa
   ].join('\n');
 }
 
-function targetOf({ path, pathExamples }: Pick<SampledOperation, 'path' | 'pathExamples'>): string {
-  return Object.entries(pathExamples).reduce((target, [name, value]) => target.replace(`{${name}}`, value), path);
+function targetOf(operation: Pick<SampledOperation, 'path' | 'pathExamples' | 'queryExamples'>): string {
+  const { path, pathExamples, queryExamples } = operation;
+  const filled = Object.entries(pathExamples).reduce(
+    (target, [name, value]) => target.replace(`{${name}}`, value),
+    path,
+  );
+  const query = new URLSearchParams(queryExamples).toString();
+  return query === '' ? filled : `${filled}?${query}`;
 }
 
 function quoteForShell(text: string): string {

@@ -75,7 +75,8 @@ function samplesOf(route: Route): CodeSample[] {
     operationId: route.operationId,
     method: route.method.toUpperCase(),
     path: route.path,
-    pathExamples: pathExamplesOf(route.params),
+    pathExamples: requiredExamplesOf(route.params),
+    queryExamples: requiredExamplesOf(route.query),
     body: Object.values(BODY_EXAMPLES[route.operationId] ?? {})[0],
     needsKey: true,
     isIdempotent: route.idempotent === true,
@@ -83,11 +84,13 @@ function samplesOf(route: Route): CodeSample[] {
   });
 }
 
-function pathExamplesOf(params: TSchema | undefined): Record<string, string> {
-  const { properties = {} } = (params ?? {}) as unknown as { properties?: Record<string, Json> };
-  return Object.fromEntries(
-    Object.entries(properties).map(([name, property]) => [name, String(parameterExample(name, property))]),
-  );
+/** Examples of the required parameters of a place by name. */
+function requiredExamplesOf(schema: TSchema | undefined): Record<string, string> {
+  const { properties = {}, required = [] } = (schema ?? {}) as unknown as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.fromEntries(required.map((name) => [name, String(parameterExample(name, properties[name] ?? {}))]));
 }
 
 interface Parameter {
@@ -200,6 +203,7 @@ function jwksOperation(components: SchemaComponents, failures: FailureComponents
       method: 'GET',
       path: JWKS_ROUTE.path,
       pathExamples: {},
+      queryExamples: {},
       body: undefined,
       needsKey: false,
       isIdempotent: false,

@@ -44,14 +44,14 @@ Decide by \`code\`; \`message\` is for people. Bodies are strict: an unknown fie
 
 # Idempotency
 
-Rooms and webhook endpoints take an \`Idempotency-Key\` of 1 to 255 printable ASCII characters, kept for 24 hours. The
+\`POST\` of rooms, messages and webhook endpoints takes an \`Idempotency-Key\` of 1 to 255 printable ASCII characters, kept for 24 hours. The
 same key with the same body gets the first answer again, with the header \`Idempotency-Replayed: true\`. With another
 body it is 422, and while the first request is under way 409.
 
 # Pages
 
 Lists return \`{ "data": […], "nextCursor": "…" }\`. Pass \`nextCursor\` as \`cursor\` to get the next page; null means
-that there is none. A cursor belongs to its list and to the filters of that list. \`limit\` is 1 to 100, by default 20.
+that there is none. Events take it as \`after\`, and end with an empty page. A cursor belongs to its list and to the filters of that list. \`limit\` is 1 to 100, by default 20.
 
 # Clean-up
 
@@ -68,7 +68,7 @@ checks them:
 \`\`\`ts
 import { verifyWebhook } from '@callplane/webhook-verifier';
 
-const result = verifyWebhook({ headers: request.headers, rawBody, secrets: process.env.WEBHOOK_SECRET });
+const result = verifyWebhook({ headers: request.headers, rawBody, secrets: process.env.WEBHOOK_SECRET! });
 if (result.ok) handle(result.event);
 else console.warn(result.reason, result.message);
 \`\`\`

@@ -74,9 +74,13 @@ async function listen(cli: Cli, options: ListenOptions): Promise<void> {
   const { environmentId } = await source.open(start);
   const forwardTo = options.forwardTo.href;
   const what = types.length === 0 ? 'All events' : types.join(', ');
-  const ready = `Signing secret: ${secret}\n${what} of ${environmentId} go to ${forwardTo}. Press Ctrl-C to end.`;
-  say('ready', ready, { environmentId, forwardTo, secret });
-  const failed: string[] = [];
+  // A secret that the caller gave stays out of logs.
+  const isNew = options.secret === undefined;
+  const shown = isNew ? `Signing secret: ${secret}\n` : '';
+  const ready = `${shown}${what} of ${environmentId} go to ${forwardTo}. Press Ctrl-C to end.`;
+  say('ready', ready, { environmentId, forwardTo, ...(isNew ? { secret } : {}) });
+  const failures: string[] = [];
+  let failed = 0;
   let count = 0;
   for await (const event of source.events(start)) {
     const timestampUnixSeconds = Math.floor(cli.clock.now().getTime() / 1000);
@@ -84,14 +88,16 @@ async function listen(cli: Cli, options: ListenOptions): Promise<void> {
     const answer = await sendTo(options.forwardTo, delivery, abort.signal);
     if (abort.signal.aborted) break;
     count += 1;
-    if (!isSuccess(answer)) failed.push(event.id);
+    if (!isSuccess(answer)) {
+      failed += 1;
+      if (failures.length < FAILED_SHOWN_MAX) failures.push(summaryOf(event).id);
+    }
     say('forwarded', lineOf(cli, event, answer), { ...summaryOf(event), deliveryId: delivery.deliveryId, ...answer });
   }
-  const failures = failed.slice(0, FAILED_SHOWN_MAX);
-  const names = failures.length === 0 ? '' : `: ${failures.join(', ')}${failed.length > failures.length ? ', …' : ''}`;
-  say('ended', `${count} events forwarded, ${failed.length} failed${names}.`, {
+  const names = failures.length === 0 ? '' : `: ${failures.join(', ')}${failed > failures.length ? ', …' : ''}`;
+  say('ended', `${count} events forwarded, ${failed} failed${names}.`, {
     forwarded: count,
-    failed: failed.length,
+    failed,
     failedEvents: failures,
   });
 }

@@ -160,13 +160,22 @@ export class EventSource {
 /** The error for an answer that is not a success. */
 function failureOf(url: string, { status, headers }: Response, body: unknown): Error {
   const error = (body as { error?: { code?: string; message?: string } } | null)?.error;
-  const said = `${status} ${error?.code ?? 'without an error code'}`;
+  const said = `${status} ${plain(error?.code ?? 'without an error code')}`;
   if (status === 401) return new UsageError(`${url} refuses the API key (${said}). Give a valid one with --key.`);
   if (status === 429 || status >= 500) {
     const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     return new Interrupted(said, seconds > 0 ? Math.min(seconds, RETRY_AFTER_SECONDS_MAX) * 1000 : null);
   }
-  return new CommandError(`${url} refuses the request: ${said}: ${error?.message ?? 'is this a Callplane API?'}`);
+  return new CommandError(
+    `${url} refuses the request: ${said}: ${plain(error?.message ?? 'is this a Callplane API?')}`,
+  );
+}
+
+/** A service that is not Callplane could send control characters. */
+function plain(text: unknown): string {
+  return String(text)
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+    .slice(0, 200);
 }
 
 function reasonOf(error: unknown): string {

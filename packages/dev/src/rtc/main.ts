@@ -12,7 +12,8 @@ const NOT_STARTED = 'The local start does not run: start it with "npm start" in 
 export async function main(args: string[]): Promise<void> {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const local = given['DATABASE_URL'] === undefined ? localEnvironment() : {};
-  if (local === null && !isHelp(args)) {
+  // `listen` needs an API and no database.
+  if (local === null && !isHelp(args) && args[0] !== 'listen') {
     process.stderr.write(`${NOT_STARTED}\n`);
     process.exit(2);
   }
@@ -30,9 +31,16 @@ function isHelp(args: readonly string[]): boolean {
 /** The addresses and keys of the local start's servers; null if it does not run. */
 function localEnvironment(): NodeJS.ProcessEnv | null {
   const dataDir = dataDirectory();
-  const dev = readJson(join(dataDir, 'dev.json')) as { databaseUrl: string; redisUrl: string } | undefined;
+  const dev = readJson(join(dataDir, 'dev.json')) as
+    { baseUrl: string; databaseUrl: string; redisUrl: string } | undefined;
   if (dev === undefined) return null;
   const secrets = readJson(join(dataDir, 'secrets.json')) as { encryptionKeys: string } | undefined;
   const keys = secrets === undefined ? {} : { ENCRYPTION_KEYS: secrets.encryptionKeys };
-  return { DATABASE_URL: dev.databaseUrl, REDIS_URL: dev.redisUrl, ...keys, RTC_LOCAL_START: 'true' };
+  return {
+    DATABASE_URL: dev.databaseUrl,
+    REDIS_URL: dev.redisUrl,
+    CALLPLANE_URL: dev.baseUrl,
+    ...keys,
+    RTC_LOCAL_START: 'true',
+  };
 }
