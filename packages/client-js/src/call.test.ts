@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '@callplane/testing';
 import type { Call } from './call.js';
@@ -12,6 +12,7 @@ import {
   testPage,
   welcome,
 } from './scripted-gateway.testkit.js';
+import { Subscriptions } from './subscriptions.js';
 
 const calls: Call[] = [];
 afterEach(async () => {
@@ -339,6 +340,21 @@ describe('requests', () => {
     const call = await join(gateway.url, { requestTimeoutMs: 100 });
     await expect(call.send('?')).rejects.toMatchObject({ code: 'no_answer' });
     expect(call.state).toBe('connected');
+  });
+
+  test('forgets how it received the tracks of those who left', async () => {
+    const camera = { trackId: 'camera', kind: 'video', source: 'camera', muted: false } as const;
+    const participants = [participant('ada', { tracks: [camera] }), participant('eve', { tracks: [camera] })];
+    const gateway = await startScriptedGateway({
+      join: () => welcome({ participants }),
+      resume: () => welcome({ resumed: true, participants: participants.slice(1) }),
+    });
+    await join(gateway.url);
+    const forget = jest.spyOn(Subscriptions.prototype, 'forgetAdaptation');
+    (await gateway.connection(0)).cut();
+    await eventually(() => forget.mock.calls.length > 0);
+    expect(forget.mock.calls).toEqual([[{ participantId: 'ada', trackId: 'camera' }]]);
+    forget.mockRestore();
   });
 
   test('repeats subscriptions and unsubscriptions when the gateway has lost the media connections', async () => {

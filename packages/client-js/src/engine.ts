@@ -65,6 +65,7 @@ export class Engine {
       (name, event) => emit(name, event as never),
       (track, why) => {
         if (why === 'unpublished') this.subscriptions.forget(track);
+        if (why === 'left') this.subscriptions.forgetAdaptation(track);
         if (why === 'hidden') this.adaptation.hide(track);
         else this.adaptation.forget(track);
       },
@@ -161,6 +162,7 @@ export class Engine {
       return;
     }
     this.#inbox.deliver(() => {
+      this.#localMedia?.layersUnknown();
       this.#setPermissions(permissions);
       this.#setMediaState(welcome.media.state);
       this.presence.welcome(welcome);

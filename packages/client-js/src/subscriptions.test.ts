@@ -97,6 +97,19 @@ describe('subscriptions', () => {
     expect(take()).toEqual([]);
   });
 
+  test('keep of those who leave only what the application has chosen', async () => {
+    const { subscriptions, take } = setUp();
+    await subscriptions.subscribe([{ ...track('ada'), layer: { spatial: 1 } }]);
+    await subscriptions.adapt([
+      { ...track('ada'), paused: true },
+      { ...track('eve'), paused: true },
+    ]);
+    take();
+    for (const id of ['ada', 'eve', 'unknown']) subscriptions.forgetAdaptation(track(id));
+    await subscriptions.renew();
+    expect(take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 1 } }]]]);
+  });
+
   test('send nothing that a gateway with version 1 does not know', async () => {
     const { subscriptions, take } = setUp(1);
     await subscriptions.adapt([{ ...track('ada'), paused: true }]);

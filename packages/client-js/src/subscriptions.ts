@@ -59,6 +59,13 @@ export class Subscriptions {
     this.#known.delete(keyOf(track));
   }
 
+  /** The participant has left. What the application has chosen stays. */
+  forgetAdaptation(track: TrackReference): void {
+    const known = this.#known.get(keyOf(track));
+    if (known?.isChosen === undefined) this.forget(track);
+    else known.adaptation = undefined;
+  }
+
   /** Requests everything again. */
   async renew(): Promise<void> {
     const all = [...this.#known.values()];

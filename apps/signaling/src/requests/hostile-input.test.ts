@@ -158,6 +158,16 @@ describe('the gateway closes a connection', () => {
   });
 });
 
+test('refuses ICE restarts above the limit of a session', async () => {
+  const client = await joined(2);
+  for (let n = 0; n < 12; n++) client.send({ type: 'restartIce' });
+  await client.until('error', ({ code }) => code === 'rate_limited');
+  // There is no receiving connection to restart.
+  expect(client.of('error').slice(0, 6)).toEqual(Array(6).fill(expect.objectContaining({ code: 'conflict' })));
+  client.send({ type: 'leave' });
+  await client.untilClosed('left');
+});
+
 test.each([
   ['11,000 numbers below a long key', `{"type":"message","${'k'.repeat(60_000)}":[${'9e999,'.repeat(11_000)}1]}`],
   [

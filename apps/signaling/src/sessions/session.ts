@@ -43,6 +43,8 @@ export class Session implements RoomMember {
   readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 }, performance.now());
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
   readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 }, performance.now());
+  /** Limits the restarts of ICE: each costs the media server an offer. */
+  readonly restartBucket = new TokenBucket({ perSecond: 0.5, burst: 6 }, performance.now());
   autoSubscribe: boolean;
   readonly #port: SessionPort;
   #state: SessionStateName;
@@ -157,9 +159,7 @@ export class Session implements RoomMember {
     this.#connection?.close('room_too_large', { cause: 'The room became paged.' });
   }
 
-  /**
-   * @param over for `endWritten` and `ended`: the close reason that the client gets
-   */
+  /** @param over for `endWritten` and `ended`: the close reason that the client gets */
   dispatch(event: SessionEvent, over: SessionOver | null = null): void {
     const cell = SESSION_STATES[this.#state][event];
     if (cell === IGNORE) return;

@@ -95,6 +95,20 @@ describe('the downlink', () => {
     downlink.close();
   });
 
+  test('lifts the limit of a video that has lost its media section', async () => {
+    const videos = [video('ada'), video('eve')];
+    const { downlink, limits, qualities, change, pass } = setUp(videos);
+    await pass(3_000);
+    change({ queueMs: 300, bps: 60_000 });
+    await pass(4_000);
+    expect(limits.get('eve')).toBeDefined();
+    videos.pop();
+    await pass(1_000);
+    expect([limits.get('eve'), qualities.get('eve')]).toEqual([undefined, 'full']);
+    expect(limits.get('ada')).toBeDefined();
+    downlink.close();
+  });
+
   test('never goes above the layer that the application chose', async () => {
     const { downlink, limits, change, pass } = setUp([video('ada', { layer: { spatial: 0 } })]);
     await pass(3_000);

@@ -39,6 +39,7 @@ export interface DownlinkContext {
 }
 
 interface Known {
+  track: TrackReference;
   measured: (number | undefined)[];
   /** Of the largest picture that was received, in pixels. */
   area: number;
@@ -122,7 +123,7 @@ export class Downlink {
   #competitorOf(video: ReceivedVideo, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
     const { track, trackIdentifier, source, isSpeaking, display, layer } = video;
     const key = keyOf(track);
-    const fresh: Known = { measured: [], area: 0, level: HIGHEST, levelSinceMs: now.atMs, trackIdentifier };
+    const fresh: Known = { track, measured: [], area: 0, level: HIGHEST, levelSinceMs: now.atMs, trackIdentifier };
     const known = this.#known.get(key) ?? fresh;
     this.#known.set(key, known);
     if (known.trackIdentifier !== trackIdentifier) Object.assign(known, { trackIdentifier, levelSinceMs: now.atMs });
@@ -162,7 +163,12 @@ export class Downlink {
       this.#context.limit(track, present, qualityOf(applied));
     }
     const present = new Set(videos.map(({ track }) => keyOf(track)));
-    for (const key of this.#known.keys()) if (!present.has(key)) this.#known.delete(key);
+    for (const [key, { track }] of this.#known) {
+      if (present.has(key)) continue;
+      this.#known.delete(key);
+      // Without a media section nothing would ever lift the limit, and a paused track gets no section.
+      this.#context.limit(track, undefined, 'full');
+    }
   }
 }
 

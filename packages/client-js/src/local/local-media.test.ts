@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type wrtc from '@roamhq/wrtc';
 import { eventually } from '@callplane/testing';
 import type { Call } from '../call.js';
@@ -8,6 +8,7 @@ import type { ClientMessage } from '../protocol.generated.js';
 import { nodePlatform, startScriptedGateway, testToken, welcome } from '../scripted-gateway.testkit.js';
 import { createLocalTracks } from './create-tracks.js';
 import { listDevices } from './devices.js';
+import { SentLayers } from './sent-layers.js';
 
 // Real tracks and peer connections; only the devices are stand-ins.
 let library: typeof wrtc;
@@ -115,6 +116,15 @@ describe('publishing again', () => {
       message: expect.stringContaining('Unpublish one first'),
     });
     expect(opened).toHaveLength(2);
+  });
+
+  test('after a resumption all layers are sent, as the gateway may be one that never reports them', async () => {
+    const { call, gateway } = await join();
+    await call.publish(newTrack('video'), { source: 'screen' });
+    const forget = jest.spyOn(SentLayers.prototype, 'forgetWanted');
+    (await gateway.connection(0)).cut();
+    await eventually(() => forget.mock.calls.length === 1);
+    forget.mockRestore();
   });
 
   test('a device that fails leaves room for the next attempt', async () => {

@@ -144,6 +144,11 @@ export class LocalMedia {
     this.#layers.receive(message);
   }
 
+  /** Another gateway may never report layers, as one of an earlier version: all are encoded until it does. */
+  layersUnknown(): void {
+    this.#layers.forgetWanted();
+  }
+
   /** Ends the tracks that the participant may no longer publish. */
   async permissionsChanged(): Promise<void> {
     const { publisher } = this.#context;

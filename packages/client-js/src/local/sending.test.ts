@@ -126,6 +126,13 @@ describe('layers that are received', () => {
     layers.begin('camera');
     await new Promise(setImmediate);
     expect(written.at(-1)).toEqual([true, true]);
+    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
+    await new Promise(setImmediate);
+    expect(written.at(-1)).toEqual([false, false]);
+    // After a resumption the gateway may be one that never reports layers.
+    layers.forgetWanted();
+    await new Promise(setImmediate);
+    expect([written.at(-1), layers.wantedOf('camera')]).toEqual([[true, true], Infinity]);
   });
 
   test('a section that carries another track takes over its encodings', async () => {

@@ -22,6 +22,13 @@ export class SentLayers {
     }
   }
 
+  /** What others receive is not known any more: sends all layers, until the gateway says otherwise. */
+  forgetWanted(): void {
+    const trackIds = [...this.#wanted.keys()];
+    this.#wanted.clear();
+    for (const trackId of trackIds) this.apply(trackId);
+  }
+
   /** Call this when another sender sends the track: it begins with all layers, until the gateway says otherwise. */
   begin(trackId: string): void {
     this.#wanted.delete(trackId);

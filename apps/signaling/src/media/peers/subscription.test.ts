@@ -140,6 +140,16 @@ describe('the media sections of a receiver', () => {
     expect(stage.handle.did.filter((what) => what.startsWith('configure'))).toEqual(['configure 2', 'configure 2']);
   });
 
+  test('send all temporal layers again when only a spatial one is wanted', async () => {
+    const stage = new Stage();
+    stage.publish(1);
+    await stage.align(stage.wants(['p0/1'], { layer: { spatial: 1, temporal: 1 } }));
+    const settings = (layer: Want['layer']) => stage.subscription.sections.settings(stage.wants(['p0/1'], { layer }));
+    expect(settings({ spatial: 2 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 2 }]);
+    expect(settings({ temporal: 0 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 0 }]);
+    expect(settings({ spatial: 1, temporal: 1 })).toEqual([]);
+  });
+
   test('are not given to a track that the client refused', async () => {
     const stage = new Stage();
     stage.publish(3);

@@ -32,7 +32,7 @@ export interface SectionPlan {
   isExhausted: boolean;
 }
 
-/** All layers: what the media server sends unless told otherwise. */
+/** All layers. The media server keeps each of the two until it is told otherwise. */
 const HIGHEST = { spatial: 2, temporal: 2 } as const;
 
 /**
@@ -156,7 +156,7 @@ export class Sections {
       return [
         {
           subscriberMid: section.mid,
-          ...(isLayer ? {} : (layer ?? HIGHEST)),
+          ...(isLayer ? {} : { ...HIGHEST, ...layer }),
           ...(section.paused === paused ? {} : { paused }),
         },
       ];
