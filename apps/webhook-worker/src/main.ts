@@ -22,7 +22,7 @@ import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
 import { sweepRecoveries } from './sweep/recoveries.js';
 import { sweepRetention } from './sweep/retention.js';
-import { sweepDeliveries } from './sweep/sweep.js';
+import { sweepDeliveries, type SweepPosition } from './sweep/sweep.js';
 
 // deliveries/README.md: the way of a delivery through this worker, and the file of each step.
 
@@ -115,10 +115,11 @@ app.own(
 );
 
 const scan = new Scan(deps, scheduler, config.SWEEP_INTERVAL_MS);
+const sweepPosition: SweepPosition = { parkedFrom: null };
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 for (const [name, intervalMs, work] of [
   ['scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick()],
-  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps)],
+  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
   ['failing endpoints', RETENTION_INTERVAL_MS, () => failing.sweep()],
   ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal)],

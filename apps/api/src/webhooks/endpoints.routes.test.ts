@@ -62,6 +62,29 @@ describe('POST /v1/webhooks', () => {
     expect(await api.database.prisma.webhookGate.count({ where: { endpointId: id } })).toBe(0);
   });
 
+  test('changes an endpoint while a worker holds its gate, without a deadlock', async () => {
+    const { id, path } = await webhook(api, { maxConcurrent: 5 });
+    const { prisma } = api.database;
+    await prisma.webhookGate.create({ data: { endpointId: id } });
+    let change: ReturnType<typeof api.call> | undefined;
+    await api.database.transaction(async (tx) => {
+      await tx.$executeRaw`UPDATE webhook_gates SET version = version + 1 WHERE endpoint_id = ${id}`;
+      // A change of other fields does not wait for the gate.
+      expect((await api.call('PATCH', path, { body: { description: 'Billing' } })).status).toBe(200);
+      change = api.call('PATCH', path, { body: { maxConcurrent: null } });
+      await eventually(async () => {
+        const [row] = await prisma.$queryRaw<[{ count: number }]>`
+          SELECT count(*)::int AS count FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        return row.count === 1;
+      });
+      // The worker settles an attempt, which updates the endpoint.
+      await tx.$executeRaw`UPDATE webhook_endpoints SET slot_ms = 64 WHERE id = ${id}`;
+    });
+    expect(await change).toMatchObject({ status: 200, body: { maxConcurrent: null, description: 'Billing' } });
+    expect(await prisma.webhookGate.count({ where: { endpointId: id } })).toBe(0);
+  });
+
   test.each([
     { ordering: 'environment' },
     { ordering: null },

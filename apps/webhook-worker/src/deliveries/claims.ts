@@ -36,6 +36,8 @@ export interface ClaimsSettings {
   /** For claims of gated endpoints, whose commits do. */
   sql: TypedSql;
   leaseMs: number;
+  /** Reports the first failure of a round in which other claims succeeded. */
+  onFailed: (error: unknown) => void;
 }
 
 /**
@@ -54,15 +56,16 @@ export class Claims {
 
   /**
    * Claims the deliveries of all endpoints without a gate with one statement, and those of each gated endpoint with a
-   * statement of its own.
-   * @returns one result per request, in the same order.
+   * statement of its own. A statement that fails does not affect the others, whose claims are committed.
+   * @returns one result per request, in the same order; undefined if its statement failed.
+   * @throws if all statements failed.
    */
-  async claim(requests: readonly ClaimRequest[], nowMs: number): Promise<Claim[]> {
+  async claim(requests: readonly ClaimRequest[], nowMs: number): Promise<(Claim | undefined)[]> {
     const isGated = ({ endpointId }: ClaimRequest): boolean => this.#gated.has(endpointId);
     const gatedIds = new Set(requests.filter(isGated).map(({ endpointId }) => endpointId));
     const open = requests.filter((request) => !isGated(request));
     const claims = new Map<ClaimRequest, Claim>();
-    await Promise.all([
+    const settled = await Promise.allSettled([
       this.#claimOpen(open, nowMs, claims),
       // The two kinds of an endpoint one after the other, because they share its gate.
       ...[...gatedIds].map(async (id) => {
@@ -70,7 +73,12 @@ export class Claims {
         for (const request of kinds) claims.set(request, await this.#claimGated(request, nowMs));
       }),
     ]);
-    return requests.map((request) => claims.get(request) as Claim);
+    const failure = settled.find((result) => result.status === 'rejected');
+    if (failure !== undefined) {
+      if (claims.size === 0) throw failure.reason;
+      this.#settings.onFailed(failure.reason);
+    }
+    return requests.map((request) => claims.get(request));
   }
 
   async #claimOpen(requests: readonly ClaimRequest[], nowMs: number, claims: Map<ClaimRequest, Claim>): Promise<void> {

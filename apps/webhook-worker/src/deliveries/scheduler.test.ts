@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { JobWorker } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
+import type { Deps } from '../deps.js';
 import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { Doorbells } from './doorbells.js';
@@ -131,6 +132,39 @@ test('a delivery whose lease expired while the process was stopped is released w
   await scheduler.drain();
   expect(receiver.requests).toHaveLength(0);
   expect(await worker.row(delivery!.id)).toMatchObject({ status: 'pending', runAttempts: 0, leaseToken: null });
+});
+
+test('a claim that fails leaves the deliveries of other endpoints to be sent', async () => {
+  const { database } = worker.deps;
+  const receiver = await startReceiver();
+  const [failing, other] = [
+    await worker.newEndpoint(`${receiver.url}/a`),
+    await worker.newEndpoint(`${receiver.url}/b`),
+  ];
+  await worker.sql(`UPDATE webhook_endpoints SET max_per_second = 1000`);
+  let isFailing = true;
+  const failingSql: Deps['database']['sql'] = {
+    ...database.sql,
+    $queryRaw: (query: TemplateStringsArray, ...values: unknown[]) =>
+      isFailing && values.includes(failing) && query.join('').includes('FROM webhook_gates')
+        ? Promise.reject(new Error('no claim'))
+        : database.sql.$queryRaw(query, ...values),
+  };
+  const { scheduler } = start({
+    ...worker.deps,
+    database: Object.create(database, { sql: { value: failingSql } }),
+  });
+  await worker.emit(failing);
+  await worker.emit(other);
+  // Both endpoints are known and woken together, so that one round claims for both.
+  const doorbells = new Doorbells(worker.deps, scheduler);
+  doorbells.ring([failing, other]);
+  await eventually(async () => (await count({ endpointId: other, status: 'succeeded' })) === 1);
+  expect(await count({ endpointId: failing, status: 'pending', runAttempts: 0 })).toBe(1);
+  expect(worker.lines.some(({ message }) => message === 'claim failed')).toBe(true);
+  isFailing = false;
+  await eventually(async () => (await count({ endpointId: failing, status: 'succeeded' })) === 1);
+  expect(await count({ runAttempts: 1 })).toBe(2);
 });
 
 test('a due retry needs neither a doorbell nor a scan', async () => {

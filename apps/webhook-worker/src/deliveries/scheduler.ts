@@ -59,7 +59,8 @@ export class Scheduler {
     this.#deps = deps;
     this.#schedule = new DeliverySchedule(settings);
     const { claimsDatabase, database, leaseMs } = deps;
-    this.#claims = new Claims({ claimsSql: claimsDatabase.sql, sql: database.sql, leaseMs });
+    const onFailed = (error: unknown): void => this.#pauseClaims(error);
+    this.#claims = new Claims({ claimsSql: claimsDatabase.sql, sql: database.sql, leaseMs, onFailed });
   }
 
   /** The number of running attempts. */
@@ -138,12 +139,13 @@ export class Scheduler {
   }
 
   async #claim(requests: readonly ClaimRequest[]): Promise<void> {
-    const { logger } = this.#deps;
     try {
       const claims = await this.#claims.claim(requests, performance.now());
       const nowMs = performance.now();
       for (const [index, request] of requests.entries()) {
-        const { claimed = [], nextInMs = null, isMore = false, pause = null } = claims[index] ?? {};
+        const claim = claims[index];
+        if (claim === undefined) continue;
+        const { claimed, nextInMs, isMore, pause } = claim;
         const places = this.#schedule.took(request, claimed.length, nowMs, isMore);
         for (const [at, place] of places.entries()) {
           this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, claimedAtMs: nowMs });
@@ -151,15 +153,24 @@ export class Scheduler {
         if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
         if (pause !== null) this.#pause(request.endpointId, pause);
       }
+      // After `took`, because `failed` frees the places of both kinds of the endpoint.
+      for (const request of requests.filter((_request, index) => claims[index] === undefined)) {
+        this.#schedule.failed(request);
+      }
       if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
     } catch (error) {
       // The endpoints stay ready, because their deliveries are still due.
       for (const request of requests) this.#schedule.failed(request);
-      this.#pausedUntilMs = performance.now() + CLAIM_PAUSE_MS;
-      // Adds 10 ms, because a timer may fire a moment early.
-      setTimeout(() => this.#pump(), CLAIM_PAUSE_MS + 10).unref();
-      logger.error(isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed', { error });
+      this.#pauseClaims(error);
     }
+  }
+
+  #pauseClaims(error: unknown): void {
+    this.#pausedUntilMs = performance.now() + CLAIM_PAUSE_MS;
+    // Adds 10 ms, because a timer may fire a moment early.
+    setTimeout(() => this.#pump(), CLAIM_PAUSE_MS + 10).unref();
+    const message = isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed';
+    this.#deps.logger.error(message, { error });
   }
 
   #startAll(): void {

@@ -10,12 +10,21 @@ import type { Deps } from '../deps.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
 const BATCH = 500;
+/** Batches per sweep that free parked deliveries. The next sweep continues where the last one ended. */
+const PARKED_BATCHES_MAX = 4;
+
+/** Where the next sweep continues. */
+export interface SweepPosition {
+  /** Null is the first line. */
+  parkedFrom: LinePosition | null;
+}
+
 /** Ends leases, runs and deliveries that no attempt will end. The scan (`deliveries/scan.ts`) finds due deliveries. */
-export async function sweepDeliveries(deps: Deps): Promise<void> {
+export async function sweepDeliveries(deps: Deps, position: SweepPosition = { parkedFrom: null }): Promise<void> {
   await endLeases(deps);
   await endOldRuns(deps);
   await endRemoved(deps);
-  await freeParked(deps);
+  await freeParked(deps, position);
 }
 
 async function endLeases(deps: Deps): Promise<void> {
@@ -61,15 +70,13 @@ async function endRemoved(deps: Deps): Promise<void> {
 }
 
 /** Frees deliveries whose turn in their room has come, because one of the above has ended the delivery before them. */
-async function freeParked(deps: Deps): Promise<void> {
-  let from: LinePosition | null = null;
-  let isMore: boolean;
-  do {
-    const { freed, next } = await freeParkedDeliveries(deps.database.sql, from, BATCH);
-    from = next;
-    isMore = next !== null || freed.length >= BATCH;
+async function freeParked(deps: Deps, position: SweepPosition): Promise<void> {
+  for (let batch = 0; batch < PARKED_BATCHES_MAX; batch += 1) {
+    const { freed, next } = await freeParkedDeliveries(deps.database.sql, position.parkedFrom, BATCH);
+    position.parkedFrom = next;
     deps.metrics.swept('freed', freed.length);
     if (freed.length > 0) deps.logger.info('deliveries freed that waited for their turn', { count: freed.length });
     await deps.producer.wakeDeliveries(freed);
-  } while (isMore);
+    if (next === null && freed.length < BATCH) break;
+  }
 }

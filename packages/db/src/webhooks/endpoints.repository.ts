@@ -123,6 +123,9 @@ export async function updateWebhookEndpoint(
   change: WebhookEndpointChange,
   now: Date,
 ): Promise<{ endpoint: WebhookEndpointState; deliveries: WakeableDelivery[] } | null> {
+  const { ordering, maxPerSecond, maxConcurrent } = change;
+  const changesGate = [ordering, maxPerSecond, maxConcurrent].some((value) => value !== undefined);
+  if (changesGate) await lockGate(tx, tenant, endpointId);
   const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return null;
   const isMoved = change.url !== undefined && change.url !== endpoint.url;
@@ -141,7 +144,8 @@ export async function updateWebhookEndpoint(
     },
     select: SHOWN,
   });
-  if (updated.ordering === 'none' && updated.maxPerSecond === null && updated.maxConcurrent === null) {
+  const isGated = updated.ordering !== 'none' || updated.maxPerSecond !== null || updated.maxConcurrent !== null;
+  if (changesGate && !isGated) {
     await tx.webhookGate.deleteMany({ where: { endpointId } });
   }
   return {
@@ -238,6 +242,16 @@ export async function deleteWebhookEndpoint(
     SET status = ${'cancelled' satisfies RecoveryStatus}, completed_at = ${now}, lease_token = NULL, lease_expires_at = NULL
     WHERE endpoint_id = ${endpointId} AND status = ${'pending' satisfies RecoveryStatus}`;
   return true;
+}
+
+/**
+ * Locks the gate of an endpoint, if it has one. Call it before the endpoint is locked: a worker locks the gate, then
+ * deliveries and then the endpoint, and waiting for the gate in the reverse order could deadlock.
+ */
+async function lockGate(tx: Prisma.TransactionClient, tenant: Tenant, endpointId: string): Promise<void> {
+  await tx.$queryRaw`
+    SELECT 1 AS locked FROM webhook_gates g JOIN webhook_endpoints e ON e.id = g.endpoint_id
+    WHERE e.id = ${endpointId} AND e.environment_id = ${tenant.environmentId} FOR UPDATE OF g`;
 }
 
 /** Serialises changes of one endpoint. Transactions can still insert rows that refer to it. */
