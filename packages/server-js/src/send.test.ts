@@ -126,7 +126,8 @@ describe('a repetition', () => {
 
   test('of a deletion succeeds if the attempt before, whose response was lost, has deleted the endpoint', async () => {
     const api = await client([cut, failure(404, 'WEBHOOK_NOT_FOUND')]);
-    expect(await api.deleteWebhook({ endpointId: 'whep_1' })).toBeUndefined();
+    await api.deleteWebhook({ endpointId: 'whep_1' });
+    expect(server.received).toHaveLength(2);
     const first = await client([failure(404, 'WEBHOOK_NOT_FOUND')]);
     expect(await errorOf(first.deleteWebhook({ endpointId: 'whep_1' }))).toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
