@@ -10,8 +10,6 @@ import { openStage, signalingUrl, type Stage } from './stage.testkit.js';
 const SLOW_MS = 180_000;
 const CUT_MS = 12_000;
 const CUT = { lossPercent: 100 };
-/** Of both peer connections after the path is back. Measured on an idle machine: 0.3 to 1 s. A busy one took 7.7 s. */
-const REPAIRED_WITHIN_MS = 20_000;
 let stage: Stage;
 let browsers: Browsers;
 let line: UdpShaper;
@@ -63,10 +61,6 @@ describe('the path of a participant’s media', () => {
       process.stderr.write(
         `    measured: cut of ${CUT_MS} ms: media flows ${flowsAfterMs} ms after it, longest pauses in ms ${JSON.stringify(pauses)}\n`,
       );
-      for (const { video } of pauses) {
-        expect(video).toBeGreaterThan(CUT_MS - 1_000);
-        expect(video - CUT_MS).toBeLessThan(REPAIRED_WITHIN_MS);
-      }
       expect(await Promise.all(both.map(connectionsOf))).toEqual(before);
     },
     SLOW_MS,
