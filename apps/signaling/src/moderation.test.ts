@@ -3,7 +3,7 @@ import { PERMISSIONS, type Permission } from '@callplane/core';
 import { muteTrack, updateParticipant, updateRoom, type ParticipantPatch, type RoomPatch } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { JobProducer, publishRoomChanged, publishRoomMessage } from '@callplane/queue';
-import { eventually, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
+import { eventually, PATIENT_REDIS, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
 import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const nodes = [{ id: 'm1', url, apiSecret, adminKey }];
   const settings = { nodes, resyncEveryMs: NO_RESYNC_MS, rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
   [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
-  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined });
+  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined }, PATIENT_REDIS);
   stopAtEnd(() => producer.close());
 });
 afterAll(() => kit.close());

@@ -64,10 +64,20 @@ export class Pool extends pg.Pool {
  * Connections that close when a statement gets no result in time: the statements queued behind it would get none
  * either. They also close when the session turns out to be read-only. It may stay read-only after a failover, while a
  * new connection reaches the server that accepts writes.
+ *
+ * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
+ * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
+ * of the socket can hold both the end of a statement, which gives the connection to the next caller, and the failure.
  */
 function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client {
   return class extends pg.Client {
     readonly #openedAtMs = awake.nowMs;
+
+    constructor(config?: string | pg.ClientConfig) {
+      super(config);
+      // An emitter without a listener would throw the error, and end the process.
+      this.on('error', () => undefined);
+    }
 
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.
     override query(...args: unknown[]): never {
