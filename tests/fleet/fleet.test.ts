@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import type { WebhookEvent } from '@callplane/webhook-verifier';
 import { measured } from '../faults/faults.testkit.js';
@@ -43,6 +43,7 @@ beforeAll(async () => {
   slow.answer = () => (Date.now() % 10_000 < 3000 ? delay(400, 200) : 200);
   load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
 });
+afterAll(() => load.close());
 
 test(
   'loses no accepted work, leaves none stuck and disconnects no participant, whichever process failed',
