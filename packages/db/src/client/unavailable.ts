@@ -29,6 +29,23 @@ export class TransactionLateError extends Error {
   }
 }
 
+/** PostgreSQL answers, but an app must not work with it as it is. */
+export class UnfitServerError extends Error {
+  /** Shown in `/readyz`. */
+  readonly reason: 'read-only' | 'time-zone';
+  /** Like a refused write, so that callers of a statement treat it in the same way. */
+  readonly code = READ_ONLY;
+
+  constructor(reason: UnfitServerError['reason']) {
+    super(
+      reason === 'read-only'
+        ? 'PostgreSQL accepts no writes: the server is a standby, or set to read-only'
+        : 'the time zone of the PostgreSQL session is not UTC: a pooler has dropped or changed it',
+    );
+    this.reason = reason;
+  }
+}
+
 /** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
 export function isReadOnlySession(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
