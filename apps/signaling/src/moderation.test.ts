@@ -3,7 +3,15 @@ import { PERMISSIONS, type Permission } from '@callplane/core';
 import { muteTrack, updateParticipant, updateRoom, type ParticipantPatch, type RoomPatch } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { JobProducer, publishRoomChanged, publishRoomMessage } from '@callplane/queue';
-import { createRtcPeer, eventually, startTestJanus, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
+import {
+  createRtcPeer,
+  eventually,
+  PATIENT_REDIS,
+  startTestJanus,
+  stopAtEnd,
+  type RtcPeer,
+  type TestJanus,
+} from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
@@ -23,7 +31,7 @@ beforeAll(async () => {
   const nodes = [{ id: 'm1', url, apiSecret, adminKey }];
   const settings = { nodes, resyncEveryMs: NO_RESYNC_MS, rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
   [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
-  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined });
+  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined }, PATIENT_REDIS);
   stopAtEnd(() => producer.close());
 });
 afterAll(() => kit.close());

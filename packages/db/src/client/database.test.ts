@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createTestDatabase, eventually, startTestPostgres, stopAtEnd, PATIENT_DEADLINES } from '@callplane/testing';
@@ -229,3 +230,53 @@ test('is not ready while its session is in another time zone or read-only', asyn
     set_config('default_transaction_read_only', 'on', false)`;
   await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
 });
+
+test('survives a connection that fails in the read that gives it to the next caller', async () => {
+  const proxy = await endingProxy(new URL(url));
+  const database = open({ url: proxy.url });
+  await database.ping();
+  const first = outcome(database.sql.$queryRaw`SELECT pg_sleep(0.1)`);
+  const work = () => Promise.resolve('never run');
+  const waiting = [database.sqlTransaction(work), database.transaction(work)].map(outcome);
+  await eventually(() => database.connections().waiting === 2);
+  proxy.endAfterNextStatement();
+  expect((await first).result).toBe('done');
+  // The connection went to the first of the two, and a new one to the other.
+  expect((await Promise.all(waiting)).map(({ result }) => result)).toEqual(['unavailable', 'done']);
+  await database.ping();
+});
+
+/** Forwards to PostgreSQL, and can end a connection as a restart of PostgreSQL does. */
+async function endingProxy(target: URL) {
+  let isEnding = false;
+  const server = createServer((socket) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    socket.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
+    upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+    socket.pipe(upstream);
+    upstream.on('data', (data) => {
+      if (isEnding && data.at(-6) === 'Z'.charCodeAt(0)) {
+        isEnding = false;
+        // One write, so that the client reads both at once.
+        socket.end(Buffer.concat([data, terminated()]));
+      } else {
+        socket.write(data);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  const proxied = new URL(target);
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String((server.address() as AddressInfo).port);
+  return { url: proxied.href, endAfterNextStatement: () => void (isEnding = true) };
+}
+
+/** The ErrorResponse of PostgreSQL to a client that an administrator disconnects. */
+function terminated(): Buffer {
+  const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}

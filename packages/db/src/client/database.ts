@@ -156,11 +156,6 @@ export class Database {
     const client = await this.#pool.connect();
     let isOver = false;
     let lost: Error | undefined;
-    const onError = (error: Error): void => {
-      lost = error;
-    };
-    // Without a listener, the failure of a connection that is in use would end the process.
-    client.on('error', onError);
     const sql = typedSql(client, this.#nameOf, () => {
       // The statement would run outside of the transaction.
       if (isOver) throw new Error('the transaction is over');
@@ -178,7 +173,6 @@ export class Database {
       else await client.query('ROLLBACK').catch((failure: unknown) => (lost = failure as Error));
       throw error;
     } finally {
-      client.off('error', onError);
       client.release(lost);
     }
   }

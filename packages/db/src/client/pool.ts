@@ -68,6 +68,10 @@ export class Pool extends pg.Pool {
  * either. They also close when the session turns out to be read-only. It may stay read-only after a failover, while a
  * new connection reaches the server that accepts writes. A standby is refused at once: its rows may be old, so that a
  * read would answer 404 for a room that exists.
+ *
+ * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
+ * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
+ * of the socket can hold both the end of a statement, which gives the connection to the next caller, and the failure.
  */
 function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client {
   return class extends pg.Client {
@@ -76,6 +80,8 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
 
     constructor(config?: string | pg.ClientConfig) {
       super(config);
+      // An emitter without a listener would throw the error, and end the process.
+      this.on('error', () => undefined);
       const { connection } = this as unknown as { connection: Reporting };
       connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
         if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
@@ -96,6 +102,12 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
         callback(refused as Error);
       });
       return undefined;
+    }
+
+    constructor(config?: string | pg.ClientConfig) {
+      super(config);
+      // An emitter without a listener would throw the error, and end the process.
+      this.on('error', () => undefined);
     }
 
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.

@@ -62,6 +62,8 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code)))
     return true;
   if (typeof originalCode === 'string' && SQL_STATES.test(originalCode)) return true;
+  // A server that has become a standby cancels statements in favour of its replication.
+  if (code === '40001' && typeof message === 'string' && message.includes('recovery')) return true;
   if (typeof kind === 'string' && DRIVER_KINDS.has(kind)) return true;
   if (typeof message === 'string' && PG_MESSAGES.test(message)) return true;
   return (
