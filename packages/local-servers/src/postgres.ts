@@ -191,7 +191,8 @@ function removeForeignPidFile(dataDir: string): void {
 function isMarkedReady(dataDir: string, pid: number): boolean {
   try {
     const lines = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n');
-    return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
+    // A standby takes connections, too.
+    return Number(lines[0]) === pid && ['ready', 'standby'].includes(lines[7]?.trim() ?? '');
   } catch {
     return false;
   }
