@@ -1,6 +1,6 @@
 import { allocate, costOf, nextCostOf, stepsBetween, type Competitor } from './allocate.js';
 import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './downlink-state.js';
-import { isLargerPicture, PAUSED } from './ladder.js';
+import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 
 /** What a line carries while everything is paused and everyone is silent. */
@@ -33,16 +33,17 @@ const FURTHER = 0.7;
 const LOSS_TO_STOP = 0.08;
 const BRAKE_MS = 800;
 /**
- * A larger picture begins with a key frame, which makes a queue for a moment. Meanwhile it comes at a quarter of its frame
- * rate, and only loss ends the probe.
+ * Another picture begins with a key frame, which makes a queue for a moment. It comes at a quarter of its frame rate until
+ * a report shows that the queue is gone, or that it stays because the line carries no more. Reports come once a second.
  */
-const ENTRY_MS = 600;
+const ENTRY_MS = { least: 400, most: 1_400 };
+const ENTRY_QUEUE_MS = 60;
 /** Afterwards a probe ends at the first sign of congestion. */
 const PROBE_QUEUE_MS = 120;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 const PROBE_MS = 1_500;
-/** A probe multiplies all bits by this; after a failure, each probe is one step. */
+/** A probe multiplies all bits by this, unless a budget has failed. */
 const PROBE_FACTOR = 1.8;
 /** A mild overload shows only after the probe has passed. */
 const LATE_FAILURE_MS = 5_000;
@@ -78,15 +79,18 @@ export function decide(
   if (isSettled && isCongested(state, present)) return reduced(state, present, competitors, nowMs);
   if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
   if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
-  return state.mode === 'probing'
-    ? passed(state, competitors, nowMs)
-    : probing(allocated(state, competitors), competitors, nowMs);
+  const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
+  return probing(held, competitors, nowMs);
 }
 
-/** A queue that the key frames have made is no news afterwards. */
+/** Until the full frame rate is tried. A queue that the key frames have made is no news afterwards. */
 function entering(state: DownlinkState, line: Line, competitors: readonly Competitor[], nowMs: number): DownlinkState {
-  if (line.loss - state.harmlessLoss > LOSS_ALONE) return reduced(state, line, competitors, nowMs);
-  return { ...allocated(state, competitors), queueMs: 0, queued: 0 };
+  const sinceMs = nowMs - (state.enteredAtMs - ENTRY_MS.most);
+  const isReported = line.queueMs !== undefined && sinceMs >= ENTRY_MS.least;
+  const isQueued = isReported && state.queueMs > ENTRY_QUEUE_MS;
+  if (isQueued || line.loss - state.harmlessLoss > LOSS_ALONE) return reduced(state, line, competitors, nowMs);
+  const next = { ...allocated(state, competitors), queueMs: 0, queued: 0 };
+  return isReported ? { ...next, enteredAtMs: 0, brakedUntilMs: nowMs, nextAtMs: nowMs + PROBE_MS } : next;
 }
 
 function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): DownlinkState {
@@ -196,8 +200,8 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
   const barredBps = BARRED_FROM * state.ceilingBps;
   if (isBarred && next > barredBps) return { ...state, nextAtMs: state.ceilingUntilMs };
   const audio = audioReserve(state);
-  const grown =
-    state.failures > 0 && state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
+  // Below a budget that has failed, each probe is one step.
+  const grown = state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
   const allowed = isBarred ? Math.min(grown, barredBps) : grown;
   let budgetBps = Math.max(next, allowed);
   let levels = allocate(competitors, budgetBps);
@@ -207,8 +211,8 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
     budgetBps = Math.max(budgetBps, (state.budgetBps + audio) * PROBE_FACTOR - audio);
     levels = allocate(competitors, budgetBps);
   }
-  const isLarger = competitors.some(({ key }) => isLargerPicture(levels.get(key), state.levels.get(key)));
-  const enteredAtMs = isLarger ? nowMs + ENTRY_MS : 0;
+  const isNew = competitors.some(({ key }) => isNewPicture(levels.get(key), state.levels.get(key)));
+  const enteredAtMs = isNew ? nowMs + ENTRY_MS.most : 0;
   return {
     ...state,
     mode: 'probing',
@@ -216,9 +220,9 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
     provenBps: state.budgetBps,
     levels,
     enteredAtMs,
-    brake: isLarger ? 'slow' : 'none',
+    brake: isNew ? 'slow' : 'none',
     brakedUntilMs: enteredAtMs,
-    nextAtMs: nowMs + PROBE_MS + (isLarger ? ENTRY_MS : 0),
+    nextAtMs: nowMs + PROBE_MS + (isNew ? ENTRY_MS.most : 0),
   };
 }
 

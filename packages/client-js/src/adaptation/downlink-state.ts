@@ -86,3 +86,12 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     nextAtMs: nowMs + PAUSE_MS,
   };
 }
+
+/**
+ * The brake at this moment. A video that was stopped comes slowly at first: the media server sends the old layer until a
+ * key frame of the lower one arrives, and a paused video gets none.
+ */
+export function brakeAt({ brake, brakedUntilMs, settledAtMs }: DownlinkState, nowMs: number): Brake {
+  if (nowMs < brakedUntilMs) return brake;
+  return brake === 'stop' && nowMs < settledAtMs ? 'slow' : 'none';
+}

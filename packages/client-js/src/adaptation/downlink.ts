@@ -2,7 +2,7 @@ import type { Layer, TrackReference, TrackSource } from '../protocol.generated.j
 import type { Competitor } from './allocate.js';
 import { decide } from './downlink-controller.js';
 import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
-import { type Brake, type DownlinkState, INITIAL, resumed } from './downlink-state.js';
+import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './downlink-state.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
 import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
 import type { Display, Limit } from './receive-plan.js';
@@ -11,12 +11,13 @@ import type { TrackQuality } from './track-quality.js';
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
 const SAMPLE_EVERY_PROBING_MS = 300;
+/** Invented audio alone is no proof of congestion: the proof may follow soon. */
+const SUSPECT_CONCEALED = 0.08;
+const SAMPLE_EVERY_SUSPECT_MS = 200;
 /** At most one sample in this time, however many notices of a slow link arrive. */
 const SAMPLE_PAUSE_MS = 250;
 /** What a level needs is measured only after the media server has switched to it. */
 const SWITCHED_AFTER_MS = 1_500;
-/** How long received audio waits at least while the line limits the video, in browsers that can do that. */
-const CUSHION_MS = 200;
 /** Pictures a second of which half still look like motion. */
 const SMOOTH_AT_HALF_FROM = 24;
 /** Loss up to which a measurement says what was sent. */
@@ -65,6 +66,7 @@ export class Downlink {
   #state: DownlinkState = INITIAL;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isSampling = false;
+  #isSuspect = false;
   #wasInterrupted = false;
   #isClosed = false;
 
@@ -87,8 +89,8 @@ export class Downlink {
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const everyMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
-    this.#timer = setTimeout(() => void this.#run(), everyMs);
+    const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
+    this.#timer = setTimeout(() => void this.#run(), this.#isSuspect ? SAMPLE_EVERY_SUSPECT_MS : usualMs);
   }
 
   async #run(): Promise<void> {
@@ -119,21 +121,11 @@ export class Downlink {
     this.#wasInterrupted = false;
     const { line, base } = lineBetween(before, now, this.#base);
     this.#base = base;
+    this.#isSuspect = (line?.concealed ?? 0) > SUSPECT_CONCEALED;
     const videos = this.#context.videos();
     const competitors = videos.filter(isShown).map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
     this.#apply(videos, competitors, now.atMs);
-    this.#cushion(connection);
-  }
-
-  /** Without it, each queue that a probe makes is heard: the jitter buffer of a good line is shorter. */
-  #cushion(connection: RTCPeerConnection): void {
-    const targetMs = this.#state.mode === 'free' ? null : CUSHION_MS;
-    for (const receiver of connection.getReceivers()) {
-      const { kind } = receiver.track;
-      if (kind === 'audio' && 'jitterBufferTarget' in receiver && receiver.jitterBufferTarget !== targetMs)
-        receiver.jitterBufferTarget = targetMs;
-    }
   }
 
   /** The path is lost, or another connection takes another one. What the tracks need stays known. */
@@ -184,10 +176,11 @@ export class Downlink {
       if (known === undefined || top === undefined) continue;
       const level = this.#state.levels.get(key) ?? top;
       const applied = level >= top ? HIGHEST : level;
-      const isBraked = nowMs < this.#state.brakedUntilMs;
+      const brake = brakeAt(this.#state, nowMs);
+      const isBraked = brake !== 'none';
       if (applied !== known.level || isBraked) Object.assign(known, { level: applied, levelSinceMs: nowMs });
       const limit = applied === HIGHEST ? undefined : limitOf(applied);
-      const present = isBraked && level !== PAUSED ? brakedLimitOf(level, this.#state.brake) : limit;
+      const present = isBraked && level !== PAUSED ? brakedLimitOf(level, brake) : limit;
       this.#context.limit(track, present, qualityOf(applied));
     }
     const present = new Set(videos.map(({ track }) => keyOf(track)));

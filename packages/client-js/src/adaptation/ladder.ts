@@ -45,9 +45,9 @@ export function levelAbove(level: number, highest: number, isSmoothAtHalf: boole
   return Math.min(highest, isHalfUsed ? level + 1 : 2 * (level >> 1) + 2);
 }
 
-/** Whether another layer is needed, which begins with a key frame. */
-export function isLargerPicture(level = PAUSED, before = PAUSED): boolean {
-  return level > SMALLEST && (level - 1) >> 1 > (before - 1) >> 1;
+/** Whether a higher level begins with a key frame: that of another layer, or of a track that was paused. */
+export function isNewPicture(level = PAUSED, before = PAUSED): boolean {
+  return level > before && (before === PAUSED || (level - 1) >> 1 > (before - 1) >> 1);
 }
 
 /** The same picture at a quarter of its frame rate: the media server obeys at once, without a key frame. */

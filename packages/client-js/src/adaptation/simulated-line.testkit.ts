@@ -1,7 +1,7 @@
 import type { Competitor } from './allocate.js';
 import { decide } from './downlink-controller.js';
 import type { DownlinkSample } from './downlink-sample.js';
-import { type DownlinkState, INITIAL } from './downlink-state.js';
+import { brakeAt, INITIAL, type DownlinkState } from './downlink-state.js';
 import { HIGHEST } from './ladder.js';
 import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
 
@@ -51,7 +51,7 @@ export function simulate(
   for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
     const { bps, loss = 0, delayMs = 0, queueMsMax = 300 } = lineAt(atMs / 1000);
     const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
-    const braked = atMs <= state.brakedUntilMs ? { none: 1, slow: 0.4, stop: 0 }[state.brake] : 1;
+    const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
     const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
     const perStep = STEP_MS / 1000;
     const sentBits = (braked * videoBps + AUDIO_BPS) * perStep;
