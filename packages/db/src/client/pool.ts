@@ -104,12 +104,6 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
       return undefined;
     }
 
-    constructor(config?: string | pg.ClientConfig) {
-      super(config);
-      // An emitter without a listener would throw the error, and end the process.
-      this.on('error', () => undefined);
-    }
-
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.
     override query(...args: unknown[]): never {
       const answered = awake.after(answerMs, () => void this.end());
