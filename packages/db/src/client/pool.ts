@@ -97,17 +97,11 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
         });
       }
       super.connect((error: Error | null | undefined) => {
-        const refused = error ?? (this.#isStandby ? new UnfitServerError('read-only') : null);
-        if (refused !== null && error == null) void this.end();
-        callback(refused as Error);
+        const isRefused = !error && this.#isStandby;
+        if (isRefused) void this.end();
+        callback(isRefused ? new UnfitServerError('read-only') : (error as Error));
       });
       return undefined;
-    }
-
-    constructor(config?: string | pg.ClientConfig) {
-      super(config);
-      // An emitter without a listener would throw the error, and end the process.
-      this.on('error', () => undefined);
     }
 
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.
