@@ -101,6 +101,10 @@ describe('docs/limits.md', () => {
     ['Pause before a repetition', `up to ${CLIENT_LIMITS.retryPauseSecondsMax} s`],
     ['Body of a response', `${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`],
     ['Time for which the API waits', `| ${CLIENT_LIMITS.waitSecondsMax} s`],
+    ['Events of a batch', `| ${CLIENT_LIMITS.eventBatchMax} `],
+    ['Time a consumer waits', `| ${CLIENT_LIMITS.eventWaitSecondsMax} s `],
+    ['Failures of a consumer', `at most ${CLIENT_LIMITS.consumerFailuresMax} `],
+    ['Pause of a consumer', `${CLIENT_LIMITS.consumerPauseSecondsMax} s, `],
     [
       'Deliveries that a recovery sends',
       `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,

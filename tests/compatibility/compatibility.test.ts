@@ -7,7 +7,7 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { startFleet } from '../fleet/fleet.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
@@ -27,6 +27,8 @@ const scriptOf = (name: string) => readFileSync(join(MIGRATIONS, name, 'migratio
 const release = () => JSON.parse(readFileSync(FILE, 'utf8')) as Release;
 
 if (RECORD !== undefined) {
+  let load: Load;
+  afterAll(() => load.close());
   test('records what this release sends to PostgreSQL', async () => {
     const file = join(temporaryDirectory('statements'), 'statements');
     const preload = join(import.meta.dirname, 'record-statements.mjs');
@@ -34,7 +36,7 @@ if (RECORD !== undefined) {
       { apis: 1, gateways: 1, cleaners: 1, senders: 1 },
       { RECORD_STATEMENTS: file, NODE_OPTIONS: `--import ${preload}` },
     );
-    const load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
+    load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
     await everything(load, fleet.receiver.url);
     await fleet.stack.allDelivered().catch(() => undefined);
     // Waits until each timer of the workers has fired once.
