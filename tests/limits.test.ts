@@ -28,6 +28,7 @@ import {
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
+import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
@@ -111,6 +112,10 @@ describe('docs/limits.md', () => {
       `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,
     ],
     ['Deliveries in flight that a recovery waits for', `| ${RECOVERY_IN_FLIGHT_MAX} `],
+    [
+      'Wait of a migration for a lock',
+      `${LOCK_WAITS.timeoutMs / 1000} s, again after ${LOCK_WAITS.pauseMs / 1000} s, for ${LOCK_WAITS.waitMsMax / 60_000} minutes`,
+    ],
     ['Attempts of a run, explicit', `8, ${REPLAYS_MAX}, ${RUN_AGE_DAYS_MAX} days`],
   ])('gives the figure of the code for: %s', (beginning, figure) => {
     expect(row(beginning)).toContain(figure);

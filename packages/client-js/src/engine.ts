@@ -15,6 +15,7 @@ import type { PeerTarget, ServerMessage, WelcomeMessage } from './protocol.gener
 import { loadOwnQuality } from './quality/load-own-quality.js';
 import type { OwnQuality } from './quality/own-quality.js';
 import { applyQuality } from './quality/reported-quality.js';
+import type { RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { Session, type CloseInfo } from './signaling/session.js';
@@ -62,7 +63,10 @@ export class Engine {
       ...(settings.adaptive ? { observe: (track, element) => this.#displays.observe(track, element) } : {}),
     });
     this.roster = new Roster(
-      (name, event) => emit(name, event as never),
+      (name, event) => {
+        if (name === 'trackPublished') this.adaptation.published(event as RemoteTrack);
+        emit(name, event as never);
+      },
       (track, why) => {
         if (why === 'unpublished') this.subscriptions.forget(track);
         if (why === 'left') this.subscriptions.forgetAdaptation(track);
@@ -133,7 +137,10 @@ export class Engine {
 
   /** Loads the code that publishes when it is first used: those who only watch do not need it. */
   async localMedia(): Promise<LocalMedia> {
+    if (this.#localMedia !== undefined) return this.#localMedia;
+    this.session.assertOpen();
     const { LocalMedia } = await import('./local/local-media.js');
+    this.session.assertOpen();
     return (this.#localMedia ??= new LocalMedia({
       platform: this.#platform,
       publisher: this.publisher,
@@ -241,7 +248,8 @@ export class Engine {
         this.#emit('connectionQuality', { participant: undefined, participantId, level });
       },
     });
-    await this.adaptation.start();
+    // Nothing is loaded for a call that is over.
+    if (this.ownQuality !== undefined) await this.adaptation.start();
   }
 
   #setPermissions(permissions: readonly string[]): void {

@@ -37,6 +37,11 @@ export function everyLayer(count: number): Affordable {
   return { top: count - 1, age: 0, inARow: 0, hold: HOLD.first };
 }
 
+/** The browser finds out the rate of the network anew, and layers that starve meanwhile say nothing. */
+export function interrupted(state: Affordable): Affordable {
+  return { ...state, age: 0, inARow: 0 };
+}
+
 /**
  * Decides after each measurement. Browsers give a layer whatever the layers below leave over, at first 30 kbit/s: two
  * pictures a second. Receivers are then switched to it and back, and each switch costs a key frame of every layer.
