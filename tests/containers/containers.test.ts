@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:https';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '@callplane/protocol';
 import { eventually, openTurnClient, turnCredential } from '@callplane/testing';
@@ -29,6 +29,7 @@ let key: string;
 beforeAll(async () => {
   deployment = await deploy();
 }, UP_WITHIN_MS);
+afterAll(() => load.close());
 
 interface Container {
   Service: string;

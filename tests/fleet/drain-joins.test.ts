@@ -1,6 +1,6 @@
 import { createServer, connect as connectSocket, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connect, type Call } from '@callplane/client-js';
 import type { Prisma } from '@callplane/db';
 import { eventually, stopAtEnd, type TestApp } from '@callplane/testing';
@@ -16,10 +16,13 @@ let stack: Stack;
 let api: TestApp;
 /** The gateway that new connections reach after the drain began. */
 let other: TestApp;
+/** Ends the joins of a test that has failed: the SDK cannot load code after the test file. */
+const over = new AbortController();
 beforeAll(async () => {
   stack = await startStack();
   [api, other] = await Promise.all([stack.spawnApi(), stack.spawnSignaling()]);
 });
+afterAll(() => over.abort());
 
 interface Person {
   /** The participant id, and whether the participant is in a call now. */
@@ -166,7 +169,7 @@ async function lockWaiters(): Promise<number> {
 function startSdk(url: string, { token, participantId }: { token: string; participantId: string }): Person {
   let call: Call | undefined;
   let failure: string | undefined;
-  connect({ url, token, connectTimeoutMs: 30_000, platform: { WebSocket } }).then(
+  connect({ url, token, connectTimeoutMs: 30_000, signal: over.signal, platform: { WebSocket } }).then(
     (joined) => {
       call = joined;
       stopAtEnd(() => joined.leave());

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { WebSocket } from 'ws';
 import { connect, type Call, type ConnectOptions, type Platform } from '@callplane/client-js';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { eventually } from '@callplane/testing';
 
 const PERMISSIONS = ['room:join', 'audio:publish', 'video:publish', 'messages:send', 'metadata:update'];
 const GIVE_UP_MS = 60_000;
 
-/** Clients and callers behind one load balancer, with a record of their results. */
+/** Clients and callers behind one load balancer, with a record of their results. Close it in `afterAll`. */
 export class Load {
   /** Number of responses of the load balancer by status. */
   readonly statuses = new Map<number, number>();
@@ -21,6 +21,8 @@ export class Load {
   readonly sessionIds = new Set<string>();
   resumed = 0;
   #stopping = false;
+  readonly #closing = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
   /** Calls that are still open. */
   readonly #calls = new Set<Call>();
   readonly #url: string;
@@ -28,7 +30,6 @@ export class Load {
 
   constructor(target: { url: string; key: string }) {
     [this.#url, this.#key] = [target.url, target.key];
-    stopAtEnd(() => Promise.all([...this.#calls].map((call) => call.leave())));
   }
 
   get requests(): number {
@@ -57,6 +58,7 @@ export class Load {
   async insist(method: string, path: string, body?: object): Promise<any> {
     const headers = method === 'POST' && path === '/v1/rooms' ? { 'idempotency-key': randomUUID() } : {};
     for (;;) {
+      this.#closing.signal.throwIfAborted();
       const answer = await this.call(method, path, body, headers);
       if (answer.status < 300) return answer.body;
       const { code } = answer.body?.error ?? {};
@@ -88,6 +90,7 @@ export class Load {
       url: `${this.#url.replace('http', 'ws')}/v1/signaling`,
       token,
       connectTimeoutMs: GIVE_UP_MS,
+      signal: this.#closing.signal,
       platform: { WebSocket: WebSocket, ...platform },
       ...media,
     });
@@ -117,7 +120,7 @@ export class Load {
 
   /** Runs rooms one after the other, in `places` loops at once, until `stop`. */
   start(places: number): Promise<unknown> {
-    return Promise.all(
+    this.#running = Promise.all(
       Array.from({ length: places }, async (_, place) => {
         for (let round = place; !this.#stopping; round += 1) {
           try {
@@ -129,10 +132,19 @@ export class Load {
         }
       }),
     );
+    return this.#running;
   }
 
   stop(): void {
     this.#stopping = true;
+  }
+
+  /** Leaves all calls, and ends the rooms of a test that has failed: the SDK cannot load code after the test file. */
+  async close(): Promise<void> {
+    this.stop();
+    this.#closing.abort();
+    await Promise.all([...this.#calls].map((call) => call.leave()));
+    await this.#running;
   }
 
   /** Runs one room: participants join, talk, leave or are removed, and the room ends. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Call } from '@callplane/client-js';
 import { eventually } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
@@ -18,6 +18,7 @@ beforeAll(async () => {
   fleet = await startFleet({ apis: 2, gateways: 2, cleaners: 2, senders: 2 });
   load = new Load({ url: fleet.nginx.url, key: fleet.stack.tenant.key });
 });
+afterAll(() => load.close());
 
 test('no request fails while each API is replaced in turn', async () => {
   const calling = keepCalling({ url: fleet.nginx.url, key: fleet.stack.tenant.key });

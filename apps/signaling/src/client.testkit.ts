@@ -9,7 +9,7 @@ import {
   type ServerMessages as ServerMessagesV1,
   type ServerMessagesV2,
 } from '@callplane/protocol';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { stopAtEnd } from '@callplane/testing';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 
@@ -56,6 +56,8 @@ export interface TestClient {
   all(listener: (message: ServerMessage) => void): void;
   /** Ends the connection without a close frame, like a broken network. */
   terminate(): void;
+  /** Ends the session and the connection. No listener is called any more. */
+  leave(): void;
 }
 
 export async function connectClient(
@@ -69,6 +71,11 @@ export async function connectClient(
   const messages: ServerMessage[] = [];
   const listeners: ((message: ServerMessage) => void)[] = [];
   const invalid: string[] = [];
+  /** Called after each message, and when the connection is closed. */
+  const checks = new Set<() => void>();
+  const changed = () => {
+    for (const check of [...checks]) check();
+  };
   let closed: { code: number; reason: string } | null = null;
   let requests = 0;
   socket.on('message', (data: Buffer) => {
@@ -79,9 +86,11 @@ export async function connectClient(
     }
     messages.push(message);
     for (const listener of listeners) listener(message);
+    changed();
   });
   socket.on('close', (code, reason) => {
     closed = { code, reason: reason.toString() };
+    changed();
   });
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve);
@@ -93,19 +102,31 @@ export async function connectClient(
     return invalid.length === 0 ? Promise.resolve() : Promise.reject(new Error(invalid.join('\n')));
   });
 
-  /** Gives up as soon as the connection is closed, because no further message can arrive. */
-  const untilFound = async <T>(what: string, timeoutMs: number, find: () => T | undefined): Promise<T> => {
-    const until = performance.now() + timeoutMs;
-    for (;;) {
-      const found = find();
-      if (found !== undefined) return found;
-      const last = JSON.stringify(messages.at(-1) ?? 'nothing').slice(0, 300);
-      if (closed !== null) throw new Error(`closed before ${what}: ${JSON.stringify(closed)}; last message: ${last}`);
-      if (performance.now() > until)
-        throw new Error(`not received within ${timeoutMs} ms: ${what}; last message: ${last}`);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-  };
+  /** Resolves once `find` finds something. Gives up when the connection is closed, because no message can follow. */
+  const untilFound = <T>(what: string, timeoutMs: number, find: () => T | undefined): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const settle = (outcome: () => void) => {
+        clearTimeout(timer);
+        checks.delete(check);
+        outcome();
+      };
+      const giveUp = (why: string) => {
+        const last = JSON.stringify(messages.at(-1) ?? 'nothing').slice(0, 300);
+        settle(() => reject(new Error(`${why}; last message: ${last}`)));
+      };
+      const check = () => {
+        try {
+          const found = find();
+          if (found !== undefined) settle(() => resolve(found));
+          else if (closed !== null) giveUp(`closed before ${what}: ${JSON.stringify(closed)}`);
+        } catch (error) {
+          settle(() => reject(error instanceof Error ? error : new Error(String(error))));
+        }
+      };
+      const timer = setTimeout(() => giveUp(`not received within ${timeoutMs} ms: ${what}`), timeoutMs);
+      checks.add(check);
+      check();
+    });
 
   const client: TestClient = {
     socket,
@@ -132,7 +153,7 @@ export async function connectClient(
     until: (type, fits = () => true, timeoutMs = WITHIN_MS) =>
       untilFound(`a ${type}`, timeoutMs, () => client.of(type).find(fits)),
     async untilClosed(reason, timeoutMs = WITHIN_MS) {
-      await eventually(() => closed !== null, { timeoutMs, intervalMs: 2 });
+      await untilFound('the end of the connection', timeoutMs, () => closed ?? undefined);
       const closing = client.of('closing').at(-1);
       if (reason !== undefined && (closing?.reason !== reason || closed?.reason !== reason)) {
         throw new Error(`closed with ${JSON.stringify({ closed, closing })} instead of ${reason}`);
@@ -145,6 +166,11 @@ export async function connectClient(
       listeners.push(listener);
     },
     terminate: () => socket.terminate(),
+    leave: () => {
+      listeners.length = 0;
+      if (socket.readyState === WebSocket.OPEN) client.send({ type: 'leave' });
+      socket.terminate();
+    },
   };
   return client;
 }

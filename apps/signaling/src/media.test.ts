@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createRtcPeer, eventually, startTestJanus, type RtcPeer, type TestJanus } from '@callplane/testing';
-import type { ServerMessage } from './client.testkit.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createRtcPeer, eventually, startTestJanus, type TestJanus } from '@callplane/testing';
+import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
 let kit: TestSignaling;
@@ -11,85 +11,16 @@ beforeAll(async () => {
   one = await kit.start({ nodes: [nodeOf(janus)] });
 });
 afterAll(() => kit.close());
+const calls: TestCall[] = [];
+afterEach(async () => {
+  await Promise.all(calls.splice(0).map((call) => call.end()));
+});
 const nodeOf = ({ url, apiSecret, adminKey }: TestJanus, id = 'm1') => ({ id, url, apiSecret, adminKey });
 
-interface Call extends Joined {
-  publisher: RtcPeer;
-  /** The current peer of the subscriber's connection. A `mediaReset` replaces it. */
-  subscriber: () => RtcPeer;
-  publish(kinds: { audio?: boolean; video?: boolean }): Promise<void>;
-  /** Adds a track to those that are published, over the same peer connection; by default a microphone. */
-  publishMore(kinds?: { audio?: boolean; video?: boolean }): Promise<void>;
-  /** Resumes the session with the same peers. */
-  resume(url: string, more?: object): ReturnType<TestSignaling['resume']>;
-}
-
-/** Answers offers and exchanges candidates, as a client does. */
-async function inCall(joined: Joined): Promise<Call> {
-  let { client } = joined;
-  let publisher = await createRtcPeer();
-  let subscriber = await createRtcPeer();
-  let answered: number | undefined;
-  const tracks: { trackId: string; source: string; track: { mid(): string | null } }[] = [];
-  const watch = (peer: RtcPeer, target: 'publisher' | 'subscriber') =>
-    peer.onCandidate((candidate) => client.send({ type: 'candidate', target, candidate }));
-  let turn = Promise.resolve();
-  const receive = (message: ServerMessage) => {
-    turn = turn.then(async () => {
-      if (message.type === 'offer') {
-        const sdp = await subscriber.answer(message.sdp);
-        answered = message.offerId;
-        client.send({ type: 'answer', offerId: message.offerId, sdp });
-      } else if (message.type === 'candidate') {
-        await (message.target === 'publisher' ? publisher : subscriber).addCandidate(message.candidate);
-      } else if (message.type === 'mediaReset' && message.targets.includes('subscriber')) {
-        subscriber.close();
-        subscriber = await createRtcPeer();
-        watch(subscriber, 'subscriber');
-      }
-    });
-  };
-  watch(subscriber, 'subscriber');
-  // Includes the messages that arrived while the peers were created.
-  client.all(receive);
-  const call: Call = {
-    ...joined,
-    get client() {
-      return client;
-    },
-    get publisher() {
-      return publisher;
-    },
-    subscriber: () => subscriber,
-    async publish(kinds) {
-      publisher.close();
-      publisher = await createRtcPeer();
-      tracks.length = 0;
-      await call.publishMore(kinds);
-      watch(publisher, 'publisher');
-    },
-    async publishMore({ audio, video } = { audio: true }) {
-      if (audio === true) tracks.push({ trackId: 'mic', source: 'microphone', track: publisher.addAudio() });
-      if (video === true) tracks.push({ trackId: 'cam', source: 'camera', track: publisher.addVideo() });
-      const sdp = await publisher.offer();
-      const declared = tracks.map(({ track, ...rest }) => ({ ...rest, mid: track.mid() }));
-      const answer = await client.ask({ type: 'publish', sdp, tracks: declared }, 'published');
-      await publisher.acceptAnswer(answer.sdp);
-    },
-    async resume(url, more = {}) {
-      const isV2 = 'roster' in joined.welcome;
-      const known = isV2 && answered !== undefined ? { offerId: answered } : {};
-      const resumed = await kit.resume(url, joined.welcome, { ...known, ...more }, isV2 ? 2 : 1);
-      client = resumed.client;
-      if (!resumed.media.continued) {
-        subscriber.close();
-        subscriber = await createRtcPeer();
-        watch(subscriber, 'subscriber');
-      }
-      client.all(receive);
-      return resumed;
-    },
-  };
+/** Tests publish again by themselves where the publisher's connection is lost. */
+async function inCall(joined: Joined): Promise<TestCall> {
+  const call = startCall(kit, joined, { republishes: false });
+  calls.push(call);
   return call;
 }
 /** Resolves once another instance could take over both halves of the session's media. */
@@ -103,15 +34,6 @@ const handedOver = async ({ welcome }: Joined) => {
 };
 
 const enter = async (roomId: string, options = {}, url = one.url) => inCall(await kit.enter(url, roomId, options));
-/** Resolves once more than three further frames have arrived at the current peer. */
-const flows = async (peer: () => RtcPeer, kind: 'audio' | 'video') => {
-  let before: { peer: RtcPeer; frames: number } | undefined;
-  await eventually(() => {
-    const now = { peer: peer(), frames: peer().framesReceived(kind) };
-    if (before?.peer !== now.peer) before = now;
-    return now.frames > before.frames + 3;
-  });
-};
 const feeds = (roomId: string) => one.nodes.up()[0]!.listFeeds(roomId);
 
 describe('media', () => {
@@ -119,9 +41,9 @@ describe('media', () => {
     const roomId = await kit.newRoom();
     const ada = await enter(roomId);
     expect(ada.welcome.media).toEqual({ state: 'up', continued: false });
-    await ada.publish({ audio: true, video: true });
+    await ada.publishAnew([MIC, CAM]);
     const bob = await enter(roomId, { name: 'Bob' });
-    await bob.publish({ audio: true });
+    await bob.publishAnew([MIC]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
     expect(await ada.client.until('trackPublished')).toMatchObject({
       participantId: bob.participantId,
@@ -139,14 +61,14 @@ describe('media', () => {
   test('of a muted track is not forwarded, and the others see mute, unmute and unpublish', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publish({ video: true });
+    await ada.publishAnew([CAM]);
     await flows(bob.subscriber, 'video');
     await ada.client.ask({ type: 'mute', trackId: 'cam', muted: true }, 'ok');
     await bob.client.until('trackUpdated', ({ track }) => track.muted);
     await new Promise((resolve) => setTimeout(resolve, 300));
-    const still = bob.subscriber().framesReceived('video');
+    const still = bob.subscriber()!.framesReceived('video');
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(bob.subscriber().framesReceived('video') - still).toBeLessThan(3);
+    expect(bob.subscriber()!.framesReceived('video') - still).toBeLessThan(3);
     await ada.client.ask({ type: 'mute', trackId: 'cam', muted: false }, 'ok');
     await flows(bob.subscriber, 'video');
     await ada.client.ask({ type: 'unpublish' }, 'ok');
@@ -160,7 +82,7 @@ describe('media', () => {
     const bob = await enter(roomId);
     const eve = await enter(roomId, { permissions: ['room:join', 'audio:publish'] });
     const peer = await createRtcPeer();
-    const [audio, video] = [peer.addAudio(), peer.addVideo()];
+    const [audio, video] = [peer.addAudio({ sends: false }), peer.addVideo()];
     const sdp = await peer.offer();
     const mic = { trackId: 'mic', source: 'microphone', mid: audio.mid() };
     for (const [tracks, text, code] of [
@@ -171,6 +93,7 @@ describe('media', () => {
     ] as const) {
       expect(await eve.client.ask({ type: 'publish', sdp: text, tracks }, 'error')).toMatchObject({ code });
     }
+    peer.close();
     expect(await feeds(roomId)).toEqual([]);
     expect(bob.client.of('trackPublished')).toEqual([]);
   });
@@ -180,7 +103,7 @@ describe('media', () => {
     const roomId = await kit.newRoom();
     const ada = await enter(roomId, { protocol: 2 });
     const bob = await enter(roomId, { protocol: 2, autoSubscribe: false }, two.url);
-    await ada.publish({ video: true });
+    await ada.publishAnew([CAM]);
     const isWanted = (maxSpatial: number | null) =>
       eventually(() => {
         const last = ada.client.of('layersWanted').at(-1);
@@ -204,7 +127,7 @@ describe('media', () => {
   test('without autoSubscribe arrives for subscribed tracks only', async () => {
     const roomId = await kit.newRoom();
     const ada = await enter(roomId);
-    await ada.publish({ audio: true, video: true });
+    await ada.publishAnew([MIC, CAM]);
     const bob = await enter(roomId, { autoSubscribe: false });
     await eventually(
       () => bob.welcome.participants[0]!.tracks.length === 2 || bob.client.of('trackPublished').length > 0,
@@ -214,7 +137,7 @@ describe('media', () => {
     await bob.client.ask({ type: 'subscribe', tracks: [audio] }, 'ok');
     await flows(bob.subscriber, 'audio');
     expect(bob.client.of('offer').at(-1)!.tracks).toEqual([{ ...audio, mid: expect.any(String) }]);
-    expect(bob.subscriber().framesReceived('video')).toBe(0);
+    expect(bob.subscriber()!.framesReceived('video')).toBe(0);
     await bob.client.ask(
       { type: 'subscribe', tracks: [{ participantId: ada.participantId, trackId: 'cam', layer: { temporal: 0 } }] },
       'ok',
@@ -227,7 +150,7 @@ describe('media', () => {
   test('continues on the same peer connections after a resumption on the same instance', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publish({ video: true }), bob.publish({ audio: true })]);
+    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     ada.client.terminate();
     const here = await kit.resume(one.url, ada.welcome);
@@ -240,7 +163,7 @@ describe('media', () => {
     const two = await kit.start({ nodes: [nodeOf(janus)] });
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId, { protocol: 2 }), await enter(roomId, { protocol: 2 })];
-    await Promise.all([ada.publish({ video: true }), bob.publish({ audio: true })]);
+    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     const [feedsBefore, subscriber] = [await feeds(roomId), ada.subscriber()];
     await handedOver(ada);
@@ -249,9 +172,9 @@ describe('media', () => {
     expect(there.media).toEqual({ state: 'up', continued: true });
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     // Both halves can be negotiated at the new instance.
-    await ada.publishMore();
+    await ada.publish([CAM, MIC]);
     await flows(bob.subscriber, 'audio');
-    await bob.publishMore({ video: true });
+    await bob.publish([MIC, CAM]);
     await flows(ada.subscriber, 'video');
     await handedOver(ada);
     const closed = two.close();
@@ -272,11 +195,11 @@ describe('media', () => {
     const two = await kit.start({ nodes: [nodeOf(janus)] });
     const roomId = await kit.newRoom();
     const [ada, eve] = [await enter(roomId, { protocol: 2 }), await enter(roomId, { protocol: 2 })];
-    await Promise.all([ada.publish({ video: true }), eve.publish({ video: true })]);
+    await Promise.all([ada.publishAnew([CAM]), eve.publishAnew([CAM])]);
     const bob = await enter(roomId, { protocol: 2 });
     const isReceived = ({ tracks }: { tracks: { trackId: string }[] }) => tracks.length === 2;
     const { tracks } = await bob.client.until('subscribed', isReceived);
-    await bob.publish({ audio: true });
+    await bob.publishAnew([MIC]);
     await handedOver(bob);
     bob.client.terminate();
     await handedOver(bob);
@@ -284,13 +207,17 @@ describe('media', () => {
     const { sessionId } = bob.welcome;
     const where = { id: sessionId };
     const { media } = await kit.database.prisma.participantSession.findUniqueOrThrow({ where });
-    const record = media as { subscriber: { sections: { mid: string }[] } };
+    const record = media as { connection: number; subscriber: { sections: { mid: string }[] } };
     const [first, second] = record.subscriber.sections;
     [first!.mid, second!.mid] = [second!.mid, first!.mid];
-    await kit.database.prisma.participantSession.update({ where, data: { media: record } });
+    // With a later connection, so that the instance before cannot write any more.
+    record.connection += 1;
+    const { connection } = record;
+    await kit.database.prisma.participantSession.update({ where, data: { media: record, connection } });
     const there = await bob.resume(two.url);
     expect(there.media.continued).toBe(true);
-    expect(await there.client.until('subscribed')).toEqual({ type: 'subscribed', tracks });
+    const byMid = (all: typeof tracks) => [...all].sort((a, b) => a.mid.localeCompare(b.mid));
+    expect(byMid((await there.client.until('subscribed')).tracks)).toEqual(byMid(tracks));
     await flows(bob.subscriber, 'video');
     expect([...there.client.of('subscribed').slice(1), ...there.client.of('mediaReset')]).toEqual([]);
     await two.close();
@@ -301,7 +228,7 @@ describe('media', () => {
     const roomId = await kit.newRoom();
     // Clients of version 1 do not say which offer they have answered.
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publish({ video: true }), bob.publish({ audio: true })]);
+    await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     const subscriber = ada.subscriber();
     await handedOver(ada);
@@ -316,7 +243,7 @@ describe('media', () => {
     expect(reset.media.continued).toBe(false);
     // The media that the client does not use any more has ended.
     await eventually(async () => (await feeds(roomId)).length === 1);
-    await ada.publish({ video: true });
+    await ada.publishAnew([CAM]);
     await flows(bob.subscriber, 'video');
     expect(bob.client.of('trackUnpublished')).toEqual([]);
     await two.close();
@@ -325,12 +252,12 @@ describe('media', () => {
   test('can be published again by a client whose feed was removed', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publish({ audio: true });
+    await ada.publishAnew([MIC]);
     await flows(bob.subscriber, 'audio');
     const [feed] = await feeds(roomId);
     await one.nodes.up()[0]!.removeFeed(roomId, feed!);
     expect(await ada.client.until('mediaReset')).toMatchObject({ targets: ['publisher'] });
-    await ada.publish({ audio: true });
+    await ada.publishAnew([MIC]);
     await flows(bob.subscriber, 'audio');
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published mic']);
   });
@@ -338,7 +265,7 @@ describe('media', () => {
   test('arrives on new peer connections if the client lost its own', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await ada.publish({ audio: true });
+    await ada.publishAnew([MIC]);
     await flows(bob.subscriber, 'audio');
     bob.client.terminate();
     const resumed = await kit.resume(one.url, bob.welcome, { continueMedia: false });
@@ -350,15 +277,15 @@ describe('media', () => {
   test('of a removed participant is cut off at once, in both directions', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    await Promise.all([ada.publish({ audio: true }), bob.publish({ audio: true })]);
+    await Promise.all([ada.publishAnew([MIC]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
     await kit.remove(roomId, bob.participantId);
     await bob.client.untilClosed('removed');
     await eventually(async () => (await feeds(roomId)).length === 1);
     // Decoders fill gaps with silence, so frames prove nothing. The media server must have closed both peer
     // connections.
-    await eventually(() => bob.subscriber().connectionState() !== 'connected');
-    await eventually(() => bob.publisher.connectionState() !== 'connected');
+    await eventually(() => bob.subscriber()!.connectionState() !== 'connected');
+    await eventually(() => bob.publisher()!.connectionState() !== 'connected');
   });
 });
 
@@ -366,12 +293,11 @@ describe('when the media server', () => {
   test('is killed and restarted, clients are notified and publish again, and the call goes on', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
-    const publish = { audio: true };
-    await Promise.all([ada.publish(publish), bob.publish(publish)]);
+    await Promise.all([ada.publishAnew([MIC]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
     for (const call of [ada, bob]) {
       call.client.on((message) => {
-        if (message.type === 'mediaReset' && message.targets.includes('publisher')) void call.publish(publish);
+        if (message.type === 'mediaReset' && message.targets.includes('publisher')) void call.publishAnew([MIC]);
       });
     }
     janus.kill('SIGKILL');
@@ -401,7 +327,7 @@ describe('when the media server', () => {
     const roomId = await kit.newRoom();
     const ada = await enter(roomId, {}, instances[0]!.url);
     const bob = await enter(roomId, {}, instances[1]!.url);
-    await ada.publish({ audio: true });
+    await ada.publishAnew([MIC]);
     await flows(bob.subscriber, 'audio');
     const { mediaNodeId } = await kit.database.prisma.room.findUniqueOrThrow({ where: { id: roomId } });
     const startedAt = performance.now();
@@ -410,7 +336,7 @@ describe('when the media server', () => {
       ada.client.until('mediaReset', ({ targets }) => targets.includes('publisher')),
       bob.client.until('mediaReset', ({ targets }) => targets.includes('subscriber')),
     ]);
-    await ada.publish({ audio: true });
+    await ada.publishAnew([MIC]);
     await flows(bob.subscriber, 'audio');
     process.stderr.write(`    measured: moved, media again after ${Math.round(performance.now() - startedAt)} ms\n`);
     const moved = await kit.database.prisma.room.findUniqueOrThrow({ where: { id: roomId } });
@@ -423,6 +349,9 @@ describe('when the media server', () => {
 
 async function offer(): Promise<{ sdp: string; mid: string | null }> {
   const peer = await createRtcPeer();
-  const track = peer.addAudio();
-  return { sdp: await peer.offer(), mid: track.mid() };
+  const track = peer.addAudio({ sends: false });
+  const sdp = await peer.offer();
+  const mid = track.mid();
+  peer.close();
+  return { sdp, mid };
 }

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { PERMISSIONS, type Permission } from '@callplane/core';
 import { muteTrack, updateParticipant, updateRoom, type ParticipantPatch, type RoomPatch } from '@callplane/db';
 import type { MediaNode } from '@callplane/media';
 import { JobProducer, publishRoomChanged, publishRoomMessage } from '@callplane/queue';
-import { createRtcPeer, eventually, startTestJanus, stopAtEnd, type RtcPeer, type TestJanus } from '@callplane/testing';
+import { eventually, PATIENT_REDIS, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
+import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const nodes = [{ id: 'm1', url, apiSecret, adminKey }];
   const settings = { nodes, resyncEveryMs: NO_RESYNC_MS, rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
   [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
-  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined });
+  producer = new JobProducer(kit.redis.url, { onLost: () => undefined, onReady: () => undefined }, PATIENT_REDIS);
   stopAtEnd(() => producer.close());
 });
 afterAll(() => kit.close());
@@ -205,71 +206,23 @@ describe('the quality that clients report', () => {
 });
 
 describe('media', () => {
-  interface Call extends Joined {
-    publisher: RtcPeer;
-    subscriber: RtcPeer;
-    /** Offers the tracks of the publisher: its microphone and its camera. */
-    offer(tracks: ('mic' | 'cam')[]): Promise<void>;
-  }
-
-  /** Joins, answers offers and exchanges candidates, as a client does. */
-  async function call(instance: TestInstance, roomId: string): Promise<Call> {
-    const joined = await enter(instance, roomId);
-    const { client } = joined;
-    const [publisher, subscriber] = await Promise.all([createRtcPeer(), createRtcPeer()]);
-    subscriber.onCandidate((candidate) => client.send({ type: 'candidate', target: 'subscriber', candidate }));
-    let turn = Promise.resolve();
-    client.all((message) => {
-      turn = turn.then(async () => {
-        if (message.type === 'offer') {
-          client.send({ type: 'answer', offerId: message.offerId, sdp: await subscriber.answer(message.sdp) });
-        } else if (message.type === 'candidate') {
-          await (message.target === 'publisher' ? publisher : subscriber).addCandidate(message.candidate);
-        }
-      });
-    });
-    const sent = new Map<string, ReturnType<RtcPeer['addVideo']>>();
-    const offer = async (tracks: ('mic' | 'cam')[]): Promise<void> => {
-      for (const id of tracks) {
-        if (!sent.has(id)) sent.set(id, id === 'mic' ? publisher.addAudio() : publisher.addVideo());
-      }
-      const sdp = await publisher.offer();
-      const declared = tracks.map((trackId) => ({
-        trackId,
-        source: trackId === 'mic' ? 'microphone' : 'camera',
-        mid: sent.get(trackId)!.mid(),
-      }));
-      const answer = await client.ask({ type: 'publish', sdp, tracks: declared }, 'published');
-      await publisher.acceptAnswer(answer.sdp);
-    };
-    let isWatched = false;
-    return {
-      ...joined,
-      publisher,
-      subscriber,
-      async offer(tracks) {
-        await offer(tracks);
-        if (!isWatched) {
-          isWatched = true;
-          publisher.onCandidate((candidate) => client.send({ type: 'candidate', target: 'publisher', candidate }));
-        }
-      },
-    };
-  }
-
-  /** Resolves once more frames arrive. */
-  async function flows({ subscriber }: Call, kind: 'audio' | 'video'): Promise<void> {
-    const before = subscriber.framesReceived(kind);
-    await eventually(() => subscriber.framesReceived(kind) > before + 3);
+  const calls: TestCall[] = [];
+  afterEach(async () => {
+    await Promise.all(calls.splice(0).map((one) => one.end()));
+  });
+  async function call(instance: TestInstance, roomId: string): Promise<TestCall> {
+    const started = startCall(kit, await enter(instance, roomId));
+    calls.push(started);
+    return started;
   }
 
   /** Resolves once the media server relays nothing more of the kind. Audio goes on as silence: only video stops. */
-  async function stops({ subscriber }: Call): Promise<void> {
+  async function stops({ subscriber }: TestCall): Promise<void> {
     await eventually(
       async () => {
-        const before = subscriber.framesReceived('video');
+        const [peer, before] = [subscriber(), subscriber()?.framesReceived('video')];
         await new Promise((resolve) => setTimeout(resolve, 500));
-        return subscriber.framesReceived('video') === before;
+        return subscriber() === peer && peer?.framesReceived('video') === before;
       },
       { intervalMs: 10 },
     );
@@ -295,8 +248,8 @@ describe('media', () => {
   test('of a track that the server muted is not relayed until the participant unmutes it', async () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await call(one, roomId), await call(two, roomId)];
-    await ada.offer(['cam']);
-    await flows(bob, 'video');
+    await ada.publish([CAM]);
+    await flows(bob.subscriber, 'video');
     const told = watchModeration(one.nodes.up()[0]!);
     const startedAtMs = performance.now();
     await mute(roomId, ada, 'cam');
@@ -307,8 +260,8 @@ describe('media', () => {
     measured('a muted track is no longer relayed', startedAtMs);
     await stops(bob);
     // The client goes on sending, and an offer that says nothing of the mute does not undo it.
-    await ada.offer(['cam', 'mic']);
-    await flows(bob, 'audio');
+    await ada.publish([CAM, MIC]);
+    await flows(bob.subscriber, 'audio');
     await stops(bob);
     expect(await stored(roomId)).toEqual(
       expect.arrayContaining([
@@ -317,7 +270,7 @@ describe('media', () => {
       ]),
     );
     await ada.client.ask({ type: 'mute', trackId: 'cam', muted: false }, 'ok');
-    await flows(bob, 'video');
+    await flows(bob.subscriber, 'video');
     expect((await kit.events(roomId)).filter(({ type }) => type === 'track.muted')).toHaveLength(1);
   });
 
@@ -325,23 +278,23 @@ describe('media', () => {
     const roomId = await kit.newRoom();
     const [ada, bob] = [await call(one, roomId), await call(two, roomId)];
     const told = watchModeration(one.nodes.up()[0]!);
-    await ada.offer(['mic', 'cam']);
-    await flows(bob, 'video');
+    await ada.publish([MIC, CAM]);
+    await flows(bob.subscriber, 'video');
     await update(roomId, ada, { permissions: without('video:publish') });
     await ada.client.until('permissions');
     await stops(bob);
     await eventually(async () => (await stored(roomId)).length === 1);
     // No client subscribes to the camera any more. A subscription would get no media: the media server was told.
     await eventually(() => told.some(([mid, muted]) => mid === '1' && muted));
-    const sdp = await ada.publisher.offer();
+    const sdp = await ada.publisher()!.offer();
     const tracks = [{ trackId: 'cam', source: 'camera', mid: '1' }];
     expect(['permission_denied', 'invalid_sdp']).toContain(
       ((await ada.client.ask({ type: 'publish', sdp, tracks }, 'error')) as { code: string }).code,
     );
     await update(roomId, ada, { permissions: [...PERMISSIONS] });
     await ada.client.until('permissions', ({ permissions }) => permissions.includes('video:publish'));
-    await ada.offer(['mic', 'cam']);
-    await flows(bob, 'video');
+    await ada.publish([MIC, CAM]);
+    await flows(bob.subscriber, 'video');
     expect(await kit.story(roomId, ada.participantId)).toEqual(
       expect.arrayContaining(['published cam', 'unpublished cam', 'updated']),
     );

@@ -25,6 +25,7 @@ import {
   type TestServer,
   type TestTenant,
   PATIENT_DEADLINES,
+  PATIENT_REDIS,
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { connectClient, type ServerMessages, type TestClient } from './client.testkit.js';
@@ -142,7 +143,7 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
     startTestRedis(),
   ]);
   const database = new Database({ url, poolMax: 10, deadlines: PATIENT_DEADLINES, onConnectionError: () => undefined });
-  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
+  const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined }, PATIENT_REDIS);
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
   const tenant = await createTestTenant(database);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
@@ -270,7 +271,7 @@ async function startInstance(
   };
   const database = new Database({ ...databaseSettings, poolMax: 10 });
   const heartbeats = new Database({ ...databaseSettings, poolMax: 1 });
-  const producer = new JobProducer(servers.redisUrl, redisEvents(logger, 'producer'));
+  const producer = new JobProducer(servers.redisUrl, redisEvents(logger, 'producer'), PATIENT_REDIS);
   const events = redisEvents(logger, 'rooms');
   const bus = new RoomBus({
     redisUrl: servers.redisUrl,

@@ -398,6 +398,18 @@ describe('leaving', () => {
     expect(gateway.connections).toHaveLength(1);
   });
 
+  test('leaves nothing to publish or unpublish: no device is opened', async () => {
+    const gateway = await startScriptedGateway();
+    let opened = 0;
+    const getUserMedia = () => Promise.reject(new Error(`device ${++opened}`));
+    const call = await join(gateway.url, { platform: { mediaDevices: { getUserMedia } } });
+    await call.leave();
+    await expect(call.publish({ audio: true })).rejects.toMatchObject({ code: 'closed' });
+    await expect(call.switchDevice('videoinput', 'camera')).rejects.toMatchObject({ code: 'closed' });
+    await Promise.all([call.unpublish(), call.stopScreenShare()]);
+    expect(opened).toBe(0);
+  });
+
   test('works while the connection is lost', async () => {
     const gateway = await startScriptedGateway();
     const call = await join(gateway.url);

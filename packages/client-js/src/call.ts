@@ -123,12 +123,12 @@ export class Call extends Emitter<CallEvents> {
 
   /** Ends the share of a screen, with its sound. */
   async stopScreenShare(): Promise<void> {
-    return (await this.#engine.localMedia()).unpublishScreen();
+    if (this.tracks.size > 0) await (await this.#engine.localMedia()).unpublishScreen();
   }
 
   /** Unpublishes one track, or all. Closes the devices that the SDK opened. */
   async unpublish(trackId?: string): Promise<void> {
-    return (await this.#engine.localMedia()).unpublish(trackId);
+    if (this.tracks.size > 0) await (await this.#engine.localMedia()).unpublish(trackId);
   }
 
   /**

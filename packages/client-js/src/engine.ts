@@ -137,7 +137,10 @@ export class Engine {
 
   /** Loads the code that publishes when it is first used: those who only watch do not need it. */
   async localMedia(): Promise<LocalMedia> {
+    if (this.#localMedia !== undefined) return this.#localMedia;
+    this.session.assertOpen();
     const { LocalMedia } = await import('./local/local-media.js');
+    this.session.assertOpen();
     return (this.#localMedia ??= new LocalMedia({
       platform: this.#platform,
       publisher: this.publisher,
@@ -245,7 +248,8 @@ export class Engine {
         this.#emit('connectionQuality', { participant: undefined, participantId, level });
       },
     });
-    await this.adaptation.start();
+    // Nothing is loaded for a call that is over.
+    if (this.ownQuality !== undefined) await this.adaptation.start();
   }
 
   #setPermissions(permissions: readonly string[]): void {

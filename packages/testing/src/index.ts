@@ -31,7 +31,7 @@ export { inviteTestParticipant, type TestParticipant } from './test-participant.
 export { createTestTenant, type TestTenant } from './test-tenant.js';
 export { rawExchange } from './raw-exchange.js';
 export { gatewayUrlOf } from './migrate.js';
-export { createTestDatabase, PATIENT_DEADLINES, type TestDatabase } from './test-database.js';
+export { createTestDatabase, PATIENT_DEADLINES, PATIENT_REDIS, type TestDatabase } from './test-database.js';
 export {
   startTestCoturn,
   startTestJanus,

@@ -16,6 +16,9 @@ export interface TestDatabase {
  */
 export const PATIENT_DEADLINES = { connectMs: 60_000, statementMs: 60_000, transactionMs: 60_000 };
 
+/** The same for the connection of a `JobProducer`: as long as an unanswered connection stays open. */
+export const PATIENT_REDIS = { commandTimeout: 5000 };
+
 const TEMPLATE = 'callplane_template';
 
 /**

@@ -69,6 +69,7 @@ export class FakeNode extends EventEmitter {
   async ensureRoom(): Promise<void> {}
   async moderate(_: string, feedId: string, mid: string, muted: boolean): Promise<void> {
     this.did.push(`moderate ${feedId}/${mid} ${muted}`);
+    await this.gate.pass('moderate');
   }
   openSession(): Promise<object> {
     return Promise.resolve(this.#session());

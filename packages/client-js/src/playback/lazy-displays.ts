@@ -15,7 +15,8 @@ export class LazyDisplays {
 
   /** Watches the element until the returned function is called. */
   observe(track: RemoteTrack, element: HTMLMediaElement): () => void {
-    if (track.kind !== 'video' || typeof IntersectionObserver === 'undefined') return () => undefined;
+    const isWatched = track.kind === 'video' && typeof IntersectionObserver !== 'undefined' && !this.#isClosed;
+    if (!isWatched) return () => undefined;
     let stop: (() => void) | undefined;
     let isStopped = false;
     this.#displays ??= import('./displays.js').then(({ Displays }) => new Displays(this.#report));

@@ -89,6 +89,11 @@ export class Session {
     return this.#socket?.version ?? 2;
   }
 
+  /** @throws CallplaneError if the call is over */
+  assertOpen(): void {
+    if (this.#isClosed()) throw this.#closedError();
+  }
+
   /** Resolves once a connection is open; rejects if the call is over. */
   connected(): Promise<void> {
     if (this.#state === 'connected') return Promise.resolve();

@@ -1,6 +1,10 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createTestDatabase, eventually, startTestPostgres, stopAtEnd, PATIENT_DEADLINES } from '@callplane/testing';
+import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
 
@@ -191,4 +195,88 @@ test('enforces the deadlines of connections, statements and transactions in a pr
   }
   postgres.thaw();
   await Promise.all([connected, crowded, fresh].map((database) => database.ping()));
+
+  // As after a failover whose old primary came back as a standby, behind the same address.
+  postgres.kill('SIGINT');
+  await eventually(async () => (await outcome(fresh.ping())).result === 'unavailable');
+  await writeFile(join(postgres.dataDir, 'standby.signal'), '');
+  await postgres.restart();
+  const standby = new pg.Client(settings.url);
+  await standby.connect();
+  for (const database of [connected, fresh]) {
+    expect((await outcome(database.sql.$queryRaw`SELECT id FROM rooms`)).result).toBe('unavailable');
+    await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
+  }
+  await standby.query('SELECT pg_promote()');
+  await standby.end();
+  await eventually(async () => (await outcome(fresh.checkReady())).result === 'done');
 });
+
+test('adds the options of the URL to its own, which win', async () => {
+  const options = encodeURIComponent('-c TimeZone=Asia/Tokyo -c work_mem=5MB');
+  const database = open({ url: `${url}?options=${options}&application_name=mine`, asynchronousCommit: true });
+  const [row] = await database.sql.$queryRaw<[Record<string, string>]>`
+    SELECT current_setting('TimeZone') AS zone, current_setting('work_mem') AS memory,
+      current_setting('synchronous_commit') AS commit, current_setting('application_name') AS name`;
+  expect(row).toEqual({ zone: 'UTC', memory: '5MB', commit: 'off', name: 'mine' });
+});
+
+test('is not ready while its session is in another time zone or read-only', async () => {
+  const database = open();
+  await database.checkReady();
+  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Asia/Tokyo', false)`;
+  await expect(database.checkReady()).rejects.toMatchObject({ reason: 'time-zone' });
+  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'UTC', false),
+    set_config('default_transaction_read_only', 'on', false)`;
+  await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
+});
+
+test('survives a connection that fails in the read that gives it to the next caller', async () => {
+  const proxy = await endingProxy(new URL(url));
+  const database = open({ url: proxy.url });
+  await database.ping();
+  const first = outcome(database.sql.$queryRaw`SELECT pg_sleep(0.1)`);
+  const work = () => Promise.resolve('never run');
+  const waiting = [database.sqlTransaction(work), database.transaction(work)].map(outcome);
+  await eventually(() => database.connections().waiting === 2);
+  proxy.endAfterNextStatement();
+  expect((await first).result).toBe('done');
+  // The connection went to the first of the two, and a new one to the other.
+  expect((await Promise.all(waiting)).map(({ result }) => result)).toEqual(['unavailable', 'done']);
+  await database.ping();
+});
+
+/** Forwards to PostgreSQL, and can end a connection as a restart of PostgreSQL does. */
+async function endingProxy(target: URL) {
+  let isEnding = false;
+  const server = createServer((socket) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    socket.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
+    upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+    socket.pipe(upstream);
+    upstream.on('data', (data) => {
+      if (isEnding && data.at(-6) === 'Z'.charCodeAt(0)) {
+        isEnding = false;
+        // One write, so that the client reads both at once.
+        socket.end(Buffer.concat([data, terminated()]));
+      } else {
+        socket.write(data);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  const proxied = new URL(target);
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String((server.address() as AddressInfo).port);
+  return { url: proxied.href, endAfterNextStatement: () => void (isEnding = true) };
+}
+
+/** The ErrorResponse of PostgreSQL to a client that an administrator disconnects. */
+function terminated(): Buffer {
+  const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}

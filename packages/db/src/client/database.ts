@@ -4,10 +4,11 @@ import type { PoolClient, QueryResult } from 'pg';
 import { Prisma, PrismaClient } from '../generated/client.js';
 import { AwakeClock } from './awake-clock.js';
 import { Pool } from './pool.js';
-import { TransactionLateError } from './unavailable.js';
+import { splitOptions } from './split-options.js';
+import { TransactionLateError, UnfitServerError } from './unavailable.js';
 
 export interface DatabaseSettings {
-  /** `postgresql://…` */
+  /** `postgresql://…`. Its `options` apply beside ours, which win. */
   readonly url: string;
   /** Maximum number of open connections. */
   readonly poolMax: number;
@@ -85,9 +86,10 @@ export class Database {
   constructor(settings: DatabaseSettings) {
     const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
     this.#transactionMs = transactionMs;
+    const { url, options } = splitOptions(settings.url);
     this.#pool = new Pool(
       {
-        connectionString: settings.url,
+        connectionString: url,
         max: settings.poolMax,
         ...(settings.applicationName === undefined ? {} : { application_name: settings.applicationName }),
         // Timeouts on both sides: PostgreSQL cancels slow statements, and the client closes connections to a frozen
@@ -96,6 +98,7 @@ export class Database {
         idle_in_transaction_session_timeout: transactionMs,
         // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
         options: [
+          ...options,
           '-c TimeZone=UTC',
           ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
           ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
@@ -125,6 +128,18 @@ export class Database {
     await this.#pool.query('SELECT 1');
   }
 
+  /**
+   * Resolves when PostgreSQL accepts writes, and returns timestamps in UTC.
+   * @throws UnfitServerError if a session is read-only, or in another time zone: a pooler between may drop our options.
+   */
+  async checkReady(): Promise<void> {
+    const { rows } = await this.#pool.query<{ timeZone: string; isReadOnly: boolean }>(
+      `SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`,
+    );
+    if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
+    if (rows[0].timeZone !== 'UTC') throw new UnfitServerError('time-zone');
+  }
+
   /** Runs `work` in one transaction, which commits all its writes or none. */
   transaction<T>(work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T> {
     return this.prisma.$transaction((tx) => this.#inTime(work(tx)), {
@@ -141,11 +156,6 @@ export class Database {
     const client = await this.#pool.connect();
     let isOver = false;
     let lost: Error | undefined;
-    const onError = (error: Error): void => {
-      lost = error;
-    };
-    // Without a listener, the failure of a connection that is in use would end the process.
-    client.on('error', onError);
     const sql = typedSql(client, this.#nameOf, () => {
       // The statement would run outside of the transaction.
       if (isOver) throw new Error('the transaction is over');
@@ -163,7 +173,6 @@ export class Database {
       else await client.query('ROLLBACK').catch((failure: unknown) => (lost = failure as Error));
       throw error;
     } finally {
-      client.off('error', onError);
       client.release(lost);
     }
   }

@@ -10,7 +10,8 @@ import type { Joined, Pace, Resumptions, Ticket } from './rooms-crowd.js';
 const ATTEMPT_MS = 10_000;
 const SUBPROTOCOL = process.env.BENCH_SUBPROTOCOL ?? 'callplane.v2';
 const PING_SECONDS = 15;
-const JOIN_RETRIES = 5;
+/** A join is tried again for as long. On a busy machine, a join may need several attempts of ATTEMPT_MS. */
+const JOIN_WITHIN_MS = 90_000;
 
 interface Welcome {
   sessionId: string;
@@ -69,14 +70,27 @@ setInterval(() => {
   }
 }, 1_000);
 
+/** Why a connection ended before its welcome. */
+class Refused extends Error {
+  /** @param reason the close reason of the gateway; `late` after ATTEMPT_MS; else the code of the socket's error, or `lost` */
+  constructor(
+    readonly reason: string,
+    /** Whether the gateway asks the client not to repeat the attempt. */
+    readonly isFinal: boolean,
+    readonly retryAfterMs: number,
+  ) {
+    super(reason);
+  }
+}
+
 /**
- * Joins with all tickets: `atOnce` at a time, or `perSecond` of them each second. Tries again, as the SDK does, when the
- * gateway has no answer from its database in time.
+ * Joins with all tickets: `atOnce` at a time, or `perSecond` of them each second. Repeats, as the SDK does, attempts that
+ * the gateway did not answer in time, that it asks to repeat, or whose connection was lost.
  */
 async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace): Promise<Joined> {
   const tookMs: number[] = [];
   const failures: Record<string, number> = {};
-  let retries = 0;
+  const retries: Record<string, number> = {};
   const one = async ({ key, url, token, group = 'all' }: Ticket) => {
     const began = performance.now();
     for (let attempt = 0; ; attempt++) {
@@ -85,13 +99,14 @@ async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace
         tookMs.push(performance.now() - began);
         return;
       } catch (error) {
-        const reason = messageOf(error);
-        if (attempt === JOIN_RETRIES || reason !== 'unavailable') {
+        const { reason, isFinal, retryAfterMs } = refusalOf(error);
+        const pauseMs = retryAfterMs + backoffMs(attempt);
+        if (isFinal || performance.now() - began + pauseMs > JOIN_WITHIN_MS) {
           add(failures, reason, 1);
           return;
         }
-        retries++;
-        await delay(backoffMs(attempt));
+        add(retries, reason, 1);
+        await delay(pauseMs);
       }
     }
   };
@@ -130,18 +145,21 @@ function send({ key, message }: { key: number; message: object }): void {
   of(key).socket.send(JSON.stringify(message));
 }
 
-/** Opens a connection and resolves with the welcome; rejects with the reason for which the gateway closed it. */
+/** Opens a connection and resolves with the welcome. Rejects with `Refused`. */
 function connect(key: number, url: string, first: object, withinMs: number, group: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url, SUBPROTOCOL, { perMessageDeflate: false });
     const client: Client = { socket, welcome: undefined, group };
-    const tooLong = setTimeout(() => socket.terminate(), withinMs);
-    let end = 'lost';
+    let end = new Refused('lost', false, 0);
+    const tooLong = setTimeout(() => {
+      end = new Refused('late', false, 0);
+      socket.terminate();
+    }, withinMs);
     socket.on('open', () => socket.send(JSON.stringify(first)));
     socket.on('message', (data: Buffer) => {
       const type = typeOf(data);
       add((received[client.group] ??= {}), type, data.length);
-      if (type === 'closing') end = JSON.parse(data.toString()).reason;
+      if (type === 'closing') end = refusalIn(data);
       if (client.welcome !== undefined || type !== 'welcome') return;
       clearTimeout(tooLong);
       client.welcome = welcomeOf(data);
@@ -150,10 +168,12 @@ function connect(key: number, url: string, first: object, withinMs: number, grou
     });
     socket.on('close', () => {
       clearTimeout(tooLong);
-      if (client.welcome === undefined) reject(new Error(end));
+      if (client.welcome === undefined) reject(end);
       else if (clients.get(key) === client && refuge.length > 0) void resume(key, group, client.welcome);
     });
-    socket.on('error', (error) => (end = (error as NodeJS.ErrnoException).code ?? 'lost'));
+    socket.on('error', (error) => {
+      if (end.reason === 'lost') end = new Refused((error as NodeJS.ErrnoException).code ?? 'lost', false, 0);
+    });
   });
 }
 
@@ -170,7 +190,7 @@ async function resume(key: number, group: string, { sessionId, resumeSecret, gra
       resumptions.welcomesAt.push(Date.now());
       return;
     } catch (error) {
-      const reason = messageOf(error);
+      const { reason } = refusalOf(error);
       add(resumptions.ends, reason, 1);
       if (reason === 'invalid_session') return;
     }
@@ -199,8 +219,14 @@ function of(key: number): Client {
   return client;
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function refusalIn(closing: Buffer): Refused {
+  const { reason, reconnect, retryAfterSeconds = 0 } = JSON.parse(closing.toString());
+  return new Refused(reason, reconnect !== 'resume', retryAfterSeconds * 1_000);
+}
+
+function refusalOf(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  throw error;
 }
 
 function add(counts: Record<string, number>, name: string, more: number): void {

@@ -17,8 +17,8 @@ export interface Pace {
 
 export interface Joined {
   tookMs: number[];
-  /** Joins that a gateway answered with `unavailable`, and that were tried again. */
-  retries: number;
+  /** Attempts that were repeated, by the reason of their end. */
+  retries: Record<string, number>;
   /** By reason. */
   failures: Record<string, number>;
 }
@@ -50,7 +50,7 @@ export function openCrowd() {
       }));
       return {
         tookMs: results.flatMap(({ tookMs }) => tookMs),
-        retries: results.reduce((sum, { retries }) => sum + retries, 0),
+        retries: sums(results.map(({ retries }) => retries)),
         failures: sums(results.map((one) => one.failures)),
       };
     },

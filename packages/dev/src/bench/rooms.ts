@@ -95,7 +95,7 @@ async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], isCrowd: boole
   expectNone(`joins while the room fills`, failures);
   if (!isCrowd || !wants('crowd')) return;
   const rate = `${(tickets.length / seconds).toFixed(0)} joins/s, ${seconds.toFixed(1)} s in all`;
-  row(`${tickets.length} joined in one room`, `${rate}; ${spread(tookMs)}; ${retries} repeated`);
+  row(`${tickets.length} joined in one room`, `${rate}; ${spread(tookMs)}${repeated(retries)}`);
   await delay(10_000);
   const each = (fleet.gatewaysRssKiB() - rssBefore) / tickets.length;
   row(`resident memory of a viewer, of ${tickets.length}`, `${each.toFixed(1)} KiB`);
@@ -132,8 +132,11 @@ async function joinsIntoSmallRooms(fleet: Fleet, crowd: Crowd) {
   const present = SMALL.rooms * SMALL.participants;
   const tickets = await ticketsOf(fleet, rooms, present + JOINS);
   expectNone('joins', (await crowd.join(at(fleet, tickets.slice(0, present)), { atOnce: AT_ONCE })).failures);
-  const { cpuMs, tookMs } = await pacedJoins(fleet, crowd, tickets.slice(present));
-  row(`gateway CPU of a join into a room of ${SMALL.participants}`, `${cpuMs.toFixed(2)} ms; ${spread(tookMs)}`);
+  const { cpuMs, tookMs, retries } = await pacedJoins(fleet, crowd, tickets.slice(present));
+  row(
+    `gateway CPU of a join into a room of ${SMALL.participants}`,
+    `${cpuMs.toFixed(2)} ms; ${spread(tookMs)}${repeated(retries)}`,
+  );
   await crowd.leaveAll();
   return cpuMs;
 }
@@ -141,9 +144,9 @@ async function joinsIntoSmallRooms(fleet: Fleet, crowd: Crowd) {
 async function joinsIntoRoom(fleet: Fleet, crowd: Crowd, tickets: Token[], size: number, smallMs: number | undefined) {
   await crowd.forgetReceived();
   const joining = tickets.slice(size, size + JOINS);
-  const { cpuMs, tookMs, received } = await pacedJoins(fleet, crowd, joining);
+  const { cpuMs, tookMs, retries, received } = await pacedJoins(fleet, crowd, joining);
   const ratio = smallMs === undefined ? '' : ` (${(cpuMs / smallMs).toFixed(2)} of a small room's)`;
-  row(`gateway CPU of a join at ${size}`, `${cpuMs.toFixed(2)} ms${ratio}; ${spread(tookMs)}`);
+  row(`gateway CPU of a join at ${size}`, `${cpuMs.toFixed(2)} ms${ratio}; ${spread(tookMs)}${repeated(retries)}`);
   const count = ((received.viewerCount ?? 0) / size).toFixed(0);
   row(`bytes to the ${size} others for each join`, `${bytesOf(received, joining.length)}; the count ${count} for each`);
   await crowd.leave(joining.map(({ key }) => key));
@@ -160,7 +163,7 @@ async function pacedJoins(fleet: Fleet, crowd: Crowd, tickets: Token[]) {
     return { ...joined, received: await crowd.received('all') };
   });
   expectNone('joins', result.failures);
-  return { cpuMs: cpuMs / tickets.length, tookMs: result.tookMs, received: result.received };
+  return { ...result, cpuMs: cpuMs / tickets.length };
 }
 
 /** Changes of metadata, some of which are shown by one client each. */
@@ -241,6 +244,12 @@ async function timed<T>(fleet: Fleet, work: () => Promise<T>) {
 /** @param failures by reason */
 function expectNone(what: string, failures: Record<string, number>) {
   if (Object.keys(failures).length > 0) throw new Error(`Failed ${what}: ${JSON.stringify(failures)}`);
+}
+
+/** What a row says of attempts that were repeated, by reason. The machine was too busy for the pace then. */
+function repeated(retries: Record<string, number>) {
+  const parts = Object.entries(retries).map(([reason, count]) => `${reason} ${count}`);
+  return parts.length === 0 ? '' : `; repeated: ${parts.join(', ')}`;
 }
 
 /** Bytes for each of `count` causes, without those that have another one. */

@@ -1,7 +1,7 @@
 import type { FileCounts } from './count-reporter.js';
 
 /** More failed files than this are not run again. */
-export const RETRIED_FILES_MAX = 3;
+export const RETRIED_FILES_MAX = 6;
 
 export interface Counts {
   passed: number;

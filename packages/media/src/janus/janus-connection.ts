@@ -145,11 +145,12 @@ export class JanusConnection {
     const transaction = `${this.#transactionPrefix}-${this.#lastTransaction}`;
     return new Promise((resolve, reject) => {
       const overdue = () => {
-        this.#pending.delete(transaction);
+        if (!this.#pending.delete(transaction)) return;
         if (onLate !== undefined) this.#late.set(transaction, onLate);
         reject(new MediaError('timeout', `Janus did not answer "${name}" in time`));
       };
-      const timer = setTimeout(overdue, deadlineMs ?? this.options.deadlines.requestMs);
+      // After a pause of this process the answer may be there, unread. Node runs timers before it reads sockets.
+      const timer = setTimeout(() => setImmediate(overdue), deadlineMs ?? this.options.deadlines.requestMs);
       this.#pending.set(transaction, { name, awaitsEvent, timer, onLate, resolve, reject });
       this.socket.send(JSON.stringify({ ...message, transaction, apisecret: this.options.apiSecret }));
     });

@@ -179,6 +179,22 @@ describe('a server that violates the Janus protocol', () => {
     expect(requests.every(({ apisecret }) => apisecret === 'secret')).toBe(true);
   });
 
+  test('an answer in time counts, even if the process stood still before it read the answer', async () => {
+    let pings = 0;
+    const { node } = await scriptedServer((message, socket) => {
+      if (message.janus !== 'keepalive') return 'usual';
+      pings += 1;
+      socket.send(JSON.stringify({ janus: 'ack', transaction: message.transaction }));
+      // Longer than the deadline of a ping.
+      if (pings <= 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      return undefined;
+    });
+    let losses = 0;
+    node.on('down', () => (losses += 1));
+    await eventually(() => pings >= 4);
+    expect(losses).toBe(0);
+  });
+
   test('a node that is closed while it connects closes at once in every stage of connecting', async () => {
     for (const silentAt of ['create', 'attach', 'nothing']) {
       const { node, server } = await scriptedServer((message) => (message.janus === silentAt ? undefined : 'usual'));

@@ -58,9 +58,10 @@ export class JobProducer {
   readonly #queues = new Map<QueueName, Queue>();
   readonly #events: ProducerEvents;
 
-  constructor(redisUrl: string, events: ProducerEvents) {
+  /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
+  constructor(redisUrl: string, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
     this.#events = events;
-    this.redis = connectRedis(redisUrl, 'command', events);
+    this.redis = connectRedis(redisUrl, 'command', events, connection);
     this.health = watchRedis(this.redis);
     for (const name of QUEUE_NAMES) {
       const queue = new Queue(name, {

@@ -1,12 +1,11 @@
-import { expect, test } from '@jest/globals';
-import { asNode, FakeHost, FakeNode, Gate } from '../media.testkit.js';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { asNode, FakeHost, FakeNode, Gate, mediaError } from '../media.testkit.js';
 import { Feed } from './feed.js';
 
-test('the tracks of a feed carry no speech any more once the feed is closed, and are reported once', async () => {
+/** A feed with two microphones, both not muted. */
+async function attach() {
   const gate = new Gate();
   const [node, host] = [new FakeNode(gate), new FakeHost(gate)];
-  const spoken: [string, number | null][] = [];
-  host.speaking = (trackId: string, level: number | null) => spoken.push([trackId, level]);
   const place = { node: asNode(node), generation: 1, session: () => node.openSession() as never };
   const feed = await Feed.attach(host.asHost, place, 1, 'peer connection');
   feed.tracks = ['mic', 'second mic'].map((trackId, at) => ({
@@ -16,10 +15,93 @@ test('the tracks of a feed carry no speech any more once the feed is closed, and
     source: 'microphone',
     muted: false,
   }));
+  return { gate, node, host, feed };
+}
+
+test('the tracks of a feed carry no speech any more once the feed is closed, and are reported once', async () => {
+  const { host, feed } = await attach();
+  const spoken: [string, number | null][] = [];
+  host.speaking = (trackId: string, level: number | null) => spoken.push([trackId, level]);
   feed.forget();
   await feed.close();
   expect(spoken).toEqual([
     ['mic', null],
     ['second mic', null],
   ]);
+});
+
+describe('the moderation of a feed', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  const settled = () => jest.advanceTimersByTimeAsync(0);
+  /** Attaches the feed, and returns functions that mute a track, and that list the requests since the last call. */
+  async function moderated() {
+    const all = await attach();
+    all.gate.hold('moderate');
+    const mute = async (at: number, muted: boolean) => {
+      all.feed.tracks[at]!.muted = muted;
+      void all.feed.moderation.agree();
+      await settled();
+    };
+    const requests = () =>
+      all.node.did.splice(0).map((what) => what.replace(`moderate ${all.feed.handle.feedId}/`, ''));
+    const answer = async (outcome?: Error) => {
+      all.gate.open('moderate', outcome);
+      await settled();
+    };
+    return { ...all, mute, requests, answer };
+  }
+
+  test('relays a track again that is unmuted after a mute without an answer, because the mute may have happened', async () => {
+    const { mute, requests, answer } = await moderated();
+    await mute(0, true);
+    await answer(mediaError('timeout'));
+    await mute(0, false);
+    expect(requests()).toEqual(['0 true', '0 false']);
+    await answer();
+    // Now the media server and the room agree.
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(requests()).toEqual([]);
+  });
+
+  test('mutes a track although the request for another one fails, and repeats only what failed', async () => {
+    const { feed, mute, requests, answer } = await moderated();
+    feed.tracks[0]!.muted = true;
+    await mute(1, true);
+    expect(requests()).toEqual(['0 true', '1 true']);
+    await answer(mediaError('refused'));
+    await answer();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(requests()).toEqual(['0 true']);
+    await answer();
+  });
+
+  test('repeats once after any number of failures, and ends with the feed', async () => {
+    const { feed, mute, requests, answer } = await moderated();
+    for (const muted of [true, false, true]) {
+      await mute(0, muted);
+      await answer(mediaError('timeout'));
+    }
+    expect(requests()).toHaveLength(3);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(requests()).toEqual(['0 true']);
+    await answer(mediaError('timeout'));
+    expect(jest.getTimerCount()).toBe(1);
+    feed.forget();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect([requests(), jest.getTimerCount()]).toEqual([[], 0]);
+  });
+
+  test('sends nothing for a session that another gateway holds by then', async () => {
+    const { host, mute, requests, answer } = await moderated();
+    await mute(0, true);
+    host.isLive = false;
+    await answer(mediaError('timeout'));
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(requests()).toEqual(['0 true']);
+  });
 });

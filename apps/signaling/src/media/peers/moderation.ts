@@ -3,23 +3,27 @@ import type { MediaNode } from '@callplane/media';
 import type { MediaHost } from '../media-host.js';
 import type { SendingTrack } from '../sdp/sdp-gate.js';
 
-/** Pause before the media server is told again, in milliseconds. */
+/** Pause before a request that failed is sent again, in milliseconds. */
 const AGAIN_MS = 1000;
 
 /**
  * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
- * state. It tells only differences. Clients cannot undo it, because the request needs the room's secret.
+ * state. It sends only differences. Clients cannot undo it, because the request needs the room's secret.
  */
 export class Moderation {
   readonly #host: MediaHost;
   readonly #node: MediaNode;
   readonly #feedId: string;
   readonly #tracks: () => readonly SendingTrack[];
-  /** What the media server was told last, by media section. It relays sections that it was told nothing about. */
-  readonly #told = new Map<string, boolean>();
-  /** Whether the media server may have been told something else, by another instance. */
+  /**
+   * Whether the media server holds a media section back, by mid; null if it may do either, after a request that failed.
+   * It relays sections without an entry.
+   */
+  readonly #held = new Map<string, boolean | null>();
+  /** Whether another instance may have sent requests for sections without an entry. */
   #isUnsure = false;
   #turn: Promise<void> = Promise.resolve();
+  #again: NodeJS.Timeout | undefined;
 
   /** @param tracks the tracks of the feed; empty once the feed has ended. */
   constructor(host: MediaHost, node: MediaNode, feedId: string, tracks: () => readonly SendingTrack[]) {
@@ -29,45 +33,59 @@ export class Moderation {
     this.#tracks = tracks;
   }
 
-  /** Call this for a feed that another instance has negotiated: the media server is told everything once. */
+  /** Call this for a feed that another instance has negotiated: the media server gets the state of each track once. */
   takeOver(): Promise<void> {
     this.#isUnsure = true;
     return this.agree();
   }
 
-  /** Tells the media server what differs. Calls run one after another. Never rejects: a failure is tried again. */
+  /** Sends the media server what differs. Calls run one after another. Never rejects: a failure is tried again. */
   agree(): Promise<void> {
-    this.#turn = this.#turn.then(() => this.#tellAll());
+    this.#turn = this.#turn.then(() => this.#sendAll());
     return this.#turn;
   }
 
-  async #tellAll(): Promise<void> {
-    for (const track of this.#tracks()) {
-      const muted = this.#isMuted(track);
-      if ((this.#told.get(track.mid) ?? (this.#isUnsure ? null : false)) === muted) continue;
-      try {
-        await this.#node.moderate(this.#host.roomId, this.#feedId, track.mid, muted);
-        this.#told.set(track.mid, muted);
-      } catch (error) {
-        this.#host.logger.warn('track not moderated', { sessionId: this.#host.sessionId, error });
-        this.#repeat();
-        return;
-      }
+  async #sendAll(): Promise<void> {
+    const outcomes = await Promise.all(this.#tracks().map((track) => this.#send(track)));
+    if (outcomes.includes(false)) this.#repeat();
+  }
+
+  /** @returns false if the request failed. The requests for other tracks do not wait for it. */
+  async #send(track: SendingTrack): Promise<boolean> {
+    const { mid } = track;
+    const muted = this.#isMuted(track);
+    const held = this.#held.get(mid);
+    const isHeld = held === undefined && !this.#isUnsure ? false : held;
+    if (isHeld === muted) return true;
+    // The media server may carry out a request without an answer in time: until it answers, either state is possible.
+    this.#held.set(mid, null);
+    try {
+      await this.#node.moderate(this.#host.roomId, this.#feedId, mid, muted);
+      this.#held.set(mid, muted);
+      return true;
+    } catch (error) {
+      this.#host.logger.warn('track not moderated', { sessionId: this.#host.sessionId, error });
+      return false;
     }
   }
 
   /**
-   * Reads the room before the repetition: another gateway may hold the session by then, and an old mute state would
-   * undo its requests.
+   * Sends what differs again after a pause; failures before its end share it. Reads the room first: another gateway may
+   * hold the session by then, and an old mute state would undo its requests.
    */
   #repeat(): void {
-    const again = async (): Promise<void> => {
-      if (this.#tracks().length === 0) return;
-      const isLive = await this.#host.stillLive().catch(() => null);
-      if (isLive === null) this.#repeat();
-      else if (isLive) await this.agree();
-    };
-    setTimeout(() => void again(), AGAIN_MS).unref();
+    if (this.#again !== undefined) return;
+    this.#again = setTimeout(() => {
+      this.#again = undefined;
+      void this.#repeatNow();
+    }, AGAIN_MS).unref();
+  }
+
+  async #repeatNow(): Promise<void> {
+    if (this.#tracks().length === 0) return;
+    const isLive = await this.#host.stillLive().catch(() => null);
+    if (isLive === null) this.#repeat();
+    else if (isLive) await this.agree();
   }
 
   /**

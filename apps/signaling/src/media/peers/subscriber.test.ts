@@ -575,6 +575,30 @@ describe('a subscriber of another gateway', () => {
     expect([after.lost, after.errors]).toEqual([[], []]);
   });
 
+  test('names the tracks that are received in the offer of a restart of ICE right after the hand-over', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    await before.handle!.switch([
+      { feedId: 'f1', mid: '1', subscriberMid: '0' },
+      { feedId: 'f0', mid: '1', subscriberMid: '1' },
+    ]);
+    const after = new Stage({ autoSubscribe: false });
+    expect(after.claim(before, record)).toBe(true);
+    after.subscriber.restore(before.subscriber.choices);
+    after.connect();
+    after.subscriber.restart();
+    await after.settle();
+    const offered = after.of('offer').map(({ tracks }) => tracks.map(({ mid, participantId }) => [mid, participantId]));
+    const isSwitched = [
+      ['0', 'p1'],
+      ['1', 'p0'],
+    ];
+    expect(offered).toEqual([isSwitched]);
+    expect(await after.answer()).toBeNull();
+    await after.settle();
+    expect([...sectionsOf(after)]).toEqual(isSwitched);
+  });
+
   test('reports that nothing is received any more, because the client may believe the opposite', async () => {
     const before = await receiving();
     const record = recordOf(before);

@@ -76,8 +76,12 @@ export class Subscription {
   async align(wants: ReadonlyMap<string, Want>, index: TrackIndex, maySwitch: boolean): Promise<Alignment> {
     const { sections, notes, handle } = this;
     await this.#verify();
-    if (this.#mustRestart) return this.#restart();
     sections.noteEnded((stream) => index.hasStream(stream));
+    if (this.#mustRestart) {
+      // After a hand-over the sections may carry other tracks than the record said, and the offer names them.
+      sections.assign(wants);
+      return this.#restart();
+    }
     const plan = sections.plan(wants, maySwitch);
     if (plan.isExhausted) return { outcome: 'exhausted' };
     let again = false;

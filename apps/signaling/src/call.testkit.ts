@@ -1,0 +1,162 @@
+import { createRtcPeer, eventually, type RtcPeer, type RtcTrack } from '@callplane/testing';
+import type { ServerMessage, TestClient } from './client.testkit.js';
+import type { Joined, TestSignaling } from './signaling.testkit.js';
+
+/** A track that a client publishes, again over each new peer connection. */
+export interface SentTrack {
+  trackId: string;
+  source: 'microphone' | 'camera' | 'screen';
+  /** Adds the track to a new peer. */
+  add(peer: RtcPeer): RtcTrack;
+}
+
+export const MIC: SentTrack = { trackId: 'mic', source: 'microphone', add: (peer) => peer.addAudio() };
+export const CAM: SentTrack = { trackId: 'cam', source: 'camera', add: (peer) => peer.addVideo() };
+
+/** A client with media that does what docs/signaling.md demands: answers, candidates, and what a `mediaReset` needs. */
+export interface TestCall extends Joined {
+  readonly client: TestClient;
+  /** The current peer that sends; undefined before `publish`. */
+  publisher(): RtcPeer | undefined;
+  /** The current peer that receives; undefined before an offer, and after a `mediaReset` until the next one. */
+  subscriber(): RtcPeer | undefined;
+  /** Publishes exactly these tracks, over the same peer as before. */
+  publish(tracks: readonly SentTrack[]): Promise<void>;
+  /** Publishes exactly these tracks, over a new peer. */
+  publishAnew(tracks: readonly SentTrack[]): Promise<void>;
+  /** Resumes the session with the same peers, as far as the gateway says that they go on. */
+  resume(url: string, more?: object): ReturnType<TestSignaling['resume']>;
+  /** Ends the session and both peers. A peer that sends or receives takes some 10 % of a core. Idempotent. */
+  end(): Promise<void>;
+}
+
+export interface CallOptions {
+  /** False for tests that publish again by themselves after a `mediaReset` of the publisher. */
+  republishes?: boolean;
+}
+
+export function startCall(kit: TestSignaling, joined: Joined, { republishes = true }: CallOptions = {}): TestCall {
+  let { client } = joined;
+  const receiving = startReceiving(() => client);
+  const sending = startSending(() => client);
+  let turn = Promise.resolve();
+  const receive = (message: ServerMessage) => {
+    if (message.type === 'mediaReset' && message.targets.includes('publisher') && republishes) sending.again();
+    turn = turn.then(async () => {
+      if (message.type === 'offer') await receiving.answer(message);
+      else if (message.type === 'candidate') {
+        await (message.target === 'publisher' ? sending.peer() : receiving.peer())?.addCandidate(message.candidate);
+      } else if (message.type === 'mediaReset' && message.targets.includes('subscriber')) receiving.close();
+    });
+  };
+  // Includes the messages that have arrived already.
+  client.all(receive);
+
+  return {
+    ...joined,
+    get client() {
+      return client;
+    },
+    publisher: sending.peer,
+    subscriber: receiving.peer,
+    publish: (tracks) => sending.publish(tracks, false),
+    publishAnew: (tracks) => sending.publish(tracks, true),
+    async resume(url, more = {}) {
+      const isV2 = 'roster' in joined.welcome;
+      const offerId = receiving.answered();
+      const known = isV2 && offerId !== undefined ? { offerId } : {};
+      const resumed = await kit.resume(url, joined.welcome, { ...known, ...more }, isV2 ? 2 : 1);
+      client = resumed.client;
+      if (!resumed.media.continued) receiving.close();
+      client.all(receive);
+      return resumed;
+    },
+    async end() {
+      client.leave();
+      await turn;
+      sending.peer()?.close();
+      receiving.close();
+    },
+  };
+}
+
+/** The receiving half. An offer without a peer creates one. */
+function startReceiving(client: () => TestClient) {
+  let peer: RtcPeer | undefined;
+  let answered: number | undefined;
+  return {
+    peer: () => peer,
+    answered: () => answered,
+    close: () => {
+      peer?.close();
+      peer = undefined;
+    },
+    answer: async ({ offerId, sdp }: { offerId: number; sdp: string }) => {
+      const isNew = peer === undefined;
+      const current = (peer ??= await createRtcPeer());
+      const answer = await current.answer(sdp);
+      answered = offerId;
+      client().send({ type: 'answer', offerId, sdp: answer });
+      if (!isNew) return;
+      current.onCandidate((candidate) => client().send({ type: 'candidate', target: 'subscriber', candidate }));
+    },
+  };
+}
+
+/** The publishing half: one publication after another. */
+function startSending(client: () => TestClient) {
+  let peer: RtcPeer | undefined;
+  let wanted: readonly SentTrack[] = [];
+  let added = new Map<string, RtcTrack>();
+  let turn = Promise.resolve();
+  const replace = async () => {
+    peer?.close();
+    peer = await createRtcPeer();
+    added = new Map();
+  };
+  const publish = async (tracks: readonly SentTrack[], isAnew: boolean) => {
+    const isNew = isAnew || peer === undefined;
+    if (isNew) await replace();
+    const current = peer!;
+    wanted = tracks;
+    for (const { trackId, add } of tracks) if (!added.has(trackId)) added.set(trackId, add(current));
+    const sdp = await current.offer();
+    const declared = tracks.map(({ trackId, source }) => ({ trackId, source, mid: added.get(trackId)!.mid() }));
+    await current.acceptAnswer(await answerTo(client(), { sdp, tracks: declared }));
+    if (isNew) {
+      current.onCandidate((candidate) => client().send({ type: 'candidate', target: 'publisher', candidate }));
+    }
+  };
+  const run = (task: () => Promise<void>) => {
+    const done = turn.then(task);
+    turn = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    peer: () => peer,
+    publish: (tracks: readonly SentTrack[], isAnew: boolean) => run(() => publish(tracks, isAnew)),
+    /** The connection may end meanwhile; then the test waits for the media in vain, and says so. */
+    again: () => void run(() => publish(wanted, true)).catch(() => undefined),
+  };
+}
+
+/** Publishes again, as clients do, while the media server does not answer in time. @returns the answer */
+async function answerTo(client: TestClient, offer: { sdp: string; tracks: object[] }): Promise<string> {
+  const answer = await eventually(async () => {
+    const reply = await client.request({ type: 'publish', ...offer });
+    return reply.type === 'error' && reply.code === 'media_unavailable' ? null : reply;
+  });
+  if (answer.type !== 'published') throw new Error(`answered ${JSON.stringify(answer)} instead of published`);
+  return answer.sdp;
+}
+
+/** Resolves once more than three further frames have arrived at the current peer. */
+export async function flows(peer: () => RtcPeer | undefined, kind: 'audio' | 'video'): Promise<void> {
+  const now = () => ({ peer: peer(), frames: peer()?.framesReceived(kind) ?? 0 });
+  let before = now();
+  await eventually(() => {
+    const { peer: current, frames } = now();
+    if (before.peer !== current) before = { peer: current, frames };
+    return frames > before.frames + 3;
+  });
+}
