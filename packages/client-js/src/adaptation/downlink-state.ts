@@ -1,4 +1,4 @@
-/** The time until a reduction, or an interruption, has its effect. */
+/** The time until the effect of a reduction, or of the end of an interruption, is there. */
 export const SETTLE_MS = 1_600;
 /** The earliest probe after them. */
 export const PAUSE_MS = 2_500;
