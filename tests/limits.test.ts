@@ -27,6 +27,8 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
+import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
@@ -77,6 +79,7 @@ describe('docs/limits.md', () => {
     ],
     ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],
     ['Days of a request for usage', `| ${USAGE_DAYS_MAX} `],
+    ['Guide of the documentation page', `| ${GUIDE_BYTES_MAX / 1024} KiB `],
     ['Ended tracks that a session shows', `| ${PAST_TRACKS_MAX} `],
     ['First frame', `${PROTOCOL_LIMITS.firstFrameBytesMax / 1024} KiB`],
     ['Frame', `${PROTOCOL_LIMITS.frameBytesMax / 1024} KiB`],
@@ -100,11 +103,19 @@ describe('docs/limits.md', () => {
     ['Pause before a repetition', `up to ${CLIENT_LIMITS.retryPauseSecondsMax} s`],
     ['Body of a response', `${CLIENT_LIMITS.responseBytesMax / 1024 / 1024} MiB`],
     ['Time for which the API waits', `| ${CLIENT_LIMITS.waitSecondsMax} s`],
+    ['Events of a batch', `| ${CLIENT_LIMITS.eventBatchMax} `],
+    ['Time a consumer waits', `| ${CLIENT_LIMITS.eventWaitSecondsMax} s `],
+    ['Failures of a consumer', `at most ${CLIENT_LIMITS.consumerFailuresMax} `],
+    ['Pause of a consumer', `${CLIENT_LIMITS.consumerPauseSecondsMax} s, `],
     [
       'Deliveries that a recovery sends',
       `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,
     ],
     ['Deliveries in flight that a recovery waits for', `| ${RECOVERY_IN_FLIGHT_MAX} `],
+    [
+      'Wait of a migration for a lock',
+      `${LOCK_WAITS.timeoutMs / 1000} s, again after ${LOCK_WAITS.pauseMs / 1000} s, for ${LOCK_WAITS.waitMsMax / 60_000} minutes`,
+    ],
     ['Attempts of a run, explicit', `8, ${REPLAYS_MAX}, ${RUN_AGE_DAYS_MAX} days`],
   ])('gives the figure of the code for: %s', (beginning, figure) => {
     expect(row(beginning)).toContain(figure);

@@ -11,7 +11,7 @@ import { run } from './run.mjs';
  * @typedef {{ mark: string, outputs: () => string[], make: (signal: AbortSignal | undefined) => Promise<unknown> }} Build
  */
 
-const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.turbo']);
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'dist.fresh', 'generated', '.turbo']);
 /**
  * Packages that run as compiled files: those of the local start and `rtc`, which find other files by their own place, and
  * those that the first example of the README imports.

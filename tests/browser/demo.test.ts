@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { WebSocket } from 'ws';
 import { connect, type Call } from '@callplane/client-js';
-import { eventually, repositoryRoot, temporaryDirectory, type TestApp } from '@callplane/testing';
+import { eventually, repositoryRoot, type TestApp } from '@callplane/testing';
 import { openBrowser, type Browsers } from './pages.testkit.js';
 import { openStage, type Stage } from './stage.testkit.js';
 
 const SLOW_MS = 180_000;
-/** Set `CALLPLANE_SCREENSHOTS=/some/folder` to keep the screenshots. */
-const pictures = process.env['CALLPLANE_SCREENSHOTS'] ?? temporaryDirectory('screenshots');
+/** Set `CALLPLANE_SCREENSHOTS=/some/folder` to get screenshots. */
+const pictures = process.env['CALLPLANE_SCREENSHOTS'];
 let browsers: Browsers;
 const opened: Page[] = [];
 const calls: Call[] = [];
 
 beforeAll(async () => {
-  mkdirSync(pictures, { recursive: true });
+  if (pictures !== undefined) mkdirSync(pictures, { recursive: true });
   browsers = await openBrowser();
 }, SLOW_MS);
 afterEach(async () => {
@@ -77,6 +77,10 @@ const tiles = (page: Page) => page.locator('#grid .tile:visible').count();
 /** Counts the tiles that show video. */
 const playing = (page: Page) => page.locator('#grid .tile:not(.dark) video').count();
 
+async function pictureOf(page: Page, name: string): Promise<void> {
+  if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
 /** Takes a picture at the width of a laptop and of a phone, in both colour schemes; neither may overflow. */
 async function picturesOf(page: Page, name: string): Promise<void> {
   for (const [width, height] of [
@@ -86,7 +90,7 @@ async function picturesOf(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
+      await pictureOf(page, `${name}-${width}-${colorScheme}`);
     }
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
   }
@@ -268,7 +272,7 @@ describe('the demo page', () => {
       await gateway.stop();
       await page.getByText('The server does not answer').waitFor();
       await page.getByText('Reconnecting…', { exact: true }).waitFor();
-      await page.screenshot({ path: join(pictures, 'away.png') });
+      await pictureOf(page, 'away');
       const another = await visit(url);
       await another.route('**/api/join', (route) => route.abort());
       await another.getByLabel('Your name').fill('Kim');

@@ -12,6 +12,7 @@ import { createTestDatabase, eventually, repositoryRoot, temporaryDirectory } fr
 import { startFleet } from '../fleet/fleet.testkit.js';
 import { Load } from '../fleet/load.testkit.js';
 import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
+import { longLocks } from './locks.testkit.js';
 import { complaintsOf, rowsOf, withClient, type Release } from './release.testkit.js';
 import { tightenings } from './rules.testkit.js';
 
@@ -169,4 +170,54 @@ describe('the migrations since the previous release', () => {
   test('every migration except the first follows the same rules', () => {
     expect(migrations.slice(1).flatMap((name) => tightenings(scriptOf(name)))).toEqual([]);
   });
+});
+
+/** Later migrations run in databases that hold data of users. */
+const LOCKED_FREELY = '20261122100000_moderation_history_usage';
+
+describe('migrations that run beside the previous release', () => {
+  test('hold no lock for long, or state `long lock:` with a reason in their header', () => {
+    const found = migrations
+      .filter((name) => name > LOCKED_FREELY)
+      .flatMap((name) => longLocks(scriptOf(name)).map((what) => `${name}: ${what}`));
+    expect(found).toEqual([]);
+  });
+
+  test.each([
+    ['CREATE INDEX "a_idx" ON "rooms"("name");', 'builds an index'],
+    ['CREATE UNIQUE INDEX a_idx ON rooms (name);', 'builds an index'],
+    ['DROP INDEX "rooms_name_idx";', 'drops an index'],
+    ['ALTER TABLE "rooms" ADD CONSTRAINT "rooms_n" CHECK ("n" > 0);', 'validates a constraint'],
+    ['ALTER TABLE rooms ADD CHECK (n > 0);', 'validates a constraint'],
+    ['ALTER TABLE rooms ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES environments (id);', 'validates a constraint'],
+    ['ALTER TABLE rooms ADD CONSTRAINT u UNIQUE (name);', 'builds an index'],
+    ['ALTER TABLE rooms ADD COLUMN n INTEGER CHECK (n > 0);', 'validates a constraint'],
+    ['ALTER TABLE rooms ADD COLUMN n TEXT UNIQUE;', 'builds an index'],
+    ['ALTER TABLE rooms ADD COLUMN n UUID NOT NULL DEFAULT gen_random_uuid();', 'rewrites'],
+    ["ALTER TABLE rooms ADD COLUMN n TEXT DEFAULT 'a', ADD COLUMN m TEXT DEFAULT callplane_typeid('x');", 'rewrites'],
+    ['ALTER TABLE rooms ADD COLUMN n BIGSERIAL;', 'rewrites'],
+    ['ALTER TABLE rooms ADD COLUMN n INTEGER GENERATED ALWAYS AS (1) STORED;', 'rewrites'],
+    ['ALTER TABLE rooms ALTER COLUMN name TYPE VARCHAR(9);', 'rewrites'],
+    ['ALTER TABLE rooms ALTER COLUMN name SET NOT NULL;', 'reads'],
+    ["UPDATE rooms SET name = 'x';", 'changes rows'],
+    ['WITH gone AS (SELECT 1) DELETE FROM rooms;', 'changes rows'],
+    ['ALTER TABLE rooms ADD COLUMN a TEXT; ALTER TABLE participants ADD COLUMN a TEXT;', 'participants, rooms'],
+    ['ALTER TABLE rooms ADD COLUMN a TEXT; CREATE TABLE t (id TEXT REFERENCES events (id));', 'events, rooms'],
+    ['LOCK TABLE rooms;', 'LOCK'],
+    ['BEGIN; ALTER TABLE rooms ADD COLUMN a TEXT; COMMIT;', 'BEGIN'],
+    ['CREATE INDEX CONCURRENTLY a ON rooms (a); ALTER TABLE rooms ADD COLUMN a TEXT;', 'other statements'],
+    ['CREATE INDEX CONCURRENTLY IF NOT EXISTS a ON rooms (a);', 'IF NOT EXISTS'],
+  ])('refuses: %s', (sql, what) => {
+    expect(longLocks(`-- Why: so.\n\n${sql}`).join('\n')).toContain(what);
+    expect(longLocks(`-- Why: so.\n-- long lock: a handful of rows\n\n${sql}`)).toEqual([]);
+  });
+
+  test.each([
+    'ALTER TABLE rooms ADD COLUMN n INTEGER NOT NULL DEFAULT -1, ADD COLUMN m TEXT[] NOT NULL DEFAULT ARRAY[]::TEXT[];',
+    "ALTER TABLE rooms ADD COLUMN a TIMESTAMPTZ(3) NOT NULL DEFAULT now(), ADD COLUMN b JSONB DEFAULT '[1, 2; 3]';",
+    'ALTER TABLE rooms ADD CONSTRAINT r CHECK (n IN (1, 2)) NOT VALID, ADD COLUMN n NUMERIC(10, 2);',
+    'CREATE TABLE t (id TEXT PRIMARY KEY, at TIMESTAMPTZ DEFAULT clock_timestamp()); CREATE INDEX t_idx ON t (at);',
+    'CREATE INDEX CONCURRENTLY a ON rooms (a); DROP INDEX CONCURRENTLY b; ALTER TABLE rooms VALIDATE CONSTRAINT c;',
+    'CREATE OR REPLACE FUNCTION f() RETURNS INT LANGUAGE plpgsql AS $$ BEGIN UPDATE rooms SET name = 1; END $$;',
+  ])('accepts: %s', (sql) => expect(longLocks(sql)).toEqual([]));
 });

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** Callers that continue through any disturbance. */
 export interface Calling {
   /** Resolves after this many more calls. */
@@ -5,6 +7,9 @@ export interface Calling {
   /** Resolves to the number of responses by status and the number of created rooms. */
   stop(): Promise<{ statuses: Record<string, number>; created: number }>;
 }
+
+/** Without a pause, the callers would take the whole processor while an app starts. */
+const PAUSE_MS = 50;
 
 /** Creates rooms and reads them back with eight concurrent callers until `stop`. */
 export function keepCalling({ url, key }: { url: string; key: string }): Calling {
@@ -30,6 +35,7 @@ export function keepCalling({ url, key }: { url: string; key: string }): Calling
       const body = (await room.json()) as { id: string };
       created += 1;
       await (await call(`/v1/rooms/${body.id}`, {})).arrayBuffer();
+      await delay(PAUSE_MS);
     }
   };
   const callers = Array.from({ length: 8 }, caller);

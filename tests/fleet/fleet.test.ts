@@ -18,14 +18,14 @@ import {
 
 /**
  * Runs the whole fleet on one machine under mixed load while every process is killed, frozen and restarted, including
- * PostgreSQL, Redis and Janus. It takes a minute by default. A longer run shows whether memory grows:
+ * PostgreSQL, Redis and Janus. It takes 40 s by default. A longer run shows whether memory grows:
  * `FLEET_SECONDS=600 npm test -- --testPathPatterns=tests/fleet/fleet`
  */
-const SECONDS = Number(process.env['FLEET_SECONDS'] ?? 60);
+const SECONDS = Number(process.env['FLEET_SECONDS'] ?? 40);
 /** The remaining time shows that all work completes. */
 const DISTURBED_MS = SECONDS * 800;
 const PLACES = 3;
-/** In a run of a minute, growth is mostly start-up: compiled code, pools, buffers. */
+/** In a short run, growth is mostly start-up: compiled code, pools, buffers. */
 const GROWTH_MB_MAX = SECONDS < 300 ? 64 : 40;
 
 let fleet: Fleet;

@@ -27,7 +27,8 @@ export function dbCommands(cli: Cli): Command {
   addCommand(db, 'migrate', 'Apply pending migrations', 'rtc db migrate').action(async (options: OutputOptions) => {
     const config = configOf(cli);
     const { DATABASE_URL: databaseUrl, GATEWAY_DATABASE_URL: gatewayUrl } = config;
-    const applied = await applyMigrations(targetOf(config));
+    const report = (line: string): void => cli.note?.(`${line}\n`);
+    const applied = await applyMigrations({ ...targetOf(config), ...(options.json === true ? {} : { report }) });
     const lines = applied.length === 0 ? ['No pending migrations.'] : applied.map((name) => `Applied ${name}`);
     const gatewayRole = gatewayUrl === undefined ? null : await grantGatewayRights({ databaseUrl, gatewayUrl });
     if (gatewayRole !== null) lines.push(`The role ${gatewayRole} has the rights of the gateway`);

@@ -52,10 +52,6 @@ function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message:
       message: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.',
     };
   }
-  // node-postgres throws this for a URL that Node cannot parse. Prisma prefixes its own text, hence `endsWith`.
-  if (messageOf(error).endsWith('Invalid URL')) {
-    return { exitCode: 2, message: 'DATABASE_URL is not a valid URL: escape special characters, such as %40 for @.' };
-  }
   return { exitCode: 1, message: hintFor(error) ?? `Unexpected: ${messageOf(error)}` };
 }
 

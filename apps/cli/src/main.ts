@@ -9,6 +9,7 @@ const cli = {
   environment: process.env,
   clock: systemClock,
   write: (text: string) => void process.stdout.write(text),
+  note: (text: string) => void process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
 };
 const failure = await run(cli, process.argv.slice(2));

@@ -279,7 +279,7 @@ describe('the command line', () => {
       ['projects', 'list'],
       ['db', 'migrate'],
     ]) {
-      await expectUsageError(command, 'not a valid URL', unescaped);
+      await expectUsageError(command, 'special characters escaped', unescaped);
     }
   });
 

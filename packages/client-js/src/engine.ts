@@ -15,6 +15,7 @@ import type { PeerTarget, ServerMessage, WelcomeMessage } from './protocol.gener
 import { loadOwnQuality } from './quality/load-own-quality.js';
 import type { OwnQuality } from './quality/own-quality.js';
 import { applyQuality } from './quality/reported-quality.js';
+import type { RemoteTrack } from './remote/participant.js';
 import { Presence } from './remote/presence.js';
 import { Roster } from './remote/roster.js';
 import { Session, type CloseInfo } from './signaling/session.js';
@@ -62,7 +63,10 @@ export class Engine {
       ...(settings.adaptive ? { observe: (track, element) => this.#displays.observe(track, element) } : {}),
     });
     this.roster = new Roster(
-      (name, event) => emit(name, event as never),
+      (name, event) => {
+        if (name === 'trackPublished') this.adaptation.published(event as RemoteTrack);
+        emit(name, event as never);
+      },
       (track, why) => {
         if (why === 'unpublished') this.subscriptions.forget(track);
         if (why === 'left') this.subscriptions.forgetAdaptation(track);

@@ -32,6 +32,11 @@ beforeAll(async () => {
     SELECT 'evt_' || lpad(n::text, 26, '0'), '${environmentId}',
       CASE WHEN n % 1000 = 0 THEN 'operation.failed' ELSE 'webhook.test' END, '{}', now()
     FROM generate_series(0, ${DELIVERIES - 1}) n`);
+  // Events of other environments, among which a reader must not search.
+  await rooms.sql(`
+    INSERT INTO events (id, environment_id, type, body, created_at)
+    SELECT 'evt_other' || n, 'env_other' || n % 9, 'webhook.test', '{}', now() - n * interval '10 milliseconds'
+    FROM generate_series(1, 20000) n`);
   const ids = JSON.stringify(Array.from({ length: DELIVERIES }, (_, n) => firstIdAt('delivery', at(n))));
   await rooms.sql(`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, failure_reason,
@@ -107,9 +112,10 @@ test('each filter of a list is served by an index in the order of the list', asy
     ),
     planOf(database, (db) => listEvents(db, tenant, { type: 'operation.failed', after: null, limit: 20 })),
     planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
+    planOf(database, (db) => listEvents(db, tenant, { type: null, after: null, limit: 20, since: at(3000) })),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest] = plans;
+  const [all, failed, typed, within, named, , external, events, newest, since] = plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');
@@ -119,6 +125,13 @@ test('each filter of a list is served by an index in the order of the list', asy
   expect(external).not.toContain('Sort');
   expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
   expect(newest).toContain('events_environment_id_transaction_id_id_idx');
+  // The position is found among the environment's own events, and only those of a minute.
+  const used = [...since.matchAll(/(?:using|on) (events_\w+)/g)].map(([, index]) => index);
+  expect(used).toEqual([
+    'events_environment_created_idx',
+    'events_environment_created_idx',
+    'events_environment_id_transaction_id_id_idx',
+  ]);
 });
 
 test('rooms of one name are one list over all statuses', async () => {

@@ -18,7 +18,7 @@ export interface PostgresOptions extends ServerOptions {
    * is created.
    */
   password: string;
-  /** false disables fsync, for tests that need no data after a crash. */
+  /** false disables fsync and autovacuum, for tests that need no data after a crash. */
   durable: boolean;
   /** The name of the application's role (may create databases, is no superuser) and of its database. */
   name?: string;
@@ -36,6 +36,8 @@ const STOP_STEPS: StopStep[] = [
   { signal: 'SIGQUIT', graceMs: 5_000 },
   { signal: 'SIGKILL', graceMs: 5_000 },
 ];
+/** Autovacuum would look into hundreds of databases of tests, one after the other, without a pause. */
+const WITHOUT_DURABILITY = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
 /** Crash recovery reads the log since the last checkpoint, which takes at most seconds on a laptop. */
 const READY_WITHIN_MS = 60_000;
 /** How long the children of a killed postmaster may hold its shared memory. */
@@ -66,7 +68,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const wrap = withoutRoot([binaries.postgres, binaries.bootstrapFile], [dataDir]);
   removeForeignPidFile(dataDir);
 
-  const speed = options.durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+  const speed = options.durable ? [] : WITHOUT_DURABILITY;
   const settings = [
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
@@ -189,7 +191,8 @@ function removeForeignPidFile(dataDir: string): void {
 function isMarkedReady(dataDir: string, pid: number): boolean {
   try {
     const lines = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n');
-    return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
+    // A standby takes connections, too.
+    return Number(lines[0]) === pid && ['ready', 'standby'].includes(lines[7]?.trim() ?? '');
   } catch {
     return false;
   }

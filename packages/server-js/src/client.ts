@@ -1,5 +1,6 @@
+import { consumeEvents, type ConsumeOptions } from './consume-events.js';
 import { OPERATIONS } from './facts.generated.js';
-import { CLIENT_LIMITS } from './limits.js';
+import { checkTimeout, CLIENT_LIMITS } from './limits.js';
 import type { OperationFacts, OperationId } from './operation.js';
 import type { Operations, RuntimeOperation } from './operations.generated.js';
 import { pageOf, type PageContent } from './pages.js';
@@ -24,11 +25,11 @@ export interface ClientOptions {
 export interface Callplane extends Operations {
   /** Waits until the clean-up of a room, or with `participantId` that of a participant, is complete. */
   waitForOperation: (of: OperationOf, options?: WaitOptions) => Promise<RuntimeOperation>;
+  /** Passes all events to a function, in order, until `signal` is aborted. The function stores the position. */
+  consumeEvents: (options: ConsumeOptions) => Promise<void>;
 }
 
 const TIMEOUT_MS = 30_000;
-/** A longer timer of Node fires at once. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 const RETRIES = 3;
 /** Above the longest time for which the API waits on purpose, so that this wait is no time-out. */
 const WAIT_MARGIN_MS = 5_000;
@@ -42,7 +43,11 @@ export function createClient(options: ClientOptions): Callplane {
     return [id, call] as const;
   });
   const api = Object.fromEntries(operations) as unknown as Operations;
-  return { ...api, waitForOperation: (of, given) => waitForOperation(api, of, given) };
+  return {
+    ...api,
+    waitForOperation: (of, given) => waitForOperation(api, of, given),
+    consumeEvents: (given) => consumeEvents(api, given, connection.random),
+  };
 }
 
 function callOperation(
@@ -89,11 +94,6 @@ function connectionOf(options: ClientOptions): Connection {
     retriesMax,
     random: Math.random,
   };
-}
-
-function checkTimeout(timeoutMs: number): void {
-  if (timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX) return;
-  throw new TypeError(`\`timeoutMs\` must be a number above 0, at most ${TIMEOUT_MS_MAX}.`);
 }
 
 function checkRetries(retriesMax: number): void {

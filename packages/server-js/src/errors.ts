@@ -12,7 +12,9 @@ export type ClientErrorCode =
   /** The response is not one of the API; a proxy may have sent it. */
   | 'INVALID_RESPONSE'
   /** The clean-up that `waitForOperation` waited for has failed. */
-  | 'OPERATION_FAILED';
+  | 'OPERATION_FAILED'
+  /** The `handle` of `consumeEvents` has resolved without storing the cursor. */
+  | 'CURSOR_NOT_STORED';
 
 /** A later version of the API may have further codes. */
 export type CallplaneErrorCode = ApiErrorCode | ClientErrorCode | (string & Record<never, never>);

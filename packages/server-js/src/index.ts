@@ -1,6 +1,7 @@
 /** Calls the REST API of a Callplane and verifies its webhooks. */
 export * from '@callplane/webhook-verifier';
 export { createClient, type Callplane, type ClientOptions } from './client.js';
+export type { ConsumeOptions, ConsumerFailure, EventBatch } from './consume-events.js';
 export {
   CallplaneError,
   isCallplaneError,

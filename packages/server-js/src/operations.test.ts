@@ -19,7 +19,7 @@ const client = createClient({ baseUrl: 'https://calls.example.com/v1', apiKey: '
 
 describe('the client', () => {
   test('has a function for every operation of the OpenAPI document, and no other but its helpers', () => {
-    const helpers = ['waitForOperation'];
+    const helpers = ['consumeEvents', 'waitForOperation'];
     const names = documented.map(({ operationId }) => operationId);
     expect(names.length).toBeGreaterThan(30);
     expect(Object.keys(client).sort()).toEqual([...names, ...helpers].sort());

@@ -34,9 +34,23 @@ export function pauseBefore(
   if (attempt >= retriesMax || !mayRepeat(error, repeatable)) return null;
   const wantedMs = (error.retryAfterSeconds ?? 0) * 1_000;
   if (wantedMs > CLIENT_LIMITS.retryPauseSecondsMax * 1_000) return null;
-  const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** attempt, PAUSE_MS_MAX);
+  return Math.max(wantedMs, backoff(attempt, PAUSE_MS_MAX, random));
+}
+
+/**
+ * How long a consumer of events pauses, in milliseconds.
+ * @param failures in a row, 1 for the first one
+ * @param random from 0 to 1
+ */
+export function pauseAfterFailures(failures: number, retryAfterSeconds: number, random: number): number {
+  const wantedMs = Math.min(retryAfterSeconds, CLIENT_LIMITS.retryPauseSecondsMax) * 1_000;
+  return Math.max(wantedMs, backoff(failures, CLIENT_LIMITS.consumerPauseSecondsMax * 1_000, random));
+}
+
+function backoff(attempt: number, pauseMsMax: number, random: number): number {
+  const backoffMs = Math.min(FIRST_PAUSE_MS * 2 ** attempt, pauseMsMax);
   // Half of the pause is random, so that clients of an API that comes back do not all call at once.
-  return Math.max(wantedMs, backoffMs / 2 + (backoffMs / 2) * random);
+  return backoffMs / 2 + (backoffMs / 2) * random;
 }
 
 export interface RetryState {
@@ -53,7 +67,7 @@ function mayRepeat({ code, status, cause }: CallplaneError, repeatable: boolean)
   return repeatable && (code === 'CONNECTION_FAILED' || code === 'TIMED_OUT' || isTemporary(status));
 }
 
-function isTemporary(status: number | null): boolean {
+export function isTemporary(status: number | null): boolean {
   return status === 408 || (status !== null && status >= 500);
 }
 

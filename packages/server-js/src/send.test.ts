@@ -253,4 +253,29 @@ describe('waitForOperation', () => {
     const error = await errorOf(late.waitForOperation({ roomId: 'room_1' }, { timeoutMs: 50 }));
     expect(error).toMatchObject({ code: 'TIMED_OUT' });
   });
+
+  test('takes no longer than `timeoutMs`, also while it reads, repeats a read or pauses before that', async () => {
+    // Without the bound one read takes 30 s, its repetition begins after 50 s, and the calls exceed the test's time.
+    const pending = operation('pending');
+    const cases: [Answer[], RegExp][] = [
+      [[silence], /^No operation could be read after 0.05 s/],
+      [[failure(503, 'UNAVAILABLE', { 'retry-after': '50' })], /^No operation could be read/],
+      // A busy machine may take longer for the first read.
+      [[pending, silence], /^(?:The operation op_1 is still pending|No operation could be read) after/],
+    ];
+    for (const [answers, message] of cases) {
+      const api = await client(answers, { retriesMax: 10 });
+      const timeoutMs = answers.length === 1 ? 50 : 500;
+      const error = await errorOf(api.waitForOperation({ roomId: 'room_1' }, { timeoutMs }));
+      expect(error).toMatchObject({ code: 'TIMED_OUT', message: expect.stringMatching(message) });
+      await server.close();
+    }
+    const api = await client([pending]);
+    await expect(api.waitForOperation({ roomId: 'room_1' }, { timeoutMs: Infinity })).rejects.toThrow(TypeError);
+    const reason = new Error('the caller ends');
+    const ending = new AbortController();
+    await server.close();
+    const ended = await client([() => ending.abort(reason)]);
+    await expect(ended.waitForOperation({ roomId: 'room_1' }, { signal: ending.signal })).rejects.toBe(reason);
+  });
 });

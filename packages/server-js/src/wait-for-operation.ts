@@ -1,4 +1,5 @@
 import { CallplaneError } from './errors.js';
+import { checkTimeout } from './limits.js';
 import type { Operations, RuntimeOperation } from './operations.generated.js';
 import { pause } from './pause.js';
 
@@ -23,20 +24,41 @@ type Reader = Pick<Operations, 'readRoomOperation' | 'readParticipantOperation'>
 /**
  * Waits until the clean-up of a room or a participant is complete.
  * @returns the completed operation
- * @throws CallplaneError `OPERATION_FAILED` if it has failed, `TIMED_OUT` if it is still pending after `timeoutMs`,
- *   `OPERATION_NOT_FOUND` if the room was never ended or the participant never removed.
+ * @throws CallplaneError `OPERATION_FAILED` if it has failed, `TIMED_OUT` after `timeoutMs`, also while a read is being
+ *   repeated, `OPERATION_NOT_FOUND` if the room was never ended or the participant never removed; TypeError for a wrong
+ *   `timeoutMs`.
  */
 export async function waitForOperation(
   api: Reader,
   { roomId, participantId }: OperationOf,
   { signal, timeoutMs = TIMEOUT_MS }: WaitOptions = {},
 ): Promise<RuntimeOperation> {
-  const endsAt = performance.now() + timeoutMs;
-  const options = signal === undefined ? {} : { signal };
-  const read = () =>
-    participantId === undefined
-      ? api.readRoomOperation({ roomId }, options)
-      : api.readParticipantOperation({ roomId, participantId }, options);
+  checkTimeout(timeoutMs);
+  signal?.throwIfAborted();
+  const ending = new AbortController();
+  const onAbort = () => ending.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const seen: Seen = { pending: undefined };
+  const timer = setTimeout(() => ending.abort(timedOut(seen, timeoutMs)), timeoutMs);
+  const options = { signal: ending.signal };
+  try {
+    return await poll(seen, options.signal, () =>
+      participantId === undefined
+        ? api.readRoomOperation({ roomId }, options)
+        : api.readParticipantOperation({ roomId, participantId }, options),
+    );
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+interface Seen {
+  /** The operation as it was last read. */
+  pending: RuntimeOperation | undefined;
+}
+
+async function poll(seen: Seen, signal: AbortSignal, read: () => Promise<RuntimeOperation>): Promise<RuntimeOperation> {
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
     const operation = await read();
     if (operation.status === 'completed') return operation;
@@ -47,13 +69,15 @@ export async function waitForOperation(
         operationId: 'waitForOperation',
       });
     }
-    const leftMs = endsAt - performance.now();
-    if (leftMs <= 0) {
-      throw new CallplaneError(`The operation ${operation.id} is still pending after ${timeoutMs / 1_000} s.`, {
-        code: 'TIMED_OUT',
-        operationId: 'waitForOperation',
-      });
-    }
-    await pause(Math.min(pauseMs, leftMs), signal);
+    seen.pending = operation;
+    await pause(pauseMs, signal);
   }
+}
+
+function timedOut({ pending }: Seen, timeoutMs: number): CallplaneError {
+  const state = pending === undefined ? 'No operation could be read' : `The operation ${pending.id} is still pending`;
+  return new CallplaneError(`${state} after ${timeoutMs / 1_000} s.`, {
+    code: 'TIMED_OUT',
+    operationId: 'waitForOperation',
+  });
 }

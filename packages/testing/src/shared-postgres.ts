@@ -34,5 +34,6 @@ export async function startSharedPostgres(): Promise<() => Promise<void>> {
     throw error;
   }
   process.env['TEST_POSTGRES_URL'] = server.adminUrl;
+  process.env['TEST_POSTGRES_PID'] = String(server.pid);
   return stop;
 }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
+import { eventually, spawnApp } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 /**
@@ -33,6 +33,20 @@ async function expectUnavailable(): Promise<void> {
   }
 }
 
+test.each(['api', 'signaling'])(
+  'the app %s with a database URL that no client can parse exits before it listens',
+  async (name) => {
+    const app = await spawnApp({
+      name,
+      untilReady: false,
+      env: { DATABASE_URL: 'postgresql://root:hunter2@db:nine/x' },
+    });
+    expect(await app.exited).toEqual({ code: 1, signal: null });
+    expect(app.output()).toMatch(/- DATABASE_URL must be a URL like .*\n/);
+    expect(app.output()).not.toMatch(/hunter2|listening/);
+  },
+);
+
 test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, and recovers by itself', async () => {
   const setReadOnly = (value: 'on' | 'off') =>
     api.database.transaction(async (tx) => {
@@ -47,6 +61,8 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
     ORDER BY pid = pg_backend_pid()`.catch(() => undefined);
   await eventually(async () => (await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status === 503);
   await expectUnavailable();
+  const ready = await fetch(`${api.url}/readyz`);
+  expect([ready.status, await ready.json()]).toMatchObject([503, { checks: { postgres: 'read-only' } }]);
   await setReadOnly('off');
   // No write was half applied, and no connection stays read-only.
   await eventually(async () => (await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status === 201);

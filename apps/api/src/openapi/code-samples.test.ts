@@ -1,6 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
+import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
 import { apiRoutes } from '../routes.js';
 import { codeSamples, type CodeSample, type SampledOperation } from './code-samples.js';
 import { openApiDocument } from './document.js';
@@ -8,7 +12,8 @@ import { openApiDocument } from './document.js';
 type Json = Record<string, any>;
 
 // The cast is safe: routes use their dependencies only while they handle a request.
-const document: Json = openApiDocument(apiRoutes({} as never));
+const routes = apiRoutes({} as never);
+const document: Json = openApiDocument(routes);
 const operations = Object.entries(document['paths'] as Json).flatMap(([path, methods]) =>
   Object.entries(methods as Json).map(([method, operation]): [id: string, method: string, path: string, Json] => [
     operation.operationId,
@@ -39,6 +44,15 @@ function readCurl(source: string) {
   };
 }
 
+/** The operation of the route that serves such a request: the first one with a matching path, as in the router. */
+function servedBy(method: string, address: string): string | undefined {
+  const { pathname } = new URL(address);
+  const path = routes.find((route) => patternOf(route.path).test(pathname))?.path;
+  return routes.find((route) => route.path === path && route.method === method.toLowerCase())?.operationId;
+}
+
+const patternOf = (path: string) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[A-Za-z0-9_-]+')}$`);
+
 const sourceOf = (samples: CodeSample[], lang: string) => samples.find((sample) => sample.lang === lang)!.source;
 
 describe('the code samples of the OpenAPI document', () => {
@@ -63,10 +77,53 @@ describe('the code samples of the OpenAPI document', () => {
     const secured = operation['security']?.length !== 0;
     expect(curl.headers.includes('Authorization: Bearer rtc_sk_x')).toBe(secured);
     expect(curl.headers.includes('Content-Type: application/json')).toBe(body !== undefined);
+    if (path.startsWith('/v1')) expect(servedBy(method, curl.address!)).toBe(id);
 
     expect(sourceOf(samples, 'typescript')).toContain(`callplane.${id}(`);
     for (const value of query.values()) expect(sourceOf(samples, 'typescript')).toContain(`'${value}'`);
     expect(sourceOf(samples, 'python')).toContain(`requests.${method.toLowerCase()}(`);
+  });
+});
+
+/** The messages of the compiler for these files, in one program, as a customer's project would compile them. */
+async function compile(files: Record<string, string>): Promise<string> {
+  const folder = temporaryDirectory('samples');
+  const source = (name: string) => [join(repositoryRoot, 'packages', name, 'src/index.ts')];
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2022',
+    module: 'nodenext',
+    types: ['node'],
+    skipLibCheck: true,
+    paths: { '@callplane/server': source('server-js'), '@callplane/webhook-verifier': source('webhook-verifier') },
+  };
+  symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: Object.keys(files) }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const compiler = join(repositoryRoot, 'node_modules/typescript-7/bin/tsc');
+  const options = { cwd: folder, encoding: 'utf8' } as const;
+  return promisify(execFile)(process.execPath, [compiler, '-p', '.'], options).then(
+    ({ stdout }) => stdout,
+    (error: unknown) => `${(error as { stdout?: string }).stdout ?? ''}${String(error)}`,
+  );
+}
+
+describe('the samples for the server SDK', () => {
+  test('compile with the types of @callplane/server, and a wrong field would not', async () => {
+    const files = Object.fromEntries(
+      operations.map(([id, , , operation]) => [
+        `${id}.ts`,
+        sourceOf(operation['x-codeSamples'] as CodeSample[], 'typescript'),
+      ]),
+    );
+    expect(operations.length).toBeGreaterThan(30);
+    const wrong = files['createRoom.ts']!.replace('name:', 'title:');
+    expect(wrong).not.toBe(files['createRoom.ts']);
+    const printed = await compile({ ...files, 'wrong.ts': wrong });
+    const errors = printed.split('\n').filter((line) => line.includes('error TS'));
+    expect(errors).toEqual([expect.stringMatching(/^wrong\.ts.*'title'/)]);
   });
 });
 

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
 import { eventually, repositoryRoot } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
+import { customerDatabase } from './consumer-example.testkit.js';
 
 /** The server SDK against the API that it is generated from. */
 
@@ -131,6 +132,65 @@ describe('the server SDK', () => {
       code: 'WEBHOOK_NOT_FOUND',
       status: 404,
     });
+  });
+});
+
+describe('the example of a consumer on PostgreSQL', () => {
+  test('processes each event exactly once, in order, with two processes that are killed at random and within a transaction', async () => {
+    const tenant = await api.newTenant();
+    const own = createClient({ baseUrl: api.url, apiKey: tenant.key });
+    const { database, consumer, processed, counted } = await customerDatabase(`${api.url}/v1`, tenant.key);
+    const makeEvents = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n++) await own.createRoom({ name: `Room ${n}` });
+    };
+    const kill = async ({ child, ended }: (typeof running)[number]): Promise<void> => {
+      child.kill('SIGKILL');
+      expect(await ended).toBe('SIGKILL');
+    };
+    const running = [consumer(), consumer()];
+    for (let kills = 0; kills < 4; kills++) {
+      const before = (await processed()).length;
+      await makeEvents(20);
+      const moment = before + 1 + Math.floor(Math.random() * 19);
+      await eventually(async () => (await processed()).length >= moment, { intervalMs: 5 });
+      await kill(running.splice(kills % 2, 1)[0]!);
+      running.push(consumer());
+    }
+
+    // Both consumers stop within their transactions: one waits for the counters, the other one for the cursor.
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const locked = database.prisma.$transaction(
+      async (tx) => {
+        // A stronger lock would get a transaction id, and hide the events of later transactions.
+        await tx.$executeRaw`LOCK TABLE event_counts IN EXCLUSIVE MODE`;
+        await held;
+      },
+      { timeout: 120_000 },
+    );
+    await makeEvents(20);
+    await eventually(async () => {
+      const [row] = await database.sql.$queryRaw<{ waiting: number }[]>`
+        SELECT count(*)::int AS waiting FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return row!.waiting === 2;
+    });
+    await Promise.all(running.splice(0).map(kill));
+    release();
+    await locked;
+    running.push(consumer(), consumer());
+
+    const made = 5 * 20;
+    await eventually(async () => (await processed()).length >= made);
+    for (const { child, started, ended, errors } of running) {
+      await started;
+      child.kill('SIGTERM');
+      expect([await ended, errors()]).toEqual([0, '']);
+    }
+    const events: string[] = [];
+    for await (const { id } of own.listEvents({ limit: 100 })) events.push(id);
+    expect(await processed()).toEqual(events);
+    expect([events.length, await counted()]).toEqual([made, made]);
   });
 });
 

@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { eraseEventBody } from '@callplane/core';
-import { claimDueDeliveries, endDeliveriesOfDeleted, type Database, type TypedSql } from '@callplane/db';
+import { eraseEventBody, type AfterAttempt } from '@callplane/core';
+import {
+  claimDueDeliveries,
+  endDeliveriesOfDeleted,
+  settleDeliveries,
+  type ClaimedDelivery,
+  type Database,
+  type EndedAttempt,
+  type TypedSql,
+} from '@callplane/db';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { readDeliveryDetail } from './deliveries.service.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
@@ -13,6 +21,14 @@ beforeAll(async () => {
   ({ path } = await webhook(api));
 });
 const row = (id: string) => api.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id } });
+const ended = (claim: ClaimedDelivery, after: AfterAttempt): EndedAttempt => {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
+  const response = { errorCode: null, address: null, responseBody: null, responseTruncated: false };
+  const outcome = after.status === 'succeeded' ? 'success' : 'response';
+  const statusCode = { succeeded: 200, pending: 503, failed: 410 }[after.status];
+  const attempt = { durationMs: 5, outcome, statusCode, timings, ...response } as const;
+  return { claim, attempt, after, proves: false, slotMs: 64 };
+};
 const replay = (at: string, expectedReplayCount: number) =>
   api.call('POST', `${at}/replay`, { body: { expectedReplayCount } });
 
@@ -356,6 +372,46 @@ describe('POST …/retry', () => {
           ? { status: 'pending', runAttempts: 0, leaseToken: null }
           : { status: 'delivering', runAttempts: 1, leaseToken: claimed.leaseToken },
       );
+      await finish(api, made.id);
+    }
+  });
+
+  test('races with the settling of its delivery: the outcome is kept, and the delivery is claimed once more at most', async () => {
+    const endpoint = await webhook(api);
+    const { sql, prisma } = api.database;
+    const claim = async (isRetry: boolean) => {
+      const ask = { endpointId: endpoint.id, isRetry, count: 5, since: null };
+      return (await claimDueDeliveries(sql, [ask], 60_000))[0]!.claimed;
+    };
+    const outcomes: AfterAttempt[] = [
+      { status: 'pending', delayMs: 3_600_000 },
+      { status: 'succeeded' },
+      { status: 'failed', reason: 'rejected' },
+    ];
+    for (let round = 0; round < 12; round++) {
+      const after = outcomes[round % outcomes.length]!;
+      const made = await delivery(api, endpoint.path);
+      const [claimed] = await claim(false);
+      const [first, [settled], second] = await Promise.all([
+        retry(made.path),
+        settleDeliveries(sql, [ended(claimed!, after)]),
+        retry(made.path),
+      ]);
+      expect(settled).toEqual({ id: made.id, leaseToken: claimed!.leaseToken });
+      const finished = after.status === 'pending' ? [202, undefined] : [409, 'DELIVERY_NOT_PENDING'];
+      for (const { status, code } of [first, second]) {
+        expect([finished, [409, 'DELIVERY_IN_FLIGHT']]).toContainEqual([status, code]);
+      }
+      const stored = await row(made.id);
+      expect(stored).toMatchObject({ status: after.status, runAttempts: 1, replayCount: 0, leaseToken: null });
+      const isForward = [first, second].some(({ status }) => status === 202);
+      expect(stored.status === 'pending' && stored.dueAt.getTime() < Date.now() + 60_000).toBe(isForward);
+      expect((await claim(true)).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(
+        isForward ? [[made.id, 2]] : [],
+      );
+      // The worker repeats the statement if it did not learn of its commit.
+      expect(await settleDeliveries(sql, [ended(claimed!, after)])).toEqual([]);
+      expect(await prisma.webhookAttempt.count({ where: { deliveryId: made.id } })).toBe(1);
       await finish(api, made.id);
     }
   });

@@ -83,6 +83,16 @@ describe('a publisher', () => {
     expect(settle(sent, 0, 17)).toBe(0);
   });
 
+  test('sends each layer for 5 s after it was wanted last, also if less and less is wanted', () => {
+    const sent = new SentLayers();
+    settle(sent, 2, 0);
+    expect(settle(sent, 1, 10)).toBeUndefined();
+    expect(settle(sent, null, 14)).toBeUndefined();
+    expect(settle(sent, null, 15)).toBe(1);
+    expect(settle(sent, null, 18.9)).toBeUndefined();
+    expect(settle(sent, null, 19)).toBeNull();
+  });
+
   test('is told again what it sends after another connection, and begins anew with another feed', () => {
     const sent = new SentLayers();
     settle(sent, 0, 0);

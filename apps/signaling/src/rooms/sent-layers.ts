@@ -14,8 +14,10 @@ interface Sent {
   /** Where the track is on the media server. */
   stream: string;
   layer: number | null;
-  /** Since when a lower layer is enough; null if it is not. */
-  lowerSinceMs: number | null;
+  /** What was wanted at the last look. */
+  wanted: number | null;
+  /** Until when each layer was wanted, the lowest first. */
+  wantedUntilMs: number[];
 }
 
 /** What one publisher was told to send. It turns layers on at once, and off late. */
@@ -50,19 +52,16 @@ export class SentLayers {
     // A publisher begins with all layers, on each connection. It is told so, because an earlier message about the track
     // may arrive after that.
     const isNew = sent?.stream !== stream;
-    if (sent === undefined || isNew)
-      this.#sent.set(trackId, (sent = { stream, layer: LAYER_HIGHEST, lowerSinceMs: null }));
-    const before = sent.layer;
-    if (rank(wanted) >= rank(before)) {
-      sent.layer = wanted;
-      sent.lowerSinceMs = null;
-    } else {
-      sent.lowerSinceMs ??= nowMs;
-      if (nowMs - sent.lowerSinceMs >= OFF_AFTER_MS) {
-        sent.layer = wanted;
-        sent.lowerSinceMs = null;
-      }
+    if (sent === undefined || isNew) {
+      sent = { stream, layer: LAYER_HIGHEST, wanted: LAYER_HIGHEST, wantedUntilMs: [] };
+      this.#sent.set(trackId, sent);
     }
+    const before = sent.layer;
+    for (let layer = 0; layer <= Math.max(rank(wanted), rank(sent.wanted)); layer += 1)
+      sent.wantedUntilMs[layer] = nowMs;
+    sent.wanted = wanted;
+    const kept = sent.wantedUntilMs.findLastIndex((untilMs) => nowMs - untilMs < OFF_AFTER_MS);
+    sent.layer = kept === -1 ? null : kept;
     return isNew || sent.layer !== before;
   }
 }

@@ -28,7 +28,7 @@ const MARKS_MAX = 20_000;
 const GATED_MAX = 20_000;
 
 /** Claimed deliveries, and whether and when to claim more. */
-export type Claim = Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isMore' | 'pause'>;
+export type Claim = Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPaced' | 'isMore' | 'pause'>;
 
 export interface ClaimsSettings {
   /** For claims whose commits do not wait for the disk. */
@@ -90,7 +90,7 @@ export class Claims {
       const result = results[index] as DueClaim;
       // The next claim of the endpoint goes through its gate.
       if (result.isGated) this.#noteGated(request.endpointId);
-      claims.set(request, { ...result, isMore: result.isGated, pause: null });
+      claims.set(request, { ...result, isPaced: false, isMore: result.isGated, pause: null });
       this.#noteClaimed(request, result, nowMs);
     }
   }

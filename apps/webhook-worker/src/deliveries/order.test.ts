@@ -20,6 +20,7 @@ import { sweepRecoveries } from '../sweep/recoveries.js';
 import { sweepDeliveries } from '../sweep/sweep.js';
 import { NOON, startTestWorker, TEST_SECRET, type TestWorker } from '../worker.testkit.js';
 import { Doorbells } from './doorbells.js';
+import { waitMsMax } from './scheduler.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const PARKED_AT = '9999-12-31T00:00:00.000Z';
@@ -304,11 +305,13 @@ test('concurrent claims exceed the maximum rate by no more than its burst', asyn
   };
   const startedAtMs = await nowMs();
   const times: number[] = [];
+  const lateMs: number[] = [];
   let pauses = 0;
   const work = async (): Promise<void> => {
     while (times.length < 60) {
       const { claimed, pause } = await claimGated(sql, { endpointId, isRetry: false, count: 8, since: null }, 60_000);
       times.push(...claimed.map(({ startedAt }) => startedAt.getTime()));
+      lateMs.push(...claimed.map(({ startWithinMs }) => 50 - startWithinMs!));
       if (pause !== null && !pause.endsWithAttempt) pauses += 1;
     }
   };
@@ -318,6 +321,21 @@ test('concurrent claims exceed the maximum rate by no more than its burst', asyn
   // GCRA: attempt n begins no earlier than n intervals after the start, less the burst. A millisecond for rounding.
   const early = times.map((ms, index) => ms - startedAtMs - (index * 10 - 40)).filter((slack) => slack < -1);
   expect(early).toEqual([]);
+  // A claim takes tokens of the last 40 ms, and each attempt has to begin within 50 ms of its token.
+  expect(lateMs.filter((ms) => ms < -0.01 || ms > 40.01)).toEqual([]);
+});
+
+test('a delivery that waited too long for its slot is given back under a maximum rate', async () => {
+  const endpointId = await gatedEndpoint({ maxPerSecond: 1 });
+  const [delivery] = await worker.emit(endpointId);
+  const { claimed, isPaced } = await claim(endpointId, 1);
+  expect([isPaced, claimed.map(({ id }) => id)]).toEqual([true, [delivery!.id]]);
+  const within = claimed[0]!.startWithinMs!;
+  expect([waitMsMax(claimed[0]!, 60_000), waitMsMax(claimed[0]!, 1), waitMsMax({}, 60_000)]).toEqual([
+    within,
+    1,
+    60_000,
+  ]);
 });
 
 test('a claim behind thousands of blocked and finished deliveries reads only index entries that it needs', async () => {

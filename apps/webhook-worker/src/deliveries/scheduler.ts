@@ -24,6 +24,14 @@ function startOf(claim: ClaimedDelivery, waitedMs: number): ClaimedDelivery {
   return { ...claim, startedAt: new Date(claim.startedAt.getTime() + waitedMs), lagMs: claim.lagMs + waitedMs };
 }
 
+/**
+ * How long a claimed delivery may wait for its slot, in milliseconds: not longer than its lease, because another worker
+ * may hold it then, and only briefly under a maximum rate, because it would begin beside the attempts of later tokens.
+ */
+export function waitMsMax({ startWithinMs }: Pick<ClaimedDelivery, 'startWithinMs'>, leaseMs: number): number {
+  return Math.min(leaseMs, startWithinMs ?? leaseMs);
+}
+
 /** A claimed delivery that waits for a slot. */
 interface Held {
   claim: ClaimedDelivery;
@@ -140,18 +148,20 @@ export class Scheduler {
 
   async #claim(requests: readonly ClaimRequest[]): Promise<void> {
     try {
-      const claims = await this.#claims.claim(requests, performance.now());
+      const askedAtMs = performance.now();
+      const claims = await this.#claims.claim(requests, askedAtMs);
       const nowMs = performance.now();
       for (const [index, request] of requests.entries()) {
         const claim = claims[index];
         if (claim === undefined) continue;
-        const { claimed, nextInMs, isMore, pause } = claim;
+        const { claimed, nextInMs, isPaced, isMore, pause } = claim;
+        this.#schedule.pace(request.endpointId, isPaced);
         const places = this.#schedule.took(request, claimed.length, nowMs, isMore);
         for (const [at, place] of places.entries()) {
           this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, claimedAtMs: nowMs });
         }
         if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
-        if (pause !== null) this.#pause(request.endpointId, pause);
+        if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
       }
       // After `took`, because `failed` frees the places of both kinds of the endpoint.
       for (const request of requests.filter((_request, index) => claims[index] === undefined)) {
@@ -186,8 +196,7 @@ export class Scheduler {
 
   async #attempt(place: Place, { claim, claimedAtMs }: Held): Promise<void> {
     const waitedMs = performance.now() - claimedAtMs;
-    // The process was stopped for longer than the lease, so another worker may hold the delivery by now.
-    if (waitedMs >= this.#deps.leaseMs) return this.#giveBack(place, claim);
+    if (waitedMs >= waitMsMax(claim, this.#deps.leaseMs)) return this.#giveBack(place, claim);
     const started = startOf(claim, waitedMs);
     const startedAtMs = performance.now();
     const overdue = setTimeout(() => {
@@ -199,6 +208,7 @@ export class Scheduler {
       const attempted = await attemptDelivery(this.#deps, started);
       if (attempted === null) {
         this.#schedule.giveBack(place);
+        this.#schedule.resume(place.endpointId, performance.now());
         return;
       }
       const { durationMs } = attempted.attempt;
@@ -234,6 +244,8 @@ export class Scheduler {
     this.#schedule.giveBack(place);
     await releaseDelivery(this.#deps.database.sql, claim, 0);
     this.#claims.forget(claim.endpointId);
+    // The delivery is not in flight any more under the limits of the endpoint.
+    this.#schedule.resume(claim.endpointId, performance.now());
     this.#startAll();
     this.wake([claim.endpointId]);
   }
@@ -244,9 +256,9 @@ export class Scheduler {
     if (atMs < this.#laterAtMs) this.#armLater(atMs);
   }
 
-  #pause(endpointId: string, { forMs, endsWithAttempt }: NonNullable<Claim['pause']>): void {
+  #pause(endpointId: string, { forMs, endsWithAttempt }: NonNullable<Claim['pause']>, askedAtMs: number): void {
     const nowMs = performance.now();
-    this.#schedule.pause(endpointId, { untilMs: nowMs + forMs, endsWithAttempt }, nowMs);
+    this.#schedule.pause(endpointId, { untilMs: nowMs + forMs, endsWithAttempt }, askedAtMs, nowMs);
     if (nowMs + forMs < this.#laterAtMs) this.#armLater(nowMs + forMs);
   }
 

@@ -412,6 +412,26 @@ describe('a recovery', () => {
     expect(await due()).toBe(made.length - 1);
   });
 
+  test('forgets no delivery in flight, also when more are in flight than it keeps', async () => {
+    const endpointId = await failedDeliveries();
+    await worker.sql(`DELETE FROM webhook_deliveries WHERE substr(id, 5)::int > 1130`);
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'delivering', failure_reason = NULL, completed_at = NULL,
+      run_attempts = 2, lease_token = gen_random_uuid(), lease_expires_at = now() + interval '1 hour'`);
+    await newRecovery(endpointId);
+    for (let steps = 0; steps < 2; steps++) {
+      await step();
+      expect(await recovery()).toMatchObject({ status: 'pending', matched: 0, position: 'dlv_1100' });
+      expect((await recovery()).inFlight).toHaveLength(100);
+    }
+    await worker.sql(`UPDATE webhook_deliveries SET status = 'pending', lease_token = NULL, lease_expires_at = NULL,
+      due_at = now() + interval '1 hour'`);
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'pending', woken: 100, inFlight: [] });
+    await step();
+    expect(await recovery()).toMatchObject({ status: 'completed', matched: 130, woken: 130, inFlight: [] });
+    expect(await due()).toBe(130);
+  });
+
   test('neither waits for a delivery that another transaction has locked nor forgets it', async () => {
     const endpointId = await worker.newEndpoint(NOWHERE);
     const [first] = await worker.emit(endpointId, 2);

@@ -44,6 +44,10 @@ export class Adaptation {
     if (display !== undefined) this.#plan.display(track, { ...display, isHidden: true });
   }
 
+  published({ participant: { participantId }, trackId }: RemoteTrack): void {
+    this.#plan.published({ participantId, trackId });
+  }
+
   forget(track: TrackReference): void {
     this.#plan.forget(track);
   }

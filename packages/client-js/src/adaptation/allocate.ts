@@ -1,18 +1,18 @@
-import { bpsOf, PAUSED } from './ladder.js';
+import { bpsOf, levelAbove, PAUSED, SMALLEST } from './ladder.js';
 
 /** A video track that competes for the line. */
 export interface Competitor {
   key: string;
   /** The highest level that it has, that the page displays, and that the application wants. */
   highest: number;
+  /** Half of its frame rate still moves well. */
+  isSmoothAtHalf: boolean;
   /** Tracks of a higher rank keep their quality longer. */
   rank: number;
   /** Bits per second that its levels have needed, by level. */
   measured: readonly (number | undefined)[];
 }
 
-/** The smallest picture at its full frame rate: what every track gets before any track gets more. */
-const DECENT = 2;
 /** Sums of fractions differ a little from the budget that was made of them. */
 const ROUNDING_BPS = 1;
 
@@ -26,16 +26,19 @@ export function allocate(competitors: readonly Competitor[], budgetBps: number):
   const ordered = [...competitors].sort((a, b) => b.rank - a.rank || (a.key < b.key ? -1 : 1));
   let left = budgetBps;
   const raise = (one: Competitor, to: number) => {
-    const from = levels.get(one.key) ?? PAUSED;
+    const highest = Math.min(to, one.highest);
     // A track must not jump over a level that it cannot afford: what a level really needs is known only afterwards.
-    for (let level = from + 1; level <= Math.min(to, one.highest); level++) {
-      const more = bpsOf(level, one.measured) - bpsOf(levels.get(one.key) ?? PAUSED, one.measured);
+    for (;;) {
+      const from = levels.get(one.key) ?? PAUSED;
+      const level = levelAbove(from, highest, one.isSmoothAtHalf);
+      if (level <= from) return;
+      const more = bpsOf(level, one.measured) - bpsOf(from, one.measured);
       if (more > left + ROUNDING_BPS) return;
       left -= more;
       levels.set(one.key, level);
     }
   };
-  for (const to of [1, DECENT, Infinity]) for (const one of ordered) raise(one, to);
+  for (const to of [1, SMALLEST, Infinity]) for (const one of ordered) raise(one, to);
   return levels;
 }
 
@@ -48,9 +51,25 @@ export function nextCostOf(
   competitors: readonly Competitor[],
   levels: ReadonlyMap<string, number>,
 ): number | undefined {
-  const steps = competitors.flatMap(({ key, highest, measured }) => {
+  const steps = competitors.flatMap(({ key, highest, isSmoothAtHalf, measured }) => {
     const level = levels.get(key) ?? PAUSED;
-    return level >= highest ? [] : [bpsOf(level + 1, measured) - bpsOf(level, measured)];
+    if (level >= highest) return [];
+    return [bpsOf(levelAbove(level, highest, isSmoothAtHalf), measured) - bpsOf(level, measured)];
   });
   return steps.length === 0 ? undefined : costOf(competitors, levels) + Math.min(...steps);
+}
+
+/** How many steps of single tracks lead from some levels to others. */
+export function stepsBetween(
+  competitors: readonly Competitor[],
+  from: ReadonlyMap<string, number>,
+  to: ReadonlyMap<string, number>,
+): number {
+  let steps = 0;
+  for (const { key, isSmoothAtHalf } of competitors) {
+    const highest = to.get(key) ?? PAUSED;
+    for (let level = from.get(key) ?? PAUSED; level < highest; level = levelAbove(level, highest, isSmoothAtHalf))
+      steps += 1;
+  }
+  return steps;
 }

@@ -1,65 +1,7 @@
-import { allocate, costOf, nextCostOf, type Competitor } from './allocate.js';
-import { PAUSED } from './ladder.js';
+import { allocate, costOf, nextCostOf, stepsBetween, type Competitor } from './allocate.js';
+import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './downlink-state.js';
+import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
-
-/**
- * `free`: everything is received in full. `held`: the budget limits what is received. `probing`: a higher budget is
- * tried.
- */
-export type DownlinkMode = 'free' | 'held' | 'probing';
-
-export type Brake = 'none' | 'slow' | 'stop';
-
-export interface DownlinkState {
-  mode: DownlinkMode;
-  /** Bits per second for video; Infinity if `free`. */
-  budgetBps: number;
-  /** The budget before the present probe. */
-  provenBps: number;
-  /** Probes that failed in a row. */
-  failures: number;
-  /** The budget that failed: until `ceilingUntilMs` no probe reaches it. Infinity once a probe has passed it. */
-  ceilingBps: number;
-  ceilingUntilMs: number;
-  /** Until `brakedUntilMs`, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
-  brake: Brake;
-  brakedUntilMs: number;
-  passedAtMs: number;
-  /** When the next probe begins (`held`), or the present one has passed (`probing`). */
-  nextAtMs: number;
-  /** Until then the effect of a reduction is not there yet, and congestion is no news. */
-  settledAtMs: number;
-  /** Loss that lower rates have not reduced, such as that of a radio link. */
-  harmlessLoss: number;
-  /** The loss because of which the budget was reduced last, if no queue was seen. */
-  suspectedLoss: number | undefined;
-  /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
-  queueMs: number;
-  queued: number;
-  /** Bits per second of all audio, which comes first. */
-  audioBps: number;
-  levels: ReadonlyMap<string, number>;
-}
-
-export const INITIAL: DownlinkState = {
-  mode: 'free',
-  budgetBps: Infinity,
-  provenBps: 0,
-  failures: 0,
-  ceilingBps: Infinity,
-  ceilingUntilMs: 0,
-  brake: 'none',
-  brakedUntilMs: 0,
-  passedAtMs: -Infinity,
-  nextAtMs: 0,
-  settledAtMs: 0,
-  harmlessLoss: 0,
-  suspectedLoss: undefined,
-  queueMs: 0,
-  queued: 0,
-  audioBps: 0,
-  levels: new Map(),
-};
 
 /** What a line carries while everything is paused and everyone is silent. */
 const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: undefined, concealed: 0 };
@@ -90,24 +32,30 @@ const FURTHER = 0.7;
 /** With so much loss, or a long queue, video waits until the queue is empty: lower layers would come too late for it. */
 const LOSS_TO_STOP = 0.08;
 const BRAKE_MS = 800;
-const SETTLE_MS = 1_600;
-const PAUSE_MS = 2_500;
-/** A probe ends at the first sign of congestion. The picture of a higher layer begins with a burst, though. */
+/**
+ * Another picture begins with a key frame, which makes a queue for a moment. It comes at a quarter of its frame rate until
+ * a report shows that the queue is gone, or that it stays because the line carries no more. Reports come once a second.
+ */
+const ENTRY_MS = { least: 400, most: 1_400 };
+const ENTRY_QUEUE_MS = 60;
+/** Afterwards a probe ends at the first sign of congestion. */
 const PROBE_QUEUE_MS = 120;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 const PROBE_MS = 1_500;
-/** A probe multiplies all bits by this; after a failure, each probe is one step. */
+/** A probe multiplies all bits by this, unless a budget has failed. */
 const PROBE_FACTOR = 1.8;
 /** A mild overload shows only after the probe has passed. */
 const LATE_FAILURE_MS = 5_000;
-/** How long a budget that failed is not tried again: it doubles with each failure, */
+/** How long a budget that failed is not tried again: it doubles with each failure. */
 const CEILING_MS = 3_000;
 const CEILING_MS_MAX = 11_000;
 const CEILING_MS_MIN = 4_000;
-/** and leaves time for all further probes, so that everything is back within 15 s after the line is free. */
+/** No probe comes nearer to it, because what a level needs varies, and is only guessed for one that failed. */
+const BARRED_FROM = 0.8;
+/** It leaves time for all further probes, so that everything is back within 15 s after the line is free. */
 const BACK_WITHIN_MS = 13_000;
-const PROBE_CYCLE_MS = 2_000;
+const PROBE_CYCLE_MS = 2_400;
 
 /**
  * Decides after each sample in which level each video track is received. A pure function: see
@@ -125,14 +73,24 @@ export function decide(
   if (line === undefined && isExpecting) return { ...before, nextAtMs: Math.max(before.nextAtMs, nowMs + PROBE_MS) };
   const present = line ?? SILENCE;
   const noted = withLine(before, present);
+  if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
   const state = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
   if (isSettled && isCongested(state, present)) return reduced(state, present, competitors, nowMs);
   if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
   if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
-  return state.mode === 'probing'
-    ? passed(state, competitors, nowMs)
-    : probing(allocated(state, competitors), competitors, nowMs);
+  const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
+  return probing(held, competitors, nowMs);
+}
+
+/** Until the full frame rate is tried. A queue that the key frames have made is no news afterwards. */
+function entering(state: DownlinkState, line: Line, competitors: readonly Competitor[], nowMs: number): DownlinkState {
+  const sinceMs = nowMs - (state.enteredAtMs - ENTRY_MS.most);
+  const isReported = line.queueMs !== undefined && sinceMs >= ENTRY_MS.least;
+  const isQueued = isReported && state.queueMs > ENTRY_QUEUE_MS;
+  if (isQueued || line.loss - state.harmlessLoss > LOSS_ALONE) return reduced(state, line, competitors, nowMs);
+  const next = { ...allocated(state, competitors), queueMs: 0, queued: 0 };
+  return isReported ? { ...next, enteredAtMs: 0, brakedUntilMs: nowMs, nextAtMs: nowMs + PROBE_MS } : next;
 }
 
 function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): DownlinkState {
@@ -177,7 +135,9 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
   // How bad a line is that has just become slow is not known yet.
   const isNew = state.mode === 'free';
   const isHard = isNew || state.queueMs > QUEUE_LONG_MS || line.loss - state.harmlessLoss > LOSS_TO_STOP;
-  const failed = isProbe ? state.budgetBps : Math.min(state.ceilingBps, line.bps - audioReserve(state));
+  const failed = isProbe
+    ? Math.min(state.budgetBps, costOf(competitors, state.levels))
+    : Math.min(state.ceilingBps, line.bps - audioReserve(state));
   return {
     ...state,
     mode: 'held',
@@ -185,7 +145,8 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     provenBps: budgetBps,
     levels,
     failures,
-    ceilingBps: Math.max(1.05 * budgetBps, failed),
+    enteredAtMs: 0,
+    ceilingBps: Math.max(1.05 * costOf(competitors, levels), failed),
     ceilingUntilMs: nowMs + ceilingMs(state, competitors, budgetBps, Math.max(1, failures)),
     brake: isHard ? 'stop' : 'slow',
     brakedUntilMs: nowMs + BRAKE_MS,
@@ -204,8 +165,10 @@ function ceilingMs(
   failures: number,
 ): number {
   const audio = audioReserve(state);
-  const all = costOf(competitors, allocate(competitors, Infinity));
-  const probes = Math.max(1, Math.ceil(Math.log((all + audio) / (budgetBps + audio)) / Math.log(PROBE_FACTOR)));
+  const highest = allocate(competitors, Infinity);
+  const growth = Math.log((costOf(competitors, highest) + audio) / (budgetBps + audio)) / Math.log(PROBE_FACTOR);
+  const steps = stepsBetween(competitors, allocate(competitors, budgetBps), highest);
+  const probes = Math.max(1, Math.min(steps, Math.ceil(growth)));
   const longest = Math.max(CEILING_MS_MIN, Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS));
   return Math.min(longest, CEILING_MS * 2 ** failures);
 }
@@ -234,11 +197,12 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
   const next = nextCostOf(competitors, state.levels);
   if (next === undefined) return { ...state, mode: 'free', budgetBps: Infinity, failures: 0, ceilingBps: Infinity };
   const isBarred = nowMs < state.ceilingUntilMs;
-  if (isBarred && next > state.ceilingBps) return { ...state, nextAtMs: state.ceilingUntilMs };
+  const barredBps = BARRED_FROM * state.ceilingBps;
+  if (isBarred && next > barredBps) return { ...state, nextAtMs: state.ceilingUntilMs };
   const audio = audioReserve(state);
-  const grown =
-    state.failures > 0 && state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
-  const allowed = isBarred ? Math.min(grown, 0.99 * state.ceilingBps) : grown;
+  // Below a budget that has failed, each probe is one step.
+  const grown = state.ceilingBps < Infinity ? 0 : (state.budgetBps + audio) * PROBE_FACTOR - audio;
+  const allowed = isBarred ? Math.min(grown, barredBps) : grown;
   let budgetBps = Math.max(next, allowed);
   let levels = allocate(competitors, budgetBps);
   const isHigher = competitors.some(({ key }) => (levels.get(key) ?? PAUSED) > (state.levels.get(key) ?? PAUSED));
@@ -247,13 +211,18 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
     budgetBps = Math.max(budgetBps, (state.budgetBps + audio) * PROBE_FACTOR - audio);
     levels = allocate(competitors, budgetBps);
   }
+  const isNew = competitors.some(({ key }) => isNewPicture(levels.get(key), state.levels.get(key)));
+  const enteredAtMs = isNew ? nowMs + ENTRY_MS.most : 0;
   return {
     ...state,
     mode: 'probing',
     budgetBps,
     provenBps: state.budgetBps,
     levels,
-    nextAtMs: nowMs + PROBE_MS,
+    enteredAtMs,
+    brake: isNew ? 'slow' : 'none',
+    brakedUntilMs: enteredAtMs,
+    nextAtMs: nowMs + PROBE_MS + (isNew ? ENTRY_MS.most : 0),
   };
 }
 

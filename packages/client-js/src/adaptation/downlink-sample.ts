@@ -7,13 +7,19 @@ export interface VideoCounters {
   height: number;
 }
 
+/** Packets of one received stream. */
+export interface StreamCounters {
+  packets: number;
+  lost: number;
+}
+
 /** Counters of the receiving connection at one moment. */
 export interface DownlinkSample {
   atMs: number;
   /** Of all streams, with RTP headers. */
   bytes: number;
-  packets: number;
-  lost: number;
+  /** By id of the statistics. */
+  streams: Record<string, StreamCounters>;
   audioBytes: number;
   /** Samples that the audio decoder invented, of all that it played. */
   concealed: number;
@@ -34,6 +40,7 @@ export interface DownlinkSample {
 
 /** The fields of WebRTC's statistics that are read here. Browsers leave out those that they do not support. */
 interface Entry {
+  id: string;
   type: string;
   kind?: string;
   timestamp: number;
@@ -57,8 +64,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
   const sample: DownlinkSample = {
     atMs,
     bytes: 0,
-    packets: 0,
-    lost: 0,
+    streams: {},
     audioBytes: 0,
     concealed: 0,
     samples: 0,
@@ -82,8 +88,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
 function count(sample: DownlinkSample, entry: Entry): void {
   const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
   sample.bytes += bytes;
-  sample.packets += entry.packetsReceived ?? 0;
-  sample.lost += entry.packetsLost ?? 0;
+  sample.streams[entry.id] = { packets: entry.packetsReceived ?? 0, lost: entry.packetsLost ?? 0 };
   if (entry.kind === 'audio') {
     sample.audioBytes += bytes;
     // Silence that replaces silence is not heard, such as that of a muted track.

@@ -26,23 +26,29 @@ function setUp(videos: ReceivedVideo[]) {
   let nowMs = 0;
   let queueMs = 0;
   let bps = 1_200_000;
-  let [bytes, packets, lookedAt, reads] = [0, 0, 0, 0];
+  let [bytes, packets, lost, lookedAt, reads] = [0, 0, 0, 0, 0];
   const getStats = async () => {
     reads += 1;
     bytes += ((nowMs - lookedAt) * bps) / 8_000;
-    packets += nowMs - lookedAt;
+    if (bps === 0) lost += nowMs - lookedAt;
+    else packets += nowMs - lookedAt;
     lookedAt = nowMs;
     const each = { type: 'inbound-rtp', kind: 'video', frameWidth: 1280, frameHeight: 720 };
+    const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost };
     return new Map<string, object>([
-      ['audio', { type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, packetsReceived: packets }],
+      ['audio', { id: 'audio', type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, ...counters }],
       ['report', { type: 'remote-outbound-rtp', timestamp: nowMs + queueMs, remoteTimestamp: nowMs - 5_000 }],
       ...videos.map(
         ({ trackIdentifier }) =>
-          [trackIdentifier, { ...each, trackIdentifier, bytesReceived: bytes / videos.length }] as [string, object],
+          [
+            trackIdentifier,
+            { ...each, id: trackIdentifier, trackIdentifier, bytesReceived: bytes / videos.length },
+          ] as [string, object],
       ),
     ]);
   };
-  const connection = { connectionState: 'connected', getStats } as unknown as RTCPeerConnection;
+  const open = () => ({ connectionState: 'connected', getStats }) as unknown as RTCPeerConnection;
+  let connection = open();
   const limits = new Map<string, Limit | undefined>();
   const qualities = new Map<string, TrackQuality>();
   const downlink = new Downlink({
@@ -59,6 +65,12 @@ function setUp(videos: ReceivedVideo[]) {
     limits,
     qualities,
     reads: () => reads,
+    become: (connectionState: RTCPeerConnectionState) => {
+      Object.assign(connection, { connectionState });
+    },
+    replace: () => {
+      connection = open();
+    },
     change: (to: { queueMs?: number; bps?: number }) => {
       ({ queueMs = queueMs, bps = bps } = to);
     },
@@ -106,6 +118,37 @@ describe('the downlink', () => {
     await pass(1_000);
     expect([limits.get('eve'), qualities.get('eve')]).toEqual([undefined, 'full']);
     expect(limits.get('ada')).toBeDefined();
+    downlink.close();
+  });
+
+  test('limits nothing because of a cut, nor because the path after it is longer', async () => {
+    const { downlink, qualities, change, become, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ bps: 0 });
+    await pass(5_000);
+    become('disconnected');
+    await pass(7_000);
+    become('connected');
+    await pass(300);
+    change({ bps: 1_200_000, queueMs: 300 });
+    await pass(10_000);
+    expect([...qualities.values()]).toEqual(['full']);
+    downlink.close();
+  });
+
+  test('takes the limits of a slow line over to another connection', async () => {
+    const { downlink, limits, qualities, change, replace, pass } = setUp([video('ada')]);
+    await pass(3_000);
+    change({ queueMs: 300, bps: 300_000 });
+    await pass(2_500);
+    const before = limits.get('ada');
+    expect(before).toBeDefined();
+    replace();
+    change({ queueMs: 0 });
+    await pass(1_500);
+    expect(limits.get('ada')).toEqual(before);
+    await pass(20_000);
+    expect([...qualities.values()]).toEqual(['full']);
     downlink.close();
   });
 

@@ -1,19 +1,25 @@
 import type { Layer, TrackReference, TrackSource } from '../protocol.generated.js';
 import type { Competitor } from './allocate.js';
-import { decide, INITIAL, type Brake, type DownlinkState } from './downlink-controller.js';
+import { decide } from './downlink-controller.js';
 import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
+import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './downlink-state.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
-import { lineBetween, type Baseline } from './line.js';
+import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
 import type { Display, Limit } from './receive-plan.js';
 import type { TrackQuality } from './track-quality.js';
 
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
 const SAMPLE_EVERY_PROBING_MS = 300;
+/** Invented audio alone is no proof of congestion: the proof may follow soon. */
+const SUSPECT_CONCEALED = 0.08;
+const SAMPLE_EVERY_SUSPECT_MS = 200;
 /** At most one sample in this time, however many notices of a slow link arrive. */
 const SAMPLE_PAUSE_MS = 250;
 /** What a level needs is measured only after the media server has switched to it. */
 const SWITCHED_AFTER_MS = 1_500;
+/** Pictures a second of which half still look like motion. */
+const SMOOTH_AT_HALF_FROM = 24;
 /** Loss up to which a measurement says what was sent. */
 const MEASURABLE_LOSS = 0.3;
 
@@ -41,6 +47,8 @@ export interface DownlinkContext {
 interface Known {
   track: TrackReference;
   measured: (number | undefined)[];
+  /** Pictures a second, in a level with the full frame rate. */
+  frameRate: number;
   /** Of the largest picture that was received, in pixels. */
   area: number;
   level: number;
@@ -54,10 +62,12 @@ export class Downlink {
   readonly #known = new Map<string, Known>();
   #connection: RTCPeerConnection | undefined;
   #before: DownlinkSample | undefined;
-  #base: Baseline = { transitMs: undefined, bufferMs: undefined };
+  #base: Baseline = NO_BASELINE;
   #state: DownlinkState = INITIAL;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isSampling = false;
+  #isSuspect = false;
+  #wasInterrupted = false;
   #isClosed = false;
 
   constructor(context: DownlinkContext) {
@@ -79,8 +89,8 @@ export class Downlink {
   #schedule(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const everyMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
-    this.#timer = setTimeout(() => void this.#run(), everyMs);
+    const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
+    this.#timer = setTimeout(() => void this.#run(), this.#isSuspect ? SAMPLE_EVERY_SUSPECT_MS : usualMs);
   }
 
   async #run(): Promise<void> {
@@ -98,35 +108,42 @@ export class Downlink {
 
   async #sample(): Promise<void> {
     const connection = this.#context.connection();
-    if (connection !== this.#connection) this.#begin(connection);
-    if (connection?.connectionState !== 'connected') return;
+    const isUp = connection?.connectionState === 'connected';
+    if (connection !== this.#connection || !isUp) this.#interrupt();
+    this.#connection = connection;
+    if (!isUp) return;
     const report = await connection.getStats();
     const now = downlinkSampleOf(report, this.#context.now());
     const before = this.#before;
     this.#before = now;
     if (before === undefined || this.#isClosed || connection !== this.#context.connection()) return;
+    if (this.#wasInterrupted) this.#state = resumed(this.#state, now.atMs);
+    this.#wasInterrupted = false;
     const { line, base } = lineBetween(before, now, this.#base);
     this.#base = base;
+    this.#isSuspect = (line?.concealed ?? 0) > SUSPECT_CONCEALED;
     const videos = this.#context.videos();
     const competitors = videos.filter(isShown).map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
     this.#apply(videos, competitors, now.atMs);
   }
 
-  /** Another connection may take another way. What the tracks need stays known. */
-  #begin(connection: RTCPeerConnection | undefined): void {
-    this.#connection = connection;
+  /** The path is lost, or another connection takes another one. What the tracks need stays known. */
+  #interrupt(): void {
+    if (this.#before === undefined) return;
     this.#before = undefined;
-    this.#base = { transitMs: undefined, bufferMs: undefined };
+    this.#base = NO_BASELINE;
+    this.#wasInterrupted = true;
   }
 
   #competitorOf(video: ReceivedVideo, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
     const { track, trackIdentifier, source, isSpeaking, display, layer } = video;
     const key = keyOf(track);
-    const fresh: Known = { track, measured: [], area: 0, level: HIGHEST, levelSinceMs: now.atMs, trackIdentifier };
+    const begin = { trackIdentifier, levelSinceMs: now.atMs };
+    const fresh: Known = { track, measured: [], frameRate: 0, area: 0, level: HIGHEST, ...begin };
     const known = this.#known.get(key) ?? fresh;
     this.#known.set(key, known);
-    if (known.trackIdentifier !== trackIdentifier) Object.assign(known, { trackIdentifier, levelSinceMs: now.atMs });
+    if (known.trackIdentifier !== trackIdentifier) Object.assign(known, begin);
     const [from, to] = [before.videos[trackIdentifier], now.videos[trackIdentifier]];
     if (to !== undefined) known.area = Math.max(known.area, to.width * to.height);
     const bounds = [
@@ -138,13 +155,16 @@ export class Downlink {
     const level = Math.min(known.level, highest);
     const isSteady = now.atMs - known.levelSinceMs >= SWITCHED_AFTER_MS && level !== PAUSED;
     if (from !== undefined && to !== undefined && isSteady && loss < MEASURABLE_LOSS) {
-      const bps = (8000 * (to.bytes - from.bytes)) / (now.atMs - before.atMs) / (1 - loss);
+      const perSecond = 1000 / (now.atMs - before.atMs);
+      const bps = (8 * (to.bytes - from.bytes) * perSecond) / (1 - loss);
       // Nothing arrives from a track that its publisher has just muted.
-      if (bps > 0) known.measured[level] = 0.7 * (known.measured[level] ?? bps) + 0.3 * bps;
+      if (bps > 0) known.measured[level] = smoothed(known.measured[level], bps);
+      const isFullRate = level % 2 === 0;
+      if (isFullRate) known.frameRate = smoothed(known.frameRate, (to.framesDecoded - from.framesDecoded) * perSecond);
     }
     // Screens first, then those who speak, then the larger ones.
     const rank = (source === 'screen' ? 2e9 : 0) + (isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
-    return { key, highest, rank, measured: known.measured };
+    return { key, highest, rank, isSmoothAtHalf: known.frameRate >= SMOOTH_AT_HALF_FROM, measured: known.measured };
   }
 
   #apply(videos: readonly ReceivedVideo[], competitors: readonly Competitor[], nowMs: number): void {
@@ -156,10 +176,11 @@ export class Downlink {
       if (known === undefined || top === undefined) continue;
       const level = this.#state.levels.get(key) ?? top;
       const applied = level >= top ? HIGHEST : level;
-      const isBraked = nowMs < this.#state.brakedUntilMs;
+      const brake = brakeAt(this.#state, nowMs);
+      const isBraked = brake !== 'none';
       if (applied !== known.level || isBraked) Object.assign(known, { level: applied, levelSinceMs: nowMs });
       const limit = applied === HIGHEST ? undefined : limitOf(applied);
-      const present = isBraked && level !== PAUSED ? brakedLimitOf(level, this.#state.brake) : limit;
+      const present = isBraked && level !== PAUSED ? brakedLimitOf(level, brake) : limit;
       this.#context.limit(track, present, qualityOf(applied));
     }
     const present = new Set(videos.map(({ track }) => keyOf(track)));
@@ -170,6 +191,10 @@ export class Downlink {
       this.#context.limit(track, undefined, 'full');
     }
   }
+}
+
+function smoothed(before: number | undefined, now: number): number {
+  return 0.7 * (before ?? now) + 0.3 * now;
 }
 
 function isShown({ isMuted, display }: ReceivedVideo): boolean {

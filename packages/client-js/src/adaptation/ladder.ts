@@ -5,6 +5,8 @@ import type { Layer } from '../protocol.generated.js';
  * smallest picture, and so on up to 6, the largest of three layers.
  */
 export const PAUSED = 0;
+/** The smallest picture at its full frame rate: what every track gets before any track gets more. */
+export const SMALLEST = 2;
 export const HIGHEST = 6;
 
 /** Bits of a level, compared with the highest: browsers divide them like this between simulcast layers. */
@@ -30,6 +32,22 @@ export function levelOf({ spatial = 2, temporal = 2 }: Layer): number {
 
 export function layerOf(level: number): Layer {
   return { spatial: (level - 1) >> 1, temporal: level % 2 === 1 ? 1 : 2 };
+}
+
+/**
+ * The level above. A smaller picture that moves well is better than a larger one that does not, so only the smallest one
+ * always comes at half its frame rate, too.
+ * @param highest no level above it is needed
+ * @param isSmoothAtHalf half of the frame rate still moves well
+ */
+export function levelAbove(level: number, highest: number, isSmoothAtHalf: boolean): number {
+  const isHalfUsed = isSmoothAtHalf || level < SMALLEST;
+  return Math.min(highest, isHalfUsed ? level + 1 : 2 * (level >> 1) + 2);
+}
+
+/** Whether a higher level begins with a key frame: that of another layer, or of a track that was paused. */
+export function isNewPicture(level = PAUSED, before = PAUSED): boolean {
+  return level > before && (before === PAUSED || (level - 1) >> 1 > (before - 1) >> 1);
 }
 
 /** The same picture at a quarter of its frame rate: the media server obeys at once, without a key frame. */

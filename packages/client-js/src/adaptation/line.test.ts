@@ -1,16 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { decide, INITIAL, type DownlinkState } from './downlink-controller.js';
+import { decide } from './downlink-controller.js';
 import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
+import { type DownlinkState, INITIAL } from './downlink-state.js';
 import { HIGHEST } from './ladder.js';
-import { lineBetween, type Baseline } from './line.js';
+import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
 
-const NO_BASE: Baseline = { transitMs: undefined, bufferMs: undefined };
+const STREAM = 'audio';
+/** All streams have had packets until the first sample. */
+const baseAt = (atMs: number, ...streams: string[]): Baseline => ({
+  ...NO_BASELINE,
+  arrivedAtMs: Object.fromEntries([STREAM, ...streams].map((id) => [id, atMs])),
+});
 const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSample => ({
   atMs,
   bytes: atMs,
-  packets: atMs / 10,
-  lost: 0,
+  streams: { [STREAM]: { packets: atMs / 10, lost: 0 } },
   audioBytes: 0,
   concealed: 0,
   samples: 0,
@@ -22,7 +27,7 @@ const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSampl
   ...more,
 });
 const queueOf = (samples: DownlinkSample[]) => {
-  let base = NO_BASE;
+  let base = NO_BASELINE;
   return samples.slice(1).map((now, at) => {
     const result = lineBetween(samples[at]!, now, base);
     ({ base } = result);
@@ -32,8 +37,9 @@ const queueOf = (samples: DownlinkSample[]) => {
 
 describe('the line between two samples', () => {
   test('has the rates and the loss of that time', () => {
-    const now = sample(1_000, { lost: 25, audioBytes: 500, concealed: 480, samples: 48_000 });
-    expect(lineBetween(sample(0), now, NO_BASE).line).toEqual({
+    const streams = { [STREAM]: { packets: 100, lost: 25 } };
+    const now = sample(1_000, { streams, audioBytes: 500, concealed: 480, samples: 48_000 });
+    expect(lineBetween(sample(0), now, baseAt(0)).line).toEqual({
       seconds: 1,
       bps: 8_000,
       audioBps: 4_000,
@@ -44,7 +50,33 @@ describe('the line between two samples', () => {
   });
 
   test('is not known while nothing arrives', () => {
-    expect(lineBetween(sample(1_000), { ...sample(1_000), atMs: 2_000 }, NO_BASE).line).toBeUndefined();
+    expect(lineBetween(sample(1_000), { ...sample(1_000), atMs: 2_000 }, NO_BASELINE).line).toBeUndefined();
+  });
+
+  test('has no loss because of an interruption of all streams, or of the streams of one participant', () => {
+    const [hers, his] = ['Ada', 'Bob'];
+    const at = (atMs: number, counters: Record<string, [packets: number, lost: number]>, concealed = 0) =>
+      sample(atMs, {
+        concealed,
+        samples: 48 * atMs,
+        streams: Object.fromEntries(Object.entries(counters).map(([id, [packets, lost]]) => [id, { packets, lost }])),
+      });
+    const samples = [
+      at(0, { [hers]: [50, 0], [his]: [50, 0] }),
+      at(500, { [hers]: [60, 0], [his]: [75, 0] }),
+      // Ada's own line is cut.
+      at(1_000, { [hers]: [60, 0], [his]: [100, 0] }, 24_000),
+      at(1_500, { [hers]: [80, 40], [his]: [120, 5] }, 36_000),
+      at(2_000, { [hers]: [100, 45], [his]: [145, 5] }, 37_000),
+    ];
+    let base = baseAt(0, hers, his);
+    const lines = samples.slice(1).map((now, index) => {
+      const result = lineBetween(samples[index]!, now, base);
+      ({ base } = result);
+      return result.line;
+    });
+    expect(lines.map((line) => line?.loss)).toEqual([0, 0, 5 / 45, 0.1]);
+    expect(lines.map((line) => (line?.concealed ?? 0) > 0.01)).toEqual([false, true, false, true]);
   });
 
   test('has a queue if a report takes longer than the fastest one, until the baseline has risen', () => {
@@ -75,6 +107,7 @@ describe('the line between two samples', () => {
 test('a sample sums the received streams, and takes the latest report', () => {
   const entries = [
     {
+      id: 'a',
       type: 'inbound-rtp',
       kind: 'audio',
       bytesReceived: 90,
@@ -82,7 +115,15 @@ test('a sample sums the received streams, and takes the latest report', () => {
       packetsReceived: 5,
       packetsLost: 1,
     },
-    { type: 'inbound-rtp', kind: 'video', trackIdentifier: 'v', bytesReceived: 200, frameWidth: 640, frameHeight: 360 },
+    {
+      id: 'b',
+      type: 'inbound-rtp',
+      kind: 'video',
+      trackIdentifier: 'v',
+      bytesReceived: 200,
+      frameWidth: 640,
+      frameHeight: 360,
+    },
     { type: 'remote-outbound-rtp', timestamp: 2_000, remoteTimestamp: 1_400 },
     { type: 'remote-outbound-rtp', timestamp: 1_900, remoteTimestamp: 1_000 },
     { type: 'candidate-pair', timestamp: 3_000 },
@@ -91,8 +132,7 @@ test('a sample sums the received streams, and takes the latest report', () => {
   expect(downlinkSampleOf(report, 7)).toMatchObject({
     atMs: 7,
     bytes: 300,
-    packets: 5,
-    lost: 1,
+    streams: { a: { packets: 5, lost: 1 }, b: { packets: 0, lost: 0 } },
     audioBytes: 100,
     transitMs: 600,
     reportAtMs: 2_000,
@@ -101,26 +141,38 @@ test('a sample sums the received streams, and takes the latest report', () => {
 });
 
 /** Recorded in Chromium through the shaper: see docs/media-quality.md. */
+function recorded(name: string): { limitedAtMs: number; states: { atMs: number; state: DownlinkState }[] } {
+  const file = new URL(`traces/${name}.json`, import.meta.url);
+  const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
+    limitedAtMs: number;
+    samples: DownlinkSample[];
+  };
+  let state: DownlinkState = INITIAL;
+  let base = NO_BASELINE;
+  const states = samples.slice(1).map((now, at) => {
+    const result = lineBetween(samples[at]!, now, base);
+    ({ base } = result);
+    const measured = [...Array<undefined>(HIGHEST), 620_000];
+    const camera = { key: 'camera', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    state = decide(state, result.line, [camera], now.atMs);
+    return { atMs: now.atMs, state };
+  });
+  return { limitedAtMs, states };
+}
+
 test.each(['400-kbit-per-second', '150-kbit-per-second'])(
   'the recorded line of %s is limited within 2 s, and not before it became slow',
   (name) => {
-    const file = new URL(`traces/${name}.json`, import.meta.url);
-    const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
-      limitedAtMs: number;
-      samples: DownlinkSample[];
-    };
-    let state: DownlinkState = INITIAL;
-    let base = NO_BASE;
-    let firstAtMs: number | undefined;
-    for (const [at, now] of samples.slice(1).entries()) {
-      const result = lineBetween(samples[at]!, now, base);
-      ({ base } = result);
-      const camera = { key: 'camera', highest: HIGHEST, rank: 0, measured: [...Array<undefined>(HIGHEST), 620_000] };
-      state = decide(state, result.line, [camera], now.atMs);
-      if (state.mode === 'held') firstAtMs ??= now.atMs;
-    }
+    const { limitedAtMs, states } = recorded(name);
+    const firstAtMs = states.find(({ state }) => state.mode === 'held')?.atMs;
     expect(firstAtMs).toBeGreaterThan(limitedAtMs);
     expect(firstAtMs).toBeLessThan(limitedAtMs + 2_000);
-    expect(state.levels.get('camera')).toBeLessThan(HIGHEST);
+    expect(states.at(-1)?.state.levels.get('camera')).toBeLessThan(HIGHEST);
   },
 );
+
+test('the recorded cut of a publisher limits nothing, although 200 packets were lost', () => {
+  const { states } = recorded('cut-of-a-publisher');
+  expect(states.length).toBeGreaterThan(20);
+  expect(new Set(states.map(({ state }) => state.mode))).toEqual(new Set(['free']));
+});

@@ -14,11 +14,16 @@ export interface Line {
   concealed: number;
 }
 
-/** The shortest delays seen so far, which packets take without a queue. */
+/** What earlier samples have shown. */
 export interface Baseline {
+  /** The shortest delays seen so far, which packets take without a queue. */
   transitMs: number | undefined;
   bufferMs: number | undefined;
+  /** When packets of each stream arrived last, by id of the statistics. */
+  arrivedAtMs: Readonly<Record<string, number>>;
 }
+
+export const NO_BASELINE: Baseline = { transitMs: undefined, bufferMs: undefined, arrivedAtMs: {} };
 
 /**
  * A baseline rises so fast, in milliseconds for each second: a route that became longer counts as a queue only for a
@@ -27,6 +32,8 @@ export interface Baseline {
 const BASELINE_RISES_MS = 10;
 /** A jitter buffer grows also without a queue, with the jitter. */
 const BUFFER_TOLERANCE_MS = 100;
+/** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
+const INTERRUPTED_MS = 400;
 
 /** @returns undefined if nothing can be said: no time has passed, or nothing arrives at all, as during a cut. */
 export function lineBetween(
@@ -35,16 +42,16 @@ export function lineBetween(
   base: Baseline,
 ): { line: Line | undefined; base: Baseline } {
   const seconds = (now.atMs - before.atMs) / 1000;
-  const received = now.packets - before.packets;
+  const { received, lost, isInterrupted, arrivedAtMs } = packetsBetween(before, now, base);
   if (seconds <= 0 || received <= 0) return { line: undefined, base };
   const isReported = now.reportAtMs !== undefined && now.reportAtMs !== before.reportAtMs;
   const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
   const buffered = now.buffered - before.buffered;
   const bufferMs = buffered <= 0 ? undefined : (1000 * (now.bufferSeconds - before.bufferSeconds)) / buffered;
   const buffer = queueOf(bufferMs, base.bufferMs, seconds);
-  const lost = Math.max(0, now.lost - before.lost);
   const perSecond = (bytes: number) => Math.max(0, (8 * bytes) / seconds);
   const samples = now.samples - before.samples;
+  const invented = samples <= 0 || isInterrupted ? 0 : (now.concealed - before.concealed) / samples;
   const line = {
     seconds,
     bps: perSecond(now.bytes - before.bytes),
@@ -52,9 +59,31 @@ export function lineBetween(
     loss: lost / (lost + received),
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transit.queueMs,
-    concealed: samples <= 0 ? 0 : Math.min(1, Math.max(0, (now.concealed - before.concealed) / samples)),
+    concealed: Math.min(1, Math.max(0, invented)),
   };
-  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs } };
+  return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
+}
+
+/**
+ * Packets of all streams. The first packets after an interruption tell how many were lost during it, which says nothing
+ * about what the line carries: the cut may even have been that of the sender.
+ */
+function packetsBetween(before: DownlinkSample, now: DownlinkSample, base: Baseline) {
+  const sum = { received: 0, lost: 0, isInterrupted: false };
+  const arrivedAtMs: Record<string, number> = {};
+  for (const [id, { packets, lost }] of Object.entries(now.streams)) {
+    const from = before.streams[id];
+    const earlierAtMs = base.arrivedAtMs[id];
+    const received = packets - (from?.packets ?? 0);
+    if (received > 0) arrivedAtMs[id] = now.atMs;
+    else if (earlierAtMs !== undefined) arrivedAtMs[id] = earlierAtMs;
+    if (received <= 0) continue;
+    sum.received += received;
+    const isContinued = from === undefined || before.atMs - (earlierAtMs ?? -Infinity) < INTERRUPTED_MS;
+    if (isContinued) sum.lost += Math.max(0, lost - (from?.lost ?? 0));
+    else if (lost > from.lost) sum.isInterrupted = true;
+  }
+  return { ...sum, arrivedAtMs };
 }
 
 function queueOf(delayMs: number | undefined, baseMs: number | undefined, seconds: number) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Adaptation } from '../subscriptions.js';
-import { ReceivePlan, type Display } from './receive-plan.js';
+import { GONE_MAX, ReceivePlan, type Display } from './receive-plan.js';
 
 const track = (participantId: string) => ({ participantId, trackId: 'camera' });
 const display = (maxSpatial: number, isHidden = false): Display => ({ maxSpatial, isHidden, pixels: 100 });
@@ -82,5 +82,31 @@ describe('the plan of what is received', () => {
     plan.close();
     await jest.advanceTimersByTimeAsync(10_000);
     expect(await take()).toEqual([]);
+  });
+
+  test('receives a track in full that was paused as it left, and is published again', async () => {
+    const { plan, take } = setUp();
+    for (const id of ['ada', 'eve']) plan.limit(track(id), { layer: undefined, isPaused: true });
+    plan.display(track('bob'), display(0));
+    await take();
+    for (const id of ['ada', 'eve', 'bob', 'new']) plan.forget(track(id));
+    plan.published(track('ada'));
+    plan.published(track('new'));
+    plan.display(track('bob'), display(0));
+    expect(await take()).toEqual([
+      [
+        { ...track('ada'), paused: false },
+        { ...track('bob'), layer: { spatial: 0 }, paused: false },
+      ],
+    ]);
+    plan.published(track('ada'));
+    expect(await take()).toEqual([]);
+    // The plan remembers the latest tracks, up to its limit.
+    for (let at = 0; at < GONE_MAX; at += 1) plan.limit(track(`p${at}`), { layer: undefined, isPaused: true });
+    await take();
+    for (let at = 0; at < GONE_MAX; at += 1) plan.forget(track(`p${at}`));
+    plan.published(track('eve'));
+    plan.published(track('p0'));
+    expect(await take()).toEqual([[{ ...track('p0'), paused: false }]]);
   });
 });

@@ -28,6 +28,10 @@ interface Planned {
 /** The pause before a request that failed is repeated. */
 const RETRY_AFTER_MS = 1_000;
 const NOTHING_REQUESTED = JSON.stringify([null, false]);
+/** Differs from every request: the next one is sent in any case. */
+const UNKNOWN = '';
+/** Tracks that are gone and that the gateway may still have in a lower layer, or paused. */
+export const GONE_MAX = 1_000;
 
 /**
  * Joins what the page displays with what the network carries: of two layers the lower one counts, and a track that is
@@ -37,6 +41,8 @@ export class ReceivePlan {
   readonly #request: (tracks: Adaptation[]) => Promise<void>;
   readonly #planned = new Map<string, Planned>();
   readonly #changed = new Set<string>();
+  /** The gateway keeps the last request of a track that is gone, for its return under the same id. */
+  readonly #gone = new Set<string>();
   #retry: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -63,8 +69,21 @@ export class ReceivePlan {
 
   /** The track is no longer published. */
   forget(track: TrackReference): void {
-    this.#planned.delete(keyOf(track));
-    this.#changed.delete(keyOf(track));
+    const key = keyOf(track);
+    const requested = this.#planned.get(key)?.requested ?? NOTHING_REQUESTED;
+    this.#planned.delete(key);
+    this.#changed.delete(key);
+    if (requested === NOTHING_REQUESTED) return;
+    this.#gone.add(key);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > GONE_MAX && oldest !== undefined) this.#gone.delete(oldest);
+  }
+
+  /** The track is published, perhaps again. */
+  published(track: TrackReference): void {
+    if (!this.#gone.has(keyOf(track))) return;
+    this.#of(track);
+    this.#note(keyOf(track));
   }
 
   close(): void {
@@ -77,7 +96,8 @@ export class ReceivePlan {
     let planned = this.#planned.get(key);
     if (planned === undefined) {
       const track = { participantId, trackId };
-      planned = { track, display: undefined, limit: undefined, requested: NOTHING_REQUESTED };
+      const requested = this.#gone.delete(key) ? UNKNOWN : NOTHING_REQUESTED;
+      planned = { track, display: undefined, limit: undefined, requested };
       this.#planned.set(key, planned);
     }
     return planned;
@@ -101,7 +121,7 @@ export class ReceivePlan {
     if (differing.length === 0) return;
     this.#request(differing.map(({ adaptation }) => adaptation)).catch(() => {
       // The connection was lost, or the gateway did not answer.
-      for (const { planned } of differing) planned.requested = '';
+      for (const { planned } of differing) planned.requested = UNKNOWN;
       if (this.#isClosed) return;
       clearTimeout(this.#retry);
       this.#retry = setTimeout(() => this.#repeat(), RETRY_AFTER_MS);
@@ -109,7 +129,7 @@ export class ReceivePlan {
   }
 
   #repeat(): void {
-    for (const [key, { requested }] of this.#planned) if (requested === '') this.#note(key);
+    for (const [key, { requested }] of this.#planned) if (requested === UNKNOWN) this.#note(key);
   }
 }
 

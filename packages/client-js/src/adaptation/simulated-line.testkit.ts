@@ -1,8 +1,9 @@
 import type { Competitor } from './allocate.js';
-import { decide, INITIAL, type DownlinkState } from './downlink-controller.js';
+import { decide } from './downlink-controller.js';
 import type { DownlinkSample } from './downlink-sample.js';
+import { brakeAt, INITIAL, type DownlinkState } from './downlink-state.js';
 import { HIGHEST } from './ladder.js';
-import { lineBetween, type Baseline } from './line.js';
+import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
 
 /** The line at one moment. */
 export interface LineNow {
@@ -42,14 +43,15 @@ export function simulate(
   const measured = new Map<string, (number | undefined)[]>(keys.map((key) => [key, []]));
   const all: Simulated[] = [];
   let state = INITIAL;
-  let base: Baseline = { transitMs: undefined, bufferMs: undefined };
+  let base: Baseline = NO_BASELINE;
   let before: DownlinkSample | undefined;
   let queuedBits = 0;
-  const sum = { bytes: 0, packets: 0, lost: 0, audioBytes: 0 };
+  const sum = { bytes: 0, audioBytes: 0 };
+  const packets = { received: 0, missing: 0, lost: 0 };
   for (let atMs = STEP_MS; atMs <= 1000 * seconds; atMs += STEP_MS) {
     const { bps, loss = 0, delayMs = 0, queueMsMax = 300 } = lineAt(atMs / 1000);
     const levelOf = (key: string) => state.levels.get(key) ?? HIGHEST;
-    const braked = atMs <= state.brakedUntilMs ? { none: 1, slow: 0.4, stop: 0 }[state.brake] : 1;
+    const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
     const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
     const perStep = STEP_MS / 1000;
     const sentBits = (braked * videoBps + AUDIO_BPS) * perStep;
@@ -60,8 +62,10 @@ export function simulate(
     queuedBits = kept;
     const queueMs = bps === 0 ? 0 : (1000 * queuedBits) / bps;
     sum.bytes += carried / 8;
-    sum.packets += carried / PACKET_BITS;
-    sum.lost += lostBits / PACKET_BITS;
+    packets.received += carried / PACKET_BITS;
+    packets.missing += lostBits / PACKET_BITS;
+    // A receiver finds out what is missing when the next packet arrives.
+    if (carried > 0) packets.lost = packets.missing;
     sum.audioBytes += ((carried / Math.max(1, sentBits)) * AUDIO_BPS * perStep) / 8;
     // Sender reports arrive once a second.
     const reportAtMs = bps === 0 ? (before?.reportAtMs ?? 0) : 1000 * Math.floor(atMs / 1000);
@@ -69,6 +73,7 @@ export function simulate(
     const sample: DownlinkSample = {
       atMs,
       ...sum,
+      streams: { all: { packets: packets.received, lost: packets.lost } },
       concealed: 0,
       samples: 0,
       bufferSeconds: 0,
@@ -88,6 +93,7 @@ export function simulate(
         key,
         highest: HIGHEST,
         rank: -at,
+        isSmoothAtHalf: false,
         measured: measured.get(key) ?? [],
       }));
       state = decide(state, result.line, competitors, atMs);

@@ -207,6 +207,7 @@ export class LocalMedia {
     track.onSection = async (transceiver, isReused) => {
       if (codecs !== undefined) transceiver.setCodecPreferences(codecs);
       if (isReused) await resetEncodings(transceiver.sender, encodings);
+      this.#uplink.reset(transceiver.sender);
       this.#layers.begin(track.trackId);
     };
     track.tuneAnswer = sending.dtx === true && source === 'microphone' ? withDtx : undefined;

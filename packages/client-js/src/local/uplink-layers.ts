@@ -1,5 +1,5 @@
 import type { Publisher } from '../peers/publisher.js';
-import { afterMeasurement, everyLayer, limitsOf, type Affordable } from './affordable-layers.js';
+import { afterMeasurement, everyLayer, interrupted, limitsOf, type Affordable } from './affordable-layers.js';
 import type { LocalTrack } from './local-track.js';
 import type { SentLayers } from './sent-layers.js';
 
@@ -12,14 +12,21 @@ interface Entry {
   targetBitrate?: number;
   qualityLimitationReason?: string;
   nominated?: boolean;
+  bytesReceived?: number;
   availableOutgoingBitrate?: number;
+}
+
+interface Known {
+  affordable: Affordable;
+  /** Bytes that the connection has received so far: the reports of the media server. */
+  received: number | undefined;
 }
 
 /** Leaves out the layers that the uplink does not afford, of the tracks that are sent in several layers. */
 export class UplinkLayers {
   readonly #publisher: Pick<Publisher, 'senderOf' | 'tracks'>;
   readonly #layers: SentLayers;
-  readonly #states = new WeakMap<RTCRtpSender, Affordable>();
+  readonly #states = new WeakMap<RTCRtpSender, Known>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(publisher: Pick<Publisher, 'senderOf' | 'tracks'>, layers: SentLayers) {
@@ -30,6 +37,11 @@ export class UplinkLayers {
   /** Call this when a track is published. */
   begin(): void {
     if (this.#layered.length > 0) this.#timer ??= setInterval(() => this.#measureAll(), MEASURE_EVERY_MS);
+  }
+
+  /** Call this when the sender sends another track, or the same one anew: it begins with all layers. */
+  reset(sender: RTCRtpSender): void {
+    this.#states.delete(sender);
   }
 
   close(): void {
@@ -62,10 +74,16 @@ export class UplinkLayers {
       maxBitrate,
       targetBitrate: sent.find((one) => one.rid === rid)?.targetBitrate ?? 0,
     }));
-    const before = this.#states.get(sender) ?? everyLayer(lowestFirst.length);
+    const known = this.#states.get(sender);
+    const before = known?.affordable ?? everyLayer(lowestFirst.length);
+    const received = available?.bytesReceived;
+    // No report arrives during a cut, and the browser sends less and less. The line may be as good as before afterwards.
+    const isCut = received !== undefined && received === known?.received;
     const wanted = this.#layers.wantedOf(trackId);
-    const now = afterMeasurement(before, lowestFirst, wanted, available?.availableOutgoingBitrate ?? 0);
-    this.#states.set(sender, now);
+    const now = isCut
+      ? interrupted(before)
+      : afterMeasurement(before, lowestFirst, wanted, available?.availableOutgoingBitrate ?? 0);
+    this.#states.set(sender, { affordable: now, received });
     if (now.top !== before.top) await this.#layers.afford(trackId, now.top, limitsOf(now, lowestFirst).reverse());
   }
 }

@@ -117,6 +117,23 @@ describe('the repair of a peer connection', () => {
     expect(other.restarts).toHaveLength(0);
   });
 
+  test('restarts after a change of the network once the gateway can be reached, although the connection seems to be up', async () => {
+    const stage = new Stage();
+    stage.isReachable = false;
+    stage.repair.networkChanged();
+    expect(stage.restarts).toHaveLength(0);
+    stage.isReachable = true;
+    stage.repair.reachable();
+    expect(stage.restarts).toHaveLength(1);
+    // The request is lost with the connection to the gateway.
+    await stage.answer(new CallplaneError('connection_lost', ''));
+    stage.repair.reachable();
+    expect(stage.restarts).toHaveLength(2);
+    await stage.answer();
+    stage.repair.reachable();
+    expect([stage.restarts.length, stage.replaced]).toEqual([2, 0]);
+  });
+
   test.each([
     ['media_unavailable', 0],
     ['no_answer', 0],

@@ -29,6 +29,8 @@ export class IceRepair {
   /** Restarts since the connection was last up. */
   #attempts = 0;
   #isRestarting = false;
+  /** The network has changed, and the gateway has not confirmed a restart since. */
+  #hasMoved = false;
   #isInterrupted = false;
   #isClosed = false;
 
@@ -54,12 +56,16 @@ export class IceRepair {
 
   /** Call this when the gateway can be reached again: the path may be back as well. */
   reachable(): void {
-    if (['disconnected', 'failed'].includes(this.#context.connection.connectionState)) this.#attempt();
+    const { connectionState } = this.#context.connection;
+    if (this.#hasMoved || ['disconnected', 'failed'].includes(connectionState)) this.#attempt();
   }
 
   /** Call this when this machine has another network: the present path may be dead, although the browser waits for it. */
   networkChanged(): void {
-    if (['connected', 'disconnected', 'failed'].includes(this.#context.connection.connectionState)) this.#attempt();
+    if (!['connected', 'disconnected', 'failed'].includes(this.#context.connection.connectionState)) return;
+    // The connection to the gateway is often lost as well: then `reachable` follows.
+    this.#hasMoved = true;
+    this.#attempt();
   }
 
   close(): void {
@@ -81,6 +87,9 @@ export class IceRepair {
     this.#isRestarting = true;
     this.#context
       .restart()
+      .then(() => {
+        this.#hasMoved = false;
+      })
       .catch((error: unknown) => {
         // After a lost connection `reachable` follows.
         const isOver = error instanceof CallplaneError && ['connection_lost', 'closed'].includes(error.code);

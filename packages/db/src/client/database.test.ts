@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createTestDatabase, eventually, startTestPostgres, stopAtEnd, PATIENT_DEADLINES } from '@callplane/testing';
+import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
 
@@ -192,6 +195,41 @@ test('enforces the deadlines of connections, statements and transactions in a pr
   }
   postgres.thaw();
   await Promise.all([connected, crowded, fresh].map((database) => database.ping()));
+
+  // As after a failover whose old primary came back as a standby, behind the same address.
+  postgres.kill('SIGINT');
+  await eventually(async () => (await outcome(fresh.ping())).result === 'unavailable');
+  await writeFile(join(postgres.dataDir, 'standby.signal'), '');
+  await postgres.restart();
+  const standby = new pg.Client(settings.url);
+  await standby.connect();
+  for (const database of [connected, fresh]) {
+    expect((await outcome(database.sql.$queryRaw`SELECT id FROM rooms`)).result).toBe('unavailable');
+    await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
+  }
+  await standby.query('SELECT pg_promote()');
+  await standby.end();
+  await eventually(async () => (await outcome(fresh.checkReady())).result === 'done');
+});
+
+test('adds the options of the URL to its own, which win', async () => {
+  const options = encodeURIComponent('-c TimeZone=Asia/Tokyo -c work_mem=5MB');
+  const database = open({ url: `${url}?options=${options}&application_name=mine`, asynchronousCommit: true });
+  const [row] = await database.sql.$queryRaw<[Record<string, string>]>`
+    SELECT current_setting('TimeZone') AS zone, current_setting('work_mem') AS memory,
+      current_setting('synchronous_commit') AS commit, current_setting('application_name') AS name`;
+  expect(row).toEqual({ zone: 'UTC', memory: '5MB', commit: 'off', name: 'mine' });
+});
+
+test('is not ready while its session is in another time zone or read-only', async () => {
+  const database = open();
+  await database.checkReady();
+  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Asia/Tokyo', false)`;
+  await expect(database.checkReady()).rejects.toMatchObject({ reason: 'time-zone' });
+  await database.sql.$queryRaw`SELECT set_config('default_transaction_read_only', 'on', false)`;
+  await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
+  // Each check that failed has replaced its connection.
+  await database.checkReady();
 });
 
 test('survives a connection that fails in the read that gives it to the next caller', async () => {

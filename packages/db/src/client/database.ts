@@ -4,10 +4,11 @@ import type { PoolClient, QueryResult } from 'pg';
 import { Prisma, PrismaClient } from '../generated/client.js';
 import { AwakeClock } from './awake-clock.js';
 import { Pool } from './pool.js';
-import { TransactionLateError } from './unavailable.js';
+import { splitOptions } from './split-options.js';
+import { TransactionLateError, UnfitServerError } from './unavailable.js';
 
 export interface DatabaseSettings {
-  /** `postgresql://…` */
+  /** `postgresql://…`. Its `options` apply beside ours, which win. */
   readonly url: string;
   /** Maximum number of open connections. */
   readonly poolMax: number;
@@ -66,6 +67,9 @@ export interface TypedSql {
   readonly $connect?: never;
 }
 
+const SESSION_STATE = `
+  SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
+
 /** Maximum number of distinct prepared statements per connection; Prisma generates a small closed set. */
 const PREPARED_STATEMENTS_MAX = 300;
 
@@ -85,9 +89,10 @@ export class Database {
   constructor(settings: DatabaseSettings) {
     const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
     this.#transactionMs = transactionMs;
+    const { url, options } = splitOptions(settings.url);
     this.#pool = new Pool(
       {
-        connectionString: settings.url,
+        connectionString: url,
         max: settings.poolMax,
         ...(settings.applicationName === undefined ? {} : { application_name: settings.applicationName }),
         // Timeouts on both sides: PostgreSQL cancels slow statements, and the client closes connections to a frozen
@@ -96,6 +101,7 @@ export class Database {
         idle_in_transaction_session_timeout: transactionMs,
         // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
         options: [
+          ...options,
           '-c TimeZone=UTC',
           ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
           ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
@@ -123,6 +129,27 @@ export class Database {
   /** Resolves when PostgreSQL responds. */
   async ping(): Promise<void> {
     await this.#pool.query('SELECT 1');
+  }
+
+  /**
+   * Resolves when PostgreSQL accepts writes, and returns timestamps in UTC.
+   * @throws UnfitServerError if a session is read-only, or in another time zone: a pooler between may drop our options.
+   */
+  async checkReady(): Promise<void> {
+    const client = await this.#pool.connect();
+    let failure: Error | undefined;
+    try {
+      const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
+      if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
+      if (rows[0].timeZone !== 'UTC') throw new UnfitServerError('time-zone');
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      // Closes a connection that failed the check: a session stays read-only after the server has become writable, and
+      // no write would show it, because an app that is not ready gets none.
+      client.release(failure);
+    }
   }
 
   /** Runs `work` in one transaction, which commits all its writes or none. */

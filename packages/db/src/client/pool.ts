@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { AwakeClock } from './awake-clock.js';
-import { isReadOnlySession } from './unavailable.js';
+import { isReadOnlySession, UnfitServerError } from './unavailable.js';
 
 /**
  * Minimum age of a connection that is replaced for being read-only, in milliseconds. While the server itself is
@@ -10,6 +10,9 @@ const READ_ONLY_REPLACED_AFTER_MS = 2000;
 
 type Connected = Parameters<pg.Pool['connect']>[0];
 type Query = (...args: unknown[]) => unknown;
+/** PostgreSQL reports some settings when a session begins. */
+type Reporting = Pick<NodeJS.EventEmitter, 'on'>;
+type Reported = { parameterName: string; parameterValue: string };
 
 /**
  * A pool whose deadlines count only the time in which this process ran. node-postgres's own deadlines fire as soon as a
@@ -63,7 +66,8 @@ export class Pool extends pg.Pool {
 /**
  * Connections that close when a statement gets no result in time: the statements queued behind it would get none
  * either. They also close when the session turns out to be read-only. It may stay read-only after a failover, while a
- * new connection reaches the server that accepts writes.
+ * new connection reaches the server that accepts writes. A standby is refused at once: its rows may be old, so that a
+ * read would answer 404 for a room that exists.
  *
  * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
  * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
@@ -72,11 +76,32 @@ export class Pool extends pg.Pool {
 function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client {
   return class extends pg.Client {
     readonly #openedAtMs = awake.nowMs;
+    #isStandby = false;
 
     constructor(config?: string | pg.ClientConfig) {
       super(config);
       // An emitter without a listener would throw the error, and end the process.
       this.on('error', () => undefined);
+      const { connection } = this as unknown as { connection: Reporting };
+      connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
+        if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
+      });
+    }
+
+    override connect(): Promise<this>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+      if (callback === undefined) {
+        return new Promise((resolve, reject) => {
+          this.connect((error: Error | null) => (error === null ? resolve(this) : reject(error)));
+        });
+      }
+      super.connect((error: Error | null | undefined) => {
+        const isRefused = !error && this.#isStandby;
+        if (isRefused) void this.end();
+        callback(isRefused ? new UnfitServerError('read-only') : (error as Error));
+      });
+      return undefined;
     }
 
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.

@@ -29,6 +29,23 @@ export class TransactionLateError extends Error {
   }
 }
 
+/** PostgreSQL answers, but an app must not work with it as it is. */
+export class UnfitServerError extends Error {
+  /** Shown in `/readyz`. */
+  readonly reason: 'read-only' | 'time-zone';
+  /** Like a refused write, so that callers of a statement treat it in the same way. */
+  readonly code = READ_ONLY;
+
+  constructor(reason: UnfitServerError['reason']) {
+    super(
+      reason === 'read-only'
+        ? 'PostgreSQL accepts no writes: the server is a standby, or set to read-only'
+        : 'the time zone of the PostgreSQL session is not UTC: a pooler has dropped or changed it',
+    );
+    this.reason = reason;
+  }
+}
+
 /** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
 export function isReadOnlySession(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
@@ -45,6 +62,8 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code)))
     return true;
   if (typeof originalCode === 'string' && SQL_STATES.test(originalCode)) return true;
+  // A server that has become a standby cancels statements in favour of its replication.
+  if (code === '40001' && typeof message === 'string' && message.includes('recovery')) return true;
   if (typeof kind === 'string' && DRIVER_KINDS.has(kind)) return true;
   if (typeof message === 'string' && PG_MESSAGES.test(message)) return true;
   return (

@@ -54,7 +54,7 @@ export async function listEvents(
     page.after !== null
       ? Prisma.sql`AND (transaction_id, id) > (${page.after.transactionId}::bigint, ${page.after.id})`
       : page.since
-        ? Prisma.sql`AND transaction_id >= ${firstTransactionSince(page.since)}`
+        ? Prisma.sql`AND transaction_id >= ${firstTransactionSince(tenant, page.since)}`
         : Prisma.empty;
   return db.$queryRaw<EventRow[]>`
     SELECT ${POSITION}, body FROM events
@@ -109,19 +109,25 @@ function createdSince(since: Date | null | undefined): Prisma.Sql {
 }
 
 /**
- * A transaction before which no event of any environment was created at `since` or later. Transactions are numbered when
- * they begin to write, and apps end them within 15 s. So the events of the first minute after `since` include the one
- * with the lowest number: a later event with a lower number would belong to a transaction of more than 15 s. Null, which
- * no number exceeds, if there is no such event.
+ * A transaction before which no event of the environment was created at `since` or later. Transactions are numbered when
+ * they begin to write, and apps end them within 15 s. So the environment's events of the minute after its first one since
+ * then include the one with the lowest number: a later event with a lower number would belong to a transaction of more
+ * than 15 s. Null, which no number exceeds, if there is no such event.
+ *
+ * The expression of the time makes PostgreSQL use the index of the environment: by that of creation times, it might read
+ * all events of others since then. The sum prevents that it looks for the minimum in the order of transactions, past all
+ * older events.
  */
-function firstTransactionSince(since: Date): Prisma.Sql {
-  const at = Prisma.sql`${since.toISOString()}::timestamptz`;
+function firstTransactionSince({ environmentId }: Tenant, since: Date): Prisma.Sql {
+  const at = Prisma.sql`(${since.toISOString()}::timestamptz AT TIME ZONE 'UTC')`;
   return Prisma.sql`(
-    SELECT min(e.transaction_id) FROM events e
-    WHERE e.created_at >= ${at} AND e.created_at < (
-      SELECT f.created_at + interval '60 seconds' FROM events f WHERE f.created_at >= ${at}
-      ORDER BY f.created_at LIMIT 1
-    )
+    SELECT min(e.transaction_id + 0) FROM events e
+    WHERE e.environment_id = ${environmentId} AND (e.created_at AT TIME ZONE 'UTC') >= ${at}
+      AND (e.created_at AT TIME ZONE 'UTC') < (
+        SELECT (f.created_at AT TIME ZONE 'UTC') + interval '60 seconds' FROM events f
+        WHERE f.environment_id = ${environmentId} AND (f.created_at AT TIME ZONE 'UTC') >= ${at}
+        ORDER BY (f.created_at AT TIME ZONE 'UTC') LIMIT 1
+      )
   )`;
 }
 

@@ -14,6 +14,11 @@ import { CLAIMED_COLUMNS, NEXT_RETRY_IN_MS, type DueClaim, type DueRequest } fro
  * begin in one second than the limit, by up to 4 %. A shorter one loses attempts when workers are late.
  */
 const RATE_BURST_MS = 40;
+/**
+ * Time after its token of `max_per_second` in which an attempt may begin, in milliseconds. It bounds the attempts that
+ * begin in one second to 5 % more than the limit.
+ */
+const START_MS_MAX = 50;
 /** A worker without tokens waits for as many as come in this time, so that it does not claim one delivery at a time. */
 const RATE_STEP_MS = 20;
 /** Candidates that one claim examines for an endpoint with an order. It parks those that wait for another one. */
@@ -28,6 +33,8 @@ const FULL_MS = 1000;
 
 /** A claim of one endpoint and kind that has gone through the endpoint's gate. */
 export interface GatedClaim extends DueClaim {
+  /** Whether the endpoint has a maximum rate. */
+  isPaced: boolean;
   /** Whether more deliveries may be due than were claimed. */
   isMore: boolean;
   /** How long to claim nothing of the endpoint; null if it may be claimed from at once. */
@@ -85,9 +92,11 @@ export async function claimGated(db: TypedSql, request: DueRequest, leaseMs: num
         a.standard_webhooks, CASE WHEN a.in_order THEN d.room_id END AS room_id
     ), ${PASSED}
     SELECT ${CLAIMED_COLUMNS}, ${NEXT_RETRY_IN_MS} AS "nextInMs", a.endpoint_id IS NOT NULL AS "isGated",
+      a.max_per_second IS NOT NULL AS "isPaced",
       EXISTS (SELECT 1 FROM webhook_gates WHERE endpoint_id = ${endpointId}) AS "hasGate",
       allowed.rate_left AS "rateLeft", allowed.concurrency_left AS "concurrencyLeft",
-      allowed.interval_ms AS "intervalMs", allowed.next_tokens_ms AS "nextTokensMs", allowed.looks,
+      allowed.interval_ms AS "intervalMs", (extract(epoch FROM now() - allowed.base_at) * 1000)::float8 AS "tokenAgeMs",
+      allowed.next_tokens_ms AS "nextTokensMs", allowed.looks,
       (SELECT count(*)::int FROM candidate) AS examined, (SELECT count(*)::int FROM parked) AS parked
     FROM (SELECT 1 AS one) one LEFT JOIN asked a ON true LEFT JOIN allowed ON true LEFT JOIN claimed c ON true
     ORDER BY c.due_at`;
@@ -170,12 +179,15 @@ interface GatedRow extends Omit<ClaimedDelivery, 'id'> {
   id: string | null;
   nextInMs: number | null;
   isGated: boolean;
+  isPaced: boolean;
   hasGate: boolean;
   /** As of before the claim; null without this limit. All are null if the gate was held. */
   rateLeft: number | null;
   concurrencyLeft: number | null;
   /** Time between two attempts at the maximum rate, in milliseconds. */
   intervalMs: number | null;
+  /** Age of the first token at the time of the claim, in milliseconds. */
+  tokenAgeMs: number | null;
   /** Time until several tokens of the rate are there, in milliseconds. */
   nextTokensMs: number | null;
   looks: number | null;
@@ -186,13 +198,24 @@ interface GatedRow extends Omit<ClaimedDelivery, 'id'> {
 function toClaim({ endpointId, isRetry, count }: DueRequest, rows: readonly GatedRow[]): GatedClaim {
   const [state] = rows;
   const claimed = rows.flatMap(claimedOf);
-  const claim = { endpointId, isRetry, claimed, isGated: state?.isGated ?? false, nextInMs: state?.nextInMs ?? null };
+  const claim = {
+    endpointId,
+    isRetry,
+    claimed,
+    isGated: state?.isGated ?? false,
+    isPaced: state?.isPaced ?? false,
+    nextInMs: state?.nextInMs ?? null,
+  };
   if (state === undefined || !state.isGated) return { ...claim, isMore: false, pause: null };
   return { ...claim, ...restOf(state, claimed.length, count) };
 }
 
-function claimedOf({ id, ...row }: GatedRow): ClaimedDelivery[] {
-  return id === null ? [] : [{ ...row, id }];
+function claimedOf({ id, ...row }: GatedRow, index: number): ClaimedDelivery[] {
+  if (id === null) return [];
+  const { intervalMs, tokenAgeMs } = row;
+  if (intervalMs === null || tokenAgeMs === null) return [{ ...row, id }];
+  // Deliveries of one claim take one token after the other.
+  return [{ ...row, id, startWithinMs: START_MS_MAX - (tokenAgeMs - index * intervalMs) }];
 }
 
 /** Why a claim took fewer deliveries than requested, and when the next one is worth while. */

@@ -43,7 +43,8 @@ interface Taken {
  *
  * `matched` counts failed and pending deliveries. `skipped` counts failed ones that have been replayed 100 times, whose
  * event was erased, or that another transaction is replaying at this moment. A delivery in flight counts once its
- * attempt has failed: the recovery remembers it, and is not complete before.
+ * attempt has failed: the recovery remembers it, and is not complete before. While it remembers as many as it may, it
+ * reads no further.
  * @returns null when no recovery is due.
  */
 export function stepRecovery(database: Database, pace: RecoveryPace): Promise<RecoveryStep | null> {
@@ -52,8 +53,10 @@ export function stepRecovery(database: Database, pace: RecoveryPace): Promise<Re
     if (taken === null) return null;
     const { id, environmentId, endpointId, dryRun, endpointDeleted } = taken;
     const limit = taken.isBusy ? pace.batchMaxWhileBusy : pace.batchMax;
-    const batch = await recoverBatch(tx, taken, limit);
-    const isLast = batch.found < limit && batch.inFlight.length === 0;
+    // Each new delivery may turn out to be in flight, and the recovery must not pass one that it cannot remember.
+    const newMax = Math.min(limit, RECOVERY_IN_FLIGHT_MAX - taken.inFlight.length);
+    const batch = await recoverBatch(tx, taken, limit, newMax);
+    const isLast = batch.found < newMax && batch.inFlight.length === 0;
     const ended = endpointDeleted ? 'cancelled' : isLast ? 'completed' : null;
     const counts = endpointDeleted
       ? { matched: 0, replayed: 0, woken: 0, skipped: 0 }
@@ -104,8 +107,10 @@ interface RecoveredBatch {
 /**
  * Reads the next deliveries, those that were in flight before first, and recovers them. A pending row that another
  * transaction has locked counts as in flight: a worker is claiming it.
+ * @param limit of all deliveries of the batch; the pace
+ * @param newMax limit of those that the recovery reads for the first time
  */
-async function recoverBatch(tx: TypedSql, taken: Taken, limit: number): Promise<RecoveredBatch> {
+async function recoverBatch(tx: TypedSql, taken: Taken, limit: number, newMax: number): Promise<RecoveredBatch> {
   const { endpointId, dryRun, includePending, inFlight } = taken;
   const mayChange = !dryRun && !taken.endpointDeleted;
   const position = taken.position ?? '';
@@ -113,14 +118,16 @@ async function recoverBatch(tx: TypedSql, taken: Taken, limit: number): Promise<
   const [batch] = await tx.$queryRaw<RecoveredBatch[]>`
     WITH batch AS MATERIALIZED (
       SELECT * FROM (
-        (SELECT id, status, replay_count, event_id FROM webhook_deliveries
-        WHERE endpoint_id = ${endpointId} AND status = 'failed' AND id > ${position}
-          AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz ORDER BY id LIMIT ${limit})
-        UNION ALL
-        (SELECT id, status, replay_count, event_id FROM webhook_deliveries
-        WHERE endpoint_id = ${endpointId} AND status IN ('pending', 'delivering') AND id > ${position}
-          AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz AND ${includePending}
-        ORDER BY id LIMIT ${limit})
+        (SELECT * FROM (
+          (SELECT id, status, replay_count, event_id FROM webhook_deliveries
+          WHERE endpoint_id = ${endpointId} AND status = 'failed' AND id > ${position}
+            AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz ORDER BY id LIMIT ${newMax})
+          UNION ALL
+          (SELECT id, status, replay_count, event_id FROM webhook_deliveries
+          WHERE endpoint_id = ${endpointId} AND status IN ('pending', 'delivering') AND id > ${position}
+            AND created_at BETWEEN ${since}::timestamptz AND ${until}::timestamptz AND ${includePending}
+          ORDER BY id LIMIT ${newMax})
+        ) AS next ORDER BY id LIMIT ${newMax})
         UNION ALL
         (SELECT id, status, replay_count, event_id FROM webhook_deliveries
         WHERE id = ANY(${inFlight}::text[]) AND status IN ('failed', 'pending'))
@@ -154,7 +161,7 @@ async function recoverBatch(tx: TypedSql, taken: Taken, limit: number): Promise<
       (SELECT count(*)::int FROM batch WHERE status = 'pending') AS pending,
       (SELECT max(id) FROM batch) AS last,
       ARRAY(SELECT id FROM replayed) AS replayed, ARRAY(SELECT id FROM woken) AS woken,
-      ARRAY(SELECT id FROM in_flight WHERE ${mayChange} LIMIT ${RECOVERY_IN_FLIGHT_MAX}::int) AS "inFlight"`;
+      ARRAY(SELECT id FROM in_flight WHERE ${mayChange}) AS "inFlight"`;
   if (batch === undefined) throw new Error(`recovery ${taken.id} counted nothing`);
   return batch;
 }

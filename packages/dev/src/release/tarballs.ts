@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { root, run, toolsEnvironment } from '../bootstrap.js';
+import { refreshBuild } from './fresh-build.js';
 
 /** The packages that others install. */
 export const PUBLISHED = [
@@ -9,12 +10,13 @@ export const PUBLISHED = [
 ];
 
 /**
- * Packs the built packages as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`
+ * Compiles the packages and packs them as pnpm would publish them: with `publishConfig` applied, versions in place of `workspace:`
  * and the licence of the repository.
  */
 export async function packTarballs(target: string): Promise<void> {
   const pnpm = join(root, '.tools', 'node_modules', '.bin', 'pnpm');
   for (const { name, folder } of PUBLISHED) {
+    await refreshBuild(folder);
     await run(pnpm, ['pack', '--pack-destination', target], {
       cwd: join(root, folder),
       env: toolsEnvironment(),

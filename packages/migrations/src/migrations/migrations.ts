@@ -3,12 +3,18 @@ import { neededTransactionOffset, raiseTransactionOffset } from './after-restore
 import { connectionFields, withConnection } from '../database/connection.js';
 import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
 import { withMigrationLock } from '../database/migration-lock.js';
+import { correctCounts, settleInterrupted, settleUnlocked } from '../database/migration-records.js';
+import { LOCK_WAITS, LocksBusyError, type LockWaits, type ScriptOptions } from '../scripts/run-script.js';
 import { withSchemaEngine } from '../schema-engine/schema-engine.js';
 
 export interface MigrationTarget {
   readonly databaseUrl: string;
   /** Directory of `schema.prisma` and `migrations/`; the repository's `prisma/` by default. */
   readonly prismaDir?: string;
+  /** Receives a line for the operator when a migration waits for locks, and before it builds or drops an index. */
+  readonly report?: (line: string) => void;
+  /** Tests set shorter ones. */
+  readonly lockWaits?: LockWaits;
 }
 
 export interface MigrationDiff {
@@ -25,25 +31,42 @@ const EXIT_CODE_DIFFERENT = 2;
 const UNDEFINED_TABLE = '42P01';
 
 /**
- * Applies the pending migrations, each in one transaction, and returns their names. Several migrators may run at once,
- * in one process or in many: one applies, the others wait and find nothing left. Also corrects the transaction offset
- * of a database that was restored into a younger cluster.
- * @throws MigrationError when a migration fails, or when an earlier one failed and was not resolved.
+ * Applies the pending migrations, each as one transaction or in steps, and returns their names. Several migrators may
+ * run at once, in one process or in many: one applies, the others wait and find nothing left. Continues after a migrator
+ * that was killed. Also corrects the transaction offset of a database that was restored into a younger cluster.
+ * @throws MigrationError when a migration fails, when an earlier one failed and was not resolved, or when other
+ *   transactions hold the locks of a migration for too long.
  */
-export async function applyMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
-  const files = await readPrismaFiles(prismaDir);
-  const fields = connectionFields(databaseUrl);
-  const applied = await withMigrationLock(fields, () =>
-    withSchemaEngine(databaseUrl, files, async (engine) => {
-      const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
-      return (await engine.applyMigrations(input)).appliedMigrationNames;
-    }),
-  );
+export async function applyMigrations(target: MigrationTarget): Promise<string[]> {
+  const files = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
+  const fields = connectionFields(target.databaseUrl);
+  const applied = await withMigrationLock(fields, async () => {
+    await settleInterrupted(fields);
+    const names = await applyPending(target, files);
+    if (names.length > 0) await correctCounts(fields);
+    return names;
+  });
   // Checked without the lock, so that other migrators do not wait for this check.
   if ((await neededTransactionOffset(fields)) !== null) {
     await withMigrationLock(fields, () => raiseTransactionOffset(fields));
   }
   return applied;
+}
+
+async function applyPending(target: MigrationTarget, files: PrismaFiles): Promise<string[]> {
+  try {
+    return await withSchemaEngine(target.databaseUrl, files, scriptOptions(target), async (engine) => {
+      const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
+      return (await engine.applyMigrations(input)).appliedMigrationNames;
+    });
+  } catch (error) {
+    if ((error as Error).cause instanceof LocksBusyError) await settleUnlocked(connectionFields(target.databaseUrl));
+    throw error;
+  }
+}
+
+function scriptOptions({ report, lockWaits }: MigrationTarget): ScriptOptions {
+  return { lockWaits: lockWaits ?? LOCK_WAITS, report: report ?? (() => undefined) };
 }
 
 /**
@@ -55,7 +78,7 @@ export async function diffMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: Mi
   const files = await readPrismaFiles(prismaDir);
   // Connects first, because node-postgres reports an unreachable database more clearly than the engine does.
   await withConnection(connectionFields(databaseUrl), () => Promise.resolve());
-  return withSchemaEngine(databaseUrl, files, async (engine) => {
+  return withSchemaEngine(databaseUrl, files, scriptOptions({ databaseUrl }), async (engine) => {
     const result = await engine.diff({
       from: files.migrations.length === 0 ? { tag: 'empty' } : { tag: 'migrations', ...migrationList(files) },
       to: { tag: 'schemaDatamodel', files: [{ path: files.schemaPath, content: files.schema }] },
@@ -97,7 +120,7 @@ export async function resolveMigration({
 }: MigrationTarget & { name: string; outcome: 'applied' | 'rolled-back' }): Promise<void> {
   const files = await readPrismaFiles(prismaDir);
   await withMigrationLock(connectionFields(databaseUrl), () =>
-    withSchemaEngine(databaseUrl, files, async (engine) => {
+    withSchemaEngine(databaseUrl, files, scriptOptions({ databaseUrl }), async (engine) => {
       if (outcome === 'rolled-back') await engine.markMigrationRolledBack({ migrationName: name });
       else await engine.markMigrationApplied({ migrationName: name, migrationsList: migrationList(files) });
     }),

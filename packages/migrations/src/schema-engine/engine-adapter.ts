@@ -7,6 +7,7 @@ import {
 } from '@prisma/driver-adapter-utils';
 import pg from 'pg';
 import { withConnection, type ConnectionFields } from '../database/connection.js';
+import { runScript, type ScriptOptions } from '../scripts/run-script.js';
 
 /** PostgreSQL's internal type "char", which the system catalog uses and Prisma's adapter does not support. */
 const OID_CHAR = 18;
@@ -18,7 +19,12 @@ export interface EngineAdapters extends SqlMigrationAwareDriverAdapterFactory {
   close(): Promise<void>;
 }
 
-export function engineAdapters(fields: ConnectionFields): EngineAdapters {
+/** The scripts that the engine runs as migrations, and how. */
+export interface MigrationScripts extends ScriptOptions {
+  readonly migrations: readonly { readonly name: string; readonly script: string }[];
+}
+
+export function engineAdapters(fields: ConnectionFields, scripts: MigrationScripts): EngineAdapters {
   const open = new Set<() => Promise<void>>();
   const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
     // One connection, because the engine's advisory lock belongs to a session. UTC, because Prisma's adapter writes and
@@ -34,7 +40,7 @@ export function engineAdapters(fields: ConnectionFields): EngineAdapters {
       await onDisposed();
     };
     open.add(dispose);
-    return adapterFor(pool, dispose);
+    return adapterFor(pool, scripts, dispose);
   };
   return {
     provider: 'postgres',
@@ -55,7 +61,11 @@ export function engineAdapters(fields: ConnectionFields): EngineAdapters {
   };
 }
 
-async function adapterFor(pool: pg.Pool, dispose: () => Promise<void>): Promise<SqlDriverAdapter> {
+async function adapterFor(
+  pool: pg.Pool,
+  scripts: MigrationScripts,
+  dispose: () => Promise<void>,
+): Promise<SqlDriverAdapter> {
   const runQuery = pool.query.bind(pool) as (query: string | pg.QueryConfig) => Promise<pg.QueryResult>;
   let charColumns: number[] = [];
   const runWithoutChar = async (query: pg.QueryConfig): Promise<pg.QueryResult> => {
@@ -79,17 +89,33 @@ async function adapterFor(pool: pg.Pool, dispose: () => Promise<void>): Promise<
       for (const index of charColumns) result.columnTypes[index] = ColumnTypeEnum.Character;
       return result;
     },
-    // Sends the script as one query, which PostgreSQL runs as one transaction. Prisma's own adapter splits it at every
-    // semicolon, also inside string literals.
+    // Sends other scripts than migrations as one query, which PostgreSQL runs as one transaction. Prisma's own adapter
+    // splits them at every semicolon, also inside string literals.
     executeScript: async (script: string) => {
+      const migration = scripts.migrations.find((one) => one.script === script);
       try {
-        await runQuery(script);
+        if (migration === undefined) await runQuery(script);
+        else await onConnection(pool, (client) => runScript(client, migration, scripts));
       } catch (error) {
         (adapter as unknown as { onError(error: unknown): never }).onError(error);
       }
     },
     dispose,
   });
+}
+
+/** Runs `work` on the only connection of the pool. */
+async function onConnection(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  // Without a listener, the failure of a connection that is in use would end the process.
+  const ignore = (): void => undefined;
+  client.on('error', ignore);
+  try {
+    await work(client);
+  } finally {
+    client.off('error', ignore);
+    client.release();
+  }
 }
 
 function execute(fields: ConnectionFields, statement: string): Promise<void> {

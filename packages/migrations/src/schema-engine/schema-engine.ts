@@ -6,6 +6,7 @@ import type * as Engine from '@prisma/schema-engine-wasm/schema_engine_bg';
 import type { SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
 import { connectionFields } from '../database/connection.js';
 import { engineAdapters } from './engine-adapter.js';
+import type { ScriptOptions } from '../scripts/run-script.js';
 import type { PrismaFiles } from '../migrations/migration-files.js';
 import { migrationError } from './migration-error.js';
 
@@ -37,9 +38,10 @@ let idle: Promise<unknown> = Promise.resolve();
 export function withSchemaEngine<T>(
   databaseUrl: string,
   files: PrismaFiles,
+  options: ScriptOptions,
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
-  const turn = idle.then(() => runEngine(databaseUrl, files, work));
+  const turn = idle.then(() => runEngine(databaseUrl, files, options, work));
   idle = turn.catch(() => undefined);
   return turn;
 }
@@ -47,11 +49,12 @@ export function withSchemaEngine<T>(
 async function runEngine<T>(
   databaseUrl: string,
   files: PrismaFiles,
+  options: ScriptOptions,
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
   loaded ??= loadEngine();
   const { SchemaEngine } = await loaded;
-  const adapters = engineAdapters(connectionFields(databaseUrl));
+  const adapters = engineAdapters(connectionFields(databaseUrl), { ...options, migrations: files.migrations });
   const bound = bindMigrationAwareSqlAdapterFactory(adapters);
   try {
     const datamodels: [string, string][] = [[files.schemaPath, files.schema]];

@@ -20,7 +20,8 @@ export const databaseSettings = {
   DATABASE_URL: Type.String({
     ...SECRET,
     pattern: '^postgres(ql)?://.+',
-    expected: 'a URL like postgresql://user:password@host:5432/database',
+    format: 'database-url',
+    expected: 'a URL like postgresql://user:password@host:5432/database, with special characters escaped (%40 for @)',
     description: 'PostgreSQL, the truth.',
   }),
   DATABASE_POOL_MAX: Type.Integer({

@@ -44,6 +44,23 @@ describe('parseEnvironment', () => {
     });
   });
 
+  test.each([
+    'postgresql://a:b@c:1/d?sslmode=verify-full',
+    'postgres://a:b@[::1]/d',
+    'postgresql://u:50%@h/d',
+    'postgresql://user@/db?host=/run/postgresql',
+    'postgresql://c',
+  ])('accepts the database URL %s', (DATABASE_URL) => {
+    expect(problems({ DATABASE_URL })).toEqual([]);
+  });
+
+  test.each(['postgresql://a b:x:y', 'postgresql://a:p#x@h/d@', 'postgresql://a:b@c:port/d', 'postgresql://a:%ff@c/d'])(
+    'refuses the database URL %s, which no client could parse',
+    (DATABASE_URL) => {
+      expect(problems({ DATABASE_URL })).toEqual([expect.stringMatching(/^DATABASE_URL must be a URL like /)]);
+    },
+  );
+
   test('reports all problems at once, without the value of a secret', () => {
     const reported = problems({
       DATABASE_URL: 'mysql://root:hunter2@db',
@@ -56,7 +73,7 @@ describe('parseEnvironment', () => {
     });
     expect([...reported].sort()).toEqual([
       'DATABASE_POOL_MAX must be a whole number from 1 to 500, not "1e1"',
-      'DATABASE_URL must be a URL like postgresql://user:password@host:5432/database',
+      'DATABASE_URL must be a URL like postgresql://user:password@host:5432/database, with special characters escaped (%40 for @)',
       'LOG_LEVEL must be one of error, warn, info, debug, not "loud"',
       'PORT must be a whole number from 1 to 65535, not "99999"',
       expect.stringMatching(/^TURN_SECRET must be /),

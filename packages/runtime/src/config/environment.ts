@@ -20,6 +20,7 @@ export const SECRET = { secret: true } as const;
 const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, strict: true, strictTypes: false });
 formats.default(ajv);
 ajv.addVocabulary(['secret', 'expected']);
+ajv.addFormat('database-url', isDatabaseUrl);
 
 /**
  * Reads the settings of a schema from the environment. Numbers are decimal, booleans are `true` or `false`, and commas
@@ -77,6 +78,22 @@ export function orExit<T>(name: string, make: () => T): T {
   } catch (error) {
     process.stderr.write(`${new ConfigurationError([`${name}: ${(error as Error).message}`]).message}\n`);
     process.exit(1);
+  }
+}
+
+/**
+ * Whether node-postgres can parse the URL. Otherwise an app would start, and fail with every statement. Like
+ * node-postgres, accepts a single `%` and a URL without a host, which stands for a socket.
+ */
+function isDatabaseUrl(text: string): boolean {
+  const hasLooseCharacters = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text);
+  try {
+    const escaped = hasLooseCharacters ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
+    const { username, password, hostname, pathname } = new URL(escaped.replace('@/', '@socket/'));
+    for (const part of [username, password, hostname, pathname]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
   }
 }
 

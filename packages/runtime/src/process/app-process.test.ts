@@ -33,7 +33,7 @@ test('the process is ready only while its database answers, and reports Redis wi
   const ping = (name: keyof typeof answers) => () =>
     answers[name] ? Promise.resolve() : Promise.reject(new Error('gone'));
   const close = () => Promise.resolve();
-  app.ownDatabase({ close, ping: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 3 }) });
+  app.ownDatabase({ close, checkReady: ping('postgres'), connections: () => ({ used: 1, idle: 2, waiting: 3 }) });
   app.ownProducer({ close, health: { trouble: 'frozen', check: ping('redis') } }, ['frozen', 'full']);
   const health = app.health({ media: { ping: close } });
   expect((await health.readyz()).body).toEqual({
@@ -55,7 +55,7 @@ test('resources close in the reverse order of their opening, and repeated work s
   const closable = (name: string) => ({ close: () => Promise.resolve(closed.push(name)) });
   app.ownDatabase({
     ...closable('database'),
-    ping: () => Promise.resolve(),
+    checkReady: () => Promise.resolve(),
     connections: () => ({ used: 0, idle: 0, waiting: 0 }),
   });
   app.own('server', closable('server'));

@@ -84,10 +84,13 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /** The main pool of the process, with its metrics and its health check. */
   ownDatabase<
-    T extends Closable & { ping(): Promise<unknown>; connections(): { used: number; idle: number; waiting: number } },
+    T extends Closable & {
+      checkReady(): Promise<unknown>;
+      connections(): { used: number; idle: number; waiting: number };
+    },
   >(database: T): T {
     addDatabaseMetrics(this.metrics, () => database.connections());
-    this.#checks['postgres'] = { ping: () => database.ping() };
+    this.#checks['postgres'] = { ping: () => database.checkReady() };
     return this.own('database', database);
   }
 

@@ -276,7 +276,7 @@ describe('a paused endpoint', () => {
   test('gets no place until its pause is over, although it is woken, and is ready all the time', () => {
     const { schedule, state, quick, due, run, countOf } = worker();
     quick('a');
-    schedule.pause('a', PAUSE, state.nowMs);
+    schedule.pause('a', PAUSE, state.nowMs, state.nowMs);
     due('a', 5);
     expect([run(), schedule.isReady('a'), schedule.nextLaterMs]).toEqual([[], true, 1000]);
     state.nowMs = 999;
@@ -293,19 +293,91 @@ describe('a paused endpoint', () => {
     const { schedule, state, quick, due, run, countOf } = worker();
     quick('a');
     due('a', 5);
-    schedule.pause('a', { ...PAUSE, endsWithAttempt: true }, state.nowMs);
+    schedule.pause('a', { ...PAUSE, endsWithAttempt: true }, state.nowMs, state.nowMs);
     expect(run()).toEqual([]);
     schedule.resume('a', state.nowMs);
     run();
     expect([countOf('a'), schedule.nextLaterMs]).toEqual([4, null]);
   });
 
+  test('is not paused if an attempt has ended since the claim that found no place for another one', () => {
+    const { schedule, state, quick, due, run, countOf } = worker();
+    quick('a');
+    due('a', 5);
+    const full = { ...PAUSE, endsWithAttempt: true };
+    schedule.resume('a', 5);
+    schedule.pause('a', full, 6, 6);
+    expect(run()).toEqual([]);
+    state.nowMs = 7;
+    schedule.resume('a', state.nowMs);
+    // The claim was sent before the attempt ended, and its answer arrives after that.
+    schedule.pause('a', full, 6, 8);
+    run();
+    expect([countOf('a'), schedule.nextLaterMs]).toEqual([4, null]);
+    // The rate of the endpoint has nothing to do with the end of an attempt.
+    schedule.pause('a', PAUSE, 6, 8);
+    expect(schedule.nextLaterMs).toBe(1000);
+  });
+
   test('stays ready after a claim that took fewer deliveries than it could', () => {
     const { schedule, quick } = worker();
     quick('a');
     for (const request of schedule.take(0)) schedule.took(request, 1, 0, true);
-    schedule.pause('a', PAUSE, 0);
+    schedule.pause('a', PAUSE, 0, 0);
     expect(schedule.readyIds).toEqual(['a']);
     expect(schedule.take(0)).toEqual([]);
+  });
+});
+
+describe('an endpoint with a maximum rate', () => {
+  test('is claimed only for a free slot, and gets its turns beside an endpoint that is claimed ahead', () => {
+    const schedule = new DeliverySchedule({ slots: 4, ahead: 4 });
+    for (const endpointId of ['paced', 'b']) {
+      schedule.learn({ endpointId, environmentId: 'env', slotMs: 5 }, 0);
+      schedule.wake(endpointId, 0, ['first']);
+    }
+    schedule.pace('paced', true);
+    const places: Place[] = [];
+    const startAll = (): void => {
+      while (schedule.start(0) !== undefined);
+    };
+    /** Claims and starts all it can, and returns the endpoints of deliveries that wait for a slot. */
+    const fill = (): string[] => {
+      startAll();
+      for (const request of schedule.take(0)) places.push(...schedule.took(request, request.count, 0));
+      startAll();
+      return places.filter(({ state }) => state === 'claimed').map(({ endpointId }) => endpointId);
+    };
+    const endOne = (): string => {
+      const [place] = places.splice(
+        places.findIndex(({ state }) => state === 'sending'),
+        1,
+      );
+      schedule.end(place!, { durationMs: 5, hung: false }, 0);
+      return place!.endpointId;
+    };
+    const ended: string[] = [];
+    while (ended.length < 60) {
+      expect(fill()).not.toContain('paced');
+      ended.push(endOne());
+    }
+    expect(ended.filter((id) => id === 'paced').length).toBeGreaterThan(20);
+    schedule.pause('paced', { untilMs: 9, endsWithAttempt: false }, 0, 0);
+    while (places.some(({ endpointId }) => endpointId === 'paced')) endOne();
+    fill();
+    expect(fill()).toEqual(['b', 'b', 'b', 'b']);
+  });
+
+  test('gets a slot of its own as a slow endpoint, too', () => {
+    const { schedule, due, quick, run, end, countOf } = worker();
+    quick('b');
+    run();
+    due('paced', 2000);
+    schedule.pace('paced', true);
+    for (let turn = 0; turn < 12 && countOf('paced') === 0; turn += 1) {
+      run();
+      if (countOf('b') > 0) end('b');
+    }
+    expect(countOf('paced')).toBe(1);
   });
 });

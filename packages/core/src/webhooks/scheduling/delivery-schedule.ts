@@ -100,19 +100,30 @@ export class DeliverySchedule {
 
   /**
    * Claims nothing of the endpoint during the pause, although its deliveries are due. Doorbells and scans do not end it,
-   * so that a burst of events costs no claims that a limit refuses.
+   * so that a burst of events costs no claims that a limit refuses. A pause that the end of an attempt may end is void
+   * if an attempt has ended since the claim was sent: the claim may not have seen it, and no other end may follow.
+   * @param askedAtMs when the claim was sent that found the reason for the pause.
    */
-  pause(endpointId: string, pause: Pause, nowMs: number): void {
+  pause(endpointId: string, pause: Pause, askedAtMs: number, nowMs: number): void {
     const endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) return;
+    if (pause.endsWithAttempt && endpoint.resumedAtMs >= askedAtMs) return;
     this.#endpoints.pause(endpoint, pause);
     this.#queue(endpoint, nowMs);
   }
 
-  /** Ends a pause that was waiting for the end of an attempt of the endpoint. */
+  /** Sets whether the endpoint has a maximum rate: then none of its deliveries is claimed ahead of a free slot. */
+  pace(endpointId: string, isPaced: boolean): void {
+    const endpoint = this.#endpoints.get(endpointId);
+    if (endpoint !== undefined) this.#endpoints.pace(endpoint, isPaced);
+  }
+
+  /** Ends a pause that was waiting for the end of an attempt of the endpoint. Call it when an attempt is settled. */
   resume(endpointId: string, nowMs: number): void {
     const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint?.pause?.endsWithAttempt !== true) return;
+    if (endpoint === undefined) return;
+    endpoint.resumedAtMs = nowMs;
+    if (endpoint.pause?.endsWithAttempt !== true) return;
     this.#endpoints.unpause(endpoint);
     this.#queue(endpoint, nowMs);
   }

@@ -24,6 +24,10 @@ export interface Endpoint {
   laterAtMs: number | null;
   /** Its deliveries are due, but a limit or the order of its rooms forbids the next claim until then. */
   pause: Pause | null;
+  /** When an attempt of the endpoint was last settled by this worker. */
+  resumedAtMs: number;
+  /** Whether the endpoint has a maximum rate. Its attempts begin right after their claim. */
+  isPaced: boolean;
   turns: number;
   /** When it last responded quickly to this worker. */
   quickAtMs: number | null;
@@ -51,6 +55,8 @@ export class KnownEndpoints {
   /** Endpoints whose next retry is known. */
   readonly #laters = new Set<Endpoint>();
   readonly #paused = new Set<Endpoint>();
+  /** Endpoints with a maximum rate, by environment. */
+  readonly #paced = new Map<string, Set<Endpoint>>();
 
   constructor(max = ENDPOINTS_MAX) {
     this.#max = max;
@@ -103,6 +109,8 @@ export class KnownEndpoints {
       learnedAtMs: nowMs,
       laterAtMs: null,
       pause: null,
+      resumedAtMs: -Infinity,
+      isPaced: false,
       quickAtMs: null,
       turns: 0,
       due: { first: false, retry: false },
@@ -131,6 +139,24 @@ export class KnownEndpoints {
     return due;
   }
 
+  pace(endpoint: Endpoint, isPaced: boolean): void {
+    if (endpoint.isPaced === isPaced) return;
+    endpoint.isPaced = isPaced;
+    const { environmentId } = endpoint;
+    const paced = this.#paced.get(environmentId) ?? new Set<Endpoint>();
+    if (isPaced) paced.add(endpoint);
+    else paced.delete(endpoint);
+    if (paced.size > 0) this.#paced.set(environmentId, paced);
+    else this.#paced.delete(environmentId);
+  }
+
+  /** Whether a fast endpoint of the environment waits that has a maximum rate. */
+  isPacedOneWaiting(environmentId: string): boolean {
+    for (const { isWaiting, lane } of this.#paced.get(environmentId) ?? [])
+      if (isWaiting && lane === 'fast') return true;
+    return false;
+  }
+
   pause(endpoint: Endpoint, pause: Pause): void {
     endpoint.pause = pause;
     this.#paused.add(endpoint);
@@ -155,6 +181,7 @@ export class KnownEndpoints {
         // A scan finds the retries of a forgotten endpoint. Keeping them could block new endpoints for hours.
         this.#laters.delete(endpoint);
         this.#paused.delete(endpoint);
+        this.pace(endpoint, false);
         return true;
       }
       // Moves the endpoint to the end, so that the next call examines it last.

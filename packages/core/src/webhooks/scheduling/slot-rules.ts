@@ -53,22 +53,24 @@ export class SlotRules {
     const { fast, slow, unknown } = this.lanes;
     const slowUsed = this.#used('slow');
     const unknownUsed = this.#used('unknown');
+    const isFree = this.#places.size < this.#slots;
     const mayStart = (waiting: WaitingEndpoint): boolean => this.#mayStart(waiting, nowMs);
     const hasRoom = slowUsed + unknownUsed < this.#notFastMax;
     // A worker with a single slot cannot reserve it for one lane: every second turn goes to the lanes unknown and slow
     // first, and the others to the fast lane.
     const mayGuarantee = this.#slots > 1 || (this.#turns += 1) % 2 === 0;
     if (hasRoom && mayGuarantee) {
-      const guaranteed =
-        (unknownUsed === 0 ? unknown.pick(mayStart) : undefined) ?? (slowUsed === 0 ? slow.pick(mayStart) : undefined);
-      if (guaranteed !== undefined) return guaranteed;
+      const lane = [unknownUsed === 0 ? unknown : null, slowUsed === 0 ? slow : null].find((each) =>
+        each?.peek(mayStart),
+      );
+      const guaranteed = lane?.peek(mayStart);
+      if (guaranteed !== undefined) return isFree || !this.#isPaced(guaranteed) ? lane?.pick(mayStart) : undefined;
     }
-    const isFree = this.#places.size < this.#slots;
     const next = fast.peek(mayStart);
     if (next !== undefined) {
-      // If it is too slow to be claimed ahead, it waits for a free slot, and no other delivery is claimed ahead that
-      // would delay it.
-      return isFree || next.slotMs <= AHEAD_SLOT_MS_MAX ? fast.pick(mayStart) : undefined;
+      // If it is too slow to be claimed ahead or has a maximum rate, it waits for a free slot, and no other delivery is
+      // claimed ahead that would delay it.
+      return isFree || (next.slotMs <= AHEAD_SLOT_MS_MAX && !this.#isPaced(next)) ? fast.pick(mayStart) : undefined;
     }
     if (!hasRoom || !isFree) return undefined;
     const mayTakeUnknown = unknownUsed < this.#unknownMax;
@@ -90,7 +92,9 @@ export class SlotRules {
     if (isProbe) return this.#places.countEndpoint(endpointId) === 0;
     if (lane === 'slow') return true;
     const ofEnvironment = this.#places.count((place) => place.environmentId === environmentId && this.#isFast(place));
-    return ofEnvironment < this.#fastMax(environmentId, nowMs) + this.#ahead;
+    // Deliveries that are claimed ahead would take each slot that becomes free from an endpoint that must not be.
+    const ahead = this.#endpoints.isPacedOneWaiting(environmentId) ? 0 : this.#ahead;
+    return ofEnvironment < this.#fastMax(environmentId, nowMs) + ahead;
   }
 
   /** Maximum number of slots for the fast endpoints of one environment. */
@@ -99,6 +103,10 @@ export class SlotRules {
       (each) => each.environmentId !== environmentId && nowMs - each.atMs < OTHERS_ACTIVE_MS,
     );
     return hasOthers ? this.#notFastMax : this.#slots;
+  }
+
+  #isPaced({ endpointId }: Pick<WaitingEndpoint, 'endpointId'>): boolean {
+    return this.#endpoints.get(endpointId)?.isPaced === true;
   }
 
   #isFast({ endpointId }: Place): boolean {

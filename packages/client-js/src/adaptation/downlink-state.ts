@@ -1,0 +1,97 @@
+/** The time until the effect of a reduction, or of the end of an interruption, is there. */
+export const SETTLE_MS = 1_600;
+/** The earliest probe after them. */
+export const PAUSE_MS = 2_500;
+
+/**
+ * `free`: everything is received in full. `held`: the budget limits what is received. `probing`: a higher budget is
+ * tried.
+ */
+export type DownlinkMode = 'free' | 'held' | 'probing';
+
+export type Brake = 'none' | 'slow' | 'stop';
+
+export interface DownlinkState {
+  mode: DownlinkMode;
+  /** Bits per second for video; Infinity if `free`. */
+  budgetBps: number;
+  /** The budget before the present probe. */
+  provenBps: number;
+  /** Probes that failed in a row. */
+  failures: number;
+  /** The budget that failed: until `ceilingUntilMs` no probe reaches it. Infinity once a probe has passed it. */
+  ceilingBps: number;
+  ceilingUntilMs: number;
+  /** Until then the key frames of a probe's larger pictures arrive. */
+  enteredAtMs: number;
+  /** Until `brakedUntilMs`, video waits (`stop`) or comes at a low frame rate (`slow`), so that the queue drains. */
+  brake: Brake;
+  brakedUntilMs: number;
+  passedAtMs: number;
+  /** When the next probe begins (`held`), or the present one has passed (`probing`). */
+  nextAtMs: number;
+  /** Until then the effect of a reduction is not there yet, and congestion is no news. */
+  settledAtMs: number;
+  /** Loss that lower rates have not reduced, such as that of a radio link. */
+  harmlessLoss: number;
+  /** The loss because of which the budget was reduced last, if no queue was seen. */
+  suspectedLoss: number | undefined;
+  /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
+  queueMs: number;
+  queued: number;
+  /** Bits per second of all audio, which comes first. */
+  audioBps: number;
+  levels: ReadonlyMap<string, number>;
+}
+
+export const INITIAL: DownlinkState = {
+  mode: 'free',
+  budgetBps: Infinity,
+  provenBps: 0,
+  failures: 0,
+  ceilingBps: Infinity,
+  ceilingUntilMs: 0,
+  enteredAtMs: 0,
+  brake: 'none',
+  brakedUntilMs: 0,
+  passedAtMs: -Infinity,
+  nextAtMs: 0,
+  settledAtMs: 0,
+  harmlessLoss: 0,
+  suspectedLoss: undefined,
+  queueMs: 0,
+  queued: 0,
+  audioBps: 0,
+  levels: new Map(),
+};
+
+/**
+ * The connection is up again after an interruption, perhaps over another path. What was held before is the best guess;
+ * what was tried, and the signs of that time, say nothing.
+ */
+export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
+  const isProbe = state.mode === 'probing';
+  return {
+    ...state,
+    mode: isProbe ? 'held' : state.mode,
+    budgetBps: isProbe ? state.provenBps : state.budgetBps,
+    enteredAtMs: 0,
+    brake: 'none',
+    brakedUntilMs: 0,
+    suspectedLoss: undefined,
+    queueMs: 0,
+    queued: 0,
+    // The key frames of all tracks come at once.
+    settledAtMs: nowMs + SETTLE_MS,
+    nextAtMs: nowMs + PAUSE_MS,
+  };
+}
+
+/**
+ * The brake at this moment. A video that was stopped comes slowly at first: the media server sends the old layer until a
+ * key frame of the lower one arrives, and a paused video gets none.
+ */
+export function brakeAt({ brake, brakedUntilMs, settledAtMs }: DownlinkState, nowMs: number): Brake {
+  if (nowMs < brakedUntilMs) return brake;
+  return brake === 'stop' && nowMs < settledAtMs ? 'slow' : 'none';
+}
