@@ -38,7 +38,7 @@ const BRAKE_MS = 800;
  * a report shows that the queue is gone, or that it stays because the line carries no more. Reports come once a second.
  */
 const ENTRY_MS = { least: 400, most: 1_400 };
-const ENTRY_QUEUE_MS = 60;
+const ENTRY_QUEUE_MS = 100;
 /** Afterwards a probe ends at the first sign of congestion. */
 const PROBE_QUEUE_MS = 120;
 const PROBE_LOSS = 0.04;
