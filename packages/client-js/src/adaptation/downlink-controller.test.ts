@@ -19,6 +19,7 @@ describe('the downlink controller', () => {
     ['10 % loss', () => ({ ...FREE, loss: 0.1 })],
     ['200 ms delay', () => ({ ...FREE, delayMs: 200 })],
     ['a cut of 12 s', (second: number) => (second > 10 && second <= 22 ? { bps: 0 } : FREE)],
+    ['a cut that ends within a sample', (second: number) => (second === 10.5 ? { ...FREE, loss: 0.7 } : FREE)],
   ])('limits nothing because of %s', (_what, lineAt) => {
     const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, lineAt);
     expect(limitedUntil(run)).toBe(0);

@@ -12,8 +12,9 @@ const QUEUE_LONG_MS = 250;
 const QUEUE_MS = 80;
 const QUEUED_IN_A_ROW = 2;
 const LOSS_WITH_QUEUE = 0.02;
-/** Loss that shows congestion without a queue, as behind a policer. */
+/** Loss that shows congestion without a queue, as behind a policer, if it goes on: that of a short cut does not. */
 const LOSS_ALONE = 0.15;
+const LOSSY_IN_A_ROW = 2;
 /** Invented audio shows congestion if there is a queue or loss that may be its cause. */
 const CONCEALED = 0.08;
 const QUEUE_SHORT_MS = 40;
@@ -37,7 +38,7 @@ const BRAKE_MS = 800;
  * a report shows that the queue is gone, or that it stays because the line carries no more. Reports come once a second.
  */
 const ENTRY_MS = { least: 400, most: 1_400 };
-const ENTRY_QUEUE_MS = 60;
+const ENTRY_QUEUE_MS = 100;
 /** Afterwards a probe ends at the first sign of congestion. */
 const PROBE_QUEUE_MS = 120;
 const PROBE_LOSS = 0.04;
@@ -101,18 +102,22 @@ function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): Down
     ...state,
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
+    lossy: loss - harmlessLoss > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
     harmlessLoss: loss < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
     // Rises at once, and falls slowly: a pause of the speakers is short.
     audioBps: Math.max(sent, 0.95 * state.audioBps),
   };
 }
 
-function isCongested({ mode, queued, queueMs, harmlessLoss }: DownlinkState, { loss, concealed }: Line): boolean {
+function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
+  const { mode, queued, queueMs, harmlessLoss, lossy } = state;
   const excess = loss - harmlessLoss;
-  if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW || excess > LOSS_ALONE) return true;
+  if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
   if (queueMs > QUEUE_MS && excess > LOSS_WITH_QUEUE) return true;
+  if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
+  const isHarmful = excess > LOSS_ALONE || (concealed > CONCEALED && excess > LOSS_WITH_QUEUE);
+  if (isHarmful && lossy >= LOSSY_IN_A_ROW) return true;
   const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
-  if (concealed > CONCEALED && isHeard) return true;
   return (
     mode === 'probing' && (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
   );

@@ -39,6 +39,8 @@ export interface DownlinkState {
   /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
   queueMs: number;
   queued: number;
+  /** Samples in a row with more loss than what is harmless. */
+  lossy: number;
   /** Bits per second of all audio, which comes first. */
   audioBps: number;
   levels: ReadonlyMap<string, number>;
@@ -61,6 +63,7 @@ export const INITIAL: DownlinkState = {
   suspectedLoss: undefined,
   queueMs: 0,
   queued: 0,
+  lossy: 0,
   audioBps: 0,
   levels: new Map(),
 };
@@ -81,6 +84,7 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     suspectedLoss: undefined,
     queueMs: 0,
     queued: 0,
+    lossy: 0,
     // The key frames of all tracks come at once.
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,

@@ -11,8 +11,8 @@ import type { TrackQuality } from './track-quality.js';
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
 const SAMPLE_EVERY_PROBING_MS = 300;
-/** Invented audio alone is no proof of congestion: the proof may follow soon. */
-const SUSPECT_CONCEALED = 0.08;
+/** Invented audio, or loss, in one sample is no proof of congestion: the proof may follow soon. */
+const SUSPECT = { concealed: 0.08, loss: 0.15 };
 const SAMPLE_EVERY_SUSPECT_MS = 200;
 /** At most one sample in this time, however many notices of a slow link arrive. */
 const SAMPLE_PAUSE_MS = 250;
@@ -121,7 +121,7 @@ export class Downlink {
     this.#wasInterrupted = false;
     const { line, base } = lineBetween(before, now, this.#base);
     this.#base = base;
-    this.#isSuspect = (line?.concealed ?? 0) > SUSPECT_CONCEALED;
+    this.#isSuspect = (line?.concealed ?? 0) > SUSPECT.concealed || (line?.loss ?? 0) > SUSPECT.loss;
     const videos = this.#context.videos();
     const competitors = videos.filter(isShown).map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
