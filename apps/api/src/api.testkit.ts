@@ -142,7 +142,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   };
   const health = createHealth(
     logger,
-    { postgres: { ping: () => database.ping() }, redis: redisCheck(producer.health) },
+    { postgres: { ping: () => database.checkReady() }, redis: redisCheck(producer.health) },
     () => false,
   );
   const metrics = createMetrics({ app: 'api' });

@@ -67,6 +67,9 @@ export interface TypedSql {
   readonly $connect?: never;
 }
 
+const SESSION_STATE = `
+  SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
+
 /** Maximum number of distinct prepared statements per connection; Prisma generates a small closed set. */
 const PREPARED_STATEMENTS_MAX = 300;
 
@@ -133,11 +136,20 @@ export class Database {
    * @throws UnfitServerError if a session is read-only, or in another time zone: a pooler between may drop our options.
    */
   async checkReady(): Promise<void> {
-    const { rows } = await this.#pool.query<{ timeZone: string; isReadOnly: boolean }>(
-      `SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`,
-    );
-    if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
-    if (rows[0].timeZone !== 'UTC') throw new UnfitServerError('time-zone');
+    const client = await this.#pool.connect();
+    let failure: Error | undefined;
+    try {
+      const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
+      if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
+      if (rows[0].timeZone !== 'UTC') throw new UnfitServerError('time-zone');
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      // Closes a connection that failed the check: a session stays read-only after the server has become writable, and
+      // no write would show it, because an app that is not ready gets none.
+      client.release(failure);
+    }
   }
 
   /** Runs `work` in one transaction, which commits all its writes or none. */

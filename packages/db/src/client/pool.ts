@@ -97,9 +97,9 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
         });
       }
       super.connect((error: Error | null | undefined) => {
-        const refused = error ?? (this.#isStandby ? new UnfitServerError('read-only') : null);
-        if (refused !== null && error == null) void this.end();
-        callback(refused as Error);
+        const isRefused = !error && this.#isStandby;
+        if (isRefused) void this.end();
+        callback(isRefused ? new UnfitServerError('read-only') : (error as Error));
       });
       return undefined;
     }
