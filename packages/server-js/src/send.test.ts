@@ -16,6 +16,8 @@ let server: ScriptedServer;
 afterEach(() => server.close());
 
 async function client(answers: Answer[], options: Partial<ClientOptions> = {}) {
+  // A server that stays open keeps Jest's worker alive.
+  await (server as ScriptedServer | undefined)?.close();
   server = await scriptedServer(...answers);
   return createClient({ baseUrl: server.baseUrl, apiKey: KEY, ...options });
 }
@@ -91,7 +93,6 @@ describe('a call', () => {
     const waiting = new AbortController();
     const api = await client([() => waiting.abort(reason)]);
     await expect(api.readContext({}, { signal: waiting.signal })).rejects.toBe(reason);
-    await server.close();
     const pausing = new AbortController();
     const again = await client([
       (response, received) => {
@@ -136,7 +137,6 @@ describe('a repetition', () => {
     const api = await client([silence, failure(500, 'INTERNAL'), cut, json(200, ROOM)], { timeoutMs: 200 });
     expect(await api.readRoom({ roomId: 'room_1' })).toEqual(ROOM);
     expect(server.received).toHaveLength(4);
-    await server.close();
     const never = await client([failure(503, 'UNAVAILABLE')]);
     const error = await errorOf(never.readRoom({ roomId: 'room_1' }, { retriesMax: 1 }));
     expect(error).toMatchObject({ code: 'UNAVAILABLE', status: 503 });
@@ -150,7 +150,6 @@ describe('a repetition', () => {
     expect(server.received).toHaveLength(1);
     await errorOf(api.issueToken({ roomId: 'room_1', participantName: 'Ada' }, { retriesMax: 1 }));
     expect(server.received).toHaveLength(3);
-    await server.close();
     const limited = await client([failure(429, 'RATE_LIMITED', { 'retry-after': '1' }), json(202, { id: 'dlv_1' })]);
     expect(await limited.replayDelivery(replay)).toEqual({ id: 'dlv_1' });
   });
@@ -205,7 +204,6 @@ describe('a list', () => {
   test('resolves to one page, and iterates over the items of all pages with its filters', async () => {
     const api = await client(pages);
     expect((await api.listRooms({ status: 'active', limit: 2 })).nextCursor).toBe('c2');
-    await server.close();
     const again = await client(pages);
     const ids: string[] = [];
     for await (const { id } of again.listRooms({ status: 'active', limit: 2 })) ids.push(id);
@@ -248,7 +246,6 @@ describe('waitForOperation', () => {
     const api = await client([operation('failed', { code: 'STEP_FAILED', message: 'The step failed.' })]);
     const failed = await errorOf(api.waitForOperation({ roomId: 'room_1' }));
     expect(failed).toMatchObject({ code: 'OPERATION_FAILED', message: expect.stringContaining('The step failed.') });
-    await server.close();
     const late = await client([operation('pending')]);
     const error = await errorOf(late.waitForOperation({ roomId: 'room_1' }, { timeoutMs: 50 }));
     expect(error).toMatchObject({ code: 'TIMED_OUT' });
@@ -268,13 +265,11 @@ describe('waitForOperation', () => {
       const timeoutMs = answers.length === 1 ? 50 : 500;
       const error = await errorOf(api.waitForOperation({ roomId: 'room_1' }, { timeoutMs }));
       expect(error).toMatchObject({ code: 'TIMED_OUT', message: expect.stringMatching(message) });
-      await server.close();
     }
     const api = await client([pending]);
     await expect(api.waitForOperation({ roomId: 'room_1' }, { timeoutMs: Infinity })).rejects.toThrow(TypeError);
     const reason = new Error('the caller ends');
     const ending = new AbortController();
-    await server.close();
     const ended = await client([() => ending.abort(reason)]);
     await expect(ended.waitForOperation({ roomId: 'room_1' }, { signal: ending.signal })).rejects.toBe(reason);
   });
