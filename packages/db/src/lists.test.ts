@@ -126,7 +126,7 @@ test('each filter of a list is served by an index in the order of the list', asy
   expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
   expect(newest).toContain('events_environment_id_transaction_id_id_idx');
   // The position is found among the environment's own events, and only those of a minute.
-  const used = [...since!.matchAll(/(?:using|on) (events_\w+)/g)].map(([, index]) => index);
+  const used = [...since.matchAll(/(?:using|on) (events_\w+)/g)].map(([, index]) => index);
   expect(used).toEqual([
     'events_environment_created_idx',
     'events_environment_created_idx',

@@ -6,10 +6,16 @@ const TOKEN = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)
 
 /** The statements of an SQL script, without comments and semicolons. */
 export function statementsOf(script: string): string[] {
-  const statements = [''];
+  const statements: string[] = [];
+  let statement = '';
   for (const [token] of script.matchAll(TOKEN)) {
-    if (token === ';') statements.push('');
-    else statements[statements.length - 1] += token.startsWith('--') || token.startsWith('/*') ? ' ' : token;
+    if (token === ';') {
+      statements.push(statement);
+      statement = '';
+    } else {
+      statement += token.startsWith('--') || token.startsWith('/*') ? ' ' : token;
+    }
   }
-  return statements.map((statement) => statement.trim()).filter((statement) => statement !== '');
+  statements.push(statement);
+  return statements.map((each) => each.trim()).filter((each) => each !== '');
 }
