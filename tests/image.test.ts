@@ -61,6 +61,8 @@ async function startsApp(name: string, root: string): Promise<void> {
   const app = await spawnApp({ name, main: join(root, 'dist', 'main.js'), env });
   const port = new URL(['api', 'signaling'].includes(name) ? app.url : app.healthUrl).port;
   await run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } });
+  if (name === 'api') expect(readdirSync(join(root, 'docs'))).toContain('webhooks.md');
+  if (name === 'api') expect((await fetch(`${app.url}/docs/guides/webhooks.json`)).status).toBe(200);
   expect((await app.stop()).code).toBe(0);
   await expect(
     run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } }),

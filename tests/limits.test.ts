@@ -27,6 +27,7 @@ import {
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
 import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { repositoryRoot } from '@callplane/testing';
@@ -78,6 +79,7 @@ describe('docs/limits.md', () => {
     ],
     ['Recipients and `data` of a message of the server', `${MESSAGE_RECIPIENTS_MAX}; ${MESSAGE_BYTES_MAX / 1024} KiB`],
     ['Days of a request for usage', `| ${USAGE_DAYS_MAX} `],
+    ['Guide of the documentation page', `| ${GUIDE_BYTES_MAX / 1024} KiB `],
     ['Ended tracks that a session shows', `| ${PAST_TRACKS_MAX} `],
     ['First frame', `${PROTOCOL_LIMITS.firstFrameBytesMax / 1024} KiB`],
     ['Frame', `${PROTOCOL_LIMITS.frameBytesMax / 1024} KiB`],

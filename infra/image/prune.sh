@@ -18,3 +18,9 @@ find "$target" -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -
 # The migrations for `rtc db migrate` (PRISMA_DIR), and the health check of every container.
 cp -R prisma "$target/prisma"
 cp infra/image/health-check.mjs "$target/health-check.mjs"
+# The guides that the API serves under /docs/guides.
+if [ "$app" = api ]; then
+  mkdir -p "$target/docs" "$target/packages/server-js" "$target/packages/webhook-verifier"
+  cp docs/*.md "$target/docs"
+  for package in server-js webhook-verifier; do cp "packages/$package/README.md" "$target/packages/$package"; done
+fi

@@ -194,6 +194,24 @@ globalThis.participant = {
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));
   },
+  /** A still picture with a clock hand as the camera: what it costs depends little on the machine. */
+  async publishStill({ width, height, frameRate, encodings }) {
+    const canvas = Object.assign(document.createElement('canvas'), { width, height });
+    const context = canvas.getContext('2d');
+    const shades = context.createLinearGradient(0, 0, width, height);
+    ['red', 'gold', 'green', 'blue'].forEach((color, at) => shades.addColorStop(at / 3, color));
+    let turn = 0;
+    const draw = () => {
+      context.fillStyle = shades;
+      context.fillRect(0, 0, width, height);
+      context.fillStyle = 'white';
+      context.fillRect((turn++ * 8) % width, height / 3, 8, height / 3);
+    };
+    draw();
+    setInterval(draw, 1000 / frameRate);
+    const [track] = canvas.captureStream(frameRate).getVideoTracks();
+    return this.codeOf(() => call.publish(track, { source: 'camera', encodings }));
+  },
   async codeOf(task) {
     try {
       await task();

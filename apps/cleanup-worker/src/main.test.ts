@@ -21,7 +21,12 @@ test('the cleanup worker reports all configuration errors at once and exits with
   const app = await spawnApp({
     name: 'cleanup-worker',
     untilReady: false,
-    env: { DATABASE_URL: 'postgresql://root:hunter2@db:nine/x', LEASE_MS: '1e3', SWEEP_INTERVAL_MS: '60000', LOG_LEVEL: 'loud' },
+    env: {
+      DATABASE_URL: 'postgresql://root:hunter2@db:nine/x',
+      LEASE_MS: '1e3',
+      SWEEP_INTERVAL_MS: '60000',
+      LOG_LEVEL: 'loud',
+    },
   });
   expect(await app.exited).toEqual({ code: 1, signal: null });
   for (const name of ['DATABASE_URL', 'REDIS_URL', 'LEASE_MS', 'SWEEP_INTERVAL_MS', 'LOG_LEVEL'])

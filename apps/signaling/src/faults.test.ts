@@ -4,10 +4,11 @@ import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Invited, type TestSignaling } from './signaling.testkit.js';
 
 let kit: TestSignaling;
+/** Each start of an app costs a second of processor time, so tests that end one come last. */
 let apps: TestApp[];
 beforeAll(async () => {
   kit = await startTestSignaling();
-  apps = await Promise.all([1, 2].map(() => spawn(kit)));
+  apps = await Promise.all([1, 2, 3].map(() => spawn(kit)));
 });
 afterAll(() => kit.close());
 
@@ -38,48 +39,6 @@ test('exactly 50 of 200 simultaneous joins through two instances get into a room
   expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.joined')).toHaveLength(50);
   await kit.end(roomId);
   await Promise.all(inside.map((client) => client.untilClosed('room_ended')));
-});
-
-test('the clients of a killed instance resume on others, and no participant leaves or joins', async () => {
-  const doomed = await spawn(kit);
-  const roomId = await kit.newRoom();
-  const bob = await kit.enter(apps[0]!.url, roomId);
-  const all = await Promise.all(Array.from({ length: 8 }, () => kit.enter(doomed.url, roomId)));
-  await eventually(() => bob.client.of('participantJoined').length === 8);
-  doomed.kill('SIGKILL');
-  const resumed = await Promise.all(
-    all.map(async ({ client, welcome }, n) => {
-      await client.untilClosed();
-      return kit.resume(apps[n % 2]!.url, welcome);
-    }),
-  );
-  expect(resumed.every((welcome) => welcome.resumed && welcome.participants.length === 8)).toBe(true);
-  await resumed[0]!.client.ask({ type: 'message', data: 'back' }, 'ok');
-  await Promise.all(resumed.slice(1).map(({ client }) => client.until('message')));
-  expect(bob.client.of('participantLeft')).toEqual([]);
-  expect(bob.client.of('participantJoined')).toHaveLength(8);
-  expect((await kit.events(roomId)).map(({ type }) => type)).toEqual([
-    'room.started',
-    ...Array(9).fill('participant.joined'),
-  ]);
-});
-
-test('SIGTERM sends every client to another instance, and the process exits with code 0', async () => {
-  const old = await spawn(kit);
-  const roomId = await kit.newRoom();
-  const all = await Promise.all(Array.from({ length: 30 }, () => kit.enter(old.url, roomId)));
-  const startedAt = performance.now();
-  old.kill('SIGTERM');
-  const resumed = await Promise.all(
-    all.map(async ({ client, welcome }) => {
-      await client.untilClosed('drain');
-      return kit.resume(apps[1]!.url, welcome);
-    }),
-  );
-  expect(await old.exited).toEqual({ code: 0, signal: null });
-  measured(`drain of 30 ${Math.round(performance.now() - startedAt)} ms`);
-  expect(resumed.every((welcome) => welcome.resumed)).toBe(true);
-  expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.left')).toEqual([]);
 });
 
 describe('while Redis is unavailable', () => {
@@ -113,6 +72,48 @@ describe('while Redis is unavailable', () => {
     await bob.client.ask({ type: 'message', data: 'x', to: [late.participantId] }, 'ok');
     await late.client.until('message');
   });
+});
+
+test('the clients of a killed instance resume on others, and no participant leaves or joins', async () => {
+  const doomed = apps[2]!;
+  const roomId = await kit.newRoom();
+  const bob = await kit.enter(apps[0]!.url, roomId);
+  const all = await Promise.all(Array.from({ length: 8 }, () => kit.enter(doomed.url, roomId)));
+  await eventually(() => bob.client.of('participantJoined').length === 8);
+  doomed.kill('SIGKILL');
+  const resumed = await Promise.all(
+    all.map(async ({ client, welcome }, n) => {
+      await client.untilClosed();
+      return kit.resume(apps[n % 2]!.url, welcome);
+    }),
+  );
+  expect(resumed.every((welcome) => welcome.resumed && welcome.participants.length === 8)).toBe(true);
+  await resumed[0]!.client.ask({ type: 'message', data: 'back' }, 'ok');
+  await Promise.all(resumed.slice(1).map(({ client }) => client.until('message')));
+  expect(bob.client.of('participantLeft')).toEqual([]);
+  expect(bob.client.of('participantJoined')).toHaveLength(8);
+  expect((await kit.events(roomId)).map(({ type }) => type)).toEqual([
+    'room.started',
+    ...Array(9).fill('participant.joined'),
+  ]);
+});
+
+test('SIGTERM sends every client to another instance, and the process exits with code 0', async () => {
+  const old = apps[1]!;
+  const roomId = await kit.newRoom();
+  const all = await Promise.all(Array.from({ length: 30 }, () => kit.enter(old.url, roomId)));
+  const startedAt = performance.now();
+  old.kill('SIGTERM');
+  const resumed = await Promise.all(
+    all.map(async ({ client, welcome }) => {
+      await client.untilClosed('drain');
+      return kit.resume(apps[0]!.url, welcome);
+    }),
+  );
+  expect(await old.exited).toEqual({ code: 0, signal: null });
+  measured(`drain of 30 ${Math.round(performance.now() - startedAt)} ms`);
+  expect(resumed.every((welcome) => welcome.resumed)).toBe(true);
+  expect((await kit.events(roomId)).filter(({ type }) => type === 'participant.left')).toEqual([]);
 });
 
 describe('while PostgreSQL is unavailable', () => {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { stopAtEnd } from '@callplane/testing';
-import { chromium, type Browser } from 'playwright-core';
+import { eventually, stopAtEnd } from '@callplane/testing';
+import { chromium, type Browser, type Page } from 'playwright-core';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
@@ -16,18 +16,24 @@ beforeAll(async () => {
   stopAtEnd(() => browser.close());
 });
 
+/** Errors of the page, breaches of its policy, and requests to other hosts. */
+function problemsOf(page: Page): string[] {
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${api.url}/`) && !request.url().startsWith('data:')) problems.push(request.url());
+  });
+  return problems;
+}
+
 test.each([1280, 390])(
   'the documentation page works at a width of %d pixels, obeys its policy, and loads nothing from other hosts',
   async (width) => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: 'light' });
-    const problems: string[] = [];
-    page.on('console', (message) => {
-      if (message.type() === 'error') problems.push(message.text());
-    });
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(`${api.url}/`) && !request.url().startsWith('data:')) problems.push(request.url());
-    });
+    const problems = problemsOf(page);
     await page.goto(`${api.url}/docs`);
     await page.getByRole('heading', { name: 'First request' }).waitFor();
     await page.goto(`${api.url}/docs#tag/rooms/POST/v1/rooms`);
@@ -39,6 +45,27 @@ test.each([1280, 390])(
     await page.close();
   },
 );
+
+test('a guide is readable at widths of 1280 and 390 pixels, obeys the policy, and its links lead to its headings', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+  const problems = problemsOf(page);
+  await page.goto(`${api.url}/docs/guides/webhooks`);
+  await page.getByRole('heading', { name: 'Receivers in your own network' }).waitFor();
+  expect(await page.title()).toBe('Webhooks – Callplane');
+  const text = (await page.getByText('Callplane sends each event').boundingBox())!;
+  expect(text.width).toBeGreaterThan(600);
+  const ids = `[...document.querySelectorAll('a[href^="#description/"]')].map((link) =>
+    document.getElementById('api-1/' + link.getAttribute('href').slice(1))?.tagName ?? link.href)`;
+  const led = await page.evaluate<string[]>(ids);
+  expect(led.length).toBeGreaterThan(8);
+  expect(led.filter((tag) => !/^(?:H\d|DIV|SECTION)$/.test(tag))).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 900 });
+  await eventually(async () => (await page.evaluate('document.documentElement.scrollWidth')) === 390);
+  await page.getByRole('link', { name: 'Tokens', exact: true }).click();
+  await page.getByRole('heading', { name: 'Participant tokens' }).waitFor();
+  expect(problems).toEqual([]);
+  await page.close();
+});
 
 test('the documentation page finds operations by a search', async () => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });

@@ -111,6 +111,13 @@ describe('the OpenAPI document', () => {
       expect([path, asset.status]).toEqual([path, 200]);
       await asset.arrayBuffer();
     }
+    const guide = await get('/docs/guides/webhooks');
+    expect(guide.headers.get('content-security-policy')).toBe(page.headers.get('content-security-policy'));
+    expect(guide.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await guide.text()).toBe(html.replace('<title>Callplane API', '<title>Webhooks – Callplane'));
+    expect(((await (await get('/docs/guides/webhooks.json')).json()) as any).info.title).toBe('Webhooks');
+    expect((await get('/docs/guides/tour')).status).toBe(404);
+    expect((await fetch(`${api.url}/docs/guides/webhooks`, { method: 'POST' })).status).toBe(405);
     expect((await get('/docs/../package.json')).status).toBe(404);
     expect((await get('/docs/index.html')).status).toBe(404);
   });

@@ -79,7 +79,8 @@ room.
 
 # Guides
 
-The repository of Callplane has a guide for each subject: \`docs/tokens.md\`, \`docs/webhooks.md\`, \`docs/turn.md\`,
-\`docs/client-sdk.md\` for browsers, \`docs/signaling.md\` for other clients, \`docs/errors.md\`, \`docs/limits.md\`
-and \`docs/operations.md\`.
+- [API](/docs/guides/api), [server SDK](/docs/guides/server-sdk), [tokens](/docs/guides/tokens) and [TURN](/docs/guides/turn)
+- [Webhooks and events](/docs/guides/webhooks), [receivers](/docs/guides/receivers) and their [verifier](/docs/guides/webhook-verifier)
+- [Browser SDK](/docs/guides/client-sdk), and the [protocol](/docs/guides/signaling) for other clients
+- [Errors](/docs/guides/errors), [limits](/docs/guides/limits) and [\`rtc\`](/docs/guides/cli), the command line
 `;

@@ -1,4 +1,4 @@
-/** A reduction, and an interruption, need so long until their effect is there. */
+/** The time until the effect of a reduction, or of the end of an interruption, is there. */
 export const SETTLE_MS = 1_600;
 /** The earliest probe after them. */
 export const PAUSE_MS = 2_500;

@@ -141,27 +141,38 @@ test('a sample sums the received streams, and takes the latest report', () => {
 });
 
 /** Recorded in Chromium through the shaper: see docs/media-quality.md. */
+function recorded(name: string): { limitedAtMs: number; states: { atMs: number; state: DownlinkState }[] } {
+  const file = new URL(`traces/${name}.json`, import.meta.url);
+  const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
+    limitedAtMs: number;
+    samples: DownlinkSample[];
+  };
+  let state: DownlinkState = INITIAL;
+  let base = NO_BASELINE;
+  const states = samples.slice(1).map((now, at) => {
+    const result = lineBetween(samples[at]!, now, base);
+    ({ base } = result);
+    const measured = [...Array<undefined>(HIGHEST), 620_000];
+    const camera = { key: 'camera', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    state = decide(state, result.line, [camera], now.atMs);
+    return { atMs: now.atMs, state };
+  });
+  return { limitedAtMs, states };
+}
+
 test.each(['400-kbit-per-second', '150-kbit-per-second'])(
   'the recorded line of %s is limited within 2 s, and not before it became slow',
   (name) => {
-    const file = new URL(`traces/${name}.json`, import.meta.url);
-    const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
-      limitedAtMs: number;
-      samples: DownlinkSample[];
-    };
-    let state: DownlinkState = INITIAL;
-    let base = NO_BASELINE;
-    let firstAtMs: number | undefined;
-    for (const [at, now] of samples.slice(1).entries()) {
-      const result = lineBetween(samples[at]!, now, base);
-      ({ base } = result);
-      const measured = [...Array<undefined>(HIGHEST), 620_000];
-      const camera = { key: 'camera', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
-      state = decide(state, result.line, [camera], now.atMs);
-      if (state.mode === 'held') firstAtMs ??= now.atMs;
-    }
+    const { limitedAtMs, states } = recorded(name);
+    const firstAtMs = states.find(({ state }) => state.mode === 'held')?.atMs;
     expect(firstAtMs).toBeGreaterThan(limitedAtMs);
     expect(firstAtMs).toBeLessThan(limitedAtMs + 2_000);
-    expect(state.levels.get('camera')).toBeLessThan(HIGHEST);
+    expect(states.at(-1)?.state.levels.get('camera')).toBeLessThan(HIGHEST);
   },
 );
+
+test('the recorded cut of a publisher limits nothing, although 200 packets were lost', () => {
+  const { states } = recorded('cut-of-a-publisher');
+  expect(states.length).toBeGreaterThan(20);
+  expect(new Set(states.map(({ state }) => state.mode))).toEqual(new Set(['free']));
+});

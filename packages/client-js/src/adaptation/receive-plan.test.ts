@@ -101,7 +101,7 @@ describe('the plan of what is received', () => {
     ]);
     plan.published(track('ada'));
     expect(await take()).toEqual([]);
-    // Only so many tracks are remembered.
+    // The plan remembers the latest tracks, up to its limit.
     for (let at = 0; at < GONE_MAX; at += 1) plan.limit(track(`p${at}`), { layer: undefined, isPaused: true });
     await take();
     for (let at = 0; at < GONE_MAX; at += 1) plan.forget(track(`p${at}`));

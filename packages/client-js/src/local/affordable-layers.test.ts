@@ -21,6 +21,20 @@ describe('the layers that an uplink affords', () => {
     expect(run(everyLayer(2), 20, [120_000, 70_000], 200_000).tops).not.toContain(0);
   });
 
+  test('are left out together if several starve, and the pictures below go on', () => {
+    const three = [120_000, 400_000, 1_200_000];
+    const measured = (...targets: number[]) =>
+      targets.map((targetBitrate, at) => ({ maxBitrate: three[at] ?? 0, targetBitrate }));
+    const after = (...targets: number[]) => {
+      let now = everyLayer(3);
+      for (let at = 0; at < 6; at += 1) now = afterMeasurement(now, measured(...targets), 2, 150_000);
+      return now.top;
+    };
+    expect([after(120_000, 30_000, 0), after(120_000, 200_000, 0), after(120_000, 400_000, 700_000)]).toEqual([
+      0, 1, 2,
+    ]);
+  });
+
   test('are one more once there was enough for it three times in a row, after a while', () => {
     const { now } = run(everyLayer(2), 5, [120_000, 0], 150_000);
     const swinging = [0, 1, 2, 3].reduce(

@@ -58,19 +58,26 @@ export function afterMeasurement(
   const aged = { ...before, age: before.age + 1 };
   const { top } = before;
   const highest = layers[top];
-  const isStarved = (highest?.targetBitrate ?? 0) < (highest?.maxBitrate ?? 0) * STARVED_BELOW;
-  if (top > 0 && top <= sentTop && isStarved) {
+  if (top > 0 && top <= sentTop && isStarved(highest)) {
     const inARow = before.inARow + 1;
     if (inARow < STARVED_FOR || aged.age < SETTLES_WITHIN) return { ...aged, inARow };
     // It did not last, so the next attempt waits for longer.
     const isBrief = aged.age < 2 * before.hold;
-    return { top: top - 1, age: 0, inARow: 0, hold: isBrief ? Math.min(2 * before.hold, HOLD.most) : HOLD.first };
+    const hold = isBrief ? Math.min(2 * before.hold, HOLD.most) : HOLD.first;
+    // Layers that starve together go together: otherwise the picture would stand still until each had its turn.
+    let lower = top - 1;
+    while (lower > 0 && isStarved(layers[lower])) lower -= 1;
+    return { top: lower, age: 0, inARow: 0, hold };
   }
   const isFull = (highest?.targetBitrate ?? 0) >= (limitsOf(before, layers)[top] ?? 0) * FULL_FROM;
   const isEnough = isFull || availableBitrate >= neededFor(layers, top + 1);
   if (top + 1 >= layers.length || !isEnough || aged.age < before.hold) return { ...aged, inARow: 0 };
   if (before.inARow + 1 < ENOUGH_FOR) return { ...aged, inARow: before.inARow + 1 };
   return { top: top + 1, age: 0, inARow: 0, hold: before.hold };
+}
+
+function isStarved({ targetBitrate, maxBitrate }: MeasuredLayer = { targetBitrate: 0, maxBitrate: 0 }): boolean {
+  return targetBitrate < maxBitrate * STARVED_BELOW;
 }
 
 /**

@@ -40,7 +40,6 @@ export interface BenchPage {
   meter(): Promise<Meter>;
   /** Calls a function of page.mjs. */
   ask<T>(what: string, argument?: unknown): Promise<T>;
-  close(): Promise<void>;
 }
 
 /** The system's Chromium, with fake devices. */
@@ -49,11 +48,13 @@ export async function openPages() {
   const browser = await chromium.connect(server.wsEndpoint());
   const site = await serveSite();
   const pid = server.process().pid ?? 0;
+  const opened = new Set<Page>();
   return {
     /** Processor time of the browser with all of its processes so far. */
     cpuMs: () => treeOf(pid).reduce((sum, one) => sum + cpuMs(one), 0),
     async open(): Promise<BenchPage> {
       const page = await (await browser.newContext()).newPage();
+      opened.add(page);
       await page.goto(site.origin);
       await page.waitForFunction('globalThis.participant !== undefined');
       const ask = <T>(what: string, argument?: unknown) =>
@@ -66,8 +67,13 @@ export async function openPages() {
         ask,
         join: (options) => ask('join', options),
         meter: () => ask<Meter>('meter'),
-        close: () => page.context().close(),
       };
+    },
+    /** Whatever waits for one of the pages fails. */
+    async closeAll() {
+      const all = [...opened];
+      opened.clear();
+      await Promise.all(all.map((page) => page.context().close()));
     },
     async close() {
       await server.close();

@@ -16,6 +16,5 @@ export function statementsOf(script: string): string[] {
       statement += token.startsWith('--') || token.startsWith('/*') ? ' ' : token;
     }
   }
-  statements.push(statement);
-  return statements.map((each) => each.trim()).filter((each) => each !== '');
+  return [...statements, statement].map((statement) => statement.trim()).filter((statement) => statement !== '');
 }
