@@ -28,6 +28,11 @@ const USED = 0.85;
 /** Audio gets so much more than it has needed, because packets of video come in bursts. */
 const AUDIO_SHARE = 1.3;
 const AUDIO_EXTRA_BPS = 15_000;
+/**
+ * Without loss the line may carry more than what arrives: the queue may be jitter. Video keeps at least this part of its
+ * bits, however many the audio needs. If the queue stays, the next reduction takes as much again.
+ */
+const VIDEO_KEPT = 0.5;
 /** A reduction without effect reduces again by this factor. */
 const FURTHER = 0.7;
 /** With so much loss, or a long queue, video waits until the queue is empty: lower layers would come too late for it. */
@@ -125,8 +130,7 @@ function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
 
 function reduced(state: DownlinkState, line: Line, competitors: readonly Competitor[], nowMs: number): DownlinkState {
   const isProbe = state.mode === 'probing';
-  const capacity = USED * line.bps - audioReserve(state);
-  const tried = Math.min(capacity, state.budgetBps * USED);
+  const tried = Math.min(capacityOf(state, line, isProbe), state.budgetBps * USED);
   // A probe that fails shows that its budget is too high, but nothing about the earlier one.
   let budgetBps = Math.max(0, isProbe ? Math.max(state.provenBps, tried) : tried);
   let levels = allocate(competitors, budgetBps);
@@ -161,6 +165,12 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     queueMs: 0,
     queued: 0,
   };
+}
+
+function capacityOf(state: DownlinkState, line: Line, isProbe: boolean): number {
+  const capacity = USED * line.bps - audioReserve(state);
+  if (isProbe || line.loss - state.harmlessLoss > LOSS_WITH_QUEUE) return capacity;
+  return Math.max(capacity, VIDEO_KEPT * (line.bps - line.audioBps));
 }
 
 function ceilingMs(

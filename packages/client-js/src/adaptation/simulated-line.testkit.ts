@@ -24,6 +24,7 @@ export interface Simulated {
 }
 
 const STEP_MS = 500;
+/** Of one microphone. */
 const AUDIO_BPS = 45_000;
 const PACKET_BITS = 8_000;
 
@@ -33,11 +34,13 @@ export const CAMERA = [0, 60_000, 100_000, 240_000, 400_000, 700_000, 1_200_000]
 /**
  * Runs the controller on a line with a bounded queue.
  * @param cameras what each level of each track needs, by key; in the order of their ranks
+ * @param audioBps of all microphones
  */
 export function simulate(
   cameras: Record<string, readonly number[]>,
   seconds: number,
   lineAt: (second: number) => LineNow,
+  audioBps = AUDIO_BPS,
 ): Simulated[] {
   const keys = Object.keys(cameras);
   const measured = new Map<string, (number | undefined)[]>(keys.map((key) => [key, []]));
@@ -54,7 +57,7 @@ export function simulate(
     const braked = { none: 1, slow: 0.4, stop: 0 }[brakeAt(state, atMs - 1)];
     const videoBps = keys.reduce((total, key) => total + (cameras[key]?.[levelOf(key)] ?? 0), 0);
     const perStep = STEP_MS / 1000;
-    const sentBits = (braked * videoBps + AUDIO_BPS) * perStep;
+    const sentBits = (braked * videoBps + audioBps) * perStep;
     const offered = queuedBits + sentBits * (1 - loss);
     const carried = Math.min(offered, bps * perStep);
     const kept = Math.min(offered - carried, (bps * queueMsMax) / 1000);
@@ -66,7 +69,7 @@ export function simulate(
     packets.missing += lostBits / PACKET_BITS;
     // A receiver finds out what is missing when the next packet arrives.
     if (carried > 0) packets.lost = packets.missing;
-    sum.audioBytes += ((carried / Math.max(1, sentBits)) * AUDIO_BPS * perStep) / 8;
+    sum.audioBytes += ((carried / Math.max(1, sentBits)) * audioBps * perStep) / 8;
     // Sender reports arrive once a second.
     const reportAtMs = bps === 0 ? (before?.reportAtMs ?? 0) : 1000 * Math.floor(atMs / 1000);
     const isNew = reportAtMs !== before?.reportAtMs;
