@@ -70,6 +70,22 @@ describe('the downlink controller', () => {
       expect(fewest).toBeLessThan(7);
       expect(limitedUntil(run)).toBeLessThan(30);
     });
+
+    test('never pauses all tiles while the delay varies by 150 ms, and gives all of them back', () => {
+      // Values of 0 to 150 ms, the same in each run, of which up to seven in a row look like a queue.
+      const jitterAt = (second: number) => (150 * ((7 * Math.floor(second)) % 101)) / 100;
+      const run = simulateTiles((second) => (second > 10 && second <= 80 ? jitterAt(second) : 0));
+      expect(Math.min(...run.map(received))).toBeGreaterThan(0);
+      expect(Math.min(...run.map(received))).toBeLessThan(7);
+      expect(limitedUntil(run)).toBeLessThan(95);
+    });
+
+    test('tries a tile again although a queue that the video does not cause stays', () => {
+      const run = simulateTiles((second) => (second > 10 ? 20 * (second - 10) : 0));
+      const paused = run.findIndex((one) => received(one) === 0);
+      expect(paused).toBeGreaterThan(0);
+      expect(Math.max(...run.slice(paused).map(received))).toBeGreaterThan(0);
+    });
   });
 
   test.each([

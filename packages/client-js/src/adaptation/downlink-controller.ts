@@ -81,8 +81,12 @@ export function decide(
   const noted = withLine(before, present);
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
-  const state = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
-  if (isSettled && isCongested(state, present)) return reduced(state, present, competitors, nowMs);
+  const judgedState = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
+  const isReducible = isExpecting || present.loss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
+  const isAlarm = isSettled && isCongested(judgedState, present);
+  if (isAlarm && isReducible) return reduced(judgedState, present, competitors, nowMs);
+  // With all video paused, a queue is that of others or jitter: it must not delay the next probe for ever.
+  const state = isAlarm ? { ...judgedState, queueMs: 0, queued: 0 } : judgedState;
   if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
   if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
   const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
