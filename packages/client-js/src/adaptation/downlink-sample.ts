@@ -34,6 +34,8 @@ export interface DownlinkSample {
   transitMs: number | undefined;
   /** When that report arrived. */
   reportAtMs: number | undefined;
+  /** How late this machine was with the sample, in milliseconds. */
+  lateMs: number;
   /** By id of the received MediaStreamTrack. */
   videos: Record<string, VideoCounters>;
 }
@@ -72,6 +74,7 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
     buffered: 0,
     transitMs: undefined,
     reportAtMs: undefined,
+    lateMs: 0,
     videos: {},
   };
   for (const entry of (report as unknown as Map<string, Entry>).values()) {

@@ -26,9 +26,12 @@ function setUp(videos: ReceivedVideo[]) {
   let nowMs = 0;
   let queueMs = 0;
   let bps = 1_200_000;
+  /** How long this machine takes for each sample. */
+  let takesMs = 0;
   let [bytes, packets, lost, lookedAt, reads] = [0, 0, 0, 0, 0];
   const getStats = async () => {
     reads += 1;
+    nowMs += takesMs;
     bytes += ((nowMs - lookedAt) * bps) / 8_000;
     if (bps === 0) lost += nowMs - lookedAt;
     else packets += nowMs - lookedAt;
@@ -71,8 +74,8 @@ function setUp(videos: ReceivedVideo[]) {
     replace: () => {
       connection = open();
     },
-    change: (to: { queueMs?: number; bps?: number }) => {
-      ({ queueMs = queueMs, bps = bps } = to);
+    change: (to: { queueMs?: number; bps?: number; takesMs?: number }) => {
+      ({ queueMs = queueMs, bps = bps, takesMs = takesMs } = to);
     },
     pass: async (ms: number) => {
       for (let passed = 0; passed < ms; passed += 50) {
@@ -133,6 +136,18 @@ describe('the downlink', () => {
     change({ bps: 1_200_000, queueMs: 300 });
     await pass(10_000);
     expect([...qualities.values()]).toEqual(['full']);
+    downlink.close();
+  });
+
+  test.each([
+    [0, 'reduced'],
+    [150, 'full'],
+  ])('takes a delay of 150 ms for a queue, unless this machine is late: by %i ms', async (takesMs, quality) => {
+    const { downlink, qualities, change, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ queueMs: 150, takesMs });
+    await pass(2_500);
+    expect(qualities.get('ada')).toBe(quality);
     downlink.close();
   });
 

@@ -65,6 +65,8 @@ export class Downlink {
   #base: Baseline = NO_BASELINE;
   #state: DownlinkState = INITIAL;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer should run: a busy machine runs it later. */
+  #dueAtMs = Infinity;
   #isSampling = false;
   #isSuspect = false;
   #wasInterrupted = false;
@@ -90,7 +92,9 @@ export class Downlink {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
     const usualMs = this.#state.mode === 'probing' ? SAMPLE_EVERY_PROBING_MS : SAMPLE_EVERY_MS;
-    this.#timer = setTimeout(() => void this.#run(), this.#isSuspect ? SAMPLE_EVERY_SUSPECT_MS : usualMs);
+    const afterMs = this.#isSuspect ? SAMPLE_EVERY_SUSPECT_MS : usualMs;
+    this.#dueAtMs = this.#context.now() + afterMs;
+    this.#timer = setTimeout(() => void this.#run(), afterMs);
   }
 
   async #run(): Promise<void> {
@@ -112,8 +116,11 @@ export class Downlink {
     if (connection !== this.#connection || !isUp) this.#interrupt();
     this.#connection = connection;
     if (!isUp) return;
+    const startedAtMs = this.#context.now();
     const report = await connection.getStats();
-    const now = downlinkSampleOf(report, this.#context.now());
+    const atMs = this.#context.now();
+    const lateMs = Math.max(0, startedAtMs - this.#dueAtMs, atMs - startedAtMs);
+    const now = { ...downlinkSampleOf(report, atMs), lateMs };
     const before = this.#before;
     this.#before = now;
     if (before === undefined || this.#isClosed || connection !== this.#context.connection()) return;

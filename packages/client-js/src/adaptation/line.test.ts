@@ -23,6 +23,7 @@ const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSampl
   buffered: 0,
   transitMs: 1_000,
   reportAtMs: atMs,
+  lateMs: 0,
   videos: {},
   ...more,
 });
@@ -87,6 +88,14 @@ describe('the line between two samples', () => {
     expect(queues.at(-1)).toBe(0);
   });
 
+  test('has a queue less the time that this machine was late, of which at most 150 ms count', () => {
+    const samples = [1_000, 1_000, 1_130, 1_000, 1_130, 1_500].map((transitMs, second) =>
+      sample(1_000 * second, { transitMs, lateMs: [0, 0, 0, 60, 0, 900][second]! }),
+    );
+    // The sample before may have been late while the report arrived.
+    expect(queueOf(samples)).toEqual([0, 120, 0, 60, 330]);
+  });
+
   test('tells nothing new of the queue without a new report', () => {
     expect(queueOf([sample(0), sample(500, { reportAtMs: 0 })])).toEqual([undefined]);
   });
@@ -143,10 +152,11 @@ test('a sample sums the received streams, and takes the latest report', () => {
 /** Recorded in Chromium through the shaper: see docs/media-quality.md. */
 function recorded(name: string): { limitedAtMs: number; states: { atMs: number; state: DownlinkState }[] } {
   const file = new URL(`traces/${name}.json`, import.meta.url);
-  const { limitedAtMs, samples } = JSON.parse(readFileSync(file, 'utf8')) as {
+  const { limitedAtMs, samples: all } = JSON.parse(readFileSync(file, 'utf8')) as {
     limitedAtMs: number;
-    samples: DownlinkSample[];
+    samples: Omit<DownlinkSample, 'lateMs'>[];
   };
+  const samples = all.map((one): DownlinkSample => ({ lateMs: 0, ...one }));
   let state: DownlinkState = INITIAL;
   let base = NO_BASELINE;
   const states = samples.slice(1).map((now, at) => {

@@ -34,6 +34,8 @@ const BASELINE_RISES_MS = 10;
 const BUFFER_TOLERANCE_MS = 100;
 /** A stream of which nothing has arrived for this long was interrupted. A congested line carries some of each stream. */
 const INTERRUPTED_MS = 400;
+/** A busy machine stamps a report late, about as late as it samples. A longer delay is not its own alone. */
+const LATE_MS_MAX = 150;
 
 /** @returns undefined if nothing can be said: no time has passed, or nothing arrives at all, as during a cut. */
 export function lineBetween(
@@ -46,6 +48,8 @@ export function lineBetween(
   if (seconds <= 0 || received <= 0) return { line: undefined, base };
   const isReported = now.reportAtMs !== undefined && now.reportAtMs !== before.reportAtMs;
   const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
+  const lateMs = Math.min(LATE_MS_MAX, Math.max(before.lateMs, now.lateMs));
+  const transitQueueMs = transit.queueMs === undefined ? undefined : Math.max(0, transit.queueMs - lateMs);
   const buffered = now.buffered - before.buffered;
   const bufferMs = buffered <= 0 ? undefined : (1000 * (now.bufferSeconds - before.bufferSeconds)) / buffered;
   const buffer = queueOf(bufferMs, base.bufferMs, seconds);
@@ -58,7 +62,7 @@ export function lineBetween(
     audioBps: perSecond(now.audioBytes - before.audioBytes),
     loss: lost / (lost + received),
     // The sender reports are exact. The jitter buffer stands in for them.
-    queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transit.queueMs,
+    queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
     concealed: Math.min(1, Math.max(0, invented)),
   };
   return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };

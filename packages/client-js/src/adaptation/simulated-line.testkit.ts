@@ -83,6 +83,7 @@ export function simulate(
       buffered: 0,
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
+      lateMs: 0,
       videos: {},
     };
     if (before !== undefined) {
