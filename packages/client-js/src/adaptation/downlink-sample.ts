@@ -28,11 +28,11 @@ export interface DownlinkSample {
   bufferSeconds: number;
   buffered: number;
   /**
-   * How long the latest sender report took to arrive, in milliseconds, by the clocks of sender and receiver, which may
-   * differ by any amount. Undefined in browsers without it.
+   * How long the fastest of the latest sender reports took to arrive, in milliseconds, by the clocks of sender and
+   * receiver, which may differ by any amount. Undefined in browsers without it.
    */
   transitMs: number | undefined;
-  /** When that report arrived. */
+  /** When the latest report arrived. */
   reportAtMs: number | undefined;
   /** How late this machine was with the sample, in milliseconds. */
   lateMs: number;
@@ -62,6 +62,9 @@ interface Entry {
   frameHeight?: number;
 }
 
+/** Of the reports of several streams that arrived within this time, the fastest one says how long the queue is. */
+const REPORTS_WITHIN_MS = 500;
+
 export function downlinkSampleOf(report: RTCStatsReport, atMs: number): DownlinkSample {
   const sample: DownlinkSample = {
     atMs,
@@ -77,15 +80,17 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
     lateMs: 0,
     videos: {},
   };
+  const reports: { atMs: number; transitMs: number }[] = [];
   for (const entry of (report as unknown as Map<string, Entry>).values()) {
     if (entry.type === 'inbound-rtp') count(sample, entry);
     const { type, timestamp, remoteTimestamp } = entry;
     if (type !== 'remote-outbound-rtp' || remoteTimestamp === undefined) continue;
-    if (timestamp <= (sample.reportAtMs ?? -Infinity)) continue;
-    sample.reportAtMs = timestamp;
-    sample.transitMs = timestamp - remoteTimestamp;
+    reports.push({ atMs: timestamp, transitMs: timestamp - remoteTimestamp });
   }
-  return sample;
+  if (reports.length === 0) return sample;
+  const reportAtMs = Math.max(...reports.map((one) => one.atMs));
+  const latest = reports.filter((one) => one.atMs >= reportAtMs - REPORTS_WITHIN_MS);
+  return { ...sample, reportAtMs, transitMs: Math.min(...latest.map(({ transitMs }) => transitMs)) };
 }
 
 function count(sample: DownlinkSample, entry: Entry): void {

@@ -98,6 +98,8 @@ describe('the line between two samples', () => {
 
   test('tells nothing new of the queue without a new report', () => {
     expect(queueOf([sample(0), sample(500, { reportAtMs: 0 })])).toEqual([undefined]);
+    // The stream of the latest report is gone.
+    expect(queueOf([sample(0), sample(500, { reportAtMs: -600 })])).toEqual([undefined]);
   });
 
   test('has a queue if the jitter buffer grows, in browsers without reports', () => {
@@ -113,7 +115,7 @@ describe('the line between two samples', () => {
   });
 });
 
-test('a sample sums the received streams, and takes the latest report', () => {
+test('a sample sums the received streams, and takes the fastest of the latest reports', () => {
   const entries = [
     {
       id: 'a',
@@ -133,8 +135,11 @@ test('a sample sums the received streams, and takes the latest report', () => {
       frameWidth: 640,
       frameHeight: 360,
     },
-    { type: 'remote-outbound-rtp', timestamp: 2_000, remoteTimestamp: 1_400 },
     { type: 'remote-outbound-rtp', timestamp: 1_900, remoteTimestamp: 1_000 },
+    { type: 'remote-outbound-rtp', timestamp: 1_600, remoteTimestamp: 1_000 },
+    { type: 'remote-outbound-rtp', timestamp: 2_000, remoteTimestamp: 1_300 },
+    // That was another second.
+    { type: 'remote-outbound-rtp', timestamp: 1_400, remoteTimestamp: 1_000 },
     { type: 'candidate-pair', timestamp: 3_000 },
   ];
   const report = new Map(entries.map((entry, at) => [String(at), entry])) as unknown as RTCStatsReport;

@@ -46,7 +46,7 @@ export function lineBetween(
   const seconds = (now.atMs - before.atMs) / 1000;
   const { received, lost, isInterrupted, arrivedAtMs } = packetsBetween(before, now, base);
   if (seconds <= 0 || received <= 0) return { line: undefined, base };
-  const isReported = now.reportAtMs !== undefined && now.reportAtMs !== before.reportAtMs;
+  const isReported = (now.reportAtMs ?? -Infinity) > (before.reportAtMs ?? -Infinity);
   const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
   const lateMs = Math.min(LATE_MS_MAX, Math.max(before.lateMs, now.lateMs));
   const transitQueueMs = transit.queueMs === undefined ? undefined : Math.max(0, transit.queueMs - lateMs);
