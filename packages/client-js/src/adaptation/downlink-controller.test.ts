@@ -1,5 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import { decide } from './downlink-controller.js';
+import { INITIAL, type DownlinkState } from './downlink-state.js';
 import { HIGHEST, PAUSED } from './ladder.js';
+import type { Line } from './line.js';
 import { CAMERA, simulate, type Simulated } from './simulated-line.testkit.js';
 
 const FREE = { bps: 20_000_000 };
@@ -140,5 +143,41 @@ describe('the downlink controller', () => {
     const inFull = between(run, 10, 60).filter((one) => levelsOf(one)[0] === HIGHEST);
     expect(inFull.length / between(run, 10, 60).length).toBeLessThan(0.2);
     expect(congestedShare(between(run, 10, 60))).toBeLessThan(0.2);
+  });
+});
+
+describe('the downlink controller, while a budget is held', () => {
+  const LINE: Line = { seconds: 0.5, bps: 50_000, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
+  const held = (level: number, more: Partial<DownlinkState> = {}): DownlinkState => ({
+    ...INITIAL,
+    mode: 'held',
+    budgetBps: 200_000,
+    levels: new Map([['screen', level]]),
+    settledAtMs: 1_000,
+    nextAtMs: 2_000,
+    ...more,
+  });
+  /** The states after samples every 500 ms. */
+  const statesOf = (from: DownlinkState, lines: (Line | undefined)[], measured: (number | undefined)[] = []) => {
+    const screen = { key: 'screen', highest: HIGHEST, rank: 0, isSmoothAtHalf: false, measured };
+    let state = from;
+    return lines.map((line, at) => (state = decide(state, line, [screen], 500 * (at + 1))));
+  };
+  const modesOf = (states: DownlinkState[]) => states.map(({ mode }) => mode);
+  const empty = (samples: number) => Array.from({ length: samples }, () => undefined);
+
+  test('gives up a queue that was seen before everything was paused, if nothing arrives any more', () => {
+    const states = statesOf(held(PAUSED), [{ ...LINE, queueMs: 100 }, ...empty(5)]);
+    expect(modesOf(states)).toContain('probing');
+  });
+
+  test('probes between the few pictures of a screen that stands still', () => {
+    const states = statesOf(held(2), [undefined, LINE, undefined, LINE]);
+    expect(modesOf(states).at(-1)).toBe('probing');
+  });
+
+  test('probes neither during a cut nor with the first packets after it', () => {
+    const states = statesOf(held(2), [LINE, LINE, ...empty(8), LINE]);
+    expect(new Set(modesOf(states))).toEqual(new Set(['held']));
   });
 });

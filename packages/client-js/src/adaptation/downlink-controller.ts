@@ -4,7 +4,7 @@ import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 
 /** What a line carries while everything is paused and everyone is silent. */
-const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: undefined, concealed: 0 };
+const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
 
 /** A queue of this length shows congestion at once, */
 const QUEUE_LONG_MS = 250;
@@ -49,6 +49,8 @@ const PROBE_QUEUE_MS = 120;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 const PROBE_MS = 1_500;
+/** Without any packet for so long, the line is cut. */
+const CUT_FROM_MS = 1_500;
 /** A probe multiplies all bits by this, unless a budget has failed. */
 const PROBE_FACTOR = 1.8;
 /** A mild overload shows only after the probe has passed. */
@@ -75,10 +77,9 @@ export function decide(
   nowMs: number,
 ): DownlinkState {
   const isExpecting = competitors.some(({ key }) => (before.levels.get(key) ?? 1) > PAUSED);
-  // During a cut nothing can be learnt, and the line may be as good as before afterwards.
-  if (line === undefined && isExpecting) return { ...before, nextAtMs: Math.max(before.nextAtMs, nowMs + PROBE_MS) };
+  if (line === undefined && isExpecting) return interrupted(before, nowMs);
   const present = line ?? SILENCE;
-  const noted = withLine(before, present);
+  const noted = { ...withLine(before, present), heardAtMs: nowMs };
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
   const judgedState = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
@@ -91,6 +92,15 @@ export function decide(
   if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
   const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
   return probing(held, competitors, nowMs);
+}
+
+/**
+ * During a cut nothing can be learnt, and the line may be as good as before afterwards. Between the few pictures of a
+ * screen that stands still nothing arrives, either.
+ */
+function interrupted(state: DownlinkState, nowMs: number): DownlinkState {
+  if (nowMs - state.heardAtMs < CUT_FROM_MS) return state;
+  return { ...state, nextAtMs: Math.max(state.nextAtMs, nowMs + PROBE_MS) };
 }
 
 /** Until the full frame rate is tried. A queue that the key frames have made is no news afterwards. */

@@ -28,6 +28,8 @@ export interface DownlinkState {
   brake: Brake;
   brakedUntilMs: number;
   passedAtMs: number;
+  /** When packets arrived last, or none were expected. */
+  heardAtMs: number;
   /** When the next probe begins (`held`), or the present one has passed (`probing`). */
   nextAtMs: number;
   /** Until then the effect of a reduction is not there yet, and congestion is no news. */
@@ -57,6 +59,7 @@ export const INITIAL: DownlinkState = {
   brake: 'none',
   brakedUntilMs: 0,
   passedAtMs: -Infinity,
+  heardAtMs: -Infinity,
   nextAtMs: 0,
   settledAtMs: 0,
   harmlessLoss: 0,
