@@ -176,6 +176,14 @@ describe('the downlink controller, while a budget is held', () => {
     expect(modesOf(states).at(-1)).toBe('probing');
   });
 
+  test('keeps the levels without a probe if the ceiling leaves no room for a step', () => {
+    const ceiling = { ceilingBps: 200_000, ceilingUntilMs: 8_000, nextAtMs: 1_500 };
+    // Half the frame rate was measured when the picture moved more.
+    const measured = [0, 200_000, 80_000, undefined, 120_000];
+    const [, , state] = statesOf(held(2, ceiling), [LINE, LINE, LINE], measured);
+    expect(state).toMatchObject({ mode: 'held', levels: new Map([['screen', 2]]), nextAtMs: 8_000 });
+  });
+
   test('probes neither during a cut nor with the first packets after it', () => {
     const states = statesOf(held(2), [LINE, LINE, ...empty(8), LINE]);
     expect(new Set(modesOf(states))).toEqual(new Set(['held']));

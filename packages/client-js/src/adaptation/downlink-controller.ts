@@ -235,7 +235,9 @@ function probing(state: DownlinkState, competitors: readonly Competitor[], nowMs
   let budgetBps = Math.max(next, allowed);
   let levels = allocate(competitors, budgetBps);
   const isHigher = competitors.some(({ key }) => (levels.get(key) ?? PAUSED) > (state.levels.get(key) ?? PAUSED));
-  if (!isHigher && !isBarred) {
+  // What a level needs may have grown: without a step up there is nothing to try.
+  if (!isHigher && isBarred) return { ...state, nextAtMs: state.ceilingUntilMs };
+  if (!isHigher) {
     // The cheapest step may belong to a track that comes later.
     budgetBps = Math.max(budgetBps, (state.budgetBps + audio) * PROBE_FACTOR - audio);
     levels = allocate(competitors, budgetBps);
