@@ -398,13 +398,20 @@ describe('leaving', () => {
     expect(gateway.connections).toHaveLength(1);
   });
 
-  test('leaves nothing to publish or unpublish: no device is opened', async () => {
+  test.each([
+    ['was never used', false],
+    ['is loaded', true],
+  ])('leaves nothing to publish or unpublish: no device is opened if the code for it %s', async (_what, isLoaded) => {
     const gateway = await startScriptedGateway();
     let opened = 0;
     const getUserMedia = () => Promise.reject(new Error(`device ${++opened}`));
-    const call = await join(gateway.url, { platform: { mediaDevices: { getUserMedia } } });
+    const mediaDevices = { getUserMedia, getDisplayMedia: getUserMedia };
+    const call = await join(gateway.url, { platform: { mediaDevices } });
+    // Only chooses the camera for later.
+    if (isLoaded) await call.switchDevice('videoinput', 'camera');
     await call.leave();
     await expect(call.publish({ audio: true })).rejects.toMatchObject({ code: 'closed' });
+    await expect(call.shareScreen()).rejects.toMatchObject({ code: 'closed' });
     await expect(call.switchDevice('videoinput', 'camera')).rejects.toMatchObject({ code: 'closed' });
     await Promise.all([call.unpublish(), call.stopScreenShare()]);
     expect(opened).toBe(0);

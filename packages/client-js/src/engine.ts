@@ -137,8 +137,9 @@ export class Engine {
 
   /** Loads the code that publishes when it is first used: those who only watch do not need it. */
   async localMedia(): Promise<LocalMedia> {
-    if (this.#localMedia !== undefined) return this.#localMedia;
+    // A device that opens after the call would only be closed again.
     this.session.assertOpen();
+    if (this.#localMedia !== undefined) return this.#localMedia;
     const { LocalMedia } = await import('./local/local-media.js');
     this.session.assertOpen();
     return (this.#localMedia ??= new LocalMedia({
