@@ -26,7 +26,10 @@ export interface TestCall extends Joined {
   publishAnew(tracks: readonly SentTrack[]): Promise<void>;
   /** Resumes the session with the same peers, as far as the gateway says that they go on. */
   resume(url: string, more?: object): ReturnType<TestSignaling['resume']>;
-  /** Ends the session and both peers. A peer that sends or receives takes some 10 % of a core. Idempotent. */
+  /**
+   * Ends the session and both peers. A peer that sends or receives takes some 10 % of a core. Idempotent. Rejects if the
+   * client could not process a message of the gateway.
+   */
   end(): Promise<void>;
 }
 
@@ -40,9 +43,13 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
   const receiving = startReceiving(() => client);
   const sending = startSending(() => client);
   let turn = Promise.resolve();
+  const failures: unknown[] = [];
+  /** One task after another. One that fails holds up no other, and fails `end()`. */
+  const inTurn = (task: () => unknown) =>
+    (turn = turn.then(task).then(noResult, (error: unknown) => void failures.push(error)));
   const receive = (message: ServerMessage) => {
     if (message.type === 'mediaReset' && message.targets.includes('publisher') && republishes) sending.again();
-    turn = turn.then(async () => {
+    void inTurn(async () => {
       if (message.type === 'offer') await receiving.answer(message);
       else if (message.type === 'candidate') {
         await (message.target === 'publisher' ? sending.peer() : receiving.peer())?.addCandidate(message.candidate);
@@ -67,18 +74,20 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
       const known = isV2 && offerId !== undefined ? { offerId } : {};
       const resumed = await kit.resume(url, joined.welcome, { ...known, ...more }, isV2 ? 2 : 1);
       client = resumed.client;
-      if (!resumed.media.continued) receiving.close();
+      if (!resumed.media.continued) await inTurn(receiving.close);
       client.all(receive);
       return resumed;
     },
     async end() {
       client.leave();
-      await turn;
-      sending.peer()?.close();
-      receiving.close();
+      await Promise.all([sending.end(), inTurn(receiving.close)]);
+      if (failures.length > 0)
+        throw new AggregateError(failures, 'the client could not process messages of the gateway');
     },
   };
 }
+
+const noResult = () => undefined;
 
 /** The receiving half. An offer without a peer creates one. */
 function startReceiving(client: () => TestClient) {
@@ -109,8 +118,10 @@ function startSending(client: () => TestClient) {
   let wanted: readonly SentTrack[] = [];
   let added = new Map<string, RtcTrack>();
   let turn = Promise.resolve();
+  let isEnded = false;
   const replace = async () => {
     peer?.close();
+    if (isEnded) throw new Error('The call has ended.');
     peer = await createRtcPeer();
     added = new Map();
   };
@@ -137,12 +148,19 @@ function startSending(client: () => TestClient) {
     publish: (tracks: readonly SentTrack[], isAnew: boolean) => run(() => publish(tracks, isAnew)),
     /** The connection may end meanwhile; then the test waits for the media in vain, and says so. */
     again: () => void run(() => publish(wanted, true)).catch(() => undefined),
+    /** Also closes the peer that a publication in flight makes. */
+    end: () => {
+      isEnded = true;
+      peer?.close();
+      return run(async () => peer?.close());
+    },
   };
 }
 
 /** Publishes again, as clients do, while the media server does not answer in time. @returns the answer */
 async function answerTo(client: TestClient, offer: { sdp: string; tracks: object[] }): Promise<string> {
   const answer = await eventually(async () => {
+    if (client.closed !== null) return { type: 'closed' as const };
     const reply = await client.request({ type: 'publish', ...offer });
     return reply.type === 'error' && reply.code === 'media_unavailable' ? null : reply;
   });
