@@ -96,6 +96,47 @@ describe('the moderation of a feed', () => {
     expect([requests(), jest.getTimerCount()]).toEqual([[], 0]);
   });
 
+  test('repeats what is refused after pauses that double up to 30 s, and soon again after a change', async () => {
+    const { mute, requests, answer } = await moderated();
+    await mute(0, true);
+    for (const seconds of [1, 2, 4, 8, 16, 30, 30]) {
+      await answer(mediaError('refused'));
+      await jest.advanceTimersByTimeAsync(1_000 * seconds - 1);
+      expect(requests()).toEqual(['0 true']);
+      await jest.advanceTimersByTimeAsync(1);
+    }
+    await answer(mediaError('refused'));
+    await mute(1, true);
+    expect(requests()).toEqual(['0 true', '0 true', '1 true']);
+    await answer(mediaError('refused'));
+    await answer();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(requests()).toEqual(['0 true']);
+    await answer();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('repeats nothing for a feed that the media server does not have, until the next change', async () => {
+    const { mute, requests, answer } = await moderated();
+    await mute(0, true);
+    await answer(mediaError('no_such_feed'));
+    expect([requests(), jest.getTimerCount()]).toEqual([['0 true'], 0]);
+    await mute(0, false);
+    expect(requests()).toEqual(['0 false']);
+    await answer();
+  });
+
+  test('sends the latest state once after any number of changes during a request', async () => {
+    const { mute, requests, answer } = await moderated();
+    for (const muted of [true, false, true, false]) await mute(0, muted);
+    expect(requests()).toEqual(['0 true']);
+    await answer(mediaError('timeout'));
+    expect(requests()).toEqual(['0 false']);
+    await answer(mediaError('timeout'));
+    await settled();
+    expect(requests()).toEqual([]);
+  });
+
   test('sends nothing for a session that another gateway holds by then', async () => {
     const { host, mute, requests, answer } = await moderated();
     await mute(0, true);

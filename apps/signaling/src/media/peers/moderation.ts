@@ -1,10 +1,11 @@
 import { PERMISSION_OF_SOURCE } from '@callplane/core';
-import type { MediaNode } from '@callplane/media';
+import { MediaError, type MediaNode } from '@callplane/media';
 import type { MediaHost } from '../media-host.js';
 import type { SendingTrack } from '../sdp/sdp-gate.js';
 
-/** Pause before a request that failed is sent again, in milliseconds. */
+/** Pause before a request that failed is sent again, in milliseconds. It doubles while the same state is refused. */
 const AGAIN_MS = 1000;
+const AGAIN_MS_MAX = 30_000;
 
 /**
  * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
@@ -23,7 +24,12 @@ export class Moderation {
   /** Whether another instance may have sent requests for sections without an entry. */
   #isUnsure = false;
   #turn: Promise<void> = Promise.resolve();
+  /** The last turn, while it has not begun. */
+  #next: Promise<void> | undefined;
   #again: NodeJS.Timeout | undefined;
+  #againMs = AGAIN_MS;
+  /** Which tracks had to be muted in the last turn, serialised. */
+  #wanted = '';
 
   /** @param tracks the tracks of the feed; empty once the feed has ended. */
   constructor(host: MediaHost, node: MediaNode, feedId: string, tracks: () => readonly SendingTrack[]) {
@@ -39,21 +45,32 @@ export class Moderation {
     return this.agree();
   }
 
-  /** Sends the media server what differs. Calls run one after another. Never rejects: a failure is tried again. */
+  /**
+   * Sends the media server what differs. Turns run one after another; calls before the begin of one share it. Never
+   * rejects: a failure is tried again.
+   */
   agree(): Promise<void> {
-    this.#turn = this.#turn.then(() => this.#sendAll());
-    return this.#turn;
+    if (this.#next !== undefined) return this.#next;
+    this.#turn = this.#turn.then(() => {
+      this.#next = undefined;
+      return this.#sendAll();
+    });
+    this.#next = this.#turn;
+    return this.#next;
   }
 
   async #sendAll(): Promise<void> {
-    const outcomes = await Promise.all(this.#tracks().map((track) => this.#send(track)));
+    const all = this.#tracks().map((track) => ({ mid: track.mid, muted: this.#isMuted(track) }));
+    const wanted = JSON.stringify(all);
+    if (wanted !== this.#wanted) this.#repeatSoon();
+    this.#wanted = wanted;
+    const outcomes = await Promise.all(all.map(({ mid, muted }) => this.#send(mid, muted)));
     if (outcomes.includes(false)) this.#repeat();
+    else this.#repeatSoon();
   }
 
   /** @returns false if the request failed. The requests for other tracks do not wait for it. */
-  async #send(track: SendingTrack): Promise<boolean> {
-    const { mid } = track;
-    const muted = this.#isMuted(track);
+  async #send(mid: string, muted: boolean): Promise<boolean> {
     const held = this.#held.get(mid);
     const isHeld = held === undefined && !this.#isUnsure ? false : held;
     if (isHeld === muted) return true;
@@ -65,7 +82,8 @@ export class Moderation {
       return true;
     } catch (error) {
       this.#host.logger.warn('track not moderated', { sessionId: this.#host.sessionId, error });
-      return false;
+      // The media server relays nothing of a feed that it does not have. The next change asks again.
+      return error instanceof MediaError && error.code === 'no_such_feed';
     }
   }
 
@@ -78,7 +96,15 @@ export class Moderation {
     this.#again = setTimeout(() => {
       this.#again = undefined;
       void this.#repeatNow();
-    }, AGAIN_MS).unref();
+    }, this.#againMs).unref();
+    this.#againMs = Math.min(2 * this.#againMs, AGAIN_MS_MAX);
+  }
+
+  /** Begins anew with the shortest pause. */
+  #repeatSoon(): void {
+    clearTimeout(this.#again);
+    this.#again = undefined;
+    this.#againMs = AGAIN_MS;
   }
 
   async #repeatNow(): Promise<void> {
