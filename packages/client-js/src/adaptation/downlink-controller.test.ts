@@ -20,6 +20,7 @@ describe('the downlink controller', () => {
     ['a good line', () => FREE],
     ['3 % loss', () => ({ ...FREE, loss: 0.03 })],
     ['10 % loss', () => ({ ...FREE, loss: 0.1 })],
+    ['5 % loss with bursts of 30 %', (second: number) => ({ ...FREE, loss: second % 4 === 0 ? 0.3 : 0.05 })],
     ['200 ms delay', () => ({ ...FREE, delayMs: 200 })],
     ['a cut of 12 s', (second: number) => (second > 10 && second <= 22 ? { bps: 0 } : FREE)],
     ['a cut that ends within a sample', (second: number) => (second === 10.5 ? { ...FREE, loss: 0.7 } : FREE)],

@@ -122,6 +122,7 @@ function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): Down
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
     lossy: loss - harmlessLoss > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
+    veryLossy: loss - harmlessLoss > LOSS_ALONE ? state.veryLossy + 1 : 0,
     harmlessLoss: loss < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
     // Rises at once, and falls slowly: a pause of the speakers is short.
     audioBps: Math.max(sent, 0.95 * state.audioBps),
@@ -129,13 +130,13 @@ function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): Down
 }
 
 function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
-  const { mode, queued, queueMs, harmlessLoss, lossy } = state;
+  const { mode, queued, queueMs, harmlessLoss, lossy, veryLossy } = state;
   const excess = loss - harmlessLoss;
   if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
   if (queueMs > QUEUE_MS && excess > LOSS_WITH_QUEUE) return true;
   if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
-  const isHarmful = excess > LOSS_ALONE || (concealed > CONCEALED && excess > LOSS_WITH_QUEUE);
-  if (isHarmful && lossy >= LOSSY_IN_A_ROW) return true;
+  if (veryLossy >= LOSSY_IN_A_ROW) return true;
+  if (concealed > CONCEALED && lossy >= LOSSY_IN_A_ROW) return true;
   const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
   return (
     mode === 'probing' && (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))

@@ -41,8 +41,9 @@ export interface DownlinkState {
   /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
   queueMs: number;
   queued: number;
-  /** Samples in a row with more loss than what is harmless. */
+  /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
   lossy: number;
+  veryLossy: number;
   /** Bits per second of all audio, which comes first. */
   audioBps: number;
   levels: ReadonlyMap<string, number>;
@@ -67,6 +68,7 @@ export const INITIAL: DownlinkState = {
   queueMs: 0,
   queued: 0,
   lossy: 0,
+  veryLossy: 0,
   audioBps: 0,
   levels: new Map(),
 };
@@ -88,6 +90,7 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     queueMs: 0,
     queued: 0,
     lossy: 0,
+    veryLossy: 0,
     // The key frames of all tracks come at once.
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,
