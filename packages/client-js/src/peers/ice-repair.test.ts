@@ -105,12 +105,12 @@ describe('the repair of a peer connection', () => {
     await stage.answer();
     await jest.advanceTimersByTimeAsync(60_000);
     expect([stage.restarts.length, stage.replaced]).toEqual([1, 0]);
-    for (let times = 0; times < 10; times += 1) {
+    for (const ms of [...Array<number>(10).fill(5_000), ...Array<number>(10).fill(100)]) {
       stage.repair.networkChanged();
       await stage.answer();
-      await jest.advanceTimersByTimeAsync(5_000);
+      await jest.advanceTimersByTimeAsync(ms);
     }
-    expect([stage.restarts.length, stage.replaced]).toEqual([11, 0]);
+    expect([stage.restarts.length, stage.replaced]).toEqual([21, 0]);
     const other = new Stage();
     other.connection.connectionState = 'new';
     other.repair.networkChanged();

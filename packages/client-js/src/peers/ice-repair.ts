@@ -62,7 +62,10 @@ export class IceRepair {
 
   /** Call this when this machine has another network: the present path may be dead, although the browser waits for it. */
   networkChanged(): void {
-    if (!['connected', 'disconnected', 'failed'].includes(this.#context.connection.connectionState)) return;
+    const { connectionState } = this.#context.connection;
+    if (!['connected', 'disconnected', 'failed'].includes(connectionState)) return;
+    // The restarts for earlier networks have not failed.
+    if (connectionState === 'connected') this.#attempts = 0;
     // The connection to the gateway is often lost as well: then `reachable` follows.
     this.#hasMoved = true;
     this.#attempt();
