@@ -7,19 +7,13 @@ export interface VideoCounters {
   height: number;
 }
 
-/** Packets of one received stream. */
+/** Counters of one received stream. */
 export interface StreamCounters {
   packets: number;
   lost: number;
-}
-
-/** Counters of the receiving connection at one moment. */
-export interface DownlinkSample {
-  atMs: number;
-  /** Of all streams, with RTP headers. */
+  /** With RTP headers. */
   bytes: number;
-  /** By id of the statistics. */
-  streams: Record<string, StreamCounters>;
+  /** The same for audio, 0 for video; as are all further ones. */
   audioBytes: number;
   /** Samples that the audio decoder invented, of all that it played. */
   concealed: number;
@@ -27,6 +21,13 @@ export interface DownlinkSample {
   /** The sum of the delays of all played audio samples in the jitter buffer, in seconds; and their number. */
   bufferSeconds: number;
   buffered: number;
+}
+
+/** Counters of the receiving connection at one moment. */
+export interface DownlinkSample {
+  atMs: number;
+  /** By id of the statistics. */
+  streams: Record<string, StreamCounters>;
   /**
    * How long the fastest of the latest sender reports took to arrive, in milliseconds, by the clocks of sender and
    * receiver, which may differ by any amount. Undefined in browsers without it.
@@ -68,13 +69,7 @@ const REPORTS_WITHIN_MS = 500;
 export function downlinkSampleOf(report: RTCStatsReport, atMs: number): DownlinkSample {
   const sample: DownlinkSample = {
     atMs,
-    bytes: 0,
     streams: {},
-    audioBytes: 0,
-    concealed: 0,
-    samples: 0,
-    bufferSeconds: 0,
-    buffered: 0,
     transitMs: undefined,
     reportAtMs: undefined,
     lateMs: 0,
@@ -95,16 +90,19 @@ export function downlinkSampleOf(report: RTCStatsReport, atMs: number): Downlink
 
 function count(sample: DownlinkSample, entry: Entry): void {
   const bytes = (entry.bytesReceived ?? 0) + (entry.headerBytesReceived ?? 0);
-  sample.bytes += bytes;
-  sample.streams[entry.id] = { packets: entry.packetsReceived ?? 0, lost: entry.packetsLost ?? 0 };
-  if (entry.kind === 'audio') {
-    sample.audioBytes += bytes;
+  const isAudio = entry.kind === 'audio';
+  sample.streams[entry.id] = {
+    packets: entry.packetsReceived ?? 0,
+    lost: entry.packetsLost ?? 0,
+    bytes,
+    audioBytes: isAudio ? bytes : 0,
     // Silence that replaces silence is not heard, such as that of a muted track.
-    sample.concealed += (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0);
-    sample.samples += entry.totalSamplesReceived ?? 0;
-    sample.bufferSeconds += entry.jitterBufferDelay ?? 0;
-    sample.buffered += entry.jitterBufferEmittedCount ?? 0;
-  } else if (entry.trackIdentifier !== undefined) {
+    concealed: isAudio ? (entry.concealedSamples ?? 0) - (entry.silentConcealedSamples ?? 0) : 0,
+    samples: isAudio ? (entry.totalSamplesReceived ?? 0) : 0,
+    bufferSeconds: isAudio ? (entry.jitterBufferDelay ?? 0) : 0,
+    buffered: isAudio ? (entry.jitterBufferEmittedCount ?? 0) : 0,
+  };
+  if (!isAudio && entry.trackIdentifier !== undefined) {
     const { framesDecoded = 0, frameWidth: width = 0, frameHeight: height = 0 } = entry;
     sample.videos[entry.trackIdentifier] = { bytes, framesDecoded, width, height };
   }

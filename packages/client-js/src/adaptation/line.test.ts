@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { decide } from './downlink-controller.js';
-import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
+import { downlinkSampleOf, type DownlinkSample, type StreamCounters } from './downlink-sample.js';
 import { type DownlinkState, INITIAL } from './downlink-state.js';
 import { HIGHEST } from './ladder.js';
 import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
+import { NO_COUNTERS } from './simulated-line.testkit.js';
 
 const STREAM = 'audio';
 /** All streams have had packets until the first sample. */
@@ -12,15 +13,10 @@ const baseAt = (atMs: number, ...streams: string[]): Baseline => ({
   ...NO_BASELINE,
   arrivedAtMs: Object.fromEntries([STREAM, ...streams].map((id) => [id, atMs])),
 });
+const counters = (more: Partial<StreamCounters>): StreamCounters => ({ ...NO_COUNTERS, ...more });
 const sample = (atMs: number, more: Partial<DownlinkSample> = {}): DownlinkSample => ({
   atMs,
-  bytes: atMs,
-  streams: { [STREAM]: { packets: atMs / 10, lost: 0 } },
-  audioBytes: 0,
-  concealed: 0,
-  samples: 0,
-  bufferSeconds: 0,
-  buffered: 0,
+  streams: { [STREAM]: counters({ packets: atMs / 10 }) },
   transitMs: 1_000,
   reportAtMs: atMs,
   lateMs: 0,
@@ -38,9 +34,9 @@ const queueOf = (samples: DownlinkSample[]) => {
 
 describe('the line between two samples', () => {
   test('has the rates and the loss of that time', () => {
-    const streams = { [STREAM]: { packets: 100, lost: 25 } };
-    const now = sample(1_000, { streams, audioBytes: 500, concealed: 480, samples: 48_000 });
-    expect(lineBetween(sample(0), now, baseAt(0)).line).toEqual({
+    const audio = { bytes: 1_000, audioBytes: 500, concealed: 480, samples: 48_000 };
+    const streams = { [STREAM]: counters({ packets: 100, lost: 25, ...audio }) };
+    expect(lineBetween(sample(0), sample(1_000, { streams }), baseAt(0)).line).toEqual({
       seconds: 1,
       bps: 8_000,
       audioBps: 4_000,
@@ -50,17 +46,27 @@ describe('the line between two samples', () => {
     });
   });
 
+  test('has the rates of the present streams, whatever one that is gone has carried', () => {
+    const [hers, his] = [counters({ packets: 100, bytes: 1_000 }), counters({ packets: 900, bytes: 90_000 })];
+    const before = sample(0, { streams: { hers, his } });
+    const now = sample(1_000, { streams: { hers: { ...hers, packets: 150, bytes: 2_500 } } });
+    expect(lineBetween(before, now, NO_BASELINE).line?.bps).toBe(12_000);
+  });
+
   test('is not known while nothing arrives', () => {
     expect(lineBetween(sample(1_000), { ...sample(1_000), atMs: 2_000 }, NO_BASELINE).line).toBeUndefined();
   });
 
   test('has no loss because of an interruption of all streams, or of the streams of one participant', () => {
     const [hers, his] = ['Ada', 'Bob'];
-    const at = (atMs: number, counters: Record<string, [packets: number, lost: number]>, concealed = 0) =>
+    const at = (atMs: number, counted: Record<string, [packets: number, lost: number]>, concealed = 0) =>
       sample(atMs, {
-        concealed,
-        samples: 48 * atMs,
-        streams: Object.fromEntries(Object.entries(counters).map(([id, [packets, lost]]) => [id, { packets, lost }])),
+        streams: {
+          ...Object.fromEntries(
+            Object.entries(counted).map(([id, [packets, lost]]) => [id, counters({ packets, lost })]),
+          ),
+          played: counters({ concealed, samples: 48 * atMs }),
+        },
       });
     const samples = [
       at(0, { [hers]: [50, 0], [his]: [50, 0] }),
@@ -107,15 +113,20 @@ describe('the line between two samples', () => {
       sample(1_000 * second, {
         transitMs: undefined,
         reportAtMs: undefined,
-        buffered: 1_000 * second,
-        bufferSeconds: [0, 50, 100, 450][second]!,
+        streams: {
+          [STREAM]: counters({
+            packets: 100 * second,
+            buffered: 1_000 * second,
+            bufferSeconds: [0, 50, 100, 450][second]!,
+          }),
+        },
       }),
     );
     expect(queueOf(samples)).toEqual([0, 0, 190]);
   });
 });
 
-test('a sample sums the received streams, and takes the fastest of the latest reports', () => {
+test('a sample has the counters of the received streams, and takes the fastest of the latest reports', () => {
   const entries = [
     {
       id: 'a',
@@ -145,23 +156,39 @@ test('a sample sums the received streams, and takes the fastest of the latest re
   const report = new Map(entries.map((entry, at) => [String(at), entry])) as unknown as RTCStatsReport;
   expect(downlinkSampleOf(report, 7)).toMatchObject({
     atMs: 7,
-    bytes: 300,
-    streams: { a: { packets: 5, lost: 1 }, b: { packets: 0, lost: 0 } },
-    audioBytes: 100,
+    streams: {
+      a: { packets: 5, lost: 1, bytes: 100, audioBytes: 100 },
+      b: { packets: 0, lost: 0, bytes: 200, audioBytes: 0 },
+    },
     transitMs: 600,
     reportAtMs: 2_000,
     videos: { v: { bytes: 200, width: 640, height: 360 } },
   });
 });
 
+/** A sample of a trace: the packets of each stream, and sums of all other counters. */
+interface Traced extends Omit<DownlinkSample, 'lateMs' | 'streams'>, Omit<StreamCounters, 'packets' | 'lost'> {
+  streams: Record<string, Pick<StreamCounters, 'packets' | 'lost'>>;
+}
+
+function sampleOf({ atMs, transitMs, reportAtMs, videos, streams: traced, ...sums }: Traced): DownlinkSample {
+  const streams = Object.entries(traced).map(([id, packets]) => [id, counters(packets)] as const);
+  return {
+    atMs,
+    transitMs,
+    reportAtMs,
+    videos,
+    lateMs: 0,
+    streams: { ...Object.fromEntries(streams), sums: counters(sums) },
+  };
+}
+
 /** Recorded in Chromium through the shaper: see docs/media-quality.md. */
 function recorded(name: string): { limitedAtMs: number; states: { atMs: number; state: DownlinkState }[] } {
   const file = new URL(`traces/${name}.json`, import.meta.url);
-  const { limitedAtMs, samples: all } = JSON.parse(readFileSync(file, 'utf8')) as {
-    limitedAtMs: number;
-    samples: Omit<DownlinkSample, 'lateMs'>[];
-  };
-  const samples = all.map((one): DownlinkSample => ({ lateMs: 0, ...one }));
+  const trace = JSON.parse(readFileSync(file, 'utf8')) as { limitedAtMs: number; samples: Traced[] };
+  const { limitedAtMs } = trace;
+  const samples = trace.samples.map(sampleOf);
   let state: DownlinkState = INITIAL;
   let base = NO_BASELINE;
   const states = samples.slice(1).map((now, at) => {

@@ -50,22 +50,30 @@ export function lineBetween(
   const transit = queueOf(isReported ? now.transitMs : undefined, base.transitMs, seconds);
   const lateMs = Math.min(LATE_MS_MAX, Math.max(before.lateMs, now.lateMs));
   const transitQueueMs = transit.queueMs === undefined ? undefined : Math.max(0, transit.queueMs - lateMs);
-  const buffered = now.buffered - before.buffered;
-  const bufferMs = buffered <= 0 ? undefined : (1000 * (now.bufferSeconds - before.bufferSeconds)) / buffered;
+  const { bytes, audioBytes, concealed, samples, bufferSeconds, buffered } = countedBetween(before, now);
+  const bufferMs = buffered <= 0 ? undefined : (1000 * bufferSeconds) / buffered;
   const buffer = queueOf(bufferMs, base.bufferMs, seconds);
-  const perSecond = (bytes: number) => Math.max(0, (8 * bytes) / seconds);
-  const samples = now.samples - before.samples;
-  const invented = samples <= 0 || isInterrupted ? 0 : (now.concealed - before.concealed) / samples;
   const line = {
     seconds,
-    bps: perSecond(now.bytes - before.bytes),
-    audioBps: perSecond(now.audioBytes - before.audioBytes),
+    bps: (8 * bytes) / seconds,
+    audioBps: (8 * audioBytes) / seconds,
     loss: lost / (lost + received),
     // The sender reports are exact. The jitter buffer stands in for them.
     queueMs: now.transitMs === undefined ? Math.max(0, (buffer.queueMs ?? 0) - BUFFER_TOLERANCE_MS) : transitQueueMs,
-    concealed: Math.min(1, Math.max(0, invented)),
+    concealed: samples <= 0 || isInterrupted ? 0 : Math.min(1, concealed / samples),
   };
   return { line, base: { transitMs: transit.baseMs, bufferMs: buffer.baseMs, arrivedAtMs } };
+}
+
+/** What the present streams have counted. What a stream has counted before it ended must not be subtracted. */
+function countedBetween(before: DownlinkSample, now: DownlinkSample) {
+  const sum = { bytes: 0, audioBytes: 0, concealed: 0, samples: 0, bufferSeconds: 0, buffered: 0 };
+  const names = Object.keys(sum) as (keyof typeof sum)[];
+  for (const [id, counters] of Object.entries(now.streams)) {
+    const from = before.streams[id];
+    for (const name of names) sum[name] += Math.max(0, counters[name] - (from?.[name] ?? 0));
+  }
+  return sum;
 }
 
 /**

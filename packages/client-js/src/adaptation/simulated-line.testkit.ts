@@ -1,6 +1,6 @@
 import type { Competitor } from './allocate.js';
 import { decide } from './downlink-controller.js';
-import type { DownlinkSample } from './downlink-sample.js';
+import type { DownlinkSample, StreamCounters } from './downlink-sample.js';
 import { brakeAt, INITIAL, type DownlinkState } from './downlink-state.js';
 import { HIGHEST } from './ladder.js';
 import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
@@ -27,6 +27,18 @@ const STEP_MS = 500;
 /** Of one microphone. */
 const AUDIO_BPS = 45_000;
 const PACKET_BITS = 8_000;
+
+/** Of a stream of which nothing has arrived. */
+export const NO_COUNTERS: StreamCounters = {
+  packets: 0,
+  lost: 0,
+  bytes: 0,
+  audioBytes: 0,
+  concealed: 0,
+  samples: 0,
+  bufferSeconds: 0,
+  buffered: 0,
+};
 
 /** A camera with three layers, as Chromium sends it. */
 export const CAMERA = [0, 60_000, 100_000, 240_000, 400_000, 700_000, 1_200_000];
@@ -75,12 +87,7 @@ export function simulate(
     const isNew = reportAtMs !== before?.reportAtMs;
     const sample: DownlinkSample = {
       atMs,
-      ...sum,
-      streams: { all: { packets: packets.received, lost: packets.lost } },
-      concealed: 0,
-      samples: 0,
-      bufferSeconds: 0,
-      buffered: 0,
+      streams: { all: { ...NO_COUNTERS, ...sum, packets: packets.received, lost: packets.lost } },
       transitMs: isNew ? 5_000_000 + delayMs + queueMs : before?.transitMs,
       reportAtMs,
       lateMs: 0,
