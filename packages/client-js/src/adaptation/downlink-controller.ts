@@ -1,4 +1,5 @@
 import { allocate, costOf, nextCostOf, stepsBetween, type Competitor } from './allocate.js';
+import { isCongested, judged, LOSS_ALONE, LOSS_WITH_QUEUE, QUEUE_LONG_MS, QUEUE_MS, withLine } from './congestion.js';
 import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './downlink-state.js';
 import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
@@ -6,23 +7,6 @@ import type { Line } from './line.js';
 /** What a line carries while everything is paused and everyone is silent. */
 const SILENCE: Line = { seconds: 1, bps: 0, audioBps: 0, loss: 0, queueMs: 0, concealed: 0 };
 
-/** A queue of this length shows congestion at once, */
-const QUEUE_LONG_MS = 250;
-/** and one of this length if it lasts, or if packets are lost, too. */
-const QUEUE_MS = 80;
-const QUEUED_IN_A_ROW = 2;
-const LOSS_WITH_QUEUE = 0.02;
-/** Loss that shows congestion without a queue, as behind a policer, if it goes on: that of a short cut does not. */
-const LOSS_ALONE = 0.15;
-const LOSSY_IN_A_ROW = 2;
-/** Invented audio shows congestion if there is a queue or loss that may be its cause. */
-const CONCEALED = 0.08;
-const QUEUE_SHORT_MS = 40;
-/** How fast the memory of harmless loss fades with each sample that has less. */
-const FADES = 0.97;
-/** If a lower rate leaves more than this part of the loss, the rate was not its cause. */
-const LOSS_REMAINS = 0.7;
-const HARMLESS_LOSS_MAX = 0.4;
 /** The part of the measured capacity that is used, so that the queue drains. */
 const USED = 0.85;
 /** Audio gets so much more than it has needed, because packets of video come in bursts. */
@@ -44,12 +28,9 @@ const BRAKE_MS = 800;
  */
 const ENTRY_MS = { least: 400, most: 1_400 };
 const ENTRY_QUEUE_MS = 100;
-/** Afterwards a probe ends at the first sign of congestion. */
-const PROBE_QUEUE_MS = 120;
-const PROBE_LOSS = 0.04;
-const PROBE_CONCEALED = 0.03;
+/** A probe without a sign of congestion passes after this time. */
 const PROBE_MS = 1_500;
-/** Without any packet for so long, the line is cut. */
+/** After this time without any packet, the line counts as cut. */
 const CUT_FROM_MS = 1_500;
 /** A probe multiplies all bits by this, unless a budget has failed. */
 const PROBE_FACTOR = 1.8;
@@ -113,36 +94,6 @@ function entering(state: DownlinkState, line: Line, competitors: readonly Compet
   return isReported ? { ...next, enteredAtMs: 0, brakedUntilMs: nowMs, nextAtMs: nowMs + PROBE_MS } : next;
 }
 
-function withLine(state: DownlinkState, { queueMs, audioBps, loss }: Line): DownlinkState {
-  const sent = audioBps / Math.max(0.8, 1 - loss);
-  const { harmlessLoss } = state;
-  const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
-  return {
-    ...state,
-    queueMs: queueMs ?? state.queueMs,
-    queued: queueMs === undefined ? state.queued : queued,
-    lossy: loss - harmlessLoss > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
-    veryLossy: loss - harmlessLoss > LOSS_ALONE ? state.veryLossy + 1 : 0,
-    harmlessLoss: loss < harmlessLoss ? FADES * harmlessLoss : harmlessLoss,
-    // Rises at once, and falls slowly: a pause of the speakers is short.
-    audioBps: Math.max(sent, 0.95 * state.audioBps),
-  };
-}
-
-function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
-  const { mode, queued, queueMs, harmlessLoss, lossy, veryLossy } = state;
-  const excess = loss - harmlessLoss;
-  if (queueMs > QUEUE_LONG_MS || queued >= QUEUED_IN_A_ROW) return true;
-  if (queueMs > QUEUE_MS && excess > LOSS_WITH_QUEUE) return true;
-  if (concealed > CONCEALED && queueMs > QUEUE_SHORT_MS) return true;
-  if (veryLossy >= LOSSY_IN_A_ROW) return true;
-  if (concealed > CONCEALED && lossy >= LOSSY_IN_A_ROW) return true;
-  const isHeard = queueMs > QUEUE_SHORT_MS || excess > LOSS_WITH_QUEUE;
-  return (
-    mode === 'probing' && (queueMs > PROBE_QUEUE_MS || excess > PROBE_LOSS || (concealed > PROBE_CONCEALED && isHeard))
-  );
-}
-
 function reduced(state: DownlinkState, line: Line, competitors: readonly Competitor[], nowMs: number): DownlinkState {
   const isProbe = state.mode === 'probing';
   const tried = Math.min(capacityOf(state, line, isProbe), state.budgetBps * USED);
@@ -201,12 +152,6 @@ function ceilingMs(
   const probes = Math.max(1, Math.min(steps, Math.ceil(growth)));
   const longest = Math.max(CEILING_MS_MIN, Math.min(CEILING_MS_MAX, BACK_WITHIN_MS - probes * PROBE_CYCLE_MS));
   return Math.min(longest, CEILING_MS * 2 ** failures);
-}
-
-/** Compares the loss before and after the reduction. */
-function judged(state: DownlinkState, { loss }: Line): DownlinkState {
-  const remains = loss > (state.suspectedLoss ?? 0) * LOSS_REMAINS && loss <= HARMLESS_LOSS_MAX;
-  return { ...state, suspectedLoss: undefined, harmlessLoss: remains ? loss : state.harmlessLoss };
 }
 
 /** Tracks may have come, gone or changed their size. */
