@@ -134,6 +134,20 @@ describe('applyMigrations', () => {
     await forget();
   });
 
+  test('continues after a migrator lost its connection while it built an index', async () => {
+    const prismaDir = await withMigration('CREATE INDEX CONCURRENTLY calls_idx ON calls (id);');
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM calls');
+    const migrating = applyMigrations({ databaseUrl, prismaDir }).catch((error: unknown) => error);
+    const terminated = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event = 'virtualxid'`;
+    await eventually(async () => (await app.query(terminated)).rowCount === 1);
+    expect(String(await migrating)).toContain('terminating connection');
+    await reader.query('COMMIT');
+    expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([NEXT]);
+    expect(await isValid('calls_idx')).toBe(true);
+    await forget();
+  });
+
   test('neither repeats nor loses a migration whose process was killed before or after its commit', async () => {
     const prismaDir = await withMigration('CREATE TABLE killed ();');
     await app.query(`INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('x', '', '${NEXT}')`);
@@ -141,9 +155,12 @@ describe('applyMigrations', () => {
     const counted = `SELECT applied_steps_count AS count FROM _prisma_migrations WHERE finished_at IS NOT NULL
       AND migration_name = '${NEXT}'`;
     expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
-    await app.query(`UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name = '${NEXT}'`);
-    expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([]);
-    expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
+    for (const logs of ['NULL', `'connection lost'`]) {
+      const unfinish = `UPDATE _prisma_migrations SET finished_at = NULL, logs = ${logs}`;
+      await app.query(`${unfinish} WHERE migration_name = '${NEXT}' AND rolled_back_at IS NULL`);
+      expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([]);
+      expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
+    }
     await app.query('DROP TABLE killed');
     await forget();
   });
