@@ -6,7 +6,7 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils';
 import pg from 'pg';
-import { withConnection, type ConnectionFields } from '../database/connection.js';
+import { KEEP_ALIVE, setKeepAlives, withConnection, type ConnectionFields } from '../database/connection.js';
 import { runScript, type ScriptOptions } from '../scripts/run-script.js';
 
 /** PostgreSQL's internal type "char", which the system catalog uses and Prisma's adapter does not support. */
@@ -29,7 +29,14 @@ export function engineAdapters(fields: ConnectionFields, scripts: MigrationScrip
   const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
     // One connection, because the engine's advisory lock belongs to a session. UTC, because Prisma's adapter writes and
     // reads timestamps without a time zone.
-    const pool = new pg.Pool({ ...database, max: 1, options: '-c TimeZone=UTC' });
+    const pool = new pg.Pool({
+      ...database,
+      ...KEEP_ALIVE,
+      max: 1,
+      options: '-c TimeZone=UTC',
+      // The pool waits for the result, although its types do not say so.
+      onConnect: setKeepAlives as NonNullable<pg.PoolConfig['onConnect']>,
+    });
     // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the
     // process.
     pool.on('error', () => undefined);

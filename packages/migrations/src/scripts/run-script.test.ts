@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { appMain, createTestDatabase, eventually, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { connectionFields, withConnection } from '../database/connection.js';
 import { PRISMA_DIR } from '../migrations/migration-files.js';
 import { applyMigrations, pendingMigrations } from '../migrations/migrations.js';
 import { LocksBusyError, runScript, type LockWaits } from './run-script.js';
@@ -177,6 +178,15 @@ describe('applyMigrations', () => {
     expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([NEXT]);
     await forget();
   });
+});
+
+test('migrators and PostgreSQL notice a dead connection within a minute', async () => {
+  const fields = connectionFields(databaseUrl);
+  const { rows } = await withConnection(fields, (client) =>
+    client.query(`SELECT current_setting('tcp_keepalives_idle') AS idle, current_setting('tcp_keepalives_count') AS count,
+      current_setting('tcp_keepalives_interval') AS interval`),
+  );
+  expect(rows).toEqual([{ idle: '30', interval: '10', count: '3' }]);
 });
 
 test('statementsOf splits a script at the semicolons outside of literals, names, bodies and comments', () => {
