@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { appMain, createTestDatabase, eventually, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
@@ -104,6 +105,23 @@ describe('a migration in steps', () => {
     expect(await isValid('calls_idx')).toBeNull();
     const { rows } = await app.query(`SELECT convalidated FROM pg_constraint WHERE conname = 'c'`);
     expect(rows).toEqual([{ convalidated: true }]);
+  });
+
+  test('are tried again after a deadlock, however long the step ran before it', async () => {
+    let attempts = 0;
+    const client = {
+      query: async (statement: string) => {
+        if (!statement.startsWith('ALTER TABLE')) return { rows: [] };
+        attempts += 1;
+        if (attempts > 1) return { rows: [] };
+        await delay(60);
+        throw Object.assign(new Error('deadlock detected'), { code: '40P01' });
+      },
+    };
+    const lockWaits = { timeoutMs: 1, pauseMs: 1, waitMsMax: 50 };
+    const script = 'ALTER TABLE calls VALIDATE CONSTRAINT c;';
+    await runScript(client as unknown as pg.Client, { name: 'test', script }, { lockWaits, report: () => undefined });
+    expect(attempts).toBe(2);
   });
 
   test('contains no other statement', () => {
