@@ -223,8 +223,11 @@ test('adds the options of the URL to its own, which win', async () => {
 
 test('is not ready while its session is in another time zone or read-only', async () => {
   const database = open();
-  await database.checkReady();
-  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Asia/Tokyo', false)`;
+  for (const name of ['Etc/UTC', 'Etc/Universal', 'Etc/Zulu']) {
+    await database.sql.$queryRaw`SELECT set_config('TimeZone', ${name}, false)`;
+    await database.checkReady();
+  }
+  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Africa/Abidjan', false)`;
   await expect(database.checkReady()).rejects.toMatchObject({ reason: 'time-zone' });
   await database.sql.$queryRaw`SELECT set_config('default_transaction_read_only', 'on', false)`;
   await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
