@@ -28,7 +28,10 @@ const MARKS_MAX = 20_000;
 const GATED_MAX = 20_000;
 
 /** Claimed deliveries, and whether and when to claim more. */
-export type Claim = Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPaced' | 'isMore' | 'pause'>;
+export interface Claim extends Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPaced' | 'isMore' | 'pause'> {
+  /** When its own statement was answered. Other claims of the round may take longer. */
+  readonly answeredAtMs: number;
+}
 
 export interface ClaimsSettings {
   /** For claims whose commits do not wait for the disk. */
@@ -86,18 +89,20 @@ export class Claims {
     const { claimsSql, leaseMs } = this.#settings;
     const asked = requests.map((request) => this.#asked(request, nowMs));
     const results = await claimDueDeliveries(claimsSql, asked, leaseMs);
+    const answeredAtMs = performance.now();
     for (const [index, request] of requests.entries()) {
       const result = results[index] as DueClaim;
       // The next claim of the endpoint goes through its gate.
       if (result.isGated) this.#noteGated(request.endpointId);
-      claims.set(request, { ...result, isPaced: false, isMore: result.isGated, pause: null });
+      claims.set(request, { ...result, isPaced: false, isMore: result.isGated, pause: null, answeredAtMs });
       this.#noteClaimed(request, result, nowMs);
     }
   }
 
   async #claimGated(request: ClaimRequest, nowMs: number): Promise<Claim> {
     const { sql, leaseMs } = this.#settings;
-    const claim = await claimGated(sql, this.#asked(request, nowMs), leaseMs);
+    const gated = await claimGated(sql, this.#asked(request, nowMs), leaseMs);
+    const claim = { ...gated, answeredAtMs: performance.now() };
     this.#noteClaimed(request, claim, nowMs);
     if (claim.isGated) return claim;
     this.#gated.delete(request.endpointId);
