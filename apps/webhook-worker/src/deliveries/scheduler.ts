@@ -131,30 +131,30 @@ export class Scheduler {
   async #claim(requests: readonly ClaimRequest[]): Promise<void> {
     try {
       const askedAtMs = performance.now();
-      const claims = await this.#claims.claim(requests, askedAtMs);
-      const nowMs = performance.now();
-      for (const [index, request] of requests.entries()) {
-        const claim = claims[index];
-        if (claim === undefined) continue;
-        const { claimed, nextInMs, isPaced, isMore, pause, answeredAtMs } = claim;
-        this.#schedule.pace(request.endpointId, isPaced);
-        const places = this.#schedule.took(request, claimed.length, nowMs, isMore);
-        for (const [at, place] of places.entries()) {
-          this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs });
-        }
-        if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
-        if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
-      }
+      const failed = await this.#claims.claim(requests, askedAtMs, (request, claim) => {
+        this.#hold(request, claim, askedAtMs);
+        // An attempt under a maximum rate must begin within milliseconds, which the other claims of the round may take.
+        if (claim.isPaced) this.#startAll();
+      });
       // After `took`, because `failed` frees the places of both kinds of the endpoint.
-      for (const request of requests.filter((_request, index) => claims[index] === undefined)) {
-        this.#schedule.failed(request);
-      }
+      for (const request of failed) this.#schedule.failed(request);
       if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
     } catch (error) {
       // The endpoints stay ready, because their deliveries are still due.
       for (const request of requests) this.#schedule.failed(request);
       this.#pauseClaims(error);
     }
+  }
+
+  #hold(request: ClaimRequest, claim: Claim, askedAtMs: number): void {
+    const { claimed, nextInMs, isPaced, isMore, pause, answeredAtMs } = claim;
+    this.#schedule.pace(request.endpointId, isPaced);
+    const places = this.#schedule.took(request, claimed.length, answeredAtMs, isMore);
+    for (const [at, place] of places.entries()) {
+      this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs });
+    }
+    if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
+    if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
   }
 
   #pauseClaims(error: unknown): void {
