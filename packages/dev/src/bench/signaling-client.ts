@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 
 /** A gateway client for load: without media and with as little work of its own as possible. */
-export async function openClient(url: string) {
-  const socket = new WebSocket(url, 'callplane.v1', { perMessageDeflate: false });
+export async function openClient(url: string, protocol: 'callplane.v1' | 'callplane.v2' = 'callplane.v1') {
+  const socket = new WebSocket(url, protocol, { perMessageDeflate: false });
   const listeners = new Map<string, (message: any) => void>();
   socket.on('message', (data) => {
     const message = JSON.parse((data as Buffer).toString());

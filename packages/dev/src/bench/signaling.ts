@@ -242,7 +242,8 @@ async function rate(pid: number, clients: Client[], answer: string, message: (in
 async function roomEnd({ call, newRoom, token, url }: Bench, count: number) {
   const room = await newRoom();
   const clients = await each(Array.from({ length: count }), 20, async (_, index) => {
-    const client = await openClient(url);
+    // Clients with version 1 may only join rooms of up to 100.
+    const client = await openClient(url, 'callplane.v2');
     await client.join(await token(room, `client ${index}`));
     return client;
   });
