@@ -332,9 +332,11 @@ test('a delivery that waited too long for its slot is given back under a maximum
   expect([isPaced, claimed.map(({ id }) => id)]).toEqual([true, [delivery!.id]]);
   const within = claimed[0]!.startWithinMs!;
   const times = { askedAtMs: 1000, answeredAtMs: 3000 };
-  expect([startByMs(claimed[0]!, times, 60_000), startByMs(claimed[0]!, times, 1), startByMs({}, times, 60_000)]).toEqual(
-    [3000 + within, 1001, 61_000],
-  );
+  expect([
+    startByMs(claimed[0]!, times, 60_000),
+    startByMs(claimed[0]!, times, 1),
+    startByMs({}, times, 60_000),
+  ]).toEqual([3000 + within, 1001, 61_000]);
 });
 
 test('a claim behind thousands of blocked and finished deliveries reads only index entries that it needs', async () => {

@@ -3,7 +3,7 @@ import { UnfitServerError } from './unavailable.js';
 
 /**
  * The names of UTC in the time zone database, in lower case. Not by offset: Europe/London has none in winter. A pooler
- * may set the session to its own name of UTC instead of ours.
+ * may set the session to another of these names than the app.
  */
 const UTC_NAMES = new Set(['utc', 'etc/utc', 'uct', 'etc/uct', 'zulu', 'etc/zulu', 'universal', 'etc/universal']);
 

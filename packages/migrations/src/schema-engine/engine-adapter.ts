@@ -35,7 +35,7 @@ export function engineAdapters(fields: ConnectionFields, scripts: MigrationScrip
       max: 1,
       options: '-c TimeZone=UTC',
       // The pool waits for the result, although its types do not say so.
-      onConnect: setKeepAlives as NonNullable<pg.PoolConfig['onConnect']>,
+      onConnect: setKeepAlives,
     });
     // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the
     // process.
@@ -134,8 +134,8 @@ class ConnectionLost extends Error {
  * @throws ConnectionLost
  */
 async function onConnection(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
-  const client = await pool.connect().catch((error: Error) => {
-    throw new ConnectionLost(error);
+  const client = await pool.connect().catch((error: unknown) => {
+    throw new ConnectionLost(error as Error);
   });
   let failure: Error | undefined;
   // Without a listener, the failure of a connection that is in use would end the process.
