@@ -9,6 +9,8 @@ import pg from 'pg';
 import { KEEP_ALIVE, setKeepAlives, withConnection, type ConnectionFields } from '../database/connection.js';
 import { runScript, type ScriptOptions } from '../scripts/run-script.js';
 
+/** The pool waits for `onConnect`, although its types do not say so. */
+const POOL_KEEP_ALIVE = { ...KEEP_ALIVE, onConnect: setKeepAlives };
 /** PostgreSQL's internal type "char", which the system catalog uses and Prisma's adapter does not support. */
 const OID_CHAR = 18;
 const OID_TEXT = 25;
@@ -29,14 +31,7 @@ export function engineAdapters(fields: ConnectionFields, scripts: MigrationScrip
   const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
     // One connection, because the engine's advisory lock belongs to a session. UTC, because Prisma's adapter writes and
     // reads timestamps without a time zone.
-    const pool = new pg.Pool({
-      ...database,
-      ...KEEP_ALIVE,
-      max: 1,
-      options: '-c TimeZone=UTC',
-      // The pool waits for the result, although its types do not say so.
-      onConnect: setKeepAlives,
-    });
+    const pool = new pg.Pool({ ...database, ...POOL_KEEP_ALIVE, max: 1, options: '-c TimeZone=UTC' });
     // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the
     // process.
     pool.on('error', () => undefined);
