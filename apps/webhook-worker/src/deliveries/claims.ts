@@ -28,7 +28,10 @@ const MARKS_MAX = 20_000;
 const GATED_MAX = 20_000;
 
 /** Claimed deliveries, and whether and when to claim more. */
-export type Claim = Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPaced' | 'isMore' | 'pause'>;
+export interface Claim extends Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPaced' | 'isMore' | 'pause'> {
+  /** When its own statement was answered. Other claims of the round may take longer. */
+  readonly answeredAtMs: number;
+}
 
 export interface ClaimsSettings {
   /** For claims whose commits do not wait for the disk. */
@@ -57,47 +60,62 @@ export class Claims {
   /**
    * Claims the deliveries of all endpoints without a gate with one statement, and those of each gated endpoint with a
    * statement of its own. A statement that fails does not affect the others, whose claims are committed.
-   * @returns one result per request, in the same order; undefined if its statement failed.
+   * @param onAnswer called with the result of each request as soon as its own statement is answered.
+   * @returns the requests whose statements failed.
    * @throws if all statements failed.
    */
-  async claim(requests: readonly ClaimRequest[], nowMs: number): Promise<(Claim | undefined)[]> {
+  async claim(
+    requests: readonly ClaimRequest[],
+    nowMs: number,
+    onAnswer: (request: ClaimRequest, claim: Claim) => void,
+  ): Promise<ClaimRequest[]> {
     const isGated = ({ endpointId }: ClaimRequest): boolean => this.#gated.has(endpointId);
     const gatedIds = new Set(requests.filter(isGated).map(({ endpointId }) => endpointId));
     const open = requests.filter((request) => !isGated(request));
-    const claims = new Map<ClaimRequest, Claim>();
+    const answered = new Set<ClaimRequest>();
+    const answer = (request: ClaimRequest, claim: Claim): void => {
+      answered.add(request);
+      onAnswer(request, claim);
+    };
     const settled = await Promise.allSettled([
-      this.#claimOpen(open, nowMs, claims),
+      this.#claimOpen(open, nowMs, answer),
       // The two kinds of an endpoint one after the other, because they share its gate.
       ...[...gatedIds].map(async (id) => {
         const kinds = requests.filter(({ endpointId }) => endpointId === id);
-        for (const request of kinds) claims.set(request, await this.#claimGated(request, nowMs));
+        for (const request of kinds) answer(request, await this.#claimGated(request, nowMs));
       }),
     ]);
     const failure = settled.find((result) => result.status === 'rejected');
     if (failure !== undefined) {
-      if (claims.size === 0) throw failure.reason;
+      if (answered.size === 0) throw failure.reason;
       this.#settings.onFailed(failure.reason);
     }
-    return requests.map((request) => claims.get(request));
+    return requests.filter((request) => !answered.has(request));
   }
 
-  async #claimOpen(requests: readonly ClaimRequest[], nowMs: number, claims: Map<ClaimRequest, Claim>): Promise<void> {
+  async #claimOpen(
+    requests: readonly ClaimRequest[],
+    nowMs: number,
+    answer: (request: ClaimRequest, claim: Claim) => void,
+  ): Promise<void> {
     if (requests.length === 0) return;
     const { claimsSql, leaseMs } = this.#settings;
     const asked = requests.map((request) => this.#asked(request, nowMs));
     const results = await claimDueDeliveries(claimsSql, asked, leaseMs);
+    const answeredAtMs = performance.now();
     for (const [index, request] of requests.entries()) {
       const result = results[index] as DueClaim;
       // The next claim of the endpoint goes through its gate.
       if (result.isGated) this.#noteGated(request.endpointId);
-      claims.set(request, { ...result, isPaced: false, isMore: result.isGated, pause: null });
       this.#noteClaimed(request, result, nowMs);
+      answer(request, { ...result, isPaced: false, isMore: result.isGated, pause: null, answeredAtMs });
     }
   }
 
   async #claimGated(request: ClaimRequest, nowMs: number): Promise<Claim> {
     const { sql, leaseMs } = this.#settings;
-    const claim = await claimGated(sql, this.#asked(request, nowMs), leaseMs);
+    const gated = await claimGated(sql, this.#asked(request, nowMs), leaseMs);
+    const claim = { ...gated, answeredAtMs: performance.now() };
     this.#noteClaimed(request, claim, nowMs);
     if (claim.isGated) return claim;
     this.#gated.delete(request.endpointId);

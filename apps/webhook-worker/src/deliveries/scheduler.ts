@@ -9,6 +9,7 @@ import {
 import type { Deps } from '../deps.js';
 import { attemptDelivery, type Settled } from './attempt.js';
 import { Claims, type Claim } from './claims.js';
+import { startByMs, startOf, type Held } from './held.js';
 
 /** Pause of claims after a failed one, in milliseconds, so that PostgreSQL can recover. */
 const CLAIM_PAUSE_MS = 500;
@@ -18,25 +19,6 @@ const SHARE_EVERY_MS = 100;
 const HANDED_OVER_MAX = 1000;
 /** Upper bound of the timer for retries, in milliseconds. */
 const TIMER_MS_MAX = 60_000;
-
-/** The delivery at the start of its attempt, after it has waited for a slot. */
-function startOf(claim: ClaimedDelivery, waitedMs: number): ClaimedDelivery {
-  return { ...claim, startedAt: new Date(claim.startedAt.getTime() + waitedMs), lagMs: claim.lagMs + waitedMs };
-}
-
-/**
- * How long a claimed delivery may wait for its slot, in milliseconds: not longer than its lease, because another worker
- * may hold it then, and only briefly under a maximum rate, because it would begin beside the attempts of later tokens.
- */
-export function waitMsMax({ startWithinMs }: Pick<ClaimedDelivery, 'startWithinMs'>, leaseMs: number): number {
-  return Math.min(leaseMs, startWithinMs ?? leaseMs);
-}
-
-/** A claimed delivery that waits for a slot. */
-interface Held {
-  claim: ClaimedDelivery;
-  claimedAtMs: number;
-}
 
 export interface SchedulerSettings {
   slots: number;
@@ -149,30 +131,30 @@ export class Scheduler {
   async #claim(requests: readonly ClaimRequest[]): Promise<void> {
     try {
       const askedAtMs = performance.now();
-      const claims = await this.#claims.claim(requests, askedAtMs);
-      const nowMs = performance.now();
-      for (const [index, request] of requests.entries()) {
-        const claim = claims[index];
-        if (claim === undefined) continue;
-        const { claimed, nextInMs, isPaced, isMore, pause } = claim;
-        this.#schedule.pace(request.endpointId, isPaced);
-        const places = this.#schedule.took(request, claimed.length, nowMs, isMore);
-        for (const [at, place] of places.entries()) {
-          this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, claimedAtMs: nowMs });
-        }
-        if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
-        if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
-      }
+      const failed = await this.#claims.claim(requests, askedAtMs, (request, claim) => {
+        this.#hold(request, claim, askedAtMs);
+        // An attempt under a maximum rate must begin within milliseconds, which the other claims of the round may take.
+        if (claim.isPaced) this.#startAll();
+      });
       // After `took`, because `failed` frees the places of both kinds of the endpoint.
-      for (const request of requests.filter((_request, index) => claims[index] === undefined)) {
-        this.#schedule.failed(request);
-      }
+      for (const request of failed) this.#schedule.failed(request);
       if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
     } catch (error) {
       // The endpoints stay ready, because their deliveries are still due.
       for (const request of requests) this.#schedule.failed(request);
       this.#pauseClaims(error);
     }
+  }
+
+  #hold(request: ClaimRequest, claim: Claim, askedAtMs: number): void {
+    const { claimed, nextInMs, isPaced, isMore, pause, answeredAtMs } = claim;
+    this.#schedule.pace(request.endpointId, isPaced);
+    const places = this.#schedule.took(request, claimed.length, answeredAtMs, isMore);
+    for (const [at, place] of places.entries()) {
+      this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs });
+    }
+    if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
+    if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
   }
 
   #pauseClaims(error: unknown): void {
@@ -194,11 +176,11 @@ export class Scheduler {
     }
   }
 
-  async #attempt(place: Place, { claim, claimedAtMs }: Held): Promise<void> {
-    const waitedMs = performance.now() - claimedAtMs;
-    if (waitedMs >= waitMsMax(claim, this.#deps.leaseMs)) return this.#giveBack(place, claim);
-    const started = startOf(claim, waitedMs);
+  async #attempt(place: Place, held: Held): Promise<void> {
+    const { claim } = held;
     const startedAtMs = performance.now();
+    if (startedAtMs >= startByMs(claim, held, this.#deps.leaseMs)) return this.#giveBack(place, claim);
+    const started = startOf(claim, startedAtMs - held.answeredAtMs);
     const overdue = setTimeout(() => {
       this.#giveBackAll(this.#schedule.overdue(place, performance.now()));
       this.#pump();

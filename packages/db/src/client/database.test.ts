@@ -223,8 +223,11 @@ test('adds the options of the URL to its own, which win', async () => {
 
 test('is not ready while its session is in another time zone or read-only', async () => {
   const database = open();
-  await database.checkReady();
-  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Asia/Tokyo', false)`;
+  for (const name of ['Etc/UTC', 'Etc/Universal', 'Etc/Zulu']) {
+    await database.sql.$queryRaw`SELECT set_config('TimeZone', ${name}, false)`;
+    await database.checkReady();
+  }
+  await database.sql.$queryRaw`SELECT set_config('TimeZone', 'Africa/Abidjan', false)`;
   await expect(database.checkReady()).rejects.toMatchObject({ reason: 'time-zone' });
   await database.sql.$queryRaw`SELECT set_config('default_transaction_read_only', 'on', false)`;
   await expect(database.checkReady()).rejects.toMatchObject({ reason: 'read-only' });
@@ -232,8 +235,19 @@ test('is not ready while its session is in another time zone or read-only', asyn
   await database.checkReady();
 });
 
+test('accepts a server that a pooler wrongly reports as a standby', async () => {
+  const proxy = await testProxy(new URL(url));
+  const database = open({ url: proxy.url });
+  await database.ping();
+  expect(proxy.standbyReports()).toBe(0);
+  proxy.reportStandby();
+  const behindPooler = open({ url: proxy.url });
+  await behindPooler.checkReady();
+  expect(proxy.standbyReports()).toBe(1);
+});
+
 test('survives a connection that fails in the read that gives it to the next caller', async () => {
-  const proxy = await endingProxy(new URL(url));
+  const proxy = await testProxy(new URL(url));
   const database = open({ url: proxy.url });
   await database.ping();
   const first = outcome(database.sql.$queryRaw`SELECT pg_sleep(0.1)`);
@@ -247,15 +261,22 @@ test('survives a connection that fails in the read that gives it to the next cal
   await database.ping();
 });
 
-/** Forwards to PostgreSQL, and can end a connection as a restart of PostgreSQL does. */
-async function endingProxy(target: URL) {
+/**
+ * Forwards to PostgreSQL. It can end a connection as a restart of PostgreSQL does, and report a standby to new ones as
+ * PgBouncer may do after a failover.
+ */
+async function testProxy(target: URL) {
   let isEnding = false;
+  let isStandby = false;
+  let standbyReports = 0;
   const server = createServer((socket) => {
     const upstream = connect(Number(target.port), target.hostname);
     socket.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
     upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
     socket.pipe(upstream);
-    upstream.on('data', (data) => {
+    upstream.on('data', (sent) => {
+      const data = isStandby ? withStandby(sent) : sent;
+      if (data !== sent) standbyReports += 1;
       if (isEnding && data.at(-6) === 'Z'.charCodeAt(0)) {
         isEnding = false;
         // One write, so that the client reads both at once.
@@ -270,7 +291,26 @@ async function endingProxy(target: URL) {
   const proxied = new URL(target);
   proxied.hostname = '127.0.0.1';
   proxied.port = String((server.address() as AddressInfo).port);
-  return { url: proxied.href, endAfterNextStatement: () => void (isEnding = true) };
+  return {
+    url: proxied.href,
+    endAfterNextStatement: () => void (isEnding = true),
+    reportStandby: () => void (isStandby = true),
+    /** The number of connections that got a changed report. */
+    standbyReports: () => standbyReports,
+  };
+}
+
+/** Changes the ParameterStatus `in_hot_standby` of a server that accepts writes. Returns other data as they are. */
+function withStandby(data: Buffer): Buffer {
+  const status = (value: string) => {
+    const fields = Buffer.from(`in_hot_standby\0${value}\0`);
+    const head = Buffer.from('S\0\0\0\0');
+    head.writeInt32BE(fields.length + 4, 1);
+    return Buffer.concat([head, fields]);
+  };
+  const at = data.indexOf(status('off'));
+  if (at < 0) return data;
+  return Buffer.concat([data.subarray(0, at), status('on'), data.subarray(at + status('off').length)]);
 }
 
 /** The ErrorResponse of PostgreSQL to a client that an administrator disconnects. */

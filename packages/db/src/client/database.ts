@@ -4,8 +4,9 @@ import type { PoolClient, QueryResult } from 'pg';
 import { Prisma, PrismaClient } from '../generated/client.js';
 import { AwakeClock } from './awake-clock.js';
 import { Pool } from './pool.js';
+import { checkSession } from './session-check.js';
 import { splitOptions } from './split-options.js';
-import { TransactionLateError, UnfitServerError } from './unavailable.js';
+import { TransactionLateError } from './unavailable.js';
 
 export interface DatabaseSettings {
   /** `postgresql://…`. Its `options` apply beside ours, which win. */
@@ -66,9 +67,6 @@ export interface TypedSql {
    */
   readonly $connect?: never;
 }
-
-const SESSION_STATE = `
-  SELECT current_setting('TimeZone') AS "timeZone", current_setting('transaction_read_only') = 'on' AS "isReadOnly"`;
 
 /** Maximum number of distinct prepared statements per connection; Prisma generates a small closed set. */
 const PREPARED_STATEMENTS_MAX = 300;
@@ -133,15 +131,13 @@ export class Database {
 
   /**
    * Resolves when PostgreSQL accepts writes, and returns timestamps in UTC.
-   * @throws UnfitServerError if a session is read-only, or in another time zone: a pooler between may drop our options.
+   * @throws UnfitServerError
    */
   async checkReady(): Promise<void> {
     const client = await this.#pool.connect();
     let failure: Error | undefined;
     try {
-      const { rows } = await client.query<{ timeZone: string; isReadOnly: boolean }>(SESSION_STATE);
-      if (rows[0]?.isReadOnly !== false) throw new UnfitServerError('read-only');
-      if (rows[0].timeZone !== 'UTC') throw new UnfitServerError('time-zone');
+      await checkSession(client);
     } catch (error) {
       failure = error as Error;
       throw error;

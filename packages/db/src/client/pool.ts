@@ -8,6 +8,8 @@ import { isReadOnlySession, UnfitServerError } from './unavailable.js';
  */
 const READ_ONLY_REPLACED_AFTER_MS = 2000;
 
+const IS_STANDBY = 'SELECT pg_is_in_recovery() AS "isStandby"';
+
 type Connected = Parameters<pg.Pool['connect']>[0];
 type Query = (...args: unknown[]) => unknown;
 /** PostgreSQL reports some settings when a session begins. */
@@ -67,7 +69,8 @@ export class Pool extends pg.Pool {
  * Connections that close when a statement gets no result in time: the statements queued behind it would get none
  * either. They also close when the session turns out to be read-only. It may stay read-only after a failover, while a
  * new connection reaches the server that accepts writes. A standby is refused at once: its rows may be old, so that a
- * read would answer 404 for a room that exists.
+ * read would answer 404 for a room that exists. The session's parameter `in_hot_standby` only gives the hint to ask:
+ * after a failover PgBouncer may report the value that it remembers of the server before.
  *
  * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
  * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
@@ -76,7 +79,7 @@ export class Pool extends pg.Pool {
 function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client {
   return class extends pg.Client {
     readonly #openedAtMs = awake.nowMs;
-    #isStandby = false;
+    #mayBeStandby = false;
 
     constructor(config?: string | pg.ClientConfig) {
       super(config);
@@ -84,7 +87,7 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
       this.on('error', () => undefined);
       const { connection } = this as unknown as { connection: Reporting };
       connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
-        if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
+        if (parameterName === 'in_hot_standby') this.#mayBeStandby = parameterValue === 'on';
       });
     }
 
@@ -97,11 +100,19 @@ function connectionClass(awake: AwakeClock, answerMs: number): typeof pg.Client 
         });
       }
       super.connect((error: Error | null | undefined) => {
-        const isRefused = !error && this.#isStandby;
-        if (isRefused) void this.end();
-        callback(isRefused ? new UnfitServerError('read-only') : (error as Error));
+        if (error || !this.#mayBeStandby) callback(error as Error);
+        else this.#refuseStandby(callback);
       });
       return undefined;
+    }
+
+    /** The pool's deadline of a new connection also limits this statement. */
+    #refuseStandby(callback: (error: Error) => void): void {
+      super.query<{ isStandby: boolean }>(IS_STANDBY, (error: Error | null | undefined, result) => {
+        const refusal = error ?? (result.rows[0]?.isStandby === false ? null : new UnfitServerError('read-only'));
+        if (refusal !== null) void this.end();
+        callback(refusal as Error);
+      });
     }
 
     // Supports all signatures of node-postgres: with a callback as the last argument, or returning a promise.

@@ -11,12 +11,12 @@ import { CLAIMED_COLUMNS, NEXT_RETRY_IN_MS, type DueClaim, type DueRequest } fro
 
 /**
  * Time by which a claim may lag behind `max_per_second` and catch up, in milliseconds. A longer one lets more attempts
- * begin in one second than the limit, by up to 4 %. A shorter one loses attempts when workers are late.
+ * begin in one second than the limit, by up to 4 % (rounded up). A shorter one loses attempts when workers are late.
  */
 const RATE_BURST_MS = 40;
 /**
  * Time after its token of `max_per_second` in which an attempt may begin, in milliseconds. It bounds the attempts that
- * begin in one second to 5 % more than the limit.
+ * begin in one second to 5 % more than the limit (rounded up).
  */
 const START_MS_MAX = 50;
 /** A worker without tokens waits for as many as come in this time, so that it does not claim one delivery at a time. */

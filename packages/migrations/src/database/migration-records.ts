@@ -6,12 +6,17 @@ const RETRY_MS = 200;
 /** Longer than PostgreSQL takes to end the session of a migrator that was killed. */
 const WAIT_MS_MAX = 15 * 60_000;
 
-/** Records of migrations that began and neither ended nor failed with an error. */
-const INTERRUPTED = `finished_at IS NULL AND rolled_back_at IS NULL AND coalesce(logs, '') = ''`;
+/**
+ * Records of migrations that began and neither ended nor failed with an error. The mark of a commit outweighs an error
+ * that the migrator saw after it.
+ */
+const INTERRUPTED = `finished_at IS NULL AND rolled_back_at IS NULL
+  AND (coalesce(logs, '') = '' OR applied_steps_count > 0)`;
 
 /**
- * Settles the records of migrators that were killed, so that their migrations go on. A transaction that has committed
- * has marked its record; every other migration runs again. Call it under the migration lock.
+ * Settles the records of migrators that were killed or lost their connection, so that their migrations go on. A
+ * transaction that has committed has marked its record; every other migration runs again. Call it under the migration
+ * lock.
  */
 export function settleInterrupted(fields: ConnectionFields): Promise<void> {
   return withConnection(fields, async (client) => {

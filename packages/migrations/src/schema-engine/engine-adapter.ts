@@ -6,9 +6,11 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils';
 import pg from 'pg';
-import { withConnection, type ConnectionFields } from '../database/connection.js';
+import { KEEP_ALIVE, setKeepAlives, withConnection, type ConnectionFields } from '../database/connection.js';
 import { runScript, type ScriptOptions } from '../scripts/run-script.js';
 
+/** The pool waits for `onConnect`, although its types do not say so. */
+const POOL_KEEP_ALIVE = { ...KEEP_ALIVE, onConnect: setKeepAlives };
 /** PostgreSQL's internal type "char", which the system catalog uses and Prisma's adapter does not support. */
 const OID_CHAR = 18;
 const OID_TEXT = 25;
@@ -29,7 +31,7 @@ export function engineAdapters(fields: ConnectionFields, scripts: MigrationScrip
   const connect = async (database: ConnectionFields, onDisposed: () => Promise<void>): Promise<SqlDriverAdapter> => {
     // One connection, because the engine's advisory lock belongs to a session. UTC, because Prisma's adapter writes and
     // reads timestamps without a time zone.
-    const pool = new pg.Pool({ ...database, max: 1, options: '-c TimeZone=UTC' });
+    const pool = new pg.Pool({ ...database, ...POOL_KEEP_ALIVE, max: 1, options: '-c TimeZone=UTC' });
     // If an idle connection is lost, the next statement on it fails. Without a listener, the event would end the
     // process.
     pool.on('error', () => undefined);
@@ -66,7 +68,14 @@ async function adapterFor(
   scripts: MigrationScripts,
   dispose: () => Promise<void>,
 ): Promise<SqlDriverAdapter> {
-  const runQuery = pool.query.bind(pool) as (query: string | pg.QueryConfig) => Promise<pg.QueryResult>;
+  const send = pool.query.bind(pool) as (query: string | pg.QueryConfig) => Promise<pg.QueryResult>;
+  let lost: ConnectionLost | undefined;
+  // After a script has lost its connection, the engine would record on a new one that the migration has failed. Without
+  // that record the migration counts as interrupted, and the next migrator goes on with it.
+  const runQuery: typeof send = async (query) => {
+    if (lost !== undefined) throw lost.cause;
+    return send(query);
+  };
   let charColumns: number[] = [];
   const runWithoutChar = async (query: pg.QueryConfig): Promise<pg.QueryResult> => {
     const result = await runQuery(query);
@@ -97,24 +106,45 @@ async function adapterFor(
         if (migration === undefined) await runQuery(script);
         else await onConnection(pool, (client) => runScript(client, migration, scripts));
       } catch (error) {
-        (adapter as unknown as { onError(error: unknown): never }).onError(error);
+        if (error instanceof ConnectionLost) lost = error;
+        (adapter as unknown as { onError(error: unknown): never }).onError(lost?.cause ?? error);
       }
     },
     dispose,
   });
 }
 
-/** Runs `work` on the only connection of the pool. */
+/** The connection of a script could not be opened, or failed before the script was over. `cause` tells why. */
+class ConnectionLost extends Error {
+  override readonly cause: Error;
+
+  constructor(cause: Error) {
+    super('the connection of a migration was lost');
+    this.cause = cause;
+  }
+}
+
+/**
+ * Runs `work` on the only connection of the pool.
+ * @throws ConnectionLost
+ */
 async function onConnection(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
-  const client = await pool.connect();
+  const client = await pool.connect().catch((error: unknown) => {
+    throw new ConnectionLost(error as Error);
+  });
+  let failure: Error | undefined;
   // Without a listener, the failure of a connection that is in use would end the process.
-  const ignore = (): void => undefined;
-  client.on('error', ignore);
+  const onFailure = (error: Error): void => void (failure ??= error);
+  client.on('error', onFailure);
   try {
     await work(client);
+  } catch (error) {
+    // `work` has tried to release its lock after the error, so a connection that was lost has reported its failure.
+    if (failure !== undefined) throw new ConnectionLost(error as Error);
+    throw error;
   } finally {
-    client.off('error', ignore);
-    client.release();
+    client.off('error', onFailure);
+    client.release(failure);
   }
 }
 

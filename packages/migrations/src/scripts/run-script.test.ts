@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { appMain, createTestDatabase, eventually, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { connectionFields, withConnection } from '../database/connection.js';
 import { PRISMA_DIR } from '../migrations/migration-files.js';
 import { applyMigrations, pendingMigrations } from '../migrations/migrations.js';
 import { LocksBusyError, runScript, type LockWaits } from './run-script.js';
@@ -105,6 +107,23 @@ describe('a migration in steps', () => {
     expect(rows).toEqual([{ convalidated: true }]);
   });
 
+  test('are tried again after a deadlock, however long the step ran before it', async () => {
+    let attempts = 0;
+    const client = {
+      query: async (statement: string) => {
+        if (!statement.startsWith('ALTER TABLE')) return { rows: [] };
+        attempts += 1;
+        if (attempts > 1) return { rows: [] };
+        await delay(60);
+        throw Object.assign(new Error('deadlock detected'), { code: '40P01' });
+      },
+    };
+    const lockWaits = { timeoutMs: 1, pauseMs: 1, waitMsMax: 50 };
+    const script = 'ALTER TABLE calls VALIDATE CONSTRAINT c;';
+    await runScript(client as unknown as pg.Client, { name: 'test', script }, { lockWaits, report: () => undefined });
+    expect(attempts).toBe(2);
+  });
+
   test('contains no other statement', () => {
     expect(() => stepsOf('CREATE INDEX CONCURRENTLY a ON b (c); SELECT 1;')).toThrow('other statements: SELECT 1');
     expect(stepsOf(`SELECT 'CREATE INDEX CONCURRENTLY a ON b (c)'`)).toBeNull();
@@ -134,6 +153,20 @@ describe('applyMigrations', () => {
     await forget();
   });
 
+  test('continues after a migrator lost its connection while it built an index', async () => {
+    const prismaDir = await withMigration('CREATE INDEX CONCURRENTLY calls_idx ON calls (id);');
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM calls');
+    const migrating = applyMigrations({ databaseUrl, prismaDir }).catch((error: unknown) => error);
+    const terminated = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event = 'virtualxid'`;
+    await eventually(async () => (await app.query(terminated)).rowCount === 1);
+    expect(String(await migrating)).toContain('terminating connection');
+    await reader.query('COMMIT');
+    expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([NEXT]);
+    expect(await isValid('calls_idx')).toBe(true);
+    await forget();
+  });
+
   test('neither repeats nor loses a migration whose process was killed before or after its commit', async () => {
     const prismaDir = await withMigration('CREATE TABLE killed ();');
     await app.query(`INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('x', '', '${NEXT}')`);
@@ -141,9 +174,12 @@ describe('applyMigrations', () => {
     const counted = `SELECT applied_steps_count AS count FROM _prisma_migrations WHERE finished_at IS NOT NULL
       AND migration_name = '${NEXT}'`;
     expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
-    await app.query(`UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name = '${NEXT}'`);
-    expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([]);
-    expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
+    for (const logs of ['NULL', `'connection lost'`]) {
+      const unfinish = `UPDATE _prisma_migrations SET finished_at = NULL, logs = ${logs}`;
+      await app.query(`${unfinish} WHERE migration_name = '${NEXT}' AND rolled_back_at IS NULL`);
+      expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([]);
+      expect((await app.query(counted)).rows).toEqual([{ count: 1 }]);
+    }
     await app.query('DROP TABLE killed');
     await forget();
   });
@@ -160,6 +196,15 @@ describe('applyMigrations', () => {
     expect(await applyMigrations({ databaseUrl, prismaDir })).toEqual([NEXT]);
     await forget();
   });
+});
+
+test('migrators and PostgreSQL notice a dead connection within a minute', async () => {
+  const fields = connectionFields(databaseUrl);
+  const { rows } = await withConnection(fields, (client) =>
+    client.query(`SELECT current_setting('tcp_keepalives_idle') AS idle, current_setting('tcp_keepalives_count') AS count,
+      current_setting('tcp_keepalives_interval') AS interval`),
+  );
+  expect(rows).toEqual([{ idle: '30', interval: '10', count: '3' }]);
 });
 
 test('statementsOf splits a script at the semicolons outside of literals, names, bodies and comments', () => {

@@ -8,7 +8,7 @@ export interface LockWaits {
   readonly timeoutMs: number;
   /** Pause before the next attempt, in which requests to the table go on. */
   readonly pauseMs: number;
-  /** From the first attempt until the migration fails. */
+  /** From the first attempt that found busy locks until the migration fails. */
   readonly waitMsMax: number;
 }
 
@@ -113,15 +113,18 @@ async function whileLocksAreBusy(
   { lockWaits, report }: ScriptOptions,
   attempt: () => Promise<void>,
 ): Promise<void> {
-  const startedAtMs = performance.now();
+  // Not the start of the first attempt: a step may build an index for an hour before a deadlock ends it.
+  let busySinceMs: number | undefined;
   for (;;) {
     try {
       await attempt();
       return;
     } catch (error) {
       if (!LOCKS_BUSY.has((error as { code?: string }).code ?? '')) throw error;
+      const nowMs = performance.now();
+      busySinceMs ??= nowMs;
       const oldest = await oldestTransaction(client);
-      if (performance.now() - startedAtMs + lockWaits.pauseMs >= lockWaits.waitMsMax) {
+      if (nowMs - busySinceMs + lockWaits.pauseMs >= lockWaits.waitMsMax) {
         const minutes = lockWaits.waitMsMax / 60_000;
         throw new LocksBusyError(
           `Migration ${name} is not applied: other transactions have held its locks for ${minutes} minutes${oldest}. ` +

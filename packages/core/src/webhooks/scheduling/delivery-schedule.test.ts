@@ -368,6 +368,19 @@ describe('an endpoint with a maximum rate', () => {
     expect(fill()).toEqual(['b', 'b', 'b', 'b']);
   });
 
+  test('begins its attempts before those of deliveries that were claimed earlier', () => {
+    const schedule = new DeliverySchedule({ slots: 4, ahead: 0 });
+    for (const endpointId of ['a', 'b']) {
+      schedule.learn({ endpointId, environmentId: 'env', slotMs: 5 }, 0);
+      schedule.wake(endpointId, 0, ['first']);
+    }
+    const requests = schedule.take(0);
+    const [earlier, later] = requests.map(({ endpointId }) => endpointId);
+    schedule.pace(later!, true);
+    for (const request of requests) schedule.took(request, request.count, 0);
+    expect([schedule.start(0)?.endpointId, schedule.start(0)?.endpointId]).toEqual([later, earlier]);
+  });
+
   test('gets a slot of its own as a slow endpoint, too', () => {
     const { schedule, due, quick, run, end, countOf } = worker();
     quick('b');

@@ -178,15 +178,19 @@ export class DeliverySchedule {
     for (const place of this.#places.claiming(endpointId)) this.giveBack(place);
   }
 
-  /** Takes a slot for the next claimed delivery; undefined when no slot is free or no delivery may have it. */
+  /**
+   * Takes a slot for the next claimed delivery; undefined when no slot is free or no delivery may have it. Deliveries
+   * under a maximum rate go first: they have a few milliseconds to begin, and a late one loses its token.
+   */
   start(nowMs: number): Place | undefined {
     if (this.sending >= this.#slots) return undefined;
-    for (const place of this.#places) {
-      if (place.state !== 'claimed' || !this.#rules.maySend(place, nowMs)) continue;
-      place.state = 'sending';
-      return place;
-    }
-    return undefined;
+    const claimed = [...this.#places].filter(({ state }) => state === 'claimed');
+    const isPaced = ({ endpointId }: Place): boolean => this.#endpoints.get(endpointId)?.isPaced === true;
+    const maySend = (place: Place): boolean => this.#rules.maySend(place, nowMs);
+    const place =
+      claimed.find((each) => isPaced(each) && maySend(each)) ?? claimed.find((each) => !isPaced(each) && maySend(each));
+    if (place !== undefined) place.state = 'sending';
+    return place;
   }
 
   /**
