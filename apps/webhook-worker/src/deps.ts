@@ -10,7 +10,7 @@ import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
   database: Database;
-  /** Its commits do not wait for the disk. For claims, and for the reads of the scheduler. */
+  /** Its commits do not wait for the disk. For claims of endpoints without a gate, and for reads of endpoints. */
   claimsDatabase: Database;
   settling: Settling;
   producer: JobProducer;

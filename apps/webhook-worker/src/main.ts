@@ -30,8 +30,8 @@ const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
 /**
  * Deliveries that are claimed ahead while all slots are taken. Claims then come in batches, and a free slot finds its
- * next delivery already claimed. If a worker dies, each of these deliveries waits until its lease has
- * expired and has used an attempt, like those in the slots.
+ * next delivery already claimed. If a worker dies, each delivery that it holds has used an attempt, and is sent again
+ * after its lease has expired. This applies to deliveries in the slots and to those claimed ahead.
  */
 const CLAIMS_AHEAD = 4;
 /**
@@ -52,8 +52,8 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
-// At most three statements run at once: a claim, a read for doorbells, and the scan. The pool opens connections as
-// needed.
+// At most three statements run at once: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
+// but the pool opens connections only as needed.
 const claimsDatabase = app.own(
   'claims',
   new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),

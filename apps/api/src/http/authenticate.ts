@@ -22,8 +22,8 @@ export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as 
  * Rejects requests without a valid API key.
  *
  * Requests with keys that do not exist are rate limited per client address. Many clients may share one address, so the
- * limit never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of them
- * with one statement.
+ * limit itself never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of
+ * them with one statement. It refuses such a key as `UNAVAILABLE` while too many of these look-ups wait.
  */
 export function authenticate(
   directory: CallerDirectory,

@@ -11,7 +11,7 @@ export interface ParsedBody {
 }
 
 /**
- * Reads and parses a JSON body. Checks the media type first, then the size, then the syntax.
+ * Reads and parses a JSON body. Checks in this order: the media type, the size, the syntax, the size of the metadata.
  * @throws PublicError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, MALFORMED_JSON
  */
 export async function readJsonBody(request: Request): Promise<ParsedBody> {

@@ -42,7 +42,7 @@ async function wakeAndWait(
   call: OperationCall,
 ): Promise<OperationState> {
   if (operation.status !== 'pending') return operation;
-  // Counts from the arrival of the request. Otherwise a slow Redis, on which the wake-up waits, would extend the wait.
+  // Counts from the arrival of the request, so that a slow Redis cannot extend the wait while the wake-up is sent.
   const deadline = call.startedAtMs + (call.preference.waitMs ?? deps.operationWaitMs);
   const watch = deps.settlements.watch(operation.id);
   try {

@@ -16,9 +16,9 @@ const COMPLETE_WITHOUT_SERVER_FROM_ATTEMPT = 4;
  * Fails the attempt while the media server is unreachable, because it may still relay media. Runs after the sessions
  * have ended, so that an unreachable media server delays only the outcome of the operation.
  *
- * Cleans up once more: a gateway that had not yet read the room's new state may have created the room or a feed again
- * after the first step, and the server may have been unreachable then. It does not wait for the server, because that
- * step has.
+ * Cleans up once more. A gateway that had not yet read the room's new state may have created the room or a feed again
+ * after the first clean-up, or the server may have been unreachable then. The first clean-up has already waited for a
+ * disconnected server, so this one waits 0 ms.
  */
 export const CHECK_MEDIA_STEP: Step = {
   name: 'check that no media flows',

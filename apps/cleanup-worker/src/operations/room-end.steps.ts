@@ -12,7 +12,8 @@ export const ROOM_END_STEPS: readonly Step[] = [
     // misses the notice reads the room within seconds anyway.
     name: 'notify the signaling instances',
     async run(deps, claim) {
-      // Without a version: instances that have seen the end do not listen to the room any more.
+      // The notice has no version, so every instance that still listens reads the room. Instances that have seen the
+      // end no longer listen.
       await publishRoomChanged(deps.producer.redis, claim.roomId, null);
     },
   },

@@ -23,8 +23,8 @@ const SETTLE_PATIENCE_MS = 8000;
 const SETTLE_PAUSE_MS = 500;
 
 /**
- * Handles one wake-up of one operation: claims it and runs its steps. The last step settles it as completed. After a
- * failed step, which does not throw, this function settles it: with a retry or as failed.
+ * Handles one wake-up of one operation: claims it and runs its steps. The last step settles it as completed. If a step
+ * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
  * @param steps returns the steps of an operation kind; tests pass failing ones.
  * @returns milliseconds until the row is due if it is not due yet, else null.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.

@@ -29,9 +29,13 @@ export class Admissions {
     });
   }
 
-  /** @param wanted a client that has gone gets no number, because it would overtake its join at another instance */
+  /**
+   * @param wanted A disconnected client gets no number. The number would make its newer join at another instance look
+   *   older.
+   */
   admit(input: JoinRequest, wanted: () => Wanted): Promise<Admission | Unwanted> {
-    // A batch waits for the rows of participants whose joins wait for their room. Other rooms must not wait with it.
+    // Each batch is for one room. It can block on a participant row that a slow join has locked, and must not delay the
+    // joins of other rooms.
     return this.#batches.add(input.roomId, { input, wanted });
   }
 }

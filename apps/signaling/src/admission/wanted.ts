@@ -14,8 +14,8 @@ export interface Unwanted {
 }
 
 /**
- * Runs a batch without the clients that have gone while they waited. A drain sends those elsewhere that have not come
- * this far, and finishes the others.
+ * Runs a batch without the clients that disconnected while they waited. In a drain, clients whose batch has not begun
+ * go to another instance. The drain finishes the batches that have begun.
  * @param run its results are in the order of the inputs
  */
 export async function runWanted<Input, Outcome>(

@@ -235,7 +235,7 @@ export class Connection {
       if (isFirst) this.close('protocol_error', { cause: 'The first message does not match its schema.' });
       return;
     }
-    // A connection has one attempt. Even if it fails, the next message does not count as a first one.
+    // The first valid message ends the state `new`, even if its join or resumption is then refused.
     this.#state = 'introduced';
     if (!this.#inbox.push(frame.message, frame.chars)) this.close('rate_limited', { cause: 'Too many messages wait.' });
   }

@@ -1,7 +1,10 @@
 /** Limits of the queue of messages that wait to be handled. */
 export const QUEUED_MESSAGES_MAX = 256;
 export const QUEUED_CHARS_MAX = 1024 * 1024;
-/** The limit of the queue until the first message is handled, because its sender may never be in a room. */
+/**
+ * Limit in characters until the first message, a join or resumption, is handled. It is small because the sender is not
+ * authenticated yet.
+ */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 
 /** The receiving half of a connection: handles one message after another, and bounds those that wait. */

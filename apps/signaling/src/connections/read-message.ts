@@ -38,7 +38,7 @@ const SCHEMAS: Record<ProtocolVersion, ReadonlyMap<string, MessageSchema>> = {
   2: compileAll(CLIENT_MESSAGES_V2),
 };
 
-/** Compiles each schema once, because most are those of both versions. */
+/** The versions share most schemas. Compiles a shared one once. */
 function compileAll(messages: Record<string, object>): Map<string, MessageSchema> {
   return new Map(
     Object.entries(messages).map(([type, schema]) => {

@@ -6,9 +6,9 @@ export interface FrameText {
 
 /** First byte of an unfragmented text frame. */
 const TEXT = 0x81;
-/** Lengths above this one take 2 further bytes, */
+/** Greatest length that fits into the second header byte. A greater one takes 2 further bytes. */
 const BYTES_IN_HEADER_MAX = 125;
-/** and those above this one 8. */
+/** Greatest length that fits into 2 further bytes. A greater one takes 8. */
 const BYTES_IN_16_BITS_MAX = 0xffff;
 
 /** Encodes texts as WebSocket frames of a server (RFC 6455, section 5.2), one after the other. */

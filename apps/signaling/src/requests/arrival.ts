@@ -35,7 +35,8 @@ export interface ArrivalDeps extends WelcomeDeps, JoinLogDeps {
 }
 
 /**
- * One join or resumption in progress. It ends with one log line and either a welcome or a closed connection.
+ * One join or resumption in progress. It ends with a welcome or a closed connection, and logs one line with the
+ * outcome. `ArrivalLimits` logs refusals by a rate limit, and `Dispatch` logs exceptions.
  *
  * Two numbers order arrivals. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
  * session. The `connectionNumber` counts the connections of one session, from its join (1) through its resumptions: only
@@ -56,7 +57,7 @@ export class Arrival {
 
   /** Whether the client still waits for this instance. */
   readonly wanted = (): Wanted => {
-    // The number of a disconnected client would overtake the join that the client has begun elsewhere.
+    // Numbering a disconnected client would make its newer join at another instance look older.
     if (!this.connection.isOpen) return 'disconnected';
     return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
   };

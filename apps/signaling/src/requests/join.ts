@@ -65,7 +65,7 @@ async function verify(
 ): Promise<TokenClaims | null> {
   const verified = await verifyToken(keys, tokens, token, clock.now());
   if (verified.ok) return verified.claims;
-  // The address limit applies to bad tokens only. Valid ones pass, because telling them apart costs no query.
+  // The address limit applies to bad tokens only. Verification comes first: with cached keys it costs no query.
   const waitMs = arrivalLimits.addressWaitMs(arrival.connection);
   if (waitMs > 0) {
     arrivalLimits.refuse(arrival.connection, 'address', waitMs);

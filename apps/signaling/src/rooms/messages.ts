@@ -36,7 +36,7 @@ export function deliver(room: Room, { from, to, text }: Passed): void {
   }
 }
 
-/** Whether other instances hold recipients of a message. */
+/** Whether a message has recipients whose sessions this instance does not hold. Possibly no instance holds them. */
 export function hasRecipientsElsewhere(room: Room, to: string[] | null): boolean {
   return to === null ? room.isElsewhere : to.some((id) => room.isHeldElsewhere(id));
 }

@@ -1,6 +1,6 @@
 import type { RoomChange, SessionEntry } from './room-change.js';
 
-/** The other instances that hold sessions of a room. */
+/** The sessions of a room that this instance does not hold, counted by instance. */
 export class OtherInstances {
   readonly #instanceId: string;
   /** Sessions by instance. The empty id stands for sessions that no instance holds. */

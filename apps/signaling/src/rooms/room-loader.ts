@@ -15,7 +15,7 @@ export const READ_REASONS = [
   'poll',
   /** The sessions have to be read completely: after notices without a range, and when a roster is no longer paged. */
   'complete',
-  /** A feed has ended by itself, and its session may have ended, too. */
+  /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
   'check',
 ] as const;
 export type ReadReason = (typeof READ_REASONS)[number];

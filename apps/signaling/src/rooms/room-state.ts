@@ -34,8 +34,9 @@ export function isMoved({ before, after }: Applied): boolean {
 }
 
 /**
- * The sessions of a room at one version. Changes lead from version to version. A complete read replaces everything,
- * whatever the versions of its sessions say: an instance of the release before writes none.
+ * The sessions of a room at one version. Changes lead from version to version. A complete read replaces all sessions,
+ * even those with an unchanged version, because an instance of the previous release writes none. Only sessions that are
+ * newer than the read stay, unless the read comes from a restored database.
  */
 export class RoomState {
   #info: RoomInfo | null = null;

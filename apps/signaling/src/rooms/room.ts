@@ -91,7 +91,7 @@ export class Room {
     return info !== null && !isOpen(info.room.status);
   }
 
-  /** Whether other instances hold sessions of the room. */
+  /** Whether the room has sessions that this instance does not hold. Possibly no instance holds them. */
   get isElsewhere(): boolean {
     return this.#others.areThere;
   }
@@ -192,7 +192,7 @@ export class Room {
     return applied.isIncomplete;
   }
 
-  /** Takes over the state of a session that this instance has just written, so that a welcome needs no read. */
+  /** Takes over the state of a session that this instance has just written. A welcome then need not wait for a read. */
   learn(state: SessionState): void {
     const changes = this.#state.learn(state);
     this.#afterChange(changes);

@@ -21,7 +21,10 @@ export interface RoomsDeps {
   };
 }
 
-/** How often the number of viewers is sent, and a paged room is read completely after notices without a range. */
+/**
+ * Interval of the periodic work of all rooms: connection quality, speakers and layers. A paged room also sends its
+ * number of viewers, and is read completely after notices without a range.
+ */
 const EACH_SECOND_MS = 1000;
 /** How often a paged room is read completely, in case an instance of the release before has changed it. */
 const COMPLETE_EVERY_MS = 60_000;
@@ -113,7 +116,8 @@ export class Rooms {
 
   /**
    * Like {@link changed}, before a welcome, which shows the room with the client's own session in it.
-   * @param own the client's session, as the write has returned it. A paged room that is known needs no read then.
+   * @param own the client's session, as the write has returned it. The welcome of a known paged room uses it, and does
+   *   not wait for the read.
    * @throws if the room cannot be read.
    */
   async loadForWelcome(roomId: string, own: SessionState): Promise<void> {

@@ -15,7 +15,7 @@ export interface RosterPage {
   viewerCount: number;
 }
 
-/** The participants of a room except viewers, in the order of their session ids. */
+/** The participants of a room in the order of their session ids. Only `everyone` includes viewers. */
 export class Roster {
   readonly #state: RoomState;
   readonly #ids = new SortedIds();

@@ -241,7 +241,7 @@ export class Session implements RoomMember {
     }
   }
 
-  /** Clears the connection before it ends, so that its end is no event of this session. */
+  /** Clears the connection first, so that closing it does not dispatch `lost`. */
   #takeConnection(): Connection | null {
     const connection = this.#connection;
     this.#connection = null;

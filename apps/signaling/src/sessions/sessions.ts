@@ -87,7 +87,7 @@ export class Sessions implements SessionPort {
     if (session === undefined || session !== member) return;
     if (departure === 'moved') session.dispatch('resumedElsewhere');
     else if (departure === 'room_ended') session.dispatch('ended', overBecause(departure));
-    // While the end is being written, the room shows this very write, and its outcome follows.
+    // In `ending`, the room usually shows the end that this instance writes. `writeEnd` dispatches the outcome.
     else if (session.state === 'ending') return;
     else if (departure === 'missing') this.writes.track(this.#onMissing(session));
     else session.dispatch('ended', overBecause(departure));

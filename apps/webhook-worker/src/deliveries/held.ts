@@ -12,9 +12,11 @@ export interface Held extends ClaimTimes {
 }
 
 /**
- * When a claimed delivery must have its slot: within its lease, because another worker may hold it then, and soon under
- * a maximum rate, because it would begin beside the attempts of later tokens. The lease may have begun when the claim
- * was sent. The time after a token counts from the answer, because a slow network would use it up before.
+ * When a claimed delivery must have its slot. After its lease another worker may hold the delivery. Under a maximum
+ * rate a late attempt would coincide with those of later tokens, and more would begin in one second than is allowed.
+ *
+ * The lease counts from the sending of the claim, because it may have begun then. The time after a token counts from
+ * the answer, so that a slow network does not use it up.
  */
 export function startByMs(
   { startWithinMs }: Pick<ClaimedDelivery, 'startWithinMs'>,

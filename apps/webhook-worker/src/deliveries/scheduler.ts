@@ -136,7 +136,8 @@ export class Scheduler {
         // An attempt under a maximum rate must begin within milliseconds, which the other claims of the round may take.
         if (claim.isPaced) this.#startAll();
       });
-      // After `took`, because `failed` frees the places of both kinds of the endpoint.
+      // `failed` frees all claiming places of the endpoint, so it comes last. By then `#hold` has called `took` for the
+      // requests that succeeded, and their places are not claiming any more.
       for (const request of failed) this.#schedule.failed(request);
       if (this.#isDraining) this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
     } catch (error) {

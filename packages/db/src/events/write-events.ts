@@ -2,7 +2,7 @@ import { newId, serialiseEvent, type NewEvent, type Tenant } from '@callplane/co
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
-/** A delivery for which a worker must be woken, once for its endpoint. packages/queue takes this shape. */
+/** A new delivery, in the shape that `wakeDeliveries` of packages/queue takes. It wakes each endpoint once. */
 export interface WakeableDelivery {
   id: string;
   endpointId: string;

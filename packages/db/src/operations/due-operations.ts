@@ -30,8 +30,8 @@ export interface TakenOperations {
  *
  * Fair: it walks through the environments that have pending rows on the index (environment_id, due_at), and reads a few
  * rows of each. It takes the first row of every environment before the second row of any. 100,000 due rows of one
- * environment cost as much as its first few. The limited sub-selects are wrapped in `ARRAY(…)`, which
- * runs them once: as a part of a join, PostgreSQL could run them again, and each run would take other rows.
+ * environment cost as much as its first few. The limited sub-selects are wrapped in `ARRAY(…)`, which runs them once.
+ * In a join, PostgreSQL could run them several times, and each run would take other rows.
  */
 export async function takeDueOperations(db: TypedSql, scan: DueScan): Promise<TakenOperations> {
   const isTakeable = Prisma.sql`status = 'pending' AND due_at <= now()

@@ -61,8 +61,8 @@ export function listRooms(
         ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
       ORDER BY rooms.id DESC LIMIT ${limit}`;
   }
-  // Each status is a range of rooms_name_idx, which alone has the order by this expression. By the id PostgreSQL could
-  // use an index without the name.
+  // Each status is a range of rooms_name_idx. Only this index has the order by `id || ''`, so PostgreSQL uses it.
+  // Ordered by `id`, PostgreSQL might choose an index without the name.
   return db.$queryRaw<RoomState[]>`
     SELECT found.* FROM unnest(${status === null ? [...ROOM_STATUSES] : [status]}::text[]) AS status (name)
     CROSS JOIN LATERAL (

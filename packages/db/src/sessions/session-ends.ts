@@ -12,8 +12,8 @@ export interface EndedNow extends EndedSession {
 }
 
 /**
- * Ends the live sessions of participants and marks these as left, with or without a session. The caller has locked the
- * participants' rows.
+ * Ends the live sessions of participants, and marks the participants as left, also those without a session. The caller
+ * has locked the participants' rows.
  */
 export function endPresence(
   tx: TypedSql,

@@ -21,7 +21,7 @@ const NOT_WRITTEN: TracksOutcome = { written: false, deliveries: [] };
  * published again under its id, after a fault of the media server, only gets a new location and no event.
  *
  * Tracks without permission are left out: the server may have withdrawn it since the gateway checked the offer.
- * @param media where the session's media is, for an instance that resumes it; undefined keeps what was written before.
+ * @param media where the session's media is, for an instance that resumes it; undefined or null keeps the stored value.
  */
 export async function publishTracks(
   database: Database,

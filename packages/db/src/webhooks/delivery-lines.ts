@@ -15,8 +15,8 @@ export interface Line {
  * Makes the first delivery of a line due if it is parked. Call it when a delivery of the line has finished.
  *
  * It changes the gate first, so that it waits for a running claim of the endpoint and refuses one that has not seen the
- * finished delivery. The update of the first delivery follows even if the snapshot does not show it as parked, because a
- * claim may have parked it meanwhile.
+ * finished delivery. Then it updates the first delivery, even if the snapshot does not show it as parked: a claim may
+ * have parked it meanwhile.
  * @returns the delivery that is due now, and whether it is a retry; null when there is none or it was not parked.
  */
 export async function advanceLine(

@@ -5,12 +5,13 @@ import { isExhausted } from '../operations/operation.sql.js';
 import { IS_GATED, PARKED_AT, PENDING } from './delivery.sql.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
 
-// All statements in this file use the partial index `webhook_deliveries_due_idx`, with the condition PENDING.
+// Searches for pending deliveries in this file use the partial index `webhook_deliveries_due_idx`, with the condition
+// PENDING.
 
 /**
- * Maximum count of one request. The statement has two limits. The inner one is this number as a literal, because with a
- * limit that is a parameter PostgreSQL plans for a tenth of all rows and sorts an endpoint's whole backlog. The outer
- * one is the request's own count, at which the statement stops reading and locking rows.
+ * Maximum count of one request. The statement has two limits. The inner limit is this number as a literal: with a
+ * parameter, PostgreSQL plans for a tenth of all rows and sorts an endpoint's whole backlog. The outer limit is the
+ * request's own count, at which the statement stops reading and locking rows.
  */
 export const REQUEST_COUNT_MAX = 64;
 

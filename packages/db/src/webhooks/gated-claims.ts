@@ -10,8 +10,9 @@ import { IS_GATED, IS_OPEN, PARKED_AT, PENDING } from './delivery.sql.js';
 import { CLAIMED_COLUMNS, NEXT_RETRY_IN_MS, type DueClaim, type DueRequest } from './due-deliveries.js';
 
 /**
- * Time by which a claim may lag behind `max_per_second` and catch up, in milliseconds. A longer one lets more attempts
- * begin in one second than the limit, by up to 4 % (rounded up). A shorter one loses attempts when workers are late.
+ * Time by which a claim may lag behind `max_per_second` and catch up, in milliseconds. With it, workers claim at most
+ * 4 % more deliveries in one second than the limit (rounded up). A longer time would let them claim more. A shorter one
+ * loses attempts when workers are late.
  */
 const RATE_BURST_MS = 40;
 /**
@@ -26,8 +27,8 @@ const CANDIDATES_MAX = 64;
 /** Pause after another worker held the gate, in milliseconds. */
 const BUSY_MS = 10;
 /**
- * Pause when all attempts that the endpoint allows are in flight, in milliseconds. The end of an attempt of this worker
- * ends it; the pause bounds the time until attempts of other workers are noticed.
+ * Pause when all attempts that the endpoint allows are in flight, in milliseconds. When an attempt of this worker ends,
+ * the pause ends, too. The worker notices the end of other workers' attempts after at most this time.
  */
 const FULL_MS = 1000;
 
@@ -47,9 +48,9 @@ export interface GatedClaim extends DueClaim {
  * most once, so that the next claim does not read past them.
  *
  * The gate makes claims of one endpoint correct without waiting. A claim locks the gate, or gives up if another claim
- * holds it. It also gives up if another claim has committed since its own snapshot was taken: the lock returns the
- * newest version of the gate, and the sub-select the version of the snapshot. So a claim always sees all deliveries that
- * are in flight.
+ * holds it. It also gives up if another claim has committed since its own snapshot was taken. It compares two versions
+ * of the gate: the locked row has the newest one, and the sub-select that of the snapshot. So a claim always sees all
+ * deliveries that are in flight.
  *
  * The commit is synchronous, unlike that of other claims: an event must not be sent while a crash of PostgreSQL has
  * undone the claim of the one before it.
@@ -117,7 +118,7 @@ function insertGate(db: TypedSql, endpointId: string): PromiseLike<number> {
 }
 
 /**
- * How many deliveries may be claimed. The rate is a leaky bucket without a counter (GCRA): `next_at` is when the next
+ * How many deliveries may be claimed. The rate is a token bucket without a counter (GCRA): `next_at` is when the next
  * attempt may begin, and each claimed delivery moves it by the interval of the rate. It is never more than a second
  * away, except after PostgreSQL's clock was set back.
  */

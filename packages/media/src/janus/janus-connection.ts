@@ -88,7 +88,10 @@ export class JanusConnection {
   readonly #late = new Map<string, (answer: JanusMessage) => void>();
   readonly #sessions = new Map<number, SessionListener>();
   readonly #keepAlives: KeepAlives;
-  /** The answer to a request on a session that another process has claimed goes to that process. */
+  /**
+   * Random for each connection. A claimed session may get answers to requests of its previous process, which must not
+   * match requests of this one.
+   */
   readonly #transactionPrefix = randomUUID();
   #lastTransaction = 0;
   #lost: MediaError | undefined;

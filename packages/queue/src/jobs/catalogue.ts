@@ -10,7 +10,8 @@ export type OperationJob = Static<typeof OperationJob>;
 
 /**
  * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
- * deliveries, because workers of the previous release work on deliveries instead of endpoints.
+ * deliveries, because workers of the previous release work on deliveries instead of endpoints. If the sender knows no
+ * delivery, `deliveryId` is the id of the endpoint.
  */
 export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
 export type DeliveryJob = Static<typeof DeliveryJob>;

@@ -81,8 +81,8 @@ export class JobProducer {
    * Wakes workers for operations. The number of jobs that Redis holds for an environment is bounded. Beyond this bound
    * no job is sent, and a scan of a worker finds the row. Never throws, and takes at most 250 ms.
    * @param delayMs at most `SENT_AHEAD_MS`, because rows that are due later wait in PostgreSQL.
-   * @returns `ok` if at least one wake-up was within the bound, and Redis has taken all that were. `onNotSent` gets the
-   * others.
+   * @returns `ok` if Redis has taken all wake-ups within the bound, and at least one was within it. An empty list is
+   * `ok`, too. `onNotSent` gets the wake-ups that were not sent.
    */
   wakeOperations(rows: readonly OperationWakeUp[], delayMs?: number): Promise<WakeResult> {
     const allowed: OperationWakeUp[] = [];

@@ -15,8 +15,9 @@ export interface RoomNotice {
 
 /**
  * Payload of a room's channel. `changed` says that the room has changed. `message` carries a message to the clients of
- * other instances. `speakers` says who talks at the publishers of an instance, `layers` what its members want of the video
- * of others. All may be lost: the next poll finds a change, speakers and layers are repeated, but a lost message is gone.
+ * other instances, or the connection quality of participants. `speakers` says who talks at the publishers of an
+ * instance, `layers` what its members want of the video of others. All may be lost: the next poll finds a change,
+ * speakers and layers are repeated, but a lost message is gone.
  */
 type Payload =
   | ({ type: 'changed'; roomId: string; from?: string } & RoomNotice)

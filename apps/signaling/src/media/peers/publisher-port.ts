@@ -6,7 +6,7 @@ import type { Serial } from '../serial.js';
 /** What a publisher needs of the session's media. */
 export interface PublisherPort {
   place(): MediaPlace | null;
-  /** The writes of the session's tracks. A publication that takes long must not be committed after their end. */
+  /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
   writes: Serial;
   /** Where the session's media is, with this publisher. */
   stateWith: (publisher: PublisherState) => MediaState | null;

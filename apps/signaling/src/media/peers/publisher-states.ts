@@ -20,7 +20,7 @@ export type PublisherStateName =
   | 'closed';
 
 export type PublisherEvent =
-  /** A request of the client, whose peer connection is the one of the handle, if there is a handle. */
+  /** The client has sent an offer. If a handle exists, the offer is from the same RTCPeerConnection. */
   | 'publish'
   | 'attached'
   | 'answered'
@@ -28,7 +28,7 @@ export type PublisherEvent =
   | 'kept'
   /** The handle could not be attached, or is of no use after a refused offer. */
   | 'failed'
-  /** ICE and DTLS are up. The owner repeats it after an answer if they were up before. */
+  /** ICE and DTLS are up. If they were up before a renegotiation, the publisher dispatches it again at the end. */
   | 'connected'
   /** The tracks are written. */
   | 'announced'

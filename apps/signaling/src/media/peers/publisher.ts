@@ -28,7 +28,7 @@ export class Publisher {
   readonly #port: PublisherPort;
   #state: PublisherStateName = 'idle';
   #feed: Feed | null = null;
-  /** Publishes one after the other: that of a lost connection may still wait for the media server. */
+  /** Runs one publish request at a time. One from an earlier connection may still wait for the media server. */
   readonly #publications = new Serial();
   /** Number of the request in progress. A cancelled one has an older number. */
   #attempt = 0;
@@ -51,7 +51,10 @@ export class Publisher {
     return this.#feed?.handle;
   }
 
-  /** Whether the tracks are in PostgreSQL, or will be without another request of the client. */
+  /**
+   * Whether the tracks of the latest offer are in PostgreSQL, or will be without another request of the client. False
+   * during a renegotiation, although the earlier tracks are still stored.
+   */
   get isAnnounced(): boolean {
     return this.#state === 'live' || this.#state === 'announcing';
   }

@@ -22,7 +22,10 @@ export type ReceiverAction =
   /** Repeats what the client may have missed. */
   | 'repeat'
   | 'wake'
-  /** Stops the timers: a client without a connection cannot answer. */
+  /**
+   * Stops the timers for the answer and for absent streams: a client without a connection cannot answer. The pause
+   * after a failure continues.
+   */
   | 'stopTimers';
 
 /** What each event does in each state of the client's side. */

@@ -184,7 +184,7 @@ export class ReceivingConnection {
         return;
       }
       this.#requestAbsent(active, selection);
-      // After the answer to an offer, settings of the new sections follow.
+      // An alignment that makes an offer sets neither layers nor pauses. The next one, after the answer, does.
       if (result.outcome === 'offer' || result.again) this.#isNoted = true;
       if (result.outcome === 'aligned') this.#aligned = selection;
       else active.offer((this.offerId = nextOfferId(this.offerId, host)), result.sdp);

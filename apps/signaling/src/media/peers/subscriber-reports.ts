@@ -42,7 +42,7 @@ export class SubscriberReports {
     if (active.outstanding === null) this.#send({ type: 'subscribed', tracks: active.sections.tracks });
   }
 
-  /** The connection is lost: the client knows that it receives nothing. */
+  /** The handle is given up. The next `subscribed` is sent once a new handle carries tracks. */
   lost(): void {
     this.#received = '[]';
   }

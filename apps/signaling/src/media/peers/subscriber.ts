@@ -48,7 +48,7 @@ export class Subscriber {
   /** What another gateway needs to go on with the connection; null while it changes, and without one. */
   handOver(): SubscriberState | null {
     const { active, offerId, state } = this.#connection;
-    // The gateway that takes over verifies the sections, so these may be changing. An offer makes the difference.
+    // Sections may be changing, because the next gateway verifies them. An unanswered offer cannot be handed over.
     const isNegotiated = state.peer === 'stable' || (state.peer === 'aligning' && active?.outstanding === null);
     if (!isNegotiated || active?.offered !== true) return null;
     const { handle, sections } = active;
@@ -165,7 +165,7 @@ export class Subscriber {
   #changed(): void {
     this.#connection.changed();
     this.#host.mediaChanged();
-    // Whether it can be received is known once the connection is aligned, unless there is nothing to align.
+    // Failures are normally reported after the alignment. Without a handle they are reported now.
     if (this.#connection.active === null) this.#reports.report(null, this.#select(null));
   }
 

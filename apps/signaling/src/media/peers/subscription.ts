@@ -78,7 +78,7 @@ export class Subscription {
     await this.#verify();
     sections.noteEnded((stream) => index.hasStream(stream));
     if (this.#mustRestart) {
-      // After a hand-over the sections may carry other tracks than the record said, and the offer names them.
+      // Renews the track names of the sections, because the offer lists them. After a hand-over they may be outdated.
       sections.assign(wants);
       return this.#restart();
     }
@@ -92,7 +92,7 @@ export class Subscription {
       const asked = plan.switches.filter((one) => !absent.some((missing) => isSame(missing, one)));
       const mismatched = asked.filter((one) => !streams.some((stream) => isSame(stream, one)));
       notes.mismatch(mismatched);
-      // The rest follows after the answer, or at once with an offer.
+      // Mismatched streams need an offer. The next alignment makes it: at once, or after the answer to this offer.
       again = mismatched.length > 0 || offer !== null;
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }

@@ -24,9 +24,9 @@ export interface Section {
 export interface SectionPlan {
   /** Sections that get another stream without an offer. */
   switches: CarriedStream[];
-  /** Streams that need an offer, */
+  /** Streams that an offer adds, because no section can switch to them. */
   add: (StreamReference & StreamSettings)[];
-  /** and those that it ends. */
+  /** Streams that the same offer removes. */
   remove: StreamReference[];
   /** More sections than a connection may have: it has to be replaced. */
   isExhausted: boolean;

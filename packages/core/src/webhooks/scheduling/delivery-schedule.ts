@@ -31,8 +31,8 @@ const RETRY_EVERY = 4;
 
 /**
  * Decides which endpoint's deliveries a worker claims and sends next. Holds endpoints that probably have due
- * deliveries, never deliveries, so its size does not depend on any backlog. It does no I/O and has no clock: callers
- * pass in times, in milliseconds.
+ * deliveries, and a `Place` for each delivery from the decision to claim it to the end of its attempt. So its size does
+ * not depend on any backlog. It does no I/O and has no clock: callers pass in times, in milliseconds.
  *
  * Life cycle: wake → (take → took → start → end), or giveBack for a claimed delivery that is not sent.
  */
@@ -100,8 +100,10 @@ export class DeliverySchedule {
 
   /**
    * Claims nothing of the endpoint during the pause, although its deliveries are due. Doorbells and scans do not end it,
-   * so that a burst of events costs no claims that a limit refuses. A pause that the end of an attempt may end is void
-   * if an attempt has ended since the claim was sent: the claim may not have seen it, and no other end may follow.
+   * so that a burst of events costs no claims that a limit refuses.
+   *
+   * A pause with `endsWithAttempt` is ignored if an attempt ended after the claim was sent. The claim may not have seen
+   * that end, and no other end may follow.
    * @param askedAtMs when the claim was sent that found the reason for the pause.
    */
   pause(endpointId: string, pause: Pause, askedAtMs: number, nowMs: number): void {

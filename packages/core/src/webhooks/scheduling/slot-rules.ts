@@ -92,7 +92,8 @@ export class SlotRules {
     if (isProbe) return this.#places.countEndpoint(endpointId) === 0;
     if (lane === 'slow') return true;
     const ofEnvironment = this.#places.count((place) => place.environmentId === environmentId && this.#isFast(place));
-    // Deliveries that are claimed ahead would take each slot that becomes free from an endpoint that must not be.
+    // While an endpoint with a maximum rate waits for a free slot, no fast delivery of its environment is claimed
+    // ahead. Deliveries that are claimed ahead would take every slot that becomes free.
     const ahead = this.#endpoints.isPacedOneWaiting(environmentId) ? 0 : this.#ahead;
     return ofEnvironment < this.#fastMax(environmentId, nowMs) + ahead;
   }
