@@ -51,10 +51,7 @@ export class Publisher {
     return this.#feed?.handle;
   }
 
-  /**
-   * Whether the tracks of the latest offer are in PostgreSQL, or will be without another request of the client. False
-   * during a renegotiation, although the earlier tracks are still stored.
-   */
+  /** Whether the tracks of the latest offer are in PostgreSQL, or will be. False during a renegotiation. */
   get isAnnounced(): boolean {
     return this.#state === 'live' || this.#state === 'announcing';
   }
