@@ -41,6 +41,11 @@ async function callOverLine(): Promise<[ada: ParticipantPage, bob: ParticipantPa
   const both = await Promise.all([enter(roomId, 'Ada', { url, iceTransportPolicy: 'relay' }), enter(roomId, 'Bob')]);
   await mediaFlows(both);
   await Promise.all(both.map((page) => page.ask('measurePauses')));
+  // A pause counts from a picture and a block of sound before it.
+  await eventually(async () => {
+    const longest = await Promise.all(both.map((page) => page.ask('pauses')));
+    return longest.every(({ video, audio }) => video > 0 && audio > 0);
+  });
   return both;
 }
 const connectionsOf = async (page: ParticipantPage) => (await page.ask('negotiations')).connections as number;
