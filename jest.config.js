@@ -37,8 +37,8 @@ export default {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'es6' }, sourceMaps: 'inline' },
     ],
   },
-  // Files wait for servers and deadlines, too, so two workers leave two cores idle at times. With four, fifteen processes
-  // compete for the cores: files take longer, and deadlines pass that have nothing to do with the test.
+  // Files wait for servers and deadlines, too, so two workers leave two cores idle at times. With four, the
+  // load is 13 to 19: files take longer, and deadlines pass that have nothing to do with the test.
   maxWorkers: 3,
   // How long a worker may take to end before Jest kills it and reports a leak: ioredis gives the connection to a frozen
   // Redis 2 s to end, and a busy machine ends a large process slowly.

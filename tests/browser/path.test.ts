@@ -43,11 +43,14 @@ async function callOverLine(): Promise<[ada: ParticipantPage, bob: ParticipantPa
   await Promise.all(both.map((page) => page.ask('measurePauses')));
   // A pause counts from a picture and a block of sound before it.
   await eventually(async () => {
-    const longest = await Promise.all(both.map((page) => page.ask('pauses')));
+    const longest = await pausesOf(both);
     return longest.every(({ video, audio }) => video > 0 && audio > 0);
   });
   return both;
 }
+/** The longest pauses at each participant, in milliseconds. */
+const pausesOf = (participants: ParticipantPage[]) =>
+  Promise.all(participants.map((page) => page.ask<{ video: number; audio: number }>('pauses')));
 const connectionsOf = async (page: ParticipantPage) => (await page.ask('negotiations')).connections as number;
 
 describe('the path of a participant’s media', () => {
@@ -64,7 +67,7 @@ describe('the path of a participant’s media', () => {
       const flowsAfterMs = Math.round(performance.now() - restoredAt);
       // A pause is known when the next picture comes, which may be after the sound.
       const pauses = await eventually(async () => {
-        const longest = await Promise.all(both.map((page) => page.ask('pauses')));
+        const longest = await pausesOf(both);
         return longest.every(({ video }) => video > CUT_MS / 2) && longest;
       });
       process.stderr.write(
@@ -86,7 +89,7 @@ describe('the path of a participant’s media', () => {
       line.loseClients();
       await context.setOffline(false);
       await mediaFlows([ada, bob]);
-      const pauses = await Promise.all([ada, bob].map((page) => page.ask('pauses')));
+      const pauses = await pausesOf([ada, bob]);
       process.stderr.write(`    measured: another network: longest pauses in ms ${JSON.stringify(pauses)}\n`);
       expect(await connectionsOf(ada)).toBe(before);
     },

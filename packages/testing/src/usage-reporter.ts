@@ -13,13 +13,10 @@ export default class UsageReporter {
     const file = process.env['CALLPLANE_TEST_USAGE'];
     if (file === undefined || !existsSync(file)) return;
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+    const usages = lines.map((text) => JSON.parse(text) as FileUsage);
     const postgres = processorTimeOf(Number(process.env['TEST_POSTGRES_PID']));
     const postgresMs = postgres === undefined ? 0 : postgres.ownMs + postgres.childrenMs;
-    for (const line of usageTable(
-      lines.map((text) => JSON.parse(text) as FileUsage),
-      postgresMs,
-    ))
-      console.log(line);
+    for (const line of usageTable(usages, postgresMs)) console.log(line);
   }
 }
 

@@ -4,7 +4,7 @@ import type { openBench } from './signaling.js';
 
 /**
  * Eight cameras with 20 moving pictures a second do not fit two cores, and the figures would be those of a machine that is
- * too slow. Still ones with a moving bar do, and the ratio of the rows says the same.
+ * too slow. Still ones with a moving bar leave time for all, and only the ratio of the rows counts.
  */
 const CAMERA = { width: 640, height: 360, frameRate: 5 };
 const LAYERS = [{ maxBitrate: 500_000 }, { maxBitrate: 120_000, scaleResolutionDownBy: 2 }];

@@ -189,8 +189,7 @@ export class DeliverySchedule {
     const claimed = [...this.#places].filter(({ state }) => state === 'claimed');
     const isPaced = ({ endpointId }: Place): boolean => this.#endpoints.get(endpointId)?.isPaced === true;
     const maySend = (place: Place): boolean => this.#rules.maySend(place, nowMs);
-    const place =
-      claimed.find((each) => isPaced(each) && maySend(each)) ?? claimed.find((each) => !isPaced(each) && maySend(each));
+    const place = claimed.find((each) => isPaced(each) && maySend(each)) ?? claimed.find(maySend);
     if (place !== undefined) place.state = 'sending';
     return place;
   }

@@ -60,11 +60,10 @@ export class SlotRules {
     // first, and the others to the fast lane.
     const mayGuarantee = this.#slots > 1 || (this.#turns += 1) % 2 === 0;
     if (hasRoom && mayGuarantee) {
-      const lane = [unknownUsed === 0 ? unknown : null, slowUsed === 0 ? slow : null].find((each) =>
-        each?.peek(mayStart),
-      );
-      const guaranteed = lane?.peek(mayStart);
-      if (guaranteed !== undefined) return isFree || !this.#isPaced(guaranteed) ? lane?.pick(mayStart) : undefined;
+      for (const lane of [...(unknownUsed === 0 ? [unknown] : []), ...(slowUsed === 0 ? [slow] : [])]) {
+        const guaranteed = lane.peek(mayStart);
+        if (guaranteed !== undefined) return isFree || !this.#isPaced(guaranteed) ? lane.pick(mayStart) : undefined;
+      }
     }
     const next = fast.peek(mayStart);
     if (next !== undefined) {
