@@ -6,4 +6,13 @@ export * from './notices/notices.js';
 export * from './notices/room-bus.js';
 export * from './redis/redis-health.js';
 export * from './redis/redis.js';
+export {
+  describeTarget,
+  parseRedisUrl,
+  readRedisTarget,
+  RedisSettingsError,
+  type RedisLocation,
+  type RedisSettings,
+  type RedisTarget,
+} from './redis/redis-target.js';
 export type { Redis } from 'ioredis';

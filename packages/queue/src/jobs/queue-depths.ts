@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from '../redis/redis-health.js';
-import { connectRedis, disconnectRedis } from '../redis/redis.js';
-import { QUEUE_NAMES, QUEUE_PREFIX, type QueueName } from './catalogue.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient } from '../redis/redis.js';
+import { QUEUE_NAMES, type QueueName } from './catalogue.js';
 import { JobProducer, type Doorbell, type OperationWakeUp } from './job-producer.js';
 
 /** The state of one queue in Redis. */
@@ -26,13 +26,13 @@ const PATIENCE_MS = 3000;
  * Reads the depths of all queues over its own connection.
  * @throws RedisUnusable if Redis cannot be reached.
  */
-export async function readQueueDepths(redisUrl: string): Promise<QueueDepth[]> {
-  const redis = connectRedis(redisUrl, 'command', quiet);
+export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[]> {
+  const redis = connectRedis(where, 'command', quiet);
   try {
     await untilReady(redis);
     return await Promise.all(
       QUEUE_NAMES.map(async (name) => {
-        const queue = new Queue(name, { connection: redis, prefix: QUEUE_PREFIX, skipVersionCheck: true });
+        const queue = new Queue(name, { connection: redis, prefix: keyPrefixOf(redis), skipVersionCheck: true });
         queue.on('error', () => undefined);
         const [counts, workers] = await Promise.all([
           queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
@@ -68,8 +68,8 @@ export interface RedisFacts {
 }
 
 /** @throws RedisUnusable if Redis cannot be reached. */
-export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
-  const redis = connectRedis(redisUrl, 'command', quiet);
+export async function readRedisFacts(where: RedisLocation): Promise<RedisFacts> {
+  const redis = connectRedis(where, 'command', quiet);
   try {
     await untilReady(redis);
     const info = await redis.info();
@@ -92,17 +92,20 @@ export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
 }
 
 /** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
-export function wakeOperationsOnce(redisUrl: string, operations: readonly OperationWakeUp[]): Promise<boolean> {
-  return sendOnce(redisUrl, (producer) => producer.wakeOperations(operations));
+export function wakeOperationsOnce(where: RedisLocation, operations: readonly OperationWakeUp[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeOperations(operations));
 }
 
 /** Like {@link wakeOperationsOnce}, for deliveries. */
-export function wakeDeliveriesOnce(redisUrl: string, deliveries: readonly Doorbell[]): Promise<boolean> {
-  return sendOnce(redisUrl, (producer) => producer.wakeDeliveries(deliveries));
+export function wakeDeliveriesOnce(where: RedisLocation, deliveries: readonly Doorbell[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeDeliveries(deliveries));
 }
 
-async function sendOnce(redisUrl: string, send: (producer: JobProducer) => Promise<{ ok: boolean }>): Promise<boolean> {
-  const producer = new JobProducer(redisUrl, quiet);
+async function sendOnce(
+  where: RedisLocation,
+  send: (producer: JobProducer) => Promise<{ ok: boolean }>,
+): Promise<boolean> {
+  const producer = new JobProducer(where, quiet);
   try {
     await untilReady(producer.redis);
     return (await send(producer)).ok;
@@ -113,7 +116,7 @@ async function sendOnce(redisUrl: string, send: (producer: JobProducer) => Promi
   }
 }
 
-function untilReady(redis: Redis): Promise<void> {
+function untilReady(redis: RedisClient): Promise<void> {
   return new Promise((resolve, reject) => {
     // Connected, but the server does not answer.
     const timer = setTimeout(() => reject(new RedisUnusable('frozen')), PATIENCE_MS);

@@ -1,0 +1,100 @@
+import { describe, expect, test } from '@jest/globals';
+import { eventually, makeTestAuthority, startTestCluster, startTestSentinels, stopAtEnd } from '@callplane/testing';
+import { JobProducer } from '../jobs/job-producer.js';
+import { JobWorker } from '../jobs/job-worker.js';
+import { NoticeListener, publishNotice } from '../notices/notices.js';
+import { readRedisTarget, type RedisLocation } from './redis-target.js';
+
+const quiet = { onLost: () => undefined, onReady: () => undefined };
+
+/** A producer, a worker and a listener, as the apps have them. */
+function connectAll(where: RedisLocation) {
+  const producer = new JobProducer(where, quiet);
+  const jobs: string[] = [];
+  const worker = new JobWorker({
+    redisUrl: where,
+    queue: 'room-end',
+    concurrency: 4,
+    lockSeconds: 30,
+    process: ({ operationId }) => jobs.push(operationId),
+    events: { ...quiet, onJobError: () => undefined },
+  });
+  const listener = new NoticeListener(where, quiet);
+  const notices: string[] = [];
+  listener.on('operationSettled', (id) => notices.push(id));
+  const close = () => Promise.all([worker.close(), listener.close(), producer.close()]);
+  stopAtEnd(close);
+  let n = 0;
+  return {
+    producer,
+    /** Call it while Redis answers: otherwise timers of BullMQ keep the process for half a minute. */
+    close,
+    /** Resolves once a wake-up and a notice arrive that are sent from now on. */
+    works: async () => {
+      await eventually(() => producer.health.trouble === null);
+      jobs.length = notices.length = 0;
+      await eventually(async () => {
+        n += 1;
+        const id = `op_${n}`;
+        const row = { kind: 'room.end', id, environmentId: 'env_1', run: 1, runAttempts: 0, wakeUps: 1 } as const;
+        await producer.wakeOperations([row]);
+        await publishNotice(producer.redis, 'operationSettled', id);
+        return jobs.length > 0 && notices.length > 0;
+      });
+    },
+  };
+}
+
+describe('with three Sentinels', () => {
+  test('connections follow the master after its end, while it is frozen, and after a planned change', async () => {
+    const redis = await startTestSentinels();
+    const target = readRedisTarget({ REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword });
+    const all = connectAll(target);
+    await all.works();
+
+    const [first, second] = redis.servers;
+    first?.kill('SIGKILL');
+    await eventually(async () => (await redis.master()) === second);
+    await all.works();
+
+    // The old master comes back as a replica. Then the new one freezes.
+    await first?.start();
+    await eventually(async () => {
+      const [view] = await redis.replicas();
+      return (
+        view !== undefined && !/down|disconnected/.test(view['flags'] ?? '') && view['master-link-status'] === 'ok'
+      );
+    });
+    second?.freeze();
+    await eventually(async () => (await redis.master()) === first);
+    await all.works();
+    second?.thaw();
+    await all.works();
+    await all.close();
+  });
+});
+
+describe('with a cluster', () => {
+  test('connections follow the master of the keys', async () => {
+    const cluster = await startTestCluster();
+    const all = connectAll(cluster.url);
+    await all.works();
+    const keys = await all.producer.redis.keys('*');
+    expect(keys.filter((key) => !key.startsWith('{callplane}:'))).toEqual([]);
+    cluster.master.kill('SIGKILL');
+    await eventually(() => all.producer.health.trouble !== null);
+    await all.works();
+    await all.close();
+  });
+});
+
+describe('with TLS', () => {
+  test('Sentinels and servers are trusted through REDIS_CA_FILE', async () => {
+    const authority = makeTestAuthority();
+    const redis = await startTestSentinels({ sentinels: 1, tls: authority });
+    const settings = { REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword };
+    const all = connectAll(readRedisTarget({ ...settings, REDIS_CA_FILE: authority.caFile }));
+    await all.works();
+    await all.close();
+  });
+});
