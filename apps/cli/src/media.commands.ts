@@ -8,7 +8,7 @@ import {
   type MediaNodeRow,
 } from '@callplane/db';
 import { Command } from 'commander';
-import { configOf, withDatabase, type Cli } from './cli.js';
+import { configOf, redisOf, withDatabase, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
 import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
 
@@ -105,10 +105,10 @@ async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[
 
 /** Notifies the gateways that rooms have moved. Without Redis they notice it within seconds. */
 async function notifyRooms(cli: Cli, rooms: readonly MovedRoom[]): Promise<void> {
-  const { REDIS_URL } = configOf(cli);
-  if (REDIS_URL === undefined || rooms.length === 0) return;
+  const redis = redisOf(configOf(cli));
+  if (redis === undefined || rooms.length === 0) return;
   const { publishRoomsChangedOnce } = await import('@callplane/queue');
-  await publishRoomsChangedOnce(REDIS_URL, rooms);
+  await publishRoomsChangedOnce(redis, rooms);
 }
 
 async function nodeOf(db: Database['sql'], nodeId: string): Promise<MediaNodeRow> {

@@ -44,6 +44,7 @@ export {
   type TestServer,
 } from './test-servers.js';
 export {
+  askTestRedis,
   makeTestAuthority,
   startTestCluster,
   startTestRedis,

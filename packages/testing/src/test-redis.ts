@@ -223,6 +223,11 @@ export async function startTestCluster({
   };
 }
 
+/** Sends one command to a server or a Sentinel over a connection of its own. */
+export function askTestRedis(server: TestServer, command: string, ...values: string[]): Promise<unknown> {
+  return overRedis(server.url, (redis) => redis.call(command, ...values));
+}
+
 /** Runs `work` with a connection to one server. Certificates are not checked: the server is the test's own. */
 export async function overRedis<T>(url: string, work: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(url, {

@@ -3,7 +3,7 @@ import { eventually, makeTestAuthority, startTestCluster, startTestSentinels, st
 import { JobProducer } from '../jobs/job-producer.js';
 import { JobWorker } from '../jobs/job-worker.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
-import { readRedisTarget, type RedisLocation } from './redis-target.js';
+import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
 
@@ -89,12 +89,37 @@ describe('with a cluster', () => {
 });
 
 describe('with TLS', () => {
-  test('Sentinels and servers are trusted through REDIS_CA_FILE', async () => {
+  test('Sentinels and servers are trusted through REDIS_CA_FILE, and others are refused with the reason', async () => {
     const authority = makeTestAuthority();
     const redis = await startTestSentinels({ sentinels: 1, tls: authority });
     const settings = { REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword };
-    const all = connectAll(readRedisTarget({ ...settings, REDIS_CA_FILE: authority.caFile }));
+    const ca = { REDIS_CA_FILE: authority.caFile };
+    const all = connectAll(readRedisTarget({ ...settings, ...ca }));
     await all.works();
     await all.close();
+
+    const direct = redis.servers[0]?.url ?? '';
+    const reasons = Promise.all([
+      reasonFor({ ...settings }),
+      reasonFor({ ...settings, REDIS_CA_FILE: makeTestAuthority().caFile }),
+      reasonFor({ REDIS_URL: redis.url, ...ca }),
+      reasonFor({ ...settings, ...ca, REDIS_URL: redis.url.replace('://:', '://:x') }),
+      reasonFor({ REDIS_URL: direct }),
+      reasonFor({ REDIS_URL: direct.replace('://:', '://:x'), ...ca }),
+    ]);
+    expect(await reasons).toEqual(['untrusted', 'untrusted', 'refused', 'refused', 'untrusted', 'refused']);
   });
 });
+
+/** Why a connection with these settings is unusable, once that is more specific than its loss. */
+async function reasonFor(settings: RedisSettings): Promise<string> {
+  const losses: Error[] = [];
+  const producer = new JobProducer(readRedisTarget(settings), { ...quiet, onLost: (error) => losses.push(error) });
+  try {
+    await eventually(() => ![null, 'unreachable'].includes(producer.health.trouble));
+    expect(losses.map(({ message }) => message).join()).not.toContain('test-redis-password');
+    return String(producer.health.trouble);
+  } finally {
+    await producer.close();
+  }
+}

@@ -64,7 +64,7 @@ export class RedisSettingsError extends Error {
 }
 
 /** The most hosts that REDIS_URL may name. */
-const HOSTS_MAX = 32;
+export const REDIS_HOSTS_MAX = 32;
 const DATABASE_MAX = 65_535;
 const DEFAULT_PORT = { server: 6379, sentinel: 26_379, cluster: 6379 } as const;
 const FORMS =
@@ -148,7 +148,7 @@ function splitUrl(url: string) {
 function parseHosts(hosts: string, kind: RedisTarget['kind']): RedisAddress[] {
   const parts = hosts.split(',');
   if (hosts === '') throw wrong(`names no host: write a URL like ${FORMS}`);
-  if (parts.length > HOSTS_MAX) throw wrong(`names ${parts.length} hosts: at most ${HOSTS_MAX} are used`);
+  if (parts.length > REDIS_HOSTS_MAX) throw wrong(`names ${parts.length} hosts: at most ${REDIS_HOSTS_MAX} are used`);
   // No part of the URL is shown: without its @, a password would be read as a host.
   return parts.map((part, index) => {
     const found = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(part);
