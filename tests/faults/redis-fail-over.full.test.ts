@@ -5,6 +5,9 @@ import { measured, startStack, type Stack } from './faults.testkit.js';
 /** Rooms that callers create and end at the same time. */
 const CALLERS = 4;
 
+/** Rate limits that are shared through Redis, and that no caller reaches. */
+const LIMITS = { RATE_LIMIT_READS_PER_SECOND: '1000000', RATE_LIMIT_WRITES_PER_SECOND: '1000000' };
+
 /** A Redis that fails over, and how to break it. */
 interface Redis {
   env: Record<string, string>;
@@ -19,7 +22,7 @@ async function sentinels(): Promise<Redis & { sentinels: readonly TestServer[] }
 
 /** Apps, callers that go on until they are stopped, and what they were told. */
 async function underLoad(stack: Stack, env: Record<string, string>) {
-  const [api, worker] = await Promise.all([stack.spawnApi(env), stack.spawnWorker({ ...env, SWEEP_INTERVAL_MS: '5000' })]);
+  const [api, worker] = await Promise.all([stack.spawnApi({ ...LIMITS, ...env }), stack.spawnWorker({ ...env, SWEEP_INTERVAL_MS: '5000' })]);
   const rooms: string[] = [];
   const statuses = new Map<string, number>();
   let isOver = false;

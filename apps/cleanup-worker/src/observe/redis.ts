@@ -5,6 +5,8 @@ import type { Metrics } from '@callplane/runtime';
 export class RedisObserver {
   readonly #redis: RedisClient;
   #facts: RedisFacts | null = null;
+  /** Passes in a row that got no answer. A single one means a busy machine, and would restart the wait of an alert. */
+  #failures = 0;
 
   /** @param redis a `command` connection. */
   constructor(redis: RedisClient, metrics: Metrics) {
@@ -26,6 +28,12 @@ export class RedisObserver {
 
   /** Reads the facts. Never throws: `callplane_redis_unusable` says why Redis does not answer. */
   async pass(): Promise<void> {
-    this.#facts = await observeRedis(this.#redis).catch(() => null);
+    try {
+      this.#facts = await observeRedis(this.#redis);
+      this.#failures = 0;
+    } catch {
+      this.#failures += 1;
+      if (this.#failures > 1) this.#facts = null;
+    }
   }
 }

@@ -29,7 +29,8 @@ const RETRY_DELAY_MS_MAX = 1000;
 export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: number): Connector {
   return class extends AbstractConnector implements Follower {
     #address: string | null = null;
-    #stopAsking: () => void = () => undefined;
+    /** The search for an address that is under way. It ends when the connection is ended or begins anew. */
+    #search = new AbortController();
 
     constructor() {
       super(disconnectMs);
@@ -42,12 +43,14 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
     override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
       this.connecting = true;
       this.#address = null;
+      const search = new AbortController();
+      this.#search = search;
       const stopped = new Promise<null>((resolve) => {
-        this.#stopAsking = () => resolve(null);
+        search.signal.addEventListener('abort', () => resolve(null));
       });
-      const address = await Promise.race([this.#find(emit), stopped]);
+      const address = await Promise.race([this.#find(emit, search.signal), stopped]);
       // A rejection would end the connection for good, also one that only has to reconnect.
-      if (address === null || !this.isWanted()) return (this.stream = new Socket().destroy());
+      if (address === null || search.signal.aborted) return (this.stream = new Socket().destroy());
       const { host, port } = address;
       this.#address = textOf(address);
       const stream =
@@ -63,13 +66,8 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       return stream;
     }
 
-    /** False once `disconnect` was called. */
-    isWanted(): boolean {
-      return this.connecting;
-    }
-
     override disconnect(): void {
-      this.#stopAsking();
+      this.#search.abort();
       super.disconnect();
     }
 
@@ -77,12 +75,15 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       if (this.#address !== null && this.#address !== textOf(unless)) this.stream.destroy();
     }
 
-    async #find(emit: (type: string, error: Error) => void): Promise<RedisAddress | null> {
-      for (let attempt = 0; this.connecting; attempt += 1) {
+    async #find(
+      emit: (type: string, error: Error) => void,
+      signal: AbortSignal,
+    ): Promise<RedisAddress | null> {
+      for (let attempt = 0; !signal.aborted; attempt += 1) {
         try {
           return await guide.find();
         } catch (error) {
-          if (!this.isWanted()) break;
+          if (isAborted(signal)) break;
           emit('error', error as Error);
           const pauseMs = Math.min(50 * 2 ** Math.min(attempt, 10), RETRY_DELAY_MS_MAX);
           await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -91,6 +92,11 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       return null;
     }
   };
+}
+
+/** The compiler takes a value that it has seen once for fixed. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 /** The name for SNI. Addresses have none. */

@@ -3,6 +3,7 @@ import { eventually, makeTestAuthority, startTestCluster, startTestSentinels, st
 import { JobProducer } from '../jobs/job-producer.js';
 import { JobWorker } from '../jobs/job-worker.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
+import { readClusterFacts, readRedisFacts, readSentinelFacts } from './redis-facts.js';
 import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
@@ -51,6 +52,15 @@ describe('with three Sentinels', () => {
     const target = readRedisTarget({ REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword });
     const all = connectAll(target);
     await all.works();
+    expect(await readRedisFacts(target)).toMatchObject({ role: 'master', replicas: 1, appendOnly: true, trouble: null });
+    expect(await readSentinelFacts(target)).toEqual({
+      named: 3,
+      answering: 3,
+      failures: [],
+      known: 3,
+      masters: [`127.0.0.1:${redis.servers[0]?.port}`],
+      quorumProblem: null,
+    });
 
     const [first, second] = redis.servers;
     first?.kill('SIGKILL');
@@ -81,6 +91,8 @@ describe('with a cluster', () => {
     await all.works();
     const keys = await all.producer.redis.keys('*');
     expect(keys.filter((key) => !key.startsWith('{callplane}:'))).toEqual([]);
+    expect(await readRedisFacts(cluster.url)).toMatchObject({ role: 'master', replicas: 1, trouble: null });
+    expect(await readClusterFacts(cluster.url)).toEqual({ state: 'ok', slotsOk: 16_384, nodes: 4 });
     cluster.master.kill('SIGKILL');
     await eventually(() => all.producer.health.trouble !== null);
     await all.works();
