@@ -14,6 +14,8 @@ export interface ProcessConfig extends LogSettings {
   METRICS_HOST: string;
   METRICS_PORT: number;
   SHUTDOWN_DEADLINE_MS: number;
+  /** Only apps behind a load balancer have it. */
+  DRAIN_DELAY_MS?: number;
 }
 
 interface Closable {
@@ -60,7 +62,10 @@ export class AppProcess<Config extends ProcessConfig> {
     this.config = config;
     this.logger = logger;
     this.metrics = createMetrics({ app });
-    this.lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+    this.lifecycle = new Lifecycle(logger, {
+      delayMs: config.DRAIN_DELAY_MS ?? 0,
+      deadlineMs: config.SHUTDOWN_DEADLINE_MS,
+    });
   }
 
   /**
