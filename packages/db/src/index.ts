@@ -1,5 +1,6 @@
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export type { WantedRow } from './client/wanted-rows.js';
 export * from './events/events.repository.js';
 export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';
