@@ -45,7 +45,7 @@ await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not
 
 const deps: Deps = {
   database,
-  statements: sharedStatements(database.sql),
+  statements: sharedStatements({ writes: database.sql, reads: database.sql }),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter: new EventWaiter(readNewest(database)),

@@ -44,7 +44,8 @@ export interface SharedStatements {
   findParticipantOperation(wanted: WantedRow): Promise<OperationState | null>;
 }
 
-export function sharedStatements(db: TypedSql): SharedStatements {
+/** @param db where statements that write run, and those that only read. */
+export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }): SharedStatements {
   const share = <Item extends { tenant: Tenant }, Result>(
     run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
   ) => {
@@ -61,14 +62,14 @@ export function sharedStatements(db: TypedSql): SharedStatements {
   const inLockedRooms = new Batches<ParticipantToInsert, RoomStatus | null>({
     ...SHARED,
     run: async (_roomId, inserts) => {
-      const statuses = await insertParticipantsIfOpen(db, inserts, { skipLocked: false });
+      const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: false });
       // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
       return statuses.map((status) => (status === 'busy' ? null : status));
     },
     turns: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
-    const statuses = await insertParticipantsIfOpen(db, inserts, { skipLocked: true });
+    const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: true });
     return inserts.map((insert, at) => {
       const status = statuses[at] ?? null;
       return status === 'busy' ? inLockedRooms.add(insert.participant.roomId, insert) : status;
@@ -76,12 +77,12 @@ export function sharedStatements(db: TypedSql): SharedStatements {
   };
 
   return {
-    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(db, rooms)),
+    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
     insertParticipantIfOpen: share(insertIfOpen),
-    findRoom: share((wanted: WantedRow[]) => findRooms(db, wanted)),
-    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(db, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(db, wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(db, wanted)),
+    findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
+    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
+    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(reads, wanted)),
+    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(reads, wanted)),
   };
 }
 
