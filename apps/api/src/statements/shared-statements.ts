@@ -18,15 +18,15 @@ import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
 
 /** Maximum number of requests that share a statement. */
-const REQUESTS_PER_STATEMENT_MAX = 64;
+export const REQUESTS_PER_STATEMENT_MAX = 64;
 /** How many statements of a kind run at once. */
-const STATEMENTS_AT_ONCE = 2;
+export const STATEMENTS_AT_ONCE = 2;
 /** How many statements wait for locked rooms at once. */
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
-const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
+export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
-const WAIT_MS_MAX = 3_000;
+export const WAIT_MS_MAX = 3_000;
 
 /**
  * The statements that concurrent requests share (docs/decisions/0040). Each function gets the values of one request. It
