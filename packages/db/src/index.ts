@@ -36,6 +36,8 @@ export * from './signing-keys/signing-keys.repository.js';
 export * from './webhooks/deliveries.repository.js';
 export * from './webhooks/endpoints.repository.js';
 export * from './webhooks/recoveries.repository.js';
+export { checkInvariants, type InvariantResult } from './invariants/check-invariants.js';
+export { INVARIANTS } from './invariants/invariants.js';
 export * from './operators/backlog.js';
 export * from './operators/hasten-operation.js';
 export * from './operators/operator-lists.js';
