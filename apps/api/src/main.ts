@@ -85,6 +85,10 @@ app.metrics.gauge(
   { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },
   () => deps.eventWaiter.count,
 );
+app.metrics.gauge(
+  { name: 'callplane_shared_statement_waits', help: 'Requests that wait for a statement that they share with others.' },
+  () => deps.statements.waiting,
+);
 await app.started('listening', { host: config.HOST, port: server.port });
 
 function trustProxy(setting: readonly string[]): number | string[] | false {

@@ -106,8 +106,10 @@ describe('concurrent rooms', () => {
   test('share a statement, and each gets the deliveries of its own tenant', async () => {
     const endpoints = { ada: [await newEndpoint(ada), await newEndpoint(ada)], bob: [await newEndpoint(bob)] };
     const rooms = [roomOf(ada, { n: 1 }), roomOf(bob), roomOf(ada, { n: 3 })];
-    const deliveries = await Promise.all(rooms.map((room) => shared.insertRoom(room)));
-    expect(ran).toBe(1);
+    const inserting = Promise.all(rooms.map((room) => shared.insertRoom(room)));
+    expect(shared.waiting).toBe(3);
+    const deliveries = await inserting;
+    expect([ran, shared.waiting]).toEqual([1, 0]);
     expect(deliveries.map((each) => each.map(({ endpointId }) => endpointId).sort())).toEqual([
       [...endpoints.ada].sort(),
       endpoints.bob,

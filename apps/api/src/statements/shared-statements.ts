@@ -33,6 +33,8 @@ export const WAIT_MS_MAX = 3_000;
  * rejects with OverloadedError if too many requests wait.
  */
 export interface SharedStatements {
+  /** The number of requests that wait for their statement. */
+  readonly waiting: number;
   insertRoom(insert: RoomToInsert): Promise<WakeableDelivery[]>;
   /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
   insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
@@ -46,6 +48,7 @@ export interface SharedStatements {
 
 /** @param db where statements that write run, and those that only read. */
 export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }): SharedStatements {
+  const all: { readonly waiting: number }[] = [];
   const share = <Item extends { tenant: Tenant }, Result>(
     run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
   ) => {
@@ -55,6 +58,7 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
       atOnce: STATEMENTS_AT_ONCE,
       tenantOf: ({ tenant }) => tenant.environmentId,
     });
+    all.push(batches);
     return (item: Item) => batches.add(ONE_QUEUE, item);
   };
 
@@ -68,6 +72,7 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     },
     turns: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
+  all.push(inLockedRooms);
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
     const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: true });
     return inserts.map((insert, at) => {
@@ -77,6 +82,9 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
   };
 
   return {
+    get waiting() {
+      return all.reduce((sum, { waiting }) => sum + waiting, 0);
+    },
     insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
     insertParticipantIfOpen: share(insertIfOpen),
     findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
