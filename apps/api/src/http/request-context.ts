@@ -8,6 +8,8 @@ export interface RequestContext {
   /** W3C Trace Context of the request; null if the header is missing or malformed. */
   readonly traceparent: string | null;
   readonly startedAtMs: number;
+  /** Address of the client. Express finds it anew at each access, and a socket that has closed no longer knows it. */
+  readonly ip: string | undefined;
   caller: Caller | null;
   /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
   isKeyValid: () => Promise<boolean>;
@@ -36,6 +38,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       requestId,
       traceparent: parseTraceparent(request.headers.traceparent),
       startedAtMs: performance.now(),
+      ip: request.ip,
       caller: null,
       isKeyValid: () => Promise.resolve(false),
       waitedMs: 0,
