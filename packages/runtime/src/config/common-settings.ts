@@ -155,8 +155,9 @@ export const mediaSettings = {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
-      'Media servers, `<name>=<WebSocket URL>`, separated by commas. Never give the name of one server to another, ' +
-      'because rooms are placed by name. Without media servers, everything but media works.',
+      'Media servers besides those that register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
+      'give the name of one server to another, because rooms are placed by name. Without media servers, everything ' +
+      'but media works.',
   }),
   MEDIA_API_SECRET: Type.Optional(
     Type.String({ ...SECRET, minLength: 8, description: 'Janus’ `api_secret`, the same on every media server.' }),
