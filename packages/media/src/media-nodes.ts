@@ -146,7 +146,7 @@ export class MediaNodes extends EventEmitter<MediaNodesEvents> {
   }
 }
 
-/** A row that somebody wrote by hand may have a URL that no process can use: it counts as not registered. */
+/** A row that an operator wrote by hand may have a URL that no process can use: it counts as not registered. */
 function usable({ id, url }: MediaNodeAddress): [string, string][] {
   try {
     return [[id, parseNodeUrl(id, url)]];

@@ -35,47 +35,33 @@ const LINES: Readonly<Record<Step, (node: AgentSettings['node']) => string>> = {
   database: () => 'PostgreSQL is unreachable or read-only. Trying again.',
 };
 
+export interface AgentDeps {
+  cli: Cli;
+  config: CliConfig;
+  database: Database;
+  /** Reports a change of the agent's state. */
+  say: (step: string, text: string) => void;
+}
+
 /**
  * Runs beside a media server: registers it, and sends a heartbeat whenever the server has answered a ping. Ends when
  * `signal` aborts.
- * @param say reports a change of the agent's state.
  */
-export async function runAgent(
-  cli: Cli,
-  { config, database }: { config: CliConfig; database: Database },
-  { node, drainSeconds }: AgentSettings,
-  { signal, say }: { signal: AbortSignal; say: (step: string, text: string) => void },
-): Promise<void> {
+export async function runAgent(deps: AgentDeps, settings: AgentSettings, signal: AbortSignal): Promise<void> {
+  const { config, say } = deps;
+  const { node } = settings;
   const { MEDIA_API_SECRET: apiSecret } = config;
   if (apiSecret === undefined) throw new UsageError('Set MEDIA_API_SECRET to the secret of the media servers.');
   const { JanusNode } = await import('@callplane/media');
   // The agent makes no rooms, so it needs no admin key.
   const janus = new JanusNode({ id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random });
   let last: Step | null = null;
-  let isInService = false;
-  const beat = async (): Promise<Step> => {
-    try {
-      await janus.untilUp(last === null ? FIRST_CONNECTION_MS : 0);
-      await janus.ping();
-    } catch {
-      return 'unreachable';
-    }
-    try {
-      const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true });
-      if (outcome !== 'registered' && outcome !== 'known') return outcome;
-      // An earlier stop of this agent has drained the server.
-      if (drainSeconds !== null && !isInService) await setNodeDraining(database.sql, node.id, false);
-      isInService = true;
-      if (outcome === 'registered') await notifyApps(config, 'mediaNodesChanged', '');
-      return outcome;
-    } catch (error) {
-      if (!isDatabaseUnavailable(error)) throw error;
-      return 'database';
-    }
-  };
+  let hasRegistered = false;
   try {
+    await janus.untilUp(FIRST_CONNECTION_MS).catch(() => undefined);
     while (!signal.aborted) {
-      const step = await beat();
+      const step = await beat(deps, settings, janus, hasRegistered);
+      hasRegistered ||= isRegistered(step);
       const isNews = step !== last && !(step === 'known' && last === 'registered');
       if (isNews) say(step, LINES[step](node));
       last = step;
@@ -84,11 +70,40 @@ export async function runAgent(
   } finally {
     await janus.close();
   }
-  if (drainSeconds === null || !isInService) return;
-  say('draining', `${node.id} takes no new rooms. Waiting for the end of its calls.`);
-  const { moved, rooms, sessions } = await drainServer(cli, database, node.id, {
-    waitSeconds: drainSeconds,
-    move: true,
-  });
-  say('drained', `${moved} rooms were moved. ${node.id} carries ${rooms} rooms with ${sessions} sessions.`);
+  if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node.id, settings.drainSeconds);
+}
+
+/** One heartbeat. The first one of an agent that drains puts its server back into service. */
+async function beat(
+  { config, database }: AgentDeps,
+  { node, drainSeconds }: AgentSettings,
+  janus: { ping(): Promise<void> },
+  hasRegistered: boolean,
+): Promise<Step> {
+  try {
+    await janus.ping();
+  } catch {
+    return 'unreachable';
+  }
+  try {
+    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true });
+    if (isRegistered(outcome) && drainSeconds !== null && !hasRegistered) {
+      await setNodeDraining(database.sql, node.id, false);
+    }
+    if (outcome === 'registered') await notifyApps(config, 'mediaNodesChanged', '');
+    return outcome;
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return 'database';
+  }
+}
+
+function isRegistered(step: Step): boolean {
+  return step === 'registered' || step === 'known';
+}
+
+async function drain({ cli, database, say }: AgentDeps, nodeId: string, waitSeconds: number): Promise<void> {
+  say('draining', `${nodeId} takes no new rooms. Waiting for the end of its calls.`);
+  const { moved, rooms, sessions } = await drainServer(cli, database, nodeId, { waitSeconds, move: true });
+  say('drained', `${moved} rooms were moved. ${nodeId} carries ${rooms} rooms with ${sessions} sessions.`);
 }

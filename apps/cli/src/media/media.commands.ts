@@ -159,14 +159,8 @@ async function agent(cli: Cli, nodeId: string, url: string, options: AgentOption
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   const say = (step: string, text: string): void => print(cli, options, { step, id: node.id }, text);
-  await withDatabase(cli, (database, config) =>
-    runAgent(
-      cli,
-      { config, database },
-      { node, drainSeconds: options.drainOnStop ?? null },
-      { signal: abort.signal, say },
-    ),
-  );
+  const settings = { node, drainSeconds: options.drainOnStop ?? null };
+  await withDatabase(cli, (database, config) => runAgent({ cli, config, database, say }, settings, abort.signal));
 }
 
 function remove(cli: Cli, nodeId: string, options: OutputOptions & { force?: true }): Promise<void> {

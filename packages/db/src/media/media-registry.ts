@@ -8,7 +8,7 @@ export const REGISTERED_NODES_MAX = 64;
 export const NODE_CAPACITY_MAX = 1_000_000;
 /** A media server whose agent has sent no heartbeat for this time counts as silent. */
 export const AGENT_SILENT_MS = 30_000;
-/** A silent media server that nobody reaches and that carries no rooms is removed after this time. */
+/** A silent media server that no worker reaches and that carries no rooms is removed after this time. */
 export const SILENT_NODE_KEPT_MS = 3_600_000;
 
 export interface RegisteredNode {
