@@ -1,5 +1,6 @@
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export type { WantedRow } from './client/wanted-rows.js';
 export * from './events/events.repository.js';
 export * from './events/write-events.js';
 export * from './idempotency/idempotency.repository.js';
@@ -35,6 +36,8 @@ export * from './signing-keys/signing-keys.repository.js';
 export * from './webhooks/deliveries.repository.js';
 export * from './webhooks/endpoints.repository.js';
 export * from './webhooks/recoveries.repository.js';
+export { checkInvariants, type InvariantResult } from './invariants/check-invariants.js';
+export { INVARIANTS } from './invariants/invariants.js';
 export * from './operators/backlog.js';
 export * from './operators/hasten-operation.js';
 export * from './operators/operator-lists.js';

@@ -1,3 +1,4 @@
+export * from './batching/batches.js';
 export * from './config/common-settings.js';
 export * from './config/environment.js';
 export * from './health/health.js';

@@ -1,6 +1,6 @@
 import { chooseNode, type MediaNode, type MediaNodes, type NodeLoad } from '@callplane/media';
 import pLimit from 'p-limit';
-import type { Turns } from '../../batching/batches.js';
+import type { Turns } from '@callplane/runtime';
 
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
