@@ -1,3 +1,4 @@
+export * from './batching/batches.js';
 export * from './config/common-settings.js';
 export * from './config/environment.js';
 export * from './health/health.js';
@@ -9,6 +10,7 @@ export * from './logging/logger.js';
 export * from './metrics/metrics.js';
 export * from './process/app-process.js';
 export * from './repeating/repeating.js';
+export { startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
 export { systemClock } from './clock.js';

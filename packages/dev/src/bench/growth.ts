@@ -10,7 +10,7 @@ import {
   findDelivery,
   findRoom,
   freeParkedDeliveries,
-  insertRoom,
+  insertRooms,
   listDeliveries,
   listEvents,
   Prisma,
@@ -163,7 +163,7 @@ async function measure(client: pg.Client, tenant: { projectId: string; environme
     slotMs: 20,
   }));
   const statements: [string, (db: any) => unknown][] = [
-    ['create a room: 10 deliveries', (db) => insertRoom(db, tenant, room, roomCreated(tenant, room))],
+    ['create a room: 10 deliveries', (db) => insertRooms(db, [{ tenant, room, created: roomCreated(tenant, room) }])],
     ['claim 4 deliveries', (db) => claimDueDeliveries(db, asks, 120_000)],
     ['settle 4 deliveries (not held)', (db) => settleDeliveries(db, settled)],
     ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],
