@@ -1,5 +1,12 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { askTestRedis, eventually, startTestCluster, startTestSentinels, type TestApp, type TestServer } from '@callplane/testing';
+import {
+  askTestRedis,
+  eventually,
+  startTestCluster,
+  startTestSentinels,
+  type TestApp,
+  type TestServer,
+} from '@callplane/testing';
 import { measured, startStack, type Stack } from './faults.testkit.js';
 
 /** Rooms that callers create and end at the same time. */
@@ -22,7 +29,10 @@ async function sentinels(): Promise<Redis & { sentinels: readonly TestServer[] }
 
 /** Apps, callers that go on until they are stopped, and what they were told. */
 async function underLoad(stack: Stack, env: Record<string, string>) {
-  const [api, worker] = await Promise.all([stack.spawnApi({ ...LIMITS, ...env }), stack.spawnWorker({ ...env, SWEEP_INTERVAL_MS: '5000' })]);
+  const [api, worker] = await Promise.all([
+    stack.spawnApi({ ...LIMITS, ...env }),
+    stack.spawnWorker({ ...env, SWEEP_INTERVAL_MS: '5000' }),
+  ]);
   const rooms: string[] = [];
   const statuses = new Map<string, number>();
   let isOver = false;
@@ -45,7 +55,9 @@ async function underLoad(stack: Stack, env: Record<string, string>) {
     const before = await sweptBy(worker);
     const roomId = await stack.newRoom(api);
     const ended = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'wait=5' });
-    return ended.status === 204 && (await sweptBy(worker)) === before && (await isUsable(api)) && (await isUsable(worker));
+    return (
+      ended.status === 204 && (await sweptBy(worker)) === before && (await isUsable(api)) && (await isUsable(worker))
+    );
   };
   return {
     api,
@@ -153,5 +165,10 @@ async function replicasOf(redis: Redis): Promise<number> {
 /** Asks a Sentinel for a promotion until it agrees: it refuses for some time after the last one. */
 async function failOver(sentinel: TestServer | undefined): Promise<void> {
   if (sentinel === undefined) throw new Error('there is no third Sentinel');
-  await eventually(() => askTestRedis(sentinel, 'SENTINEL', 'FAILOVER', 'callplane').then(() => true, () => false));
+  await eventually(() =>
+    askTestRedis(sentinel, 'SENTINEL', 'FAILOVER', 'callplane').then(
+      () => true,
+      () => false,
+    ),
+  );
 }

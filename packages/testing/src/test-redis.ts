@@ -198,7 +198,7 @@ export async function startTestCluster({
   const masterId = String(await overRedis(master.url, (redis) => redis.call('CLUSTER', 'MYID')));
   await eventually(() =>
     overRedis(replica.url, async (redis) => {
-      // Fails until the replica has heard of the master.
+      // Fails until the replica knows the master.
       await redis.call('CLUSTER', 'REPLICATE', masterId).catch(() => undefined);
       return /master_link_status:up/.test(await redis.info('replication'));
     }),

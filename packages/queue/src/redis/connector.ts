@@ -75,10 +75,7 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       if (this.#address !== null && this.#address !== textOf(unless)) this.stream.destroy();
     }
 
-    async #find(
-      emit: (type: string, error: Error) => void,
-      signal: AbortSignal,
-    ): Promise<RedisAddress | null> {
+    async #find(emit: (type: string, error: Error) => void, signal: AbortSignal): Promise<RedisAddress | null> {
       for (let attempt = 0; !signal.aborted; attempt += 1) {
         try {
           return await guide.find();

@@ -52,7 +52,12 @@ describe('with three Sentinels', () => {
     const target = readRedisTarget({ REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword });
     const all = connectAll(target);
     await all.works();
-    expect(await readRedisFacts(target)).toMatchObject({ role: 'master', replicas: 1, appendOnly: true, trouble: null });
+    expect(await readRedisFacts(target)).toMatchObject({
+      role: 'master',
+      replicas: 1,
+      appendOnly: true,
+      trouble: null,
+    });
     expect(await readSentinelFacts(target)).toEqual({
       named: 3,
       answering: 3,

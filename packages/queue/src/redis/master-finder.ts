@@ -2,6 +2,9 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { Follower, Guide } from './connector.js';
 import { textOf, type RedisAddress, type RedisCredentials, type RedisTarget } from './redis-target.js';
 
+/** Replies keep the shapes of RESP2, which the type of a connection states. */
+export type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
+
 export type SentinelTarget = Extract<RedisTarget, { kind: 'sentinel' }>;
 
 /** How long one Sentinel may take to connect and to answer, in milliseconds. */
@@ -15,7 +18,7 @@ const PING_MS = 5000;
 /** What one Sentinel says about the master. */
 interface Answer {
   address: RedisAddress;
-  /** Grows with every promotion. A Sentinel that has not heard of the latest one has a lower number. */
+  /** Grows with every promotion. A Sentinel that does not know the latest one has a lower number. */
   epoch: number;
 }
 
@@ -87,7 +90,7 @@ export class MasterFinder implements Guide {
 }
 
 /** Options of a connection to a Sentinel. */
-export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAddress): RedisOptions {
+export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAddress): ConnectionOptions {
   return {
     host,
     port,
@@ -101,7 +104,7 @@ export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAdd
   };
 }
 
-export function credentialsOf({ username, password }: RedisCredentials): Pick<RedisOptions, 'username' | 'password'> {
+export function credentialsOf({ username, password }: RedisCredentials): Pick<ConnectionOptions, 'username' | 'password'> {
   return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
 }
 

@@ -1,6 +1,6 @@
-import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type ClusterOptions } from 'ioredis';
 import { connectorOf, inTurn, serverName } from './connector.js';
-import { credentialsOf, MasterFinder, type SentinelTarget } from './master-finder.js';
+import { credentialsOf, MasterFinder, type ConnectionOptions, type SentinelTarget } from './master-finder.js';
 import { parseRedisUrl, type RedisLocation, type RedisTarget } from './redis-target.js';
 
 /** A connection: to one Redis, to the master that Sentinels name, or to all nodes of a cluster. */
@@ -12,9 +12,6 @@ export type RedisRole =
   | 'command'
   /** Commands wait for Redis: a worker has nothing else to do, and a subscriber renews its subscriptions. */
   | 'blocking';
-
-/** Replies keep the shapes of RESP2, which the type of a connection states. */
-type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 export interface RedisEvents {
   onLost(error: Error): void;
@@ -125,7 +122,10 @@ function addressOf(target: Exclude<RedisTarget, { kind: 'cluster' }>): Connectio
   return { Connector: connectorOf(finderOf(target).finder, target.tls, DISCONNECT_MS), db: target.database };
 }
 
-function clusterOptions(role: RedisRole, { retryStrategy, ...options }: ConnectionOptions): ClusterOptions {
+function clusterOptions(
+  role: RedisRole,
+  { retryStrategy, ...options }: ConnectionOptions,
+): ClusterOptions & { redisOptions: ConnectionOptions } {
   const { enableOfflineQueue = true } = options;
   // Retries would use up the deadline of a command, and hide the reason of its failure.
   const retryMs = role === 'command' ? 0 : 100;
