@@ -9,11 +9,16 @@ import { checkCluster, checkRedis, checkRedisTrouble, checkSentinels } from './r
 export async function examineRedis(config: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
   const where = redisOf(config);
   if (where === undefined) return [warning('redis', 'not checked', 'Set REDIS_URL to check Redis.')];
-  const { readRedisFacts, RedisUnusable } = await import('@callplane/queue');
+  const { readClusterFacts, readRedisFacts, RedisUnusable } = await import('@callplane/queue');
   try {
     const facts = await readRedisFacts(where);
     return [...checkRedis(facts, backlogs), ...(await examineOthers(where, facts.replicas))];
-  } catch (error) {
+  } catch (thrown) {
+    // A cluster client does not say why none of its nodes answers. A connection to one node does.
+    const error: unknown = await readClusterFacts(where).then(
+      () => thrown,
+      (reason: unknown) => reason,
+    );
     const { cause } = error as Error;
     const trouble = error instanceof RedisUnusable ? error.reason : 'unreachable';
     const detail = cause instanceof Error && trouble !== 'frozen' ? cause.message : null;

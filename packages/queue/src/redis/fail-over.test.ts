@@ -47,7 +47,7 @@ function connectAll(where: RedisLocation) {
 }
 
 describe('with three Sentinels', () => {
-  test('connections follow the master after its end, while it is frozen, and after a planned change', async () => {
+  test('connections follow the master to the replica that is promoted', async () => {
     const redis = await startTestSentinels();
     const target = readRedisTarget({ REDIS_URL: redis.url, REDIS_SENTINEL_PASSWORD: redis.sentinelPassword });
     const all = connectAll(target);
@@ -70,20 +70,6 @@ describe('with three Sentinels', () => {
     const [first, second] = redis.servers;
     first?.kill('SIGKILL');
     await eventually(async () => (await redis.master()) === second);
-    await all.works();
-
-    // The old master comes back as a replica. Then the new one freezes.
-    await first?.start();
-    await eventually(async () => {
-      const [view] = await redis.replicas();
-      return (
-        view !== undefined && !/down|disconnected/.test(view['flags'] ?? '') && view['master-link-status'] === 'ok'
-      );
-    });
-    second?.freeze();
-    await eventually(async () => (await redis.master()) === first);
-    await all.works();
-    second?.thaw();
     await all.works();
     await all.close();
   });

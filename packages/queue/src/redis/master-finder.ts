@@ -104,7 +104,10 @@ export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAdd
   };
 }
 
-export function credentialsOf({ username, password }: RedisCredentials): Pick<ConnectionOptions, 'username' | 'password'> {
+export function credentialsOf({
+  username,
+  password,
+}: RedisCredentials): Pick<ConnectionOptions, 'username' | 'password'> {
   return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
 }
 

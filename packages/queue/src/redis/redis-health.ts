@@ -48,12 +48,15 @@ const TLS_CODES = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|HOSTNAME_|ERR_TLS
 
 /** Derives the trouble of the server from the error of a command; `unreachable` for unknown errors. */
 export function troubleOf(error: unknown): RedisTrouble {
-  if (!(error instanceof Error)) return 'unreachable';
   // A cluster client reports that all nodes failed, with the failure of the last one.
-  const { code, message, lastNodeError } = error as Error & { code?: unknown; lastNodeError?: unknown };
+  const { code, message, lastNodeError } = Object(error) as {
+    code?: unknown;
+    message?: unknown;
+    lastNodeError?: unknown;
+  };
   if (lastNodeError !== undefined) return troubleOf(lastNodeError);
   if (typeof code === 'string' && TLS_CODES.test(code)) return 'untrusted';
-  return REPLIES.find(([pattern]) => pattern.test(message))?.[1] ?? 'unreachable';
+  return REPLIES.find(([pattern]) => typeof message === 'string' && pattern.test(message))?.[1] ?? 'unreachable';
 }
 
 /** Every probe writes this key. It expires after the last process has ended. */

@@ -125,7 +125,7 @@ function addressOf(target: Exclude<RedisTarget, { kind: 'cluster' }>): Connectio
 function clusterOptions(
   role: RedisRole,
   { retryStrategy, ...options }: ConnectionOptions,
-): ClusterOptions & { redisOptions: ConnectionOptions } {
+): Omit<ClusterOptions, 'redisOptions'> & { redisOptions: ConnectionOptions } {
   const { enableOfflineQueue = true } = options;
   // Retries would use up the deadline of a command, and hide the reason of its failure.
   const retryMs = role === 'command' ? 0 : 100;
