@@ -9,6 +9,7 @@ import {
   sessionSettings,
   SECRET,
   shutdownSettings,
+  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -72,6 +73,7 @@ export const CleanupWorkerConfig = Type.Object({
   ...healthSettings,
   ...metricsSettings,
   ...logSettings,
+  ...telemetrySettings,
   ...shutdownSettings,
 });
 

@@ -46,6 +46,7 @@ export * from './operators/operator-webhooks.js';
 export type { ListFilter } from './operators/operator-filters.js';
 export * from './operators/database-facts.js';
 export * from './media/media-nodes.js';
+export * from './media/media-registry.js';
 export * from './media/room-placement.js';
 export * from './sessions/admit-joins.js';
 export * from './relays/relay-sessions.js';

@@ -1,4 +1,4 @@
-import { readLiveCounts, readOldestDue } from '@callplane/db';
+import { countMediaNodes, readLiveCounts, readOldestDue } from '@callplane/db';
 import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
@@ -8,7 +8,7 @@ import type { Deps } from '../deps.js';
  */
 export class Observer {
   readonly #deps: Pick<Deps, 'database' | 'media' | 'relays'>;
-  #values: { oldestDue: Record<string, number>; live: Record<string, number> } | null = null;
+  #values: Record<'oldestDue' | 'live' | 'mediaNodes', Record<string, number>> | null = null;
 
   constructor(deps: Pick<Deps, 'database' | 'media' | 'relays'>, metrics: Metrics) {
     this.#deps = deps;
@@ -19,6 +19,14 @@ export class Observer {
     metrics.gauges(
       { name: 'callplane_live', help: 'Rooms with live participants, and live participants.', label: 'what' },
       () => this.#values?.live ?? {},
+    );
+    metrics.gauges(
+      {
+        name: 'callplane_media_nodes',
+        help: 'Media servers by the state that the workers recorded; draining ones are up.',
+        label: 'state',
+      },
+      () => this.#values?.mediaNodes ?? {},
     );
     metrics.gauges(
       {
@@ -49,7 +57,8 @@ export class Observer {
     try {
       const oldestDue = await readOldestDue(sql);
       const { rooms, participants } = await readLiveCounts(sql);
-      this.#values = { oldestDue, live: { rooms, participants } };
+      const mediaNodes = await countMediaNodes(sql);
+      this.#values = { oldestDue, live: { rooms, participants }, mediaNodes };
     } catch (error) {
       this.#values = null;
       throw error;

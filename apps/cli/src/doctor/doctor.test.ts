@@ -57,7 +57,18 @@ const REDIS: RedisFacts = {
   maxBytes: 100,
   trouble: null,
 };
-const NODE: MediaNodeRow = { id: 'm1', state: 'up', draining: false, rooms: 1, sessions: 2, checkedAt: new Date() };
+const NODE: MediaNodeRow = {
+  id: 'm1',
+  state: 'up',
+  draining: false,
+  rooms: 1,
+  sessions: 2,
+  checkedAt: new Date(),
+  capacity: null,
+  url: null,
+  agent: null,
+  heartbeatAt: null,
+};
 const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
 const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
 const HOLDS: InvariantResult = {
@@ -97,6 +108,8 @@ describe('the findings of the doctor', () => {
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],
+    ['media m1: warning', checkMedia([{ ...NODE, state: null, url: 'ws://a/' }])],
+    ['media m1: warning', checkMedia([{ ...NODE, url: 'ws://a/', agent: 'silent' }])],
     ['relays: warning', checkRelays([])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],

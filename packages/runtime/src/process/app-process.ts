@@ -6,9 +6,10 @@ import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { addDatabaseMetrics, addRedisMetrics, createMetrics, serveMetrics, type Metrics } from '../metrics/metrics.js';
 import { Repeating } from '../repeating/repeating.js';
+import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The settings that every app has. */
-export interface ProcessConfig extends LogSettings {
+export interface ProcessConfig extends LogSettings, TelemetryConfig {
   DATABASE_URL: string;
   DATABASE_POOL_MAX: number;
   METRICS_HOST: string;
@@ -40,6 +41,7 @@ export class AppProcess<Config extends ProcessConfig> {
   readonly lifecycle: Lifecycle;
   readonly #app: string;
   readonly #checks: Record<string, HealthCheck> = {};
+  readonly #telemetry: Telemetry;
 
   /**
    * Reads the settings and handles signals from now on. Exits with code 1 if a setting is missing or wrong.
@@ -66,6 +68,8 @@ export class AppProcess<Config extends ProcessConfig> {
       delayMs: config.DRAIN_DELAY_MS ?? 0,
       deadlineMs: config.SHUTDOWN_DEADLINE_MS,
     });
+    // Owned first, so that it closes last and exports what the drain has done.
+    this.#telemetry = this.own('telemetry', new Telemetry(app, config, { logger, metrics: this.metrics }));
   }
 
   /**
@@ -159,6 +163,7 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /** Call it last: serves the metrics, and logs that the process is up. */
   async started(message: string, fields: Record<string, unknown>): Promise<void> {
+    await this.#telemetry.ready;
     const metricsPort = await serveMetrics(this.metrics, this.config, this.lifecycle);
     this.logger.info(message, { ...fields, metricsPort });
   }
