@@ -1,7 +1,7 @@
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { classifyStatus, RESPONSE_BODY_KEPT_BYTES, type AttemptOutcome } from '@callplane/core';
+import got, { type Request } from 'got';
 import type { Deadline } from './deadline.js';
 import type { PinnedAgent } from './pinned-agents.js';
 
@@ -48,6 +48,15 @@ const TIMEOUT_CODE: Record<Stage, string> = {
 
 const NOTHING = Buffer.alloc(0);
 
+/** Options of all requests, merged only once because merging costs time. */
+const client = got.extend({
+  followRedirect: false,
+  throwHttpErrors: false,
+  decompress: false,
+  retry: { limit: 0 },
+  http2: false,
+});
+
 /**
  * Sends one request and reads its answer. Failures of the receiver or the network do not throw. It follows no redirect,
  * sends nothing twice and decompresses nothing.
@@ -56,7 +65,7 @@ const NOTHING = Buffer.alloc(0);
  * not change it. Otherwise a delivery that the receiver has accepted would be sent again.
  */
 export async function post(input: PostInput): Promise<PostResult> {
-  const { url, body, deadline } = input;
+  const { url, deadline } = input;
   const result: PostResult = {
     outcome: 'response',
     errorCode: null,
@@ -68,38 +77,47 @@ export async function post(input: PostInput): Promise<PostResult> {
     bodyTruncated: false,
   };
   const progress: { stage: Stage } = { stage: 'connect' };
-  const request = open(input);
-  follow(request, url, progress, result);
+  const request = client.stream.post(url, {
+    body: input.body,
+    headers: input.headers,
+    agent: input.agent,
+    ...(input.certificateAuthority === undefined
+      ? {}
+      : { https: { certificateAuthority: input.certificateAuthority } }),
+  });
+  request.once('request', (clientRequest: ClientRequest) =>
+    follow(clientRequest, url, progress, result, () => request.destroy(new Error('the receiver switched protocols'))),
+  );
   deadline.onPass(() => request.destroy(new Error('the deadline has passed')));
-  const answered = answer(request, result);
-  // One string for head and body: Node sends both with one write.
-  request.end(body);
   try {
-    await answered;
-    result.outcome = classifyStatus(result.statusCode ?? 0) === 'success' ? 'success' : 'response';
+    await readHead(request, result);
+    await readBody(request, result);
+    result.outcome =
+      result.statusCode !== null && classifyStatus(result.statusCode) === 'success' ? 'success' : 'response';
     if (result.outcome === 'response') result.errorCode = `HTTP_${result.statusCode ?? 0}`;
   } catch (error) {
-    result.outcome = deadline.hasPassed ? 'timeout' : progress.stage;
-    result.errorCode = deadline.hasPassed ? TIMEOUT_CODE[progress.stage] : codeOf(error, progress.stage);
+    // Reading the body never rejects, so an error after the status means that the receiver switched protocols.
+    const hasSwitchedProtocols = result.statusCode !== null;
+    result.outcome = hasSwitchedProtocols ? 'response' : deadline.hasPassed ? 'timeout' : progress.stage;
+    result.errorCode = hasSwitchedProtocols
+      ? `HTTP_${result.statusCode ?? 0}`
+      : deadline.hasPassed
+        ? TIMEOUT_CODE[progress.stage]
+        : codeOf(error, progress.stage);
   } finally {
-    // Node has destroyed the request if its connection can serve the next one.
     request.destroy();
   }
   return result;
 }
 
-function open({ url, agent, headers, body, certificateAuthority }: PostInput): ClientRequest {
-  const options = {
-    method: 'POST',
-    headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-  };
-  if (url.protocol !== 'https:') return http.request(url, { ...options, agent: agent.http });
-  const trusted = certificateAuthority === undefined ? {} : { ca: certificateAuthority };
-  return https.request(url, { ...options, agent: agent.https, ...trusted });
-}
-
 /** Records the stages of a request and their timings. */
-function follow(request: ClientRequest, url: URL, progress: { stage: Stage }, result: PostResult): void {
+function follow(
+  request: ClientRequest,
+  url: URL,
+  progress: { stage: Stage },
+  result: PostResult,
+  abandon: () => void,
+): void {
   const isTls = url.protocol === 'https:';
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) {
@@ -111,7 +129,6 @@ function follow(request: ClientRequest, url: URL, progress: { stage: Stage }, re
       result.connectMs = performance.now() - startedAt;
       progress.stage = isTls ? 'tls' : 'response';
     });
-    if (!isTls) return;
     socket.once('secureConnect', () => {
       result.tlsMs = performance.now() - startedAt - (result.connectMs ?? 0);
       progress.stage = 'response';
@@ -121,60 +138,64 @@ function follow(request: ClientRequest, url: URL, progress: { stage: Stage }, re
   request.once('finish', () => {
     sentAt = performance.now();
   });
-  const onHead = ({ statusCode }: IncomingMessage): void => {
-    result.statusCode = statusCode ?? null;
+  request.once('response', () => {
     result.firstByteMs = performance.now() - sentAt;
-  };
-  request.once('response', onHead);
+  });
   // The request asks for no upgrade, so a 101 is invalid. Without a listener, Node reports a connection reset.
   request.once('upgrade', (response: IncomingMessage, socket: Socket) => {
-    onHead(response);
+    result.statusCode = response.statusCode ?? null;
+    result.firstByteMs = performance.now() - sentAt;
     socket.destroy();
+    abandon();
+  });
+}
+
+/** @throws the error that prevented a complete response head. */
+function readHead(request: Request, result: PostResult): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    request.once('response', (response: { statusCode: number }) => {
+      result.statusCode = response.statusCode;
+      resolve();
+    });
+    // The request may emit several errors, also after the head, for example while it is destroyed.
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('the connection was closed')));
   });
 }
 
 /**
- * Resolves once the response is read: to the end of the body, until it exceeds what the log keeps, until its time is
- * up, or until the connection ends, whichever comes first.
- * @throws the error that prevented a complete response head.
+ * Reads until the end of the body, until it exceeds what the log keeps, until its time is up, or until the connection
+ * ends, whichever comes first.
  */
-function answer(request: ClientRequest, result: PostResult): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    // The request may emit several errors, also after the head, for example while it is destroyed.
-    const end = (error: Error): void => (result.statusCode === null ? reject(error) : resolve());
-    request.on('error', end);
-    request.once('close', () => end(new Error('the connection was closed')));
-    request.once('response', (response: IncomingMessage) => {
-      result.bodyTruncated = true;
-      const chunks: Buffer[] = [];
-      let length = 0;
-      const timer = setTimeout(done, BODY_READ_MS);
-      function done(): void {
-        clearTimeout(timer);
-        // Keeps one byte more than the log, so that `responseText` detects a cut and drops a split character.
-        if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
-        resolve();
-      }
-      response.on('data', (chunk: Buffer) => {
-        if (length > RESPONSE_BODY_KEPT_BYTES) return;
-        chunks.push(chunk);
-        length += chunk.length;
-        if (length > RESPONSE_BODY_KEPT_BYTES) done();
-      });
-      response.once('end', () => {
-        if (length <= RESPONSE_BODY_KEPT_BYTES) result.bodyTruncated = false;
-        done();
-      });
-      response.on('error', done);
-      response.once('close', done);
+async function readBody(request: Request, result: PostResult): Promise<void> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let timer: NodeJS.Timeout | undefined;
+  result.bodyTruncated = true;
+  await new Promise<void>((resolve) => {
+    request.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > RESPONSE_BODY_KEPT_BYTES) resolve();
     });
+    request.once('end', () => {
+      result.bodyTruncated = false;
+      resolve();
+    });
+    request.once('error', () => resolve());
+    request.once('close', () => resolve());
+    timer = setTimeout(resolve, BODY_READ_MS);
+    if (request.destroyed) resolve();
   });
+  clearTimeout(timer);
+  // Keeps one byte more than the log, so that `responseText` detects a cut and drops a split character.
+  if (length > 0) result.body = Buffer.concat(chunks).subarray(0, RESPONSE_BODY_KEPT_BYTES + 1);
 }
 
-/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) behind wrappers, or `<STAGE>_FAILED`. */
+/** Returns the code of the system (`ECONNREFUSED`, `CERT_HAS_EXPIRED`) behind got's wrappers, or `<STAGE>_FAILED`. */
 function codeOf(error: unknown, stage: Stage): string {
   for (let each = error as { code?: unknown; cause?: unknown } | undefined, depth = 0; each && depth < 5; depth += 1) {
-    if (typeof each.code === 'string') return each.code;
+    if (typeof each.code === 'string' && !/^ERR_(GOT|READING|BODY|NON_2XX|HTTP_)/.test(each.code)) return each.code;
     each = each.cause as typeof each;
   }
   return `${stage.toUpperCase()}_FAILED`;

@@ -335,7 +335,7 @@ describe('the destination of an attempt', () => {
         return Promise.resolve(asked.length === 1 ? ['127.0.0.1'] : ['127.0.0.2']);
       },
     };
-    // No resolver of this machine knows this name, so a look-up by Node would fail.
+    // No resolver of this machine knows this name, so a look-up by got or Node would fail.
     const url = `http://rebinding.invalid:${receiver.port}/`;
     expect(await attempt(url, { resolver: rebinding })).toMatchObject({ outcome: 'success', address: '127.0.0.1' });
     expect(asked).toEqual(['rebinding.invalid']);
@@ -406,7 +406,7 @@ describe('pinned agents', () => {
   });
 
   test('evict agents without users, and keep those in use', () => {
-    const few = new PinnedAgents({ max: 2 });
+    const few = new PinnedAgents(2);
     const held = few.acquire(new URL('http://a.test'), '127.0.0.1');
     for (const name of ['b', 'c', 'd']) few.acquire(new URL(`http://${name}.test`), '127.0.0.1').release();
     expect(few.size).toBe(2);
