@@ -46,7 +46,7 @@ async function startApp(app: string): Promise<TestApp> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   stopAtEnd(() => {
     server.closeAllConnections();
-    return new Promise((resolve) => server.close(() => resolve()));
+    return new Promise<void>((resolve) => server.close(() => resolve()));
   });
   return {
     port: (server.address() as AddressInfo).port,
