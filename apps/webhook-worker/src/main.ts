@@ -53,8 +53,8 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
-// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
-// but the pool opens connections only as needed.
+// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The
+// maximum of the pool is higher, but the pool opens connections only as needed.
 const claimsDatabase = app.own(
   'claims',
   new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),
