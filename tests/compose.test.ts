@@ -43,8 +43,32 @@ const services = Object.entries(compose.services);
 const APPS = readdirSync(join(repositoryRoot, 'apps')).filter((name) =>
   existsSync(join(repositoryRoot, 'apps', name, 'src', 'config.ts')),
 );
+const OTHER_REDIS = 'for a Redis of your own: pass it on in docker-compose.override.yml';
+const OTHER_POSTGRES = 'for a PostgreSQL of your own: pass it on in docker-compose.override.yml';
+const RARE = 'the default fits: pass it on in docker-compose.override.yml';
 /** Settings that no container receives, with the reason. */
 const NOT_PASSED_ON: Record<string, string> = {
+  REDIS_PASSWORD: OTHER_REDIS,
+  REDIS_CA_FILE: OTHER_REDIS,
+  REDIS_CERT_FILE: OTHER_REDIS,
+  REDIS_KEY_FILE: OTHER_REDIS,
+  REDIS_SENTINEL_USERNAME: OTHER_REDIS,
+  REDIS_SENTINEL_PASSWORD: OTHER_REDIS,
+  DATABASE_PASSWORD: OTHER_POSTGRES,
+  DATABASE_CA_FILE: OTHER_POSTGRES,
+  DATABASE_POOLER: OTHER_POSTGRES,
+  DATABASE_DIRECT_URL: OTHER_POSTGRES,
+  DATABASE_READ_POOL_MAX: RARE,
+  OTEL_EXPORTER_OTLP_PROTOCOL: RARE,
+  OTEL_EXPORTER_OTLP_HEADERS: 'a secret file that only some collectors need',
+  OTEL_SERVICE_NAME: RARE,
+  OTEL_RESOURCE_ATTRIBUTES: RARE,
+  OTEL_TRACES_EXPORTER: RARE,
+  OTEL_METRICS_EXPORTER: RARE,
+  OTEL_LOGS_EXPORTER: RARE,
+  OTEL_METRIC_EXPORT_INTERVAL: RARE,
+  OTEL_SDK_DISABLED: RARE,
+  MEDIA_DATABASE_URL: 'for `rtc media agent`, which runs beside media servers of other machines',
   HOST: 'containers listen on all of their own addresses',
   HEALTH_HOST: 'containers listen on all of their own addresses',
   HEALTH_PORT: 'set by the image',
