@@ -124,7 +124,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
   const deps: Deps = {
     database,
-    statements: sharedStatements(database.sql),
+    statements: sharedStatements({ writes: database.sql, reads: database.sql }),
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter: new EventWaiter(readNewest(database), options.eventWaits),

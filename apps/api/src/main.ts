@@ -45,7 +45,7 @@ await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not
 
 const deps: Deps = {
   database,
-  statements: sharedStatements(database.sql),
+  statements: sharedStatements({ writes: database.sql, reads: database.sql }),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter: new EventWaiter(readNewest(database)),
@@ -84,6 +84,10 @@ app.own('event waits', deps.eventWaiter);
 app.metrics.gauge(
   { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },
   () => deps.eventWaiter.count,
+);
+app.metrics.gauge(
+  { name: 'callplane_shared_statement_waits', help: 'Requests that wait for a statement that they share with others.' },
+  () => deps.statements.waiting,
 );
 await app.started('listening', { host: config.HOST, port: server.port });
 

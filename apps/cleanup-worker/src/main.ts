@@ -7,6 +7,7 @@ import type { Deps } from './deps.js';
 import { untilNodesUp } from './media/media-clean-up.js';
 import { openMediaNodes } from './media/open-media-nodes.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
+import { Certificates } from './observe/certificates.js';
 import { Observer } from './observe/observe.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
@@ -25,6 +26,7 @@ import { settleExhausted, sweepExpired } from './sweep/sweep.js';
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
 const EXPIRED_INTERVAL_MS = 60_000;
+const CERTIFICATES_INTERVAL_MS = 600_000;
 const REGISTRY_INTERVAL_MS = 5000;
 /** Prometheus usually scrapes every 15 s. */
 const OBSERVE_INTERVAL_MS = 5000;
@@ -103,6 +105,7 @@ app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.clos
 
 const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics);
+const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task (the sweeps, the reconciler, the observer) has its own timer, so that one that waits for a server
 // does not delay the others.
@@ -118,6 +121,7 @@ for (const [name, intervalMs, work] of [
   ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
+  ['certificates', CERTIFICATES_INTERVAL_MS, () => certificates.pass()],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);

@@ -119,7 +119,7 @@ const listening = await listen(health, pages, { host: config.HOST, port: config.
 acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,
-  isDraining: () => lifecycle.isClosing,
+  isDraining: () => lifecycle.isDraining,
   callerAddress,
 });
 // Registered after the gateway so that it closes first: no new connections arrive while the gateway drains.

@@ -13,6 +13,8 @@ export interface RequestContext {
   /** Null without OpenTelemetry. */
   readonly span: Span | null;
   readonly startedAtMs: number;
+  /** Address of the client. Express finds it anew at each access, and a socket that has closed no longer knows it. */
+  readonly ip: string | undefined;
   caller: Caller | null;
   /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
   isKeyValid: () => Promise<boolean>;
@@ -44,6 +46,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
       traceparent: span === null ? sent : span.traceparent,
       span,
       startedAtMs: performance.now(),
+      ip: request.ip,
       caller: null,
       isKeyValid: () => Promise.resolve(false),
       waitedMs: 0,

@@ -23,7 +23,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
         route: context.route,
         status,
         durationMs: Math.round(durationMs * 1000) / 1000,
-        ip: request.ip,
+        ip: context.ip,
       };
       if (context.waitedMs > 0) fields['waitedMs'] = Math.round(context.waitedMs);
       if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);

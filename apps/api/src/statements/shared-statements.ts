@@ -18,21 +18,23 @@ import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
 
 /** Maximum number of requests that share a statement. */
-const REQUESTS_PER_STATEMENT_MAX = 64;
+export const REQUESTS_PER_STATEMENT_MAX = 64;
 /** How many statements of a kind run at once. */
-const STATEMENTS_AT_ONCE = 2;
+export const STATEMENTS_AT_ONCE = 2;
 /** How many statements wait for locked rooms at once. */
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
-const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
+export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
-const WAIT_MS_MAX = 3_000;
+export const WAIT_MS_MAX = 3_000;
 
 /**
  * The statements that concurrent requests share (docs/decisions/0040). Each function gets the values of one request. It
  * rejects with OverloadedError if too many requests wait.
  */
 export interface SharedStatements {
+  /** The number of requests that wait for their statement. */
+  readonly waiting: number;
   insertRoom(insert: RoomToInsert): Promise<WakeableDelivery[]>;
   /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
   insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
@@ -44,7 +46,9 @@ export interface SharedStatements {
   findParticipantOperation(wanted: WantedRow): Promise<OperationState | null>;
 }
 
-export function sharedStatements(db: TypedSql): SharedStatements {
+/** @param db where statements that write run, and those that only read. */
+export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }): SharedStatements {
+  const all: { readonly waiting: number }[] = [];
   const share = <Item extends { tenant: Tenant }, Result>(
     run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
   ) => {
@@ -54,6 +58,7 @@ export function sharedStatements(db: TypedSql): SharedStatements {
       atOnce: STATEMENTS_AT_ONCE,
       tenantOf: ({ tenant }) => tenant.environmentId,
     });
+    all.push(batches);
     return (item: Item) => batches.add(ONE_QUEUE, item);
   };
 
@@ -61,14 +66,15 @@ export function sharedStatements(db: TypedSql): SharedStatements {
   const inLockedRooms = new Batches<ParticipantToInsert, RoomStatus | null>({
     ...SHARED,
     run: async (_roomId, inserts) => {
-      const statuses = await insertParticipantsIfOpen(db, inserts, { skipLocked: false });
+      const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: false });
       // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
       return statuses.map((status) => (status === 'busy' ? null : status));
     },
     turns: pLimit(LOCKED_ROOMS_AT_ONCE),
   });
+  all.push(inLockedRooms);
   const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
-    const statuses = await insertParticipantsIfOpen(db, inserts, { skipLocked: true });
+    const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: true });
     return inserts.map((insert, at) => {
       const status = statuses[at] ?? null;
       return status === 'busy' ? inLockedRooms.add(insert.participant.roomId, insert) : status;
@@ -76,12 +82,15 @@ export function sharedStatements(db: TypedSql): SharedStatements {
   };
 
   return {
-    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(db, rooms)),
+    get waiting() {
+      return all.reduce((sum, { waiting }) => sum + waiting, 0);
+    },
+    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
     insertParticipantIfOpen: share(insertIfOpen),
-    findRoom: share((wanted: WantedRow[]) => findRooms(db, wanted)),
-    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(db, wanted)),
-    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(db, wanted)),
-    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(db, wanted)),
+    findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
+    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
+    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(reads, wanted)),
+    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(reads, wanted)),
   };
 }
 

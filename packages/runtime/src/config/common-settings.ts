@@ -245,4 +245,12 @@ export const proxySettings = {
       'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or the number of ' +
       'proxies. Only addresses in `X-Forwarded-For` that these proxies have added are trusted.',
   }),
+  DRAIN_DELAY_MS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 300_000,
+    description:
+      'How long the process accepts connections after SIGTERM although `/readyz` says 503, in milliseconds, before it ' +
+      'drains. For load balancers that learn late of an instance that stops. SHUTDOWN_DEADLINE_MS begins afterwards.',
+  }),
 };

@@ -15,6 +15,8 @@ export interface ProcessConfig extends LogSettings, TelemetryConfig {
   METRICS_HOST: string;
   METRICS_PORT: number;
   SHUTDOWN_DEADLINE_MS: number;
+  /** Only apps behind a load balancer have it. */
+  DRAIN_DELAY_MS?: number;
 }
 
 interface Closable {
@@ -62,7 +64,10 @@ export class AppProcess<Config extends ProcessConfig> {
     this.config = config;
     this.logger = logger;
     this.metrics = createMetrics({ app });
-    this.lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+    this.lifecycle = new Lifecycle(logger, {
+      delayMs: config.DRAIN_DELAY_MS ?? 0,
+      deadlineMs: config.SHUTDOWN_DEADLINE_MS,
+    });
     // Owned first, so that it closes last and exports what the drain has done.
     this.#telemetry = this.own('telemetry', new Telemetry(app, config, { logger, metrics: this.metrics }));
   }
