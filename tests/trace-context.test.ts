@@ -129,7 +129,7 @@ test('spans of all apps reach the collector with their parents, and hold neither
   for (const secret of ['hush', 'Traced', key]) expect(text).not.toContain(secret);
 });
 
-test('a join at the gateway is a trace of its own', async () => {
+test('a join at the gateway begins a trace, which its events carry on', async () => {
   const room = await (await call('POST', '/v1/rooms', {}, { name: 'Joined' })).json();
   const answer = await (await call('POST', `/v1/rooms/${room.id}/tokens`, {}, { participantName: 'Ada' })).json();
   const socket = new WebSocket(`${apps.signaling.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v2');
@@ -142,6 +142,11 @@ test('a join at the gateway is a trace of its own', async () => {
     parentSpanId: '',
     attributes: { 'callplane.outcome': 'joined', 'callplane.room.id': room.id },
   });
+  const joined = () => received.find(({ type, body }) => type === 'participant.joined' && body.includes(room.id));
+  await eventually(() => joined() !== undefined);
+  expect(joined()!.headers.traceparent?.slice(3, 35)).toBe(
+    collector.spans.find(({ name }) => name === 'arrival')!.traceId,
+  );
 });
 
 test('metrics and log lines of every app reach the collector', async () => {
