@@ -1,4 +1,4 @@
-import { chmodSync, constants, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, constants, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -7,12 +7,16 @@ import {
   hostIPv4,
   startCoturn,
   startJanus,
+  startPgBouncer,
   startPostgres,
   startPrometheus,
   startRedis,
   type CoturnOptions,
   type LocalServer,
+  type PostgresOptions,
 } from '@callplane/local-servers';
+import { copyPostgres } from './postgres-copy.js';
+import { GATEWAY } from './migrate.js';
 import { createDatabase, type TestDatabase } from './test-database.js';
 import { forgetProcess, superviseProcess } from './resources.js';
 
@@ -49,18 +53,60 @@ export async function startTestRedis(): Promise<TestServer> {
   return testServer(dir, () => startRedis({ dir: join(dir, 'redis'), port, password: 'test-redis-password' }));
 }
 
+const POSTGRES_PASSWORD = 'test-postgres-password';
+
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
  * server through createTestDatabase(). `url` is the superuser's.
  * @param backup a data directory copied from another server; the server starts with a copy of it.
  */
 export async function startTestPostgres(backup?: string): Promise<TestPostgres> {
+  return startPostgresWith((dataDir) => {
+    if (backup !== undefined) cpSync(backup, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    return Promise.resolve(undefined);
+  });
+}
+
+/** Starts a streaming standby of `primary` for this test file alone, under a name for `synchronous_standby_names`. */
+export async function startTestStandby(primary: TestPostgres, name: string): Promise<TestPostgres> {
+  return startPostgresWith(async (dataDir) => {
+    await copyPostgres(primary.url, primary.dataDir, dataDir, () => Promise.resolve());
+    return { port: primary.port, name };
+  });
+}
+
+/**
+ * Starts a PgBouncer in transaction mode in front of a PostgreSQL.
+ * @returns a function that turns URLs of that PostgreSQL into those of the pooler.
+ */
+export async function startTestPgBouncer(target: string): Promise<{ throughPooler: (url: string) => string }> {
+  const dir = temporaryDirectory('pgbouncer');
+  const port = await freePort();
+  const { username, password, port: postgresPort } = new URL(target);
+  const passwords = { [username]: password, [GATEWAY.username]: GATEWAY.password };
+  const options = { port, postgresPort: Number(postgresPort), passwords, poolSize: 5 };
+  await testServer(dir, () => startPgBouncer({ dir: join(dir, 'pgbouncer'), ...options }));
+  return { throughPooler: (url) => Object.assign(new URL(url), { port: String(port) }).href };
+}
+
+async function startPostgresWith(
+  prepare: (dataDir: string) => Promise<PostgresOptions['standbyOf']>,
+): Promise<TestPostgres> {
   const dir = temporaryDirectory('postgres');
   const port = await freePort();
   const dataDir = join(dir, 'data');
-  if (backup !== undefined) cpSync(backup, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
+  const standbyOf = await prepare(dataDir);
+  let isStandby = standbyOf !== undefined;
   const start = async () => {
-    const server = await startPostgres({ dataDir, port, password: 'test-postgres-password', durable: true });
+    const server = await startPostgres({
+      dataDir,
+      port,
+      password: POSTGRES_PASSWORD,
+      durable: true,
+      ...(isStandby && standbyOf !== undefined ? { standbyOf } : {}),
+    });
+    // After its promotion it restarts as a primary.
+    isStandby = existsSync(join(dataDir, 'standby.signal'));
     return { ...server, url: server.adminUrl };
   };
   const server = await testServer(dir, start, 'INT');
