@@ -105,7 +105,10 @@ export async function survive(stage: Stage, places: number, fault: () => Promise
   const load = new Load({ url: nginx.url, key: stack.tenant.key });
   stopAtEnd(() => load.close());
   const running = load.start(places);
-  await eventually(() => receiver.requests.length > 10 && load.sessionIds.size >= places * 3);
+  await eventually(() => {
+    expect(load.failures).toEqual([]);
+    return receiver.requests.length > 10 && load.sessionIds.size >= places * 3;
+  });
   await fault();
   const recoveredMs = await recoveryOf(stage, load);
   load.stop();
