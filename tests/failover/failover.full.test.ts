@@ -11,7 +11,7 @@ let stage: Stage | undefined;
 
 /** Frozen servers cannot be stopped. */
 afterEach(() => {
-  for (const server of [stage?.primary, stage?.standby, stage?.redis]) server?.thaw();
+  for (const server of [stage?.primary, stage?.standby, ...(stage?.redis.servers ?? [])]) server?.thaw();
 });
 
 const freeze = async (...servers: { freeze(): void; thaw(): void }[]) => {
@@ -19,21 +19,29 @@ const freeze = async (...servers: { freeze(): void; thaw(): void }[]) => {
   await delay(FROZEN_MS);
   for (const server of servers) server.thaw();
 };
+const masterOf = async ({ redis }: Stage) => {
+  const master = await redis.master();
+  if (master === null) throw new Error('no master');
+  return master;
+};
+
 /** Each resolves when the servers can be reached again: from then on the recovery is measured. */
 const FAULTS: Record<string, (stage: Stage) => Promise<void>> = {
   'PostgreSQL is killed, and its standby promoted': async ({ primary, standby }) => {
     primary.kill('SIGKILL');
     await promote(standby);
   },
-  'Redis is killed, and started again': async ({ redis }) => {
-    redis.kill('SIGKILL');
-    await redis.start();
+  'the master of Redis is killed': async (on) => {
+    const killed = await masterOf(on);
+    killed.kill('SIGKILL');
+    await promoted(on, killed.port);
   },
-  'both are killed at once': async ({ primary, standby, redis }) => {
-    primary.kill('SIGKILL');
-    redis.kill('SIGKILL');
-    await promote(standby);
-    await redis.start();
+  'both are killed at once': async (on) => {
+    const killed = await masterOf(on);
+    on.primary.kill('SIGKILL');
+    killed.kill('SIGKILL');
+    await promote(on.standby);
+    await promoted(on, killed.port);
   },
   'PostgreSQL is frozen for 30 s': ({ primary }) => freeze(primary),
   'PostgreSQL is frozen, and its standby promoted': async ({ primary, standby }) => {
@@ -41,9 +49,14 @@ const FAULTS: Record<string, (stage: Stage) => Promise<void>> = {
     await promote(standby);
   },
   'the synchronous standby is frozen for 30 s': ({ standby }) => freeze(standby),
-  'Redis is frozen for 30 s': ({ redis }) => freeze(redis),
-  'both are frozen for 30 s': ({ primary, redis }) => freeze(primary, redis),
+  'the master of Redis is frozen for 30 s': async (on) => freeze(await masterOf(on)),
+  'both are frozen for 30 s': async (on) => freeze(on.primary, await masterOf(on)),
 };
+
+/** Resolves when the Sentinels name another master. */
+async function promoted({ redis }: Stage, before: number): Promise<void> {
+  while ((await redis.master())?.port === before) await delay(50);
+}
 
 test.each(Object.keys(FAULTS))('nothing is lost when %s', async (name) => {
   stage = await startStage();

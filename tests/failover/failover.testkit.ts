@@ -2,12 +2,12 @@ import { expect } from '@jest/globals';
 import {
   eventually,
   startTestPostgres,
-  startTestRedis,
+  startTestSentinels,
   startTestStandby,
   stopAtEnd,
   type TestApp,
   type TestPostgres,
-  type TestServer,
+  type TestSentinels,
 } from '@callplane/testing';
 import pg from 'pg';
 import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from '../faults/webhooks.testkit.js';
@@ -19,12 +19,12 @@ const LEASE_MS = '6000';
 /** How often a probe asks, in milliseconds. */
 const PROBE_EVERY_MS = 100;
 
-/** A whole Callplane on servers that fail over: PostgreSQL with a synchronous standby, and Redis. */
+/** A whole Callplane on servers that fail over: PostgreSQL with a synchronous standby, Redis with Sentinels. */
 export interface Stage {
   stack: WebhookStack;
   primary: TestPostgres;
   standby: TestPostgres;
-  redis: TestServer;
+  redis: TestSentinels;
   nginx: TestNginx;
   apps: TestApp[];
   api: TestApp;
@@ -32,7 +32,7 @@ export interface Stage {
 }
 
 export async function startStage(): Promise<Stage> {
-  const [primary, redis, receiver] = await Promise.all([startTestPostgres(), startTestRedis(), startReceiver()]);
+  const [primary, redis, receiver] = await Promise.all([startTestPostgres(), startTestSentinels(), startReceiver()]);
   const { url } = await primary.createDatabase();
   const standby = await startTestStandby(primary, 's1');
   await waitForStandby(primary);
@@ -40,6 +40,7 @@ export async function startStage(): Promise<Stage> {
   const stack = await startWebhookStack(`${url.replace(/@[^/]*/, `@${hosts}`)}?target_session_attrs=read-write`);
   const env = {
     REDIS_URL: redis.url,
+    REDIS_SENTINEL_PASSWORD: redis.sentinelPassword,
     DATABASE_POOL_MAX: '5',
     SWEEP_INTERVAL_MS: '1000',
     LEASE_MS,

@@ -9,6 +9,7 @@ import { Type, type Static } from 'typebox';
 
 /** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
 export const CliConfig = Type.Object({
+  ...redisSettings,
   ...databaseConnectionSettings,
   DATABASE_DIRECT_URL: Type.Optional(
     Type.String({

@@ -2,6 +2,7 @@ import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
+import type { OpenClaims } from './deliveries/open-claims.js';
 import type { OpenedSecrets } from './deliveries/opened-secrets.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
@@ -12,6 +13,7 @@ export interface Deps {
   database: Database;
   /** Its commits do not wait for the disk. For claims of endpoints without a gate, and for reads of endpoints. */
   claimsDatabase: Database;
+  openClaims: OpenClaims;
   settling: Settling;
   producer: JobProducer;
   logger: Logger;

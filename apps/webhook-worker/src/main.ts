@@ -7,14 +7,15 @@ import {
   parseMasterKeys,
 } from '@callplane/core';
 import { Database, isDatabaseUnavailable } from '@callplane/db';
-import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { Doorbells } from './deliveries/doorbells.js';
+import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
-import { Scheduler } from './deliveries/scheduler.js';
 import { Settling } from './deliveries/settling.js';
+import { Workers } from './deliveries/workers.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -52,15 +53,17 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
-// At most three statements run at once: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
-// but the pool opens connections only as needed.
+// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The
+// maximum of the pool is higher, but the pool opens connections only as needed.
 const claimsDatabase = app.own(
   'claims',
   new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),
 );
-const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const agents = new PinnedAgents();
+const slots = config.WORKERS_PER_PROCESS * CONCURRENCY_PER_WORKER;
+const agents = new PinnedAgents({ idlePerAgentMax: slots });
 app.own('connections', {
   close: () => {
     agents.close();
@@ -71,6 +74,7 @@ app.own('connections', {
 const deps: Deps = {
   database,
   claimsDatabase,
+  openClaims: new OpenClaims(claimsDatabase.sql, config.LEASE_MS),
   settling: new Settling(database.sql, logger),
   producer,
   logger,
@@ -89,17 +93,24 @@ const deps: Deps = {
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const scheduler = new Scheduler(deps, { slots: CONCURRENCY_PER_WORKER, ahead: CLAIMS_AHEAD });
-app.own('scheduler', { close: () => scheduler.drain() });
+const workers = new Workers(deps, config.WORKERS_PER_PROCESS, {
+  slots: CONCURRENCY_PER_WORKER,
+  ahead: CLAIMS_AHEAD,
+});
+app.own('workers', { close: () => workers.drain() });
 metrics.gauge(
-  { name: 'callplane_webhook_in_flight', help: `Occupied slots of this worker, out of ${CONCURRENCY_PER_WORKER}.` },
-  () => scheduler.inUse,
+  {
+    name: 'callplane_webhook_in_flight',
+    help: `Occupied slots of this process, out of ${CONCURRENCY_PER_WORKER} for each of its workers.`,
+  },
+  () => workers.inUse,
 );
-const doorbells = app.own('doorbells', new Doorbells(deps, scheduler));
+metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => slots);
+const doorbells = app.own('doorbells', new Doorbells(deps, workers));
 app.own(
   'queue',
   new JobWorker({
-    redisUrl: config.REDIS_URL,
+    redisUrl: redis,
     queue: 'webhook-delivery',
     concurrency: DOORBELLS_AT_ONCE,
     lockSeconds: DOORBELL_LOCK_SECONDS,
@@ -114,7 +125,7 @@ app.own(
   }),
 );
 
-const scan = new Scan(deps, scheduler, config.SWEEP_INTERVAL_MS);
+const scan = new Scan(deps, workers, config.SWEEP_INTERVAL_MS);
 const sweepPosition: SweepPosition = { parkedFrom: null };
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 for (const [name, intervalMs, work] of [
@@ -128,4 +139,9 @@ for (const [name, intervalMs, work] of [
 }
 
 const healthPort = await app.serveHealth(config);
-await app.started('working', { queues: ['webhook-delivery'], concurrency: CONCURRENCY_PER_WORKER, healthPort });
+await app.started('working', {
+  queues: ['webhook-delivery'],
+  workers: config.WORKERS_PER_PROCESS,
+  concurrency: CONCURRENCY_PER_WORKER,
+  healthPort,
+});

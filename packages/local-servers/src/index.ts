@@ -9,7 +9,7 @@ export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPgBouncer, type PgBouncerOptions } from './pgbouncer.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startPrometheus, type PrometheusOptions } from './prometheus.js';
-export { startRedis, type RedisOptions } from './redis.js';
+export { startRedis, startSentinel, type RedisCertificates, type RedisOptions, type SentinelOptions } from './redis.js';
 export {
   childrenOf,
   commandLineOf,

@@ -40,7 +40,6 @@ export {
   startTestPgBouncer,
   startTestPostgres,
   startTestPrometheus,
-  startTestRedis,
   startTestStandby,
   temporaryDirectory,
   type TestCoturn,
@@ -48,5 +47,15 @@ export {
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';
+export {
+  askTestRedis,
+  makeTestAuthority,
+  startTestCluster,
+  startTestRedis,
+  startTestSentinels,
+  type TestAuthority,
+  type TestCluster,
+  type TestSentinels,
+} from './test-redis.js';
 export { openTurnClient, type TurnClient, type TurnClientOptions } from './turn-client.js';
 export { relaysByUser, turnCredential } from './turn-facts.js';

@@ -1,4 +1,5 @@
-import { chmodSync, constants, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -10,7 +11,6 @@ import {
   startPgBouncer,
   startPostgres,
   startPrometheus,
-  startRedis,
   type CoturnOptions,
   type LocalServer,
   type PostgresOptions,
@@ -46,23 +46,18 @@ export type TestPostgres = TestServer & {
   createDatabase(): Promise<TestDatabase>;
 };
 
-/** Starts a Redis for this test file alone, with an append-only file and a password. */
-export async function startTestRedis(): Promise<TestServer> {
-  const dir = temporaryDirectory('redis');
-  const port = await freePort();
-  return testServer(dir, () => startRedis({ dir: join(dir, 'redis'), port, password: 'test-redis-password' }));
-}
-
 const POSTGRES_PASSWORD = 'test-postgres-password';
 
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
  * server through createTestDatabase(). `url` is the superuser's.
- * @param backup a data directory copied from another server; the server starts with a copy of it.
+ * @param backup a data directory copied from another server; the server starts with a copy of it. By default with that
+ *   of the run's shared server.
  */
-export async function startTestPostgres(backup?: string): Promise<TestPostgres> {
+export async function startTestPostgres(backup = process.env['TEST_POSTGRES_COPY']): Promise<TestPostgres> {
+  if (backup === undefined) throw new Error('TEST_POSTGRES_COPY is not set: run tests with `npm test -- <path>`');
   return startPostgresWith((dataDir) => {
-    if (backup !== undefined) cpSync(backup, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    execFileSync('cp', ['-a', backup, dataDir]);
     return Promise.resolve(undefined);
   });
 }
@@ -177,7 +172,8 @@ export function temporaryDirectory(purpose: string): string {
   return dir;
 }
 
-async function testServer(
+/** Makes a server one of this test file: it ends with the file, and `dir` is deleted. */
+export async function testServer(
   dir: string,
   begin: () => Promise<LocalServer>,
   politeSignal: 'TERM' | 'INT' = 'TERM',

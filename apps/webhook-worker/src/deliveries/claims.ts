@@ -1,12 +1,6 @@
 import type { ClaimRequest } from '@callplane/core';
-import {
-  claimDueDeliveries,
-  claimGated,
-  type DueClaim,
-  type DueRequest,
-  type GatedClaim,
-  type TypedSql,
-} from '@callplane/db';
+import { claimGated, type DueClaim, type DueRequest, type GatedClaim, type TypedSql } from '@callplane/db';
+import type { OpenClaims } from './open-claims.js';
 
 /** Low-water mark of one endpoint and kind. Claims skip rows that were due before it. */
 interface Mark {
@@ -34,9 +28,8 @@ export interface Claim extends Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPace
 }
 
 export interface ClaimsSettings {
-  /** For claims whose commits do not wait for the disk. */
-  claimsSql: TypedSql;
-  /** For claims of gated endpoints, whose commits do. */
+  openClaims: OpenClaims;
+  /** For claims of gated endpoints. */
   sql: TypedSql;
   leaseMs: number;
   /** Reports the first failure of a round in which other claims succeeded. */
@@ -99,9 +92,8 @@ export class Claims {
     answer: (request: ClaimRequest, claim: Claim) => void,
   ): Promise<void> {
     if (requests.length === 0) return;
-    const { claimsSql, leaseMs } = this.#settings;
     const asked = requests.map((request) => this.#asked(request, nowMs));
-    const results = await claimDueDeliveries(claimsSql, asked, leaseMs);
+    const results = await this.#settings.openClaims.claim(asked);
     const answeredAtMs = performance.now();
     for (const [index, request] of requests.entries()) {
       const result = results[index] as DueClaim;

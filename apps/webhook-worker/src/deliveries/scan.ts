@@ -1,6 +1,6 @@
 import { scanDueEndpoints } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { Scheduler } from './scheduler.js';
+import type { Workers } from './workers.js';
 
 /** Interval of scans while they find endpoints that no doorbell announced, in milliseconds. */
 export const SCAN_FAST_MS = 250;
@@ -16,15 +16,15 @@ const BATCHES_MAX = 4;
  */
 export class Scan {
   readonly #deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>;
-  readonly #scheduler: Scheduler;
+  readonly #workers: Workers;
   readonly #intervalMs: number;
   #afterId = '';
   #fastScans = 0;
   #lastAtMs = -Infinity;
 
-  constructor(deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>, scheduler: Scheduler, intervalMs: number) {
+  constructor(deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>, workers: Workers, intervalMs: number) {
     this.#deps = deps;
-    this.#scheduler = scheduler;
+    this.#workers = workers;
     this.#intervalMs = intervalMs;
   }
 
@@ -41,7 +41,7 @@ export class Scan {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
       const { due, nextId } = await scanDueEndpoints(this.#deps.claimsDatabase.sql, this.#afterId, BATCH);
       this.#afterId = nextId ?? '';
-      found += this.#scheduler.wakeFound(due).length;
+      found += this.#workers.wakeFound(due).length;
       if (nextId === null) break;
     }
     // An unfinished scan goes on soon, or a pass over many endpoints would take several intervals.

@@ -1,12 +1,13 @@
 import { Ajv } from 'ajv';
 import { Worker, type Job } from 'bullmq';
-import type { Redis } from 'ioredis';
-import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_PREFIX, QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
 
 export interface JobWorkerSettings<Name extends QueueName> {
-  redisUrl: string;
+  redisUrl: RedisLocation;
   queue: Name;
+  /** Maximum number of jobs that are taken at once, while many wait. */
   concurrency: number;
   /**
    * Duration of BullMQ's lock of a job, in seconds. BullMQ finds a job that a dead worker has left behind after at most
@@ -40,25 +41,22 @@ const STALLED_INTERVAL_MS = 30_000;
  * scans would find the rows sooner than jobs announce them.
  */
 const RETRY_DELAY_MS = 1000;
+/** Jobs in a row after which a worker takes several at once. */
+const MANY_JOBS = 8;
 /** How long closing waits for Redis, in milliseconds: Redis may never answer again. */
 const FAREWELL_MS = 1000;
 
 /** Takes jobs of one queue and passes on their payload. BullMQ's retries are off, because the rows decide them. */
 export class JobWorker<Name extends QueueName = QueueName> {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   /** BullMQ duplicates our connection for its blocking commands, and could wait forever to close the copy. */
-  readonly #copies: Redis[] = [];
+  readonly #copies: RedisClient[] = [];
   readonly #worker: Worker<unknown>;
 
   constructor(settings: JobWorkerSettings<Name>) {
     const { queue, events } = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', events, { enableAutoPipelining: true });
-    const duplicate = this.#redis.duplicate.bind(this.#redis);
-    this.#redis.duplicate = (...options) => {
-      const copy = duplicate(...options);
-      this.#copies.push(copy);
-      return copy;
-    };
+    keepCopies(this.#redis, this.#copies);
     const isPayload = ajv.compile<JobPayloads[Name]>(QUEUES[queue]);
     this.#worker = new Worker<unknown>(
       queue,
@@ -70,8 +68,8 @@ export class JobWorker<Name extends QueueName = QueueName> {
       },
       {
         connection: this.#redis,
-        prefix: QUEUE_PREFIX,
-        concurrency: settings.concurrency,
+        prefix: keyPrefixOf(this.#redis),
+        concurrency: 1,
         lockDuration: settings.lockSeconds * 1000,
         stalledInterval: Math.min(STALLED_INTERVAL_MS, settings.lockSeconds * 1000),
         runRetryDelay: RETRY_DELAY_MS,
@@ -81,11 +79,29 @@ export class JobWorker<Name extends QueueName = QueueName> {
         removeOnFail: { count: 0 },
       },
     );
+    const onCompleted = this.#adaptConcurrency(settings.concurrency);
     this.#worker.on('completed', (job) => {
+      onCompleted();
       if (isPayload(job.data)) settings.onCompleted?.(job.data, String(job.id));
     });
     this.#worker.on('error', () => undefined);
     this.#worker.on('failed', (_job, error) => events.onJobError(error));
+  }
+
+  /**
+   * Takes jobs one at a time unless many wait. With a concurrency above 1, BullMQ asks for a second job before it ends
+   * the first, so that a job alone costs five commands instead of three.
+   */
+  #adaptConcurrency(max: number): () => void {
+    let inRow = 0;
+    this.#worker.on('drained', () => {
+      inRow = 0;
+      this.#worker.concurrency = 1;
+    });
+    return () => {
+      inRow += 1;
+      if (inRow === MANY_JOBS) this.#worker.concurrency = max;
+    };
   }
 
   /** Takes no more jobs. Waits at most a second for Redis to learn that running jobs have ended. */
@@ -98,4 +114,16 @@ export class JobWorker<Name extends QueueName = QueueName> {
     clearTimeout(timer);
     await Promise.all([this.#redis, ...this.#copies].map(disconnectRedis));
   }
+}
+
+/** Adds every copy that BullMQ makes of the connection to `copies`. */
+function keepCopies(redis: RedisClient, copies: RedisClient[]): void {
+  const duplicate = (redis.duplicate as (...options: unknown[]) => RedisClient).bind(redis);
+  Object.assign(redis, {
+    duplicate: (...options: unknown[]) => {
+      const copy = duplicate(...options);
+      copies.push(copy);
+      return copy;
+    },
+  });
 }
