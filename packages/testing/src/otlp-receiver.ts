@@ -67,54 +67,69 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   return receiver;
 }
 
+/** OTLP's JSON, as the exporters of the apps write it. */
+interface Message {
+  resourceSpans?: { resource: Described; scopeSpans: { spans: RawSpan[] }[] }[];
+  resourceLogs?: { resource: Described; scopeLogs: { logRecords: RawLog[] }[] }[];
+  resourceMetrics?: { resource: Described; scopeMetrics: { metrics: RawMetric[] }[] }[];
+}
+
+interface Described {
+  attributes?: readonly { key: string; value: AnyValue }[];
+}
+
+type RawSpan = Described & {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  status?: { code?: number };
+};
+type RawLog = Described & { body: AnyValue; severityText: string; traceId?: string; spanId?: string };
+type RawData = { dataPoints: (Described & Record<string, unknown>)[] };
+type RawMetric = { name: string; unit?: string; sum?: RawData; gauge?: RawData; histogram?: RawData };
+
 function receive(receiver: OtlpReceiver, { url = '', headers }: IncomingMessage, body: Buffer): void {
   const type = headers['content-type'] ?? '';
   receiver.requests.push({ path: url, type, authorization: headers.authorization, body });
   if (type !== 'application/json') return;
-  // OTLP's JSON, as the exporters of this repository write it.
-  const {
-    resourceSpans = [],
-    resourceLogs = [],
-    resourceMetrics = [],
-  } = JSON.parse(body.toString()) as Record<string, any[]>;
+  const { resourceSpans = [], resourceLogs = [], resourceMetrics = [] } = JSON.parse(body.toString()) as Message;
   for (const { resource, scopeSpans } of resourceSpans) {
-    const service = String(read(resource.attributes)['service.name']);
-    for (const { spans } of scopeSpans) {
-      for (const { parentSpanId = '', status, attributes, ...span } of spans) {
-        receiver.spans.push({
-          ...span,
-          parentSpanId,
-          status: status?.code ?? 0,
-          attributes: read(attributes),
-          service,
-        });
-      }
-    }
+    const service = serviceOf(resource);
+    receiver.spans.push(...scopeSpans.flatMap(({ spans }) => spans.map((span) => spanOf(span, service))));
   }
   for (const { resource, scopeLogs } of resourceLogs) {
-    const service = String(read(resource.attributes)['service.name']);
-    for (const { logRecords } of scopeLogs) {
-      for (const { body: text, traceId = '', spanId = '', severityText, attributes } of logRecords) {
-        const line = { body: text.stringValue, severityText, traceId, spanId, attributes: read(attributes), service };
-        receiver.logs.push(line);
-      }
-    }
+    const service = serviceOf(resource);
+    receiver.logs.push(...scopeLogs.flatMap(({ logRecords }) => logRecords.map((log) => logOf(log, service))));
   }
   for (const { resource, scopeMetrics } of resourceMetrics) {
-    const service = String(read(resource.attributes)['service.name']);
-    for (const { metrics } of scopeMetrics) {
-      for (const metric of metrics) receiver.metrics.push({ ...metricOf(metric), service });
-    }
+    const service = serviceOf(resource);
+    receiver.metrics.push(...scopeMetrics.flatMap(({ metrics }) => metrics.map((metric) => metricOf(metric, service))));
   }
 }
 
-function metricOf(metric: any): Omit<ReceivedMetric, 'service'> {
-  const kind = metric.sum ? 'sum' : metric.gauge ? 'gauge' : 'histogram';
-  const points = metric[kind].dataPoints.map((point: any) => ({ ...point, attributes: read(point.attributes) }));
-  return { name: metric.name, unit: metric.unit ?? '', kind, points };
+function serviceOf(resource: Described): string {
+  return String(read(resource)['service.name']);
 }
 
-function read(attributes: readonly { key: string; value: AnyValue }[] = []): Attributes {
+function spanOf(span: RawSpan, service: string): ReceivedSpan {
+  const { traceId, spanId, parentSpanId = '', name, kind, status } = span;
+  return { traceId, spanId, parentSpanId, name, kind, status: status?.code ?? 0, attributes: read(span), service };
+}
+
+function logOf(log: RawLog, service: string): ReceivedLog {
+  const { body, severityText, traceId = '', spanId = '' } = log;
+  return { body: body.stringValue ?? '', severityText, traceId, spanId, attributes: read(log), service };
+}
+
+function metricOf({ name, unit = '', sum, gauge, histogram }: RawMetric, service: string): ReceivedMetric {
+  const kind = sum !== undefined ? 'sum' : gauge !== undefined ? 'gauge' : 'histogram';
+  const { dataPoints = [] } = sum ?? gauge ?? histogram ?? {};
+  return { name, unit, kind, points: dataPoints.map((point) => ({ ...point, attributes: read(point) })), service };
+}
+
+function read({ attributes = [] }: Described): Attributes {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
       const { stringValue, intValue, doubleValue, boolValue } = value;

@@ -39,6 +39,18 @@ describe('POST /v1/rooms', () => {
     expect((await api.call('GET', `/v1/rooms/${response.body.id}`)).body).toEqual(response.body);
   });
 
+  test('keeps the trace of the caller with the event, and without OpenTelemetry begins none', async () => {
+    const sent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const kept = async (traceparent: string) => {
+      const { body } = await api.call('POST', '/v1/rooms', { body: { name: 'Traced' }, headers: { traceparent } });
+      return (await api.deps.database.prisma.event.findFirstOrThrow({ where: { roomId: body.id } })).traceparent;
+    };
+    expect(await kept(sent)).toBe(sent);
+    for (const malformed of ['nonsense', `${sent}-more`, sent.replace(/-.*?-/, `-${'0'.repeat(32)}-`)]) {
+      expect(await kept(malformed)).toBeNull();
+    }
+  });
+
   test.each([1, 100_000])('accepts maxParticipants %i', async (maxParticipants) => {
     const response = await api.call('POST', '/v1/rooms', { body: { name: 'x', maxParticipants } });
     expect(response.body.maxParticipants).toBe(maxParticipants);

@@ -59,6 +59,11 @@ export class Arrival {
     this.#fields = fields;
   }
 
+  /** The tenant for events that this arrival writes: their deliveries belong to its trace. */
+  traced<T extends object>(tenant: T): T & { traceparent?: string } {
+    return this.#span === null ? tenant : { ...tenant, traceparent: this.#span.traceparent };
+  }
+
   /** Whether the client still waits for this instance. */
   readonly wanted = (): Wanted => {
     // Numbering a disconnected client would make its newer join at another instance look older.

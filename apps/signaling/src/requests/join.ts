@@ -123,6 +123,7 @@ async function enter(
     const outcome = await deps.joins.join(
       {
         ...claims,
+        tenant: arrival.traced(claims.tenant),
         resumeSecretHash: hashOf(resumeSecret),
         instanceId: deps.instanceId,
         // Only takes effect if the room has no media server yet.

@@ -287,6 +287,17 @@ describe('the answer of a receiver', () => {
     expect(answer.timings.firstByteMs).toBeGreaterThan(40);
     expect(receiver.requests[0]!.headers.host).toBe(`receiver.test:${receiver.port}`);
   });
+
+  test('passes on the trace of its event under a new parent, and without OpenTelemetry begins none', async () => {
+    const receiver = await startReceiver();
+    const trace = '00-0af7651916cd43dd8448eb211c80319c-';
+    for (const traceparent of [`${trace}b7ad6b7169203331-01`, null]) {
+      await send(deps(), { ...DELIVERY, traceparent, url: receiver.url }, 's');
+    }
+    const [traced, untraced] = receiver.requests.map(({ headers }) => headers.traceparent);
+    expect(traced).toMatch(new RegExp(`^${trace}(?!b7ad6b7169203331)[0-9a-f]{16}-01$`));
+    expect(untraced).toBeUndefined();
+  });
 });
 
 describe('the destination of an attempt', () => {

@@ -78,6 +78,7 @@ const winstons = new WeakMap<Logger, Winston>();
 
 /** Passes every line of the logger's process on to another transport, too. */
 export function addTransport(logger: Logger, transport: Transport): void {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- as above
   winstons.get(logger)?.add(transport);
 }
 

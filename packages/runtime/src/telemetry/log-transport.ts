@@ -7,9 +7,6 @@ type OtlpLogger = ReturnType<LoggerProvider['getLogger']>;
 
 /** `SeverityNumber` of OpenTelemetry. */
 const SEVERITY: Readonly<Record<string, number>> = { debug: 5, info: 9, warn: 13, error: 17 };
-/** Addresses of clients stay on standard output. */
-const PERSONAL_FIELDS = ['ip'];
-
 interface Line {
   time: string;
   level: string;
@@ -39,8 +36,8 @@ export class LogTransport extends Transport {
   }
 
   #emit(line: Line): void {
-    const { time, level, message, app: _, traceId, spanId, error, ...fields } = line;
-    for (const name of PERSONAL_FIELDS) delete fields[name];
+    // Addresses of clients stay on standard output.
+    const { time, level, message, app: _app, ip: _ip, traceId, spanId, error, ...fields } = line;
     const hasSpan = traceId !== undefined && spanId !== undefined;
     this.#logger.emit({
       timestamp: new Date(time),

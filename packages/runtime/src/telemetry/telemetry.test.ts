@@ -17,7 +17,7 @@ const PARENT = `00-${TRACE_ID}-b7ad6b7169203331-01`;
 const started: Telemetry[] = [];
 const environment = { ...process.env };
 beforeEach(() => {
-  for (const name of Object.keys(process.env)) if (name.startsWith('OTEL_')) delete process.env[name];
+  process.env = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('OTEL_')));
 });
 afterEach(async () => {
   await Promise.all(started.splice(0).map((telemetry) => telemetry.close()));
