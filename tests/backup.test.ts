@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { cp } from 'node:fs/promises';
+import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   appMain,
+  copyPostgres,
   eventually,
   startTestPostgres,
   stopAtEnd,
@@ -204,25 +204,11 @@ async function withRequests<T>(request: () => Promise<void>, work: () => Promise
   }
 }
 
-/**
- * Does the work of pg_basebackup: copies the files between the start and the stop of a backup, the write-ahead log up
- * to its end, and the backup label.
- * @param look runs right before the end: everything that it sees is in the backup
- */
+/** @param look runs right before the end: everything that it sees is in the backup. */
 async function physicalBackup<T>(source: TestPostgres, look: () => Promise<T>): Promise<{ backup: string; known: T }> {
   const backup = join(temporaryDirectory('backup'), 'data');
   stopAtEnd(async () => rmSync(join(backup, '..'), { recursive: true, force: true }));
-  return asAdmin(source.url, async (client) => {
-    await client.query(`SELECT pg_backup_start('test', true)`);
-    const left = /(postmaster\.(pid|opts)|\/pg_wal\/.+|\/pg_replslot\/.+)$/;
-    await cp(source.dataDir, backup, { recursive: true, filter: (path) => !left.test(path) });
-    const known = await look();
-    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
-    await cp(join(source.dataDir, 'pg_wal'), join(backup, 'pg_wal'), { recursive: true });
-    mkdirSync(join(backup, 'pg_replslot'), { recursive: true });
-    writeFileSync(join(backup, 'backup_label'), rows[0]!.labelfile);
-    return { backup, known };
-  });
+  return { backup, known: await copyPostgres(source.url, source.dataDir, backup, look) };
 }
 
 /**

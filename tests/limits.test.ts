@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   ADDRESSES_TRIED_PER_FAMILY_MAX,
   CONCURRENT_MAX,
+  DATABASE_HOSTS_MAX,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   ERROR_DETAILS_MAX,
   ERROR_MESSAGE_CHARACTERS_MAX,
@@ -80,6 +81,7 @@ describe('docs/limits.md', () => {
       `${WAITING_MAX.ofTenant.toLocaleString('en')} of an environment, ${WAITING_MAX.all.toLocaleString('en')} in all, for ${WAIT_MS_MAX / 1000} s`,
     ],
     ['Reads for all of them', `every ${EVENT_READ_EVERY_MS} ms`],
+    ['Hosts in `DATABASE_URL`', `| ${DATABASE_HOSTS_MAX} `],
     ['JSON nesting', `| ${JSON_NESTING_MAX} `],
     ['Metadata of a room', `${METADATA_BYTES_MAX / 1024} KiB as a read returns it`],
     ['Metadata of a room', `${PROTOCOL_LIMITS.metadataBytesMax / 1024} KiB as a read returns it`],

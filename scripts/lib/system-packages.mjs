@@ -12,6 +12,8 @@ const PACKAGES = {
   janus: { debian: 'janus' },
   // Its stream module shares port 443 between https and TURN (infra/nginx/stream.tls.conf).
   nginx: { debian: ['nginx-light', 'libnginx-mod-stream'], homebrew: 'nginx' },
+  // For a test through a pooler. Debian 12 has 1.18, which knows no named statements in transaction mode.
+  pgbouncer: { debian: 'pgbouncer', homebrew: 'pgbouncer' },
   chromium: { debian: 'chromium', homebrew: 'chromium' },
   // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web
   // page, which this project does not use.

@@ -124,6 +124,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
   const deps: Deps = {
     database,
+    reads: database,
     statements: sharedStatements({ writes: database.sql, reads: database.sql }),
     producer,
     settlements: new SettlementWaiter(notices),

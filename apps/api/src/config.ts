@@ -24,6 +24,13 @@ export const ApiConfig = Type.Object({
   }),
   ...proxySettings,
   ...databaseSettings,
+  DATABASE_READ_POOL_MAX: Type.Integer({
+    default: 5,
+    minimum: 1,
+    maximum: 500,
+    description:
+      'Maximum number of connections for reads, beside DATABASE_POOL_MAX. Reads go on while all others wait for a commit.',
+  }),
   ...redisSettings,
   ...encryptionSettings,
   ...tokenSettings,

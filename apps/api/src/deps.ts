@@ -10,6 +10,8 @@ import type { SharedStatements } from './statements/shared-statements.js';
 /** Dependencies of the services. Each service picks the fields that it needs. */
 export interface Deps {
   database: Database;
+  /** Connections for reads, which go on while all connections of `database` wait for a commit. */
+  reads: Database;
   statements: SharedStatements;
   producer: JobProducer;
   settlements: SettlementWaiter;

@@ -23,14 +23,17 @@ const networks = parseAllowedNetworks(config.WEBHOOK_ALLOWED_CIDRS);
 if (networks.length > 0) logger.info('webhook networks allowed', { networks: networks.map(({ name }) => name) });
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
-const database = app.ownDatabase(new Database(app.databaseSettings));
+// Readiness is that of reads: while PostgreSQL waits for a standby with every commit, the API still answers them.
+const reads = new Database({ ...app.databaseSettings, poolMax: config.DATABASE_READ_POOL_MAX });
+const database = new Database(app.databaseSettings);
+app.ownDatabase(reads, [database]);
 
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
 const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
 
-const callers = new CallerCache((hashes) => findApiKeysByHash(database.sql, hashes), systemClock);
+const callers = new CallerCache((hashes) => findApiKeysByHash(reads.sql, hashes), systemClock);
 notices.on('apiKeyRevoked', (keyHash) => callers.forget(keyHash));
 
 const signingKeys = new SigningKeyRing(async () => {
@@ -46,10 +49,11 @@ await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not
 
 const deps: Deps = {
   database,
-  statements: sharedStatements({ writes: database.sql, reads: database.sql }),
+  reads,
+  statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
   producer,
   settlements: new SettlementWaiter(notices),
-  eventWaiter: new EventWaiter(readNewest(database)),
+  eventWaiter: new EventWaiter(readNewest(reads)),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),

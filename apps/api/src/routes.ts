@@ -14,8 +14,13 @@ import { endpointRoutes } from './webhooks/endpoints.routes.js';
 import { recoveryRoutes } from './webhooks/recoveries.routes.js';
 import { signatureContractRoutes } from './webhooks/signature-contract.routes.js';
 
-/** All routes under `/v1`, in the order of the documentation. */
+/** All routes under `/v1`, in the order of the documentation. `GET` has connections of its own. */
 export function apiRoutes(deps: Deps): Route[] {
+  const reading = routesWith({ ...deps, database: deps.reads });
+  return routesWith(deps).map((route, index) => (route.method === 'get' ? (reading[index] ?? route) : route));
+}
+
+function routesWith(deps: Deps): Route[] {
   return [
     ...contextRoutes(),
     ...roomRoutes(deps),

@@ -113,7 +113,9 @@ const workers = Object.values(QUEUE_OF_OPERATION).map(
 app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.close())) });
 
 const orphans = new MediaOrphans(deps);
-const observer = new Observer(deps, metrics);
+// On a connection of its own, because the metrics matter most while all others wait for a standby.
+const observing = app.own('observing', new Database({ ...app.databaseSettings, poolMax: 1 }));
+const observer = new Observer({ ...deps, database: observing }, metrics);
 const redisObserver = new RedisObserver(producer.redis, metrics);
 const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;

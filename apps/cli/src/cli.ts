@@ -3,7 +3,7 @@ import { Database, type WakeableDelivery, type WakeableOperation } from '@callpl
 import type { MigrationTarget } from '@callplane/migrations';
 import type { Notice } from '@callplane/queue';
 import { readRedisTarget, RedisSettingsError, type RedisTarget } from '@callplane/queue/redis-target';
-import { ConfigurationError, parseEnvironment } from '@callplane/runtime';
+import { ConfigurationError, databaseConnection, parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
 import { UsageError } from './failure.js';
 
@@ -42,8 +42,25 @@ export function redisOf({ REDIS_URL, ...settings }: CliConfig): RedisTarget | un
 }
 
 /** The database to migrate, and the directory of the migrations. */
-export function targetOf({ DATABASE_URL, PRISMA_DIR }: CliConfig): MigrationTarget {
-  return { databaseUrl: DATABASE_URL, ...(PRISMA_DIR === undefined ? {} : { prismaDir: PRISMA_DIR }) };
+export function targetOf(config: CliConfig): MigrationTarget {
+  const { PRISMA_DIR, DATABASE_DIRECT_URL, DATABASE_POOLER } = config;
+  if (DATABASE_POOLER === 'transaction' && DATABASE_DIRECT_URL === undefined) {
+    throw new UsageError('Set DATABASE_DIRECT_URL: migrations need sessions of their own, without the pooler.');
+  }
+  const { url: databaseUrl, passwordFile, caFile } = directConnection(config);
+  return {
+    databaseUrl,
+    ...(passwordFile === undefined ? {} : { passwordFile }),
+    ...(caFile === undefined ? {} : { caFile }),
+    ...(PRISMA_DIR === undefined ? {} : { prismaDir: PRISMA_DIR }),
+  };
+}
+
+/** The connection to PostgreSQL itself, past a pooler. */
+export function directConnection(config: CliConfig) {
+  const { DATABASE_DIRECT_URL } = config;
+  if (DATABASE_DIRECT_URL === undefined) return databaseConnection(config);
+  return databaseConnection({ ...config, DATABASE_URL: DATABASE_DIRECT_URL, DATABASE_POOLER: 'none' });
 }
 
 /** Opens a database connection, runs `work` with it, and closes it. */
@@ -52,7 +69,7 @@ export async function withDatabase<T>(
   work: (database: Database, config: CliConfig) => Promise<T>,
 ): Promise<T> {
   const config = configOf(cli);
-  const database = new Database({ url: config.DATABASE_URL, poolMax: 1 });
+  const database = new Database({ ...databaseConnection(config), poolMax: 1 });
   try {
     return await work(database, config);
   } finally {

@@ -1,9 +1,22 @@
-import { databaseSettings, encryptionSettings, mediaSettings, redisSettings, SECRET } from '@callplane/runtime';
+import {
+  databaseConnectionSettings,
+  encryptionSettings,
+  mediaSettings,
+  redisSettings,
+  SECRET,
+} from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
 /** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
 export const CliConfig = Type.Object({
-  DATABASE_URL: databaseSettings.DATABASE_URL,
+  ...databaseConnectionSettings,
+  DATABASE_DIRECT_URL: Type.Optional(
+    Type.String({
+      ...databaseConnectionSettings.DATABASE_URL,
+      description:
+        'The `DATABASE_URL` without the pooler, for `db` and `doctor`. Needed if `DATABASE_POOLER` is `transaction`.',
+    }),
+  ),
   ...redisSettings,
   REDIS_URL: Type.Optional(
     Type.String({
@@ -21,7 +34,7 @@ export const CliConfig = Type.Object({
   ),
   GATEWAY_DATABASE_URL: Type.Optional(
     Type.String({
-      ...databaseSettings.DATABASE_URL,
+      ...databaseConnectionSettings.DATABASE_URL,
       description:
         'The `DATABASE_URL` of the signaling gateway, with a separate role. `db migrate` creates that role and ' +
         'grants it the rights that the gateway needs.',
@@ -29,7 +42,7 @@ export const CliConfig = Type.Object({
   ),
   MEDIA_DATABASE_URL: Type.Optional(
     Type.String({
-      ...databaseSettings.DATABASE_URL,
+      ...databaseConnectionSettings.DATABASE_URL,
       description:
         'The `DATABASE_URL` of `media agent`, with a separate role. `db migrate` creates that role and grants it the ' +
         'rights that the agent needs.',

@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '@callplane/db';
+import { isDatabaseUnavailable, isRefusedTls } from '@callplane/db';
 import { MigrationError } from '@callplane/migrations';
 import { ConfigurationError, redactText } from '@callplane/runtime';
 
@@ -45,6 +45,9 @@ export function failureOf(error: unknown, isLocal = false): Failure {
 function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message: string } {
   if (error instanceof UsageError) return { exitCode: 2, message: error.message };
   if (error instanceof CommandError || error instanceof MigrationError) return { exitCode: 1, message: error.message };
+  // Refused logins and certificates count as outages for apps, and have a hint of their own here.
+  const hint = hintFor(error);
+  if (hint !== undefined) return { exitCode: 1, message: hint };
   if (isDatabaseUnavailable(error)) {
     if (isLocal) return { exitCode: 1, message: LOCAL_START_GONE };
     return {
@@ -52,12 +55,15 @@ function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message:
       message: 'PostgreSQL is unreachable or read-only. Check that it runs and that DATABASE_URL is right.',
     };
   }
-  return { exitCode: 1, message: hintFor(error) ?? `Unexpected: ${messageOf(error)}` };
+  return { exitCode: 1, message: `Unexpected: ${messageOf(error)}` };
 }
 
 /** Searches Prisma's wrapped errors for a code with a hint. */
 function hintFor(error: unknown, depth = 0): string | undefined {
   if (typeof error !== 'object' || error === null || depth > 6) return undefined;
+  if (isRefusedTls(error)) {
+    return 'PostgreSQL has no TLS, or a certificate that is not accepted. Check sslmode in DATABASE_URL and the file of the CA.';
+  }
   const { code, originalCode, cause, meta } = error as Record<string, unknown>;
   for (const candidate of [originalCode, code]) {
     if (typeof candidate !== 'string') continue;

@@ -1,5 +1,6 @@
 export * from './api-keys/api-key.js';
 export * from './api-keys/scopes.js';
+export * from './database-url/database-url.js';
 export * from './errors/details.js';
 export * from './errors/errors.js';
 export * from './events/event.erasure.js';

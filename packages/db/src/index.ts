@@ -1,3 +1,4 @@
+export * from './client/connection-config.js';
 export * from './client/database.js';
 export * from './client/unavailable.js';
 export type { WantedRow } from './client/wanted-rows.js';
@@ -40,6 +41,7 @@ export { checkInvariants, type InvariantResult } from './invariants/check-invari
 export { INVARIANTS } from './invariants/invariants.js';
 export * from './operators/backlog.js';
 export * from './operators/hasten-operation.js';
+export * from './operators/replication.js';
 export * from './operators/operator-lists.js';
 export * from './operators/operator-rooms.js';
 export * from './operators/operator-webhooks.js';

@@ -23,6 +23,11 @@ export interface PostgresOptions extends ServerOptions {
   /** The name of the application's role (may create databases, is no superuser) and of its database. */
   name?: string;
   maxConnections?: number;
+  /**
+   * Makes the server a standby, until it is promoted. `dataDir` must be a copy of the primary's, and `password` the
+   * primary's password.
+   */
+  standbyOf?: { port: number; name: string };
   /** More settings, such as `work_mem=8MB`. They win over those above. */
   settings?: readonly string[];
 }
@@ -69,6 +74,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   else serverDirectory(dataDir);
   const wrap = withoutRoot([binaries.postgres, binaries.bootstrapFile], [dataDir]);
   removeForeignPidFile(dataDir);
+  const replication = options.standbyOf === undefined ? [] : [primaryOf(options.standbyOf, options.password)];
+  if (options.standbyOf !== undefined) serverFile(join(dataDir, 'standby.signal'), '');
 
   const speed = options.durable ? [] : WITHOUT_DURABILITY;
   const settings = [
@@ -77,6 +84,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     `max_connections=${options.maxConnections ?? 100}`,
     'shared_buffers=128MB',
     ...speed,
+    ...replication,
     ...(options.settings ?? []),
   ];
   const url = (role: string, database: string) =>
@@ -113,6 +121,11 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       await delay(200);
     }
   }
+}
+
+/** The superuser may replicate: `initdb` allows it from 127.0.0.1. */
+function primaryOf({ port, name }: { port: number; name: string }, password: string): string {
+  return `primary_conninfo=host=127.0.0.1 port=${port} user=postgres password=${password} application_name=${name} connect_timeout=5`;
 }
 
 interface Binaries {

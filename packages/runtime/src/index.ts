@@ -1,5 +1,6 @@
 export * from './batching/batches.js';
 export * from './config/common-settings.js';
+export * from './config/database-connection.js';
 export * from './config/environment.js';
 export * from './health/health.js';
 export * from './http/host-header.js';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -8,11 +8,15 @@ import {
   hostIPv4,
   startCoturn,
   startJanus,
+  startPgBouncer,
   startPostgres,
   startPrometheus,
   type CoturnOptions,
   type LocalServer,
+  type PostgresOptions,
 } from '@callplane/local-servers';
+import { copyPostgres } from './postgres-copy.js';
+import { GATEWAY } from './migrate.js';
 import { createDatabase, type TestDatabase } from './test-database.js';
 import { forgetProcess, superviseProcess } from './resources.js';
 
@@ -42,6 +46,8 @@ export type TestPostgres = TestServer & {
   createDatabase(): Promise<TestDatabase>;
 };
 
+const POSTGRES_PASSWORD = 'test-postgres-password';
+
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
  * server through createTestDatabase(). `url` is the superuser's.
@@ -49,13 +55,53 @@ export type TestPostgres = TestServer & {
  *   of the run's shared server.
  */
 export async function startTestPostgres(backup = process.env['TEST_POSTGRES_COPY']): Promise<TestPostgres> {
+  if (backup === undefined) throw new Error('TEST_POSTGRES_COPY is not set: run tests with `npm test -- <path>`');
+  return startPostgresWith((dataDir) => {
+    execFileSync('cp', ['-a', backup, dataDir]);
+    return Promise.resolve(undefined);
+  });
+}
+
+/** Starts a streaming standby of `primary` for this test file alone, under a name for `synchronous_standby_names`. */
+export async function startTestStandby(primary: TestPostgres, name: string): Promise<TestPostgres> {
+  return startPostgresWith(async (dataDir) => {
+    await copyPostgres(primary.url, primary.dataDir, dataDir, () => Promise.resolve());
+    return { port: primary.port, name };
+  });
+}
+
+/**
+ * Starts a PgBouncer in transaction mode in front of a PostgreSQL.
+ * @returns a function that turns URLs of that PostgreSQL into those of the pooler.
+ */
+export async function startTestPgBouncer(target: string): Promise<{ throughPooler: (url: string) => string }> {
+  const dir = temporaryDirectory('pgbouncer');
+  const port = await freePort();
+  const { username, password, port: postgresPort } = new URL(target);
+  const passwords = { [username]: password, [GATEWAY.username]: GATEWAY.password };
+  const options = { port, postgresPort: Number(postgresPort), passwords, poolSize: 5 };
+  await testServer(dir, () => startPgBouncer({ dir: join(dir, 'pgbouncer'), ...options }));
+  return { throughPooler: (url) => Object.assign(new URL(url), { port: String(port) }).href };
+}
+
+async function startPostgresWith(
+  prepare: (dataDir: string) => Promise<PostgresOptions['standbyOf']>,
+): Promise<TestPostgres> {
   const dir = temporaryDirectory('postgres');
   const port = await freePort();
   const dataDir = join(dir, 'data');
-  if (backup === undefined) throw new Error('TEST_POSTGRES_COPY is not set: run tests with `npm test -- <path>`');
-  execFileSync('cp', ['-a', backup, dataDir]);
+  const standbyOf = await prepare(dataDir);
+  let isStandby = standbyOf !== undefined;
   const start = async () => {
-    const server = await startPostgres({ dataDir, port, password: 'test-postgres-password', durable: true });
+    const server = await startPostgres({
+      dataDir,
+      port,
+      password: POSTGRES_PASSWORD,
+      durable: true,
+      ...(isStandby && standbyOf !== undefined ? { standbyOf } : {}),
+    });
+    // After its promotion it restarts as a primary.
+    isStandby = existsSync(join(dataDir, 'standby.signal'));
     return { ...server, url: server.adminUrl };
   };
   const server = await testServer(dir, start, 'INT');

@@ -1,4 +1,11 @@
-import { countMediaNodes, readLiveCounts, readOldestDue } from '@callplane/db';
+import {
+  countMediaNodes,
+  isSynchronous,
+  readLiveCounts,
+  readOldestDue,
+  readReplication,
+  type Replication,
+} from '@callplane/db';
 import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
@@ -9,6 +16,7 @@ import type { Deps } from '../deps.js';
 export class Observer {
   readonly #deps: Pick<Deps, 'database' | 'media' | 'relays'>;
   #values: Record<'oldestDue' | 'live' | 'mediaNodes', Record<string, number>> | null = null;
+  #replication: Replication | null = null;
 
   constructor(deps: Pick<Deps, 'database' | 'media' | 'relays'>, metrics: Metrics) {
     this.#deps = deps;
@@ -20,6 +28,7 @@ export class Observer {
       { name: 'callplane_live', help: 'Rooms with live participants, and live participants.', label: 'what' },
       () => this.#values?.live ?? {},
     );
+    this.#addReplication(metrics);
     metrics.gauges(
       {
         name: 'callplane_media_nodes',
@@ -55,13 +64,53 @@ export class Observer {
   async pass(): Promise<void> {
     const { sql } = this.#deps.database;
     try {
+      this.#replication = await readReplication(sql);
       const oldestDue = await readOldestDue(sql);
       const { rooms, participants } = await readLiveCounts(sql);
       const mediaNodes = await countMediaNodes(sql);
       this.#values = { oldestDue, live: { rooms, participants }, mediaNodes };
     } catch (error) {
       this.#values = null;
+      this.#replication = null;
       throw error;
     }
+  }
+
+  #addReplication(metrics: Metrics): void {
+    metrics.gauges(
+      {
+        name: 'callplane_postgres_standbys',
+        help: 'Standbys that stream from PostgreSQL. `wanted` is 1 if commits need a synchronous one.',
+        label: 'kind',
+      },
+      () => {
+        if (this.#replication === null) return {};
+        const { standbys, synchronousNames } = this.#replication;
+        const streaming = standbys.filter(({ state }) => state === 'streaming');
+        const synchronous = streaming.filter(isSynchronous).length;
+        return { synchronous, other: streaming.length - synchronous, wanted: synchronousNames === '' ? 0 : 1 };
+      },
+    );
+    metrics.gauges(
+      {
+        name: 'callplane_postgres_replication_lag_bytes',
+        help: 'Log that a standby of PostgreSQL has not replayed yet.',
+        label: 'standby',
+      },
+      () =>
+        Object.fromEntries(
+          (this.#replication?.standbys ?? []).flatMap(({ name, lagBytes }) =>
+            name === null || lagBytes === null ? [] : [[name, lagBytes]],
+          ),
+        ),
+    );
+    metrics.gauges(
+      {
+        name: 'callplane_postgres_commits_waiting',
+        help: 'Commits of Callplane that wait for a synchronous standby.',
+        label: 'for',
+      },
+      () => (this.#replication === null ? {} : { standby: this.#replication.waitingCommits }),
+    );
   }
 }

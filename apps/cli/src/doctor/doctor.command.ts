@@ -7,12 +7,13 @@ import {
   listTurnServers,
   readBacklogs,
   readDatabaseFacts,
+  readReplication,
   type Backlog,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
 import { parseRows } from '../arguments.js';
-import { configOf, redisOf, targetOf, type Cli } from '../cli.js';
+import { configOf, directConnection, redisOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
 import { addCommand, column, printList, type OutputOptions } from '../output.js';
@@ -27,6 +28,7 @@ import {
   type Finding,
 } from './findings.js';
 import { checkInvariant } from './invariant-findings.js';
+import { checkReplication } from './replication.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
 import { examineRedis } from './examine-redis.js';
 import { checkQueue } from './work-findings.js';
@@ -72,7 +74,7 @@ interface Examined {
 
 /** @param rows how many rows each invariant looks at; 0: none is checked. */
 async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promise<Examined> {
-  const database = new Database({ url: config.DATABASE_URL, poolMax: 1 });
+  const database = new Database({ ...directConnection(config), poolMax: 1 });
   try {
     // Open the connection before measuring the clock, so that connecting does not distort the result.
     await database.ping();
@@ -88,6 +90,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
     const [running, backlogs] = [await listRunningApps(database.sql), await readBacklogs(database.sql)];
     const findings = [
       ...checkDatabase(facts, differenceMs),
+      checkReplication(await readReplication(database.sql)),
       schema,
       checkMasterKeys(facts.masterKeyIds, configured),
       ...backlogs.map((backlog) => checkQueue(backlog, running, depths)),

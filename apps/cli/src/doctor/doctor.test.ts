@@ -9,6 +9,7 @@ import {
   type DatabaseFacts,
   type InvariantResult,
   type MediaNodeRow,
+  type Replication,
 } from '@callplane/db';
 import type { SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
@@ -32,6 +33,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkReplication } from './replication.js';
 import { checkInvariant } from './invariant-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkCluster, checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis-findings.js';
@@ -60,6 +62,11 @@ const REDIS: DoctorFacts = {
   maxBytes: 100,
   systemBytes: 1000,
   trouble: null,
+};
+const REPLICATED: Replication = {
+  synchronousNames: 'ANY 1 (s1, s2)',
+  waitingCommits: 0,
+  standbys: [{ name: 's1', state: 'streaming', sync: 'quorum', lagBytes: 0 }],
 };
 const SENTINELS: SentinelFacts = {
   named: 3,
@@ -97,6 +104,8 @@ const bad = (findings: readonly Finding[]) =>
 describe('the findings of the doctor', () => {
   test('are all ok for a healthy installation', () => {
     expect(bad(checkDatabase(GOOD, 3))).toEqual([]);
+    const alone = { ...REPLICATED, synchronousNames: '', standbys: [] };
+    expect(bad([checkReplication(REPLICATED), checkReplication(alone)])).toEqual([]);
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
     expect(bad([...checkSentinels(SENTINELS, 1), ...checkCluster(CLUSTER, 1)])).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
@@ -111,6 +120,21 @@ describe('the findings of the doctor', () => {
     ['connections: warning', checkDatabase({ ...GOOD, connections: 81 }, 0)],
     ['clock: warning', checkDatabase(GOOD, -2001)],
     ['signing key: warning', checkDatabase({ ...GOOD, activeSigningKeys: 0 }, 0)],
+    ['replication: warning', [checkReplication({ ...REPLICATED, synchronousNames: '' })]],
+    ['replication: warning', [checkReplication({ ...REPLICATED, waitingCommits: 1 })]],
+    [
+      'replication: warning',
+      [checkReplication({ ...REPLICATED, standbys: [{ name: null, state: null, sync: null, lagBytes: null }] })],
+    ],
+    [
+      'replication: warning',
+      [checkReplication({ ...REPLICATED, standbys: [{ ...REPLICATED.standbys[0]!, lagBytes: 2 ** 29 }] })],
+    ],
+    ['replication: failure', [checkReplication({ ...REPLICATED, standbys: [] })]],
+    [
+      'replication: failure',
+      [checkReplication({ ...REPLICATED, standbys: [{ ...REPLICATED.standbys[0]!, state: 'catchup' }] })],
+    ],
     ['schema: failure', [checkSchema(['20270101000000_more'])]],
     ['encryption: failure', [checkMasterKeys(['k1', 'k2'], ['k2'])]],
     ['encryption: warning', [checkMasterKeys(['k1'], null)]],

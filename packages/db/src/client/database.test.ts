@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createTestDatabase, eventually, startTestPostgres, stopAtEnd, PATIENT_DEADLINES } from '@callplane/testing';
+import {
+  createTestDatabase,
+  eventually,
+  PATIENT_DEADLINES,
+  startTestPgBouncer,
+  startTestPostgres,
+  stopAtEnd,
+} from '@callplane/testing';
 import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
@@ -244,6 +251,36 @@ test('accepts a server that a pooler wrongly reports as a standby', async () => 
   const behindPooler = open({ url: proxy.url });
   await behindPooler.checkReady();
   expect(proxy.standbyReports()).toBe(1);
+});
+
+test('works through PgBouncer in transaction mode, with deadlines in transactions and the time zone of the database', async () => {
+  const { throughPooler } = await startTestPgBouncer(url);
+  const settings = { url: throughPooler(url), pooler: 'transaction', poolMax: 10 } as const;
+  const database = open({ ...settings, asynchronousCommit: true, indexesOnly: true });
+  const deadlines = () =>
+    database.transaction(
+      (tx) => tx.$queryRaw`
+    SELECT current_setting('statement_timeout') AS statement, current_setting('TimeZone') AS zone,
+      current_setting('idle_in_transaction_session_timeout') AS idle`,
+    );
+  // More clients than sessions, so that statements of one client run in several of them.
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, n): PromiseLike<unknown>[] => [
+      database.sql.$queryRaw`SELECT ${n}::int AS n, ${'x'} AS text`,
+      database.prisma.room.count({ where: { name: String(n) } }),
+      database.sqlTransaction(async (sql) => sql.$queryRaw`SELECT ${n}::int AS n`),
+    ]).flat(),
+  );
+  expect(answers.slice(0, 3)).toEqual([[{ n: 0, text: 'x' }], 0, [{ n: 0 }]]);
+  expect(await deadlines()).toEqual([{ statement: '1500ms', zone: 'UTC', idle: '1500ms' }]);
+  await database.checkReady();
+  // A session keeps nothing of a transaction.
+  const [{ left }] = await database.sql.$queryRaw<
+    [{ left: string }]
+  >`SELECT current_setting('statement_timeout') AS left`;
+  expect(left).toBe('0');
+  // Without the option of the app, PgBouncer refuses the connection.
+  await expect(open({ ...settings, pooler: 'none' }).ping()).rejects.toThrow('unsupported startup parameter');
 });
 
 test('survives a connection that fails in the read that gives it to the next caller', async () => {

@@ -1,18 +1,25 @@
-import { createHash } from 'node:crypto';
 import { PrismaPg } from '@prisma/adapter-pg';
-import type { PoolClient, QueryResult } from 'pg';
-import { Prisma, PrismaClient } from '../generated/client.js';
+import { PrismaClient, type Prisma } from '../generated/client.js';
 import { AwakeClock } from './awake-clock.js';
+import { connectionTarget, type ConnectionSettings } from './connection-config.js';
+import { Hosts } from './hosts.js';
 import { Pool } from './pool.js';
 import { checkSession } from './session-check.js';
-import { splitOptions } from './split-options.js';
+import { beginWithDeadlines, ownSession, pooledSession } from './session-parameters.js';
+import { statementNames, typedSql, type NameOf, type TypedSql } from './typed-sql.js';
 import { TransactionLateError } from './unavailable.js';
 
-export interface DatabaseSettings {
-  /** `postgresql://…`. Its `options` apply beside ours, which win. */
-  readonly url: string;
-  /** Maximum number of open connections. */
+export type { TypedSql };
+
+/** The `options` of the URL apply beside ours, which win. */
+export interface DatabaseSettings extends ConnectionSettings {
+  /** Maximum number of connections. As many more may wait for late answers of PostgreSQL. */
   readonly poolMax: number;
+  /**
+   * `transaction`: a pooler gives each transaction another session. Statements have no names then, deadlines are set in
+   * each transaction, and the time zone must be that of the database. Drops `asynchronousCommit` and `indexesOnly`.
+   */
+  readonly pooler?: 'none' | 'transaction';
   /**
    * Commits do not wait for the disk. Use it for statements that PostgreSQL may lose in a crash without losing accepted
    * work, such as claims. Reads stay consistent.
@@ -43,6 +50,11 @@ interface Deadlines {
 }
 
 const DEADLINES: Deadlines = { connectMs: 3000, statementMs: 10_000, transactionMs: 15_000 };
+/**
+ * Idle time until the kernel asks whether the server still exists, in milliseconds. It asks ten times, a second apart,
+ * so the connection to a machine without power ends after 20 s.
+ */
+const KEEP_ALIVE_MS = 10_000;
 /** How much longer than PostgreSQL's own statement timeout the client waits for a result, in milliseconds. */
 const ANSWER_LATER_MS = 1000;
 /**
@@ -56,24 +68,9 @@ const PRISMA_WAITS_MS = 2 ** 31 - 1;
  */
 export type Db = PrismaClient | Prisma.TransactionClient;
 
-/** SQL: {@link Database.sql}, or a transaction. Functions that run statements take it first, then the tenant. */
-export interface TypedSql {
-  $queryRaw<T = unknown>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<T>;
-  /** @returns the number of rows that the statement has changed. */
-  $executeRaw(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): PromiseLike<number>;
-  /**
-   * Never present. The Prisma client has such a method, so the compiler does not accept it in place of
-   * {@link Database.sql}.
-   */
-  readonly $connect?: never;
-}
-
-/** Maximum number of distinct prepared statements per connection; Prisma generates a small closed set. */
-const PREPARED_STATEMENTS_MAX = 300;
-
 /** The PostgreSQL client of this process. */
 export class Database {
-  readonly prisma: PrismaClient;
+  #prisma: PrismaClient | undefined;
   /**
    * Runs SQL statements outside of transactions, on the same connections as `prisma` but without its query interpreter,
    * which costs more than a short statement itself (docs/decisions/0003-models-and-sql.md).
@@ -82,46 +79,50 @@ export class Database {
   readonly #awake = new AwakeClock();
   readonly #transactionMs: number;
   readonly #pool: Pool;
+  readonly #hosts: Hosts;
   readonly #nameOf: NameOf;
+  readonly #onError: (error: Error) => void;
 
+  /** @throws an error of one line if the URL cannot be parsed, or a file cannot be read. */
   constructor(settings: DatabaseSettings) {
     const { connectMs, statementMs, transactionMs } = settings.deadlines ?? DEADLINES;
     this.#transactionMs = transactionMs;
-    const { url, options } = splitOptions(settings.url);
+    const target = connectionTarget(settings);
+    this.#hosts = new Hosts(target, settings.poolMax);
+    const hostMs = target.url.connectTimeoutMs ?? connectMs / target.hosts.length;
+    const isPooled = settings.pooler === 'transaction';
     this.#pool = new Pool(
       {
-        connectionString: url,
         max: settings.poolMax,
         ...(settings.applicationName === undefined ? {} : { application_name: settings.applicationName }),
-        // Timeouts on both sides: PostgreSQL cancels slow statements, and the client closes connections to a frozen
-        // server.
-        statement_timeout: statementMs,
-        idle_in_transaction_session_timeout: transactionMs,
-        // Prisma's adapter writes and reads timestamps without a time zone and assumes that the session uses UTC.
-        options: [
-          ...options,
-          '-c TimeZone=UTC',
-          ...(settings.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
-          ...(settings.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
-        ].join(' '),
+        ...(isPooled ? pooledSession(target) : ownSession(target, settings, { statementMs, transactionMs })),
         keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       },
-      { connectMs, answerMs: statementMs + ANSWER_LATER_MS },
+      this.#hosts,
+      {
+        connectMs,
+        hostMs: Math.min(hostMs, connectMs),
+        answerMs: statementMs + ANSWER_LATER_MS,
+        begin: isPooled ? beginWithDeadlines({ statementMs, transactionMs }) : 'BEGIN',
+      },
       this.#awake,
     );
-    const onError = (error: Error): void => settings.onConnectionError?.(error);
+    this.#onError = (error: Error): void => settings.onConnectionError?.(error);
     // Registered here instead of through the adapter's `onPoolError`, which starts to listen with its first statement.
     // Without a listener, the failure of an idle connection would end the process.
-    this.#pool.on('error', onError);
-    this.#nameOf = statementNames();
+    this.#pool.on('error', this.#onError);
+    this.#nameOf = isPooled ? () => '' : statementNames();
     this.sql = typedSql(this.#pool, this.#nameOf);
-    this.prisma = new PrismaClient({
-      adapter: new PrismaPg(this.#pool, {
-        statementNameGenerator: this.#nameOf,
-        onConnectionError: onError,
-      }),
+  }
+
+  /** The model API. Its client is made when it is first used. */
+  get prisma(): PrismaClient {
+    this.#prisma ??= new PrismaClient({
+      adapter: new PrismaPg(this.#pool, { statementNameGenerator: this.#nameOf, onConnectionError: this.#onError }),
       errorFormat: 'minimal',
     });
+    return this.#prisma;
   }
 
   /** Resolves when PostgreSQL responds. */
@@ -192,8 +193,9 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await this.prisma.$disconnect();
+    await this.#prisma?.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();
+    this.#hosts.close();
     this.#awake.close();
   }
 
@@ -207,42 +209,4 @@ export class Database {
     });
     return Promise.race([work, late]).finally(inTime);
   }
-}
-
-type NameOf = (query: { sql: string; args: unknown[] }) => string;
-
-/** @param check called before each statement; throws if it may not run any more. */
-function typedSql(
-  connection: Pick<Pool, 'query'> | Pick<PoolClient, 'query'>,
-  nameOf: NameOf,
-  check: () => void = () => undefined,
-): TypedSql {
-  const run = async (query: TemplateStringsArray | Prisma.Sql, values: unknown[]): Promise<QueryResult> => {
-    check();
-    const statement = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-    const name = nameOf({ sql: statement.text, args: statement.values });
-    return connection.query({ name, text: statement.text, values: statement.values });
-  };
-  return {
-    async $queryRaw<T>(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<T> {
-      return (await run(query, values)).rows as T;
-    },
-    async $executeRaw(query: TemplateStringsArray | Prisma.Sql, ...values: unknown[]): Promise<number> {
-      return (await run(query, values)).rowCount ?? 0;
-    },
-  };
-}
-
-/** Names statements by a hash of their text, so that each connection parses and plans each statement once. */
-function statementNames(): NameOf {
-  const names = new Map<string, string>();
-  return ({ sql, args }) => {
-    const known = names.get(sql);
-    if (known !== undefined) return known;
-    // The empty name is PostgreSQL's unnamed statement, which is parsed each time and never cached.
-    if (args.length === 0 || names.size >= PREPARED_STATEMENTS_MAX) return '';
-    const name = `cp_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`;
-    names.set(sql, name);
-    return name;
-  };
 }

@@ -1,12 +1,20 @@
-/** Prisma: cannot reach, timed out, closed, pool exhausted, transaction not started, too many connections. */
-const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
+/**
+ * Prisma: login refused, cannot reach, timed out, TLS refused, closed, pool exhausted, transaction not started, too many
+ * connections.
+ */
+const PRISMA_CODES = new Set(['P1000', 'P1001', 'P1002', 'P1008', 'P1011', 'P1017', 'P2024', 'P2028', 'P2037']);
 /** PostgreSQL accepts no writes: a standby, a demoted primary, or a server that an operator has set to read-only. */
 const READ_ONLY = '25006';
 /**
  * PostgreSQL: shutting down, crashed, starting up, disk full, out of memory, too many connections, read-only, statement
- * timeout (a frozen client holds its row). Class 08 is connection exceptions.
+ * timeout (a frozen client holds its row), login refused (a password is being rotated). Class 08 is connection
+ * exceptions.
  */
-const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P03)$/;
+const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P03|28\w{3})$/;
+/** The login or the database: every host of a cluster would refuse in the same way. */
+const LOGIN_STATES = /^(28\w{3}|3D000)$/;
+/** Node and OpenSSL do not accept the certificate of the server. */
+const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|CERT_|HOSTNAME_MISMATCH)/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -17,10 +25,17 @@ const SOCKET_CODES = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ]);
-const DRIVER_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
+const DRIVER_KINDS = new Set([
+  'DatabaseNotReachable',
+  'ConnectionClosed',
+  'SocketTimeout',
+  'TooManyConnections',
+  'AuthenticationFailed',
+  'TlsConnectionError',
+]);
 /** node-postgres gives these errors no code. */
 const PG_MESSAGES =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end)/;
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end|The server does not support SSL connections)/;
 
 /** A transaction exceeded its deadline and is rolled back. */
 export class TransactionLateError extends Error {
@@ -51,6 +66,17 @@ export function isReadOnlySession(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
 }
 
+/** Whether PostgreSQL refused user, password or database. */
+export function isRefusedLogin(error: unknown): boolean {
+  return LOGIN_STATES.test(String((error as { code?: unknown } | null | undefined)?.code));
+}
+
+/** Whether PostgreSQL has no TLS, or a certificate that is not accepted. */
+export function isRefusedTls(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return TLS_CODES.test(String(code)) || String(message).startsWith('The server does not support SSL');
+}
+
 /**
  * Whether an error means that PostgreSQL is temporarily unavailable, as opposed to a wrong statement. The API then
  * responds with 503, and a worker retries. Looks through Prisma's wrappers down to the driver's own error.
@@ -61,6 +87,7 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   const { code, originalCode, kind, message, cause, meta } = error as Record<string, unknown>;
   if (typeof code === 'string' && (PRISMA_CODES.has(code) || SQL_STATES.test(code) || SOCKET_CODES.has(code)))
     return true;
+  if (typeof code === 'string' && TLS_CODES.test(code)) return true;
   if (typeof originalCode === 'string' && SQL_STATES.test(originalCode)) return true;
   // A server that has become a standby cancels statements in favour of its replication.
   if (code === '40001' && typeof message === 'string' && message.includes('recovery')) return true;

@@ -1,7 +1,16 @@
+import { connectionTarget, UnfitServerError, type HostConfig } from '@callplane/db';
 import pg from 'pg';
 
-/** Connection parameters of the database, as separate fields. */
-export type ConnectionFields = Pick<pg.ClientConfig, 'host' | 'port' | 'user' | 'password' | 'database' | 'ssl'>;
+/** Where the database is. */
+export interface DatabaseTarget {
+  /** `postgresql://…`, with one or several hosts, and not to a pooler. */
+  readonly databaseUrl: string;
+  readonly passwordFile?: string;
+  readonly caFile?: string;
+}
+
+/** Connection parameters of one host, as separate fields. */
+export type ConnectionFields = HostConfig;
 
 /** How long a migrator waits for a connection, in milliseconds. */
 const CONNECT_DEADLINE_MS = 10_000;
@@ -18,19 +27,29 @@ export async function setKeepAlives(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Parses a database URL as node-postgres does (escaped passwords, `sslmode`, sockets, defaults). Drops parameters that
- * only Prisma knows, such as `?schema=public`.
+ * The host of the database that accepts writes. A migrator stays with it, because its locks belong to sessions there.
+ * Drops parameters that only apps use, such as `options`.
+ * @throws the error of the last host, if none accepts writes.
  */
-export function connectionFields(databaseUrl: string): ConnectionFields {
-  const { host, port, user, password, database, ssl } = new pg.Client({ connectionString: databaseUrl });
-  return {
-    host,
-    port,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password }),
-    ...(database === undefined ? {} : { database }),
-    ssl,
-  };
+export async function connectionFields({ databaseUrl: url, ...files }: DatabaseTarget): Promise<ConnectionFields> {
+  const hosts = connectionTarget({ url, ...files }).hosts.map((host) => host());
+  const [only] = hosts;
+  if (only !== undefined && hosts.length === 1) return only;
+  let failure: unknown;
+  for (const fields of hosts) {
+    try {
+      await withConnection(fields, checkPrimary);
+      return fields;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+async function checkPrimary(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean }>('SELECT pg_is_in_recovery() AS "isStandby"');
+  if (rows[0]?.isStandby !== false) throw new UnfitServerError('read-only');
 }
 
 /** Runs `work` on a dedicated connection and closes it. */

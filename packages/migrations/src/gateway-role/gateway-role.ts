@@ -1,5 +1,11 @@
+import { connectionTarget } from '@callplane/db';
 import pg from 'pg';
-import { connectionFields, withConnection, type ConnectionFields } from '../database/connection.js';
+import {
+  connectionFields,
+  withConnection,
+  type ConnectionFields,
+  type DatabaseTarget,
+} from '../database/connection.js';
 import { withMigrationLock } from '../database/migration-lock.js';
 
 /**
@@ -38,16 +44,14 @@ const MEDIA_AGENT_RIGHTS: readonly string[] = [
 /** PostgreSQL: invalid_authorization_specification and invalid_password. */
 const LOGIN_REFUSED = new Set(['28000', '28P01']);
 
-export interface GatewayRoleTarget {
-  /** URL with the role that owns the tables. */
-  readonly databaseUrl: string;
+/** `databaseUrl` has the role that owns the tables. */
+export interface GatewayRoleTarget extends DatabaseTarget {
   /** URL with the gateway's role and password. */
   readonly gatewayUrl: string;
 }
 
-export interface MediaAgentRoleTarget {
-  /** URL with the role that owns the tables. */
-  readonly databaseUrl: string;
+/** `databaseUrl` has the role that owns the tables. */
+export interface MediaAgentRoleTarget extends DatabaseTarget {
   /** URL with the role and password of the agents beside media servers. */
   readonly mediaUrl: string;
 }
@@ -57,13 +61,13 @@ export interface MediaAgentRoleTarget {
  * it cannot log in. Repeat it after every migration: new tables and columns carry no rights for the role.
  * @returns the name of the role
  */
-export function grantGatewayRights({ databaseUrl, gatewayUrl }: GatewayRoleTarget): Promise<string> {
-  return grantRights(databaseUrl, { url: gatewayUrl, setting: 'GATEWAY_DATABASE_URL', rights: GATEWAY_RIGHTS });
+export function grantGatewayRights({ gatewayUrl, ...target }: GatewayRoleTarget): Promise<string> {
+  return grantRights(target, { url: gatewayUrl, setting: 'GATEWAY_DATABASE_URL', rights: GATEWAY_RIGHTS });
 }
 
 /** As {@link grantGatewayRights}, for the agents beside media servers. */
-export function grantMediaAgentRights({ databaseUrl, mediaUrl }: MediaAgentRoleTarget): Promise<string> {
-  return grantRights(databaseUrl, { url: mediaUrl, setting: 'MEDIA_DATABASE_URL', rights: MEDIA_AGENT_RIGHTS });
+export function grantMediaAgentRights({ mediaUrl, ...target }: MediaAgentRoleTarget): Promise<string> {
+  return grantRights(target, { url: mediaUrl, setting: 'MEDIA_DATABASE_URL', rights: MEDIA_AGENT_RIGHTS });
 }
 
 interface RoleTarget {
@@ -73,13 +77,14 @@ interface RoleTarget {
   rights: readonly string[];
 }
 
-async function grantRights(databaseUrl: string, { url, setting, rights }: RoleTarget): Promise<string> {
-  const owner = connectionFields(databaseUrl);
-  const target = connectionFields(url);
-  const { user: role, password } = target;
+async function grantRights(target: DatabaseTarget, { url, setting, rights }: RoleTarget): Promise<string> {
+  const owner = await connectionFields(target);
+  const fields = connectionTarget({ url }).hosts[0]?.();
+  const role = fields?.user;
+  const password = typeof fields?.password === 'function' ? await fields.password() : fields?.password;
   if (role === undefined || typeof password !== 'string') throw new Error(`${setting} names no role`);
   if (role === owner.user) throw new Error(`${setting} names the role of DATABASE_URL`);
-  if (target.database !== owner.database) throw new Error(`${setting} names another database`);
+  if (fields?.database !== owner.database) throw new Error(`${setting} names another database`);
   await withMigrationLock(owner, async () => {
     // Tries to log in first: an operator may have created the role, and DATABASE_URL may lack the right to change
     // roles.

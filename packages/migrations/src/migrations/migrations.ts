@@ -1,14 +1,19 @@
 import type { MigrationList } from '@prisma/schema-engine-wasm/schema_engine_bg';
 import { neededTransactionOffset, raiseTransactionOffset } from './after-restore.js';
-import { connectionFields, withConnection } from '../database/connection.js';
+import {
+  connectionFields,
+  withConnection,
+  type ConnectionFields,
+  type DatabaseTarget,
+} from '../database/connection.js';
+import { setTimeZone } from '../database/time-zone.js';
 import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
 import { withMigrationLock } from '../database/migration-lock.js';
 import { correctCounts, settleInterrupted, settleUnlocked } from '../database/migration-records.js';
 import { LOCK_WAITS, LocksBusyError, type LockWaits, type ScriptOptions } from '../scripts/run-script.js';
 import { withSchemaEngine } from '../schema-engine/schema-engine.js';
 
-export interface MigrationTarget {
-  readonly databaseUrl: string;
+export interface MigrationTarget extends DatabaseTarget {
   /** Directory of `schema.prisma` and `migrations/`; the repository's `prisma/` by default. */
   readonly prismaDir?: string;
   /** Receives a line for the operator when a migration waits for locks, and before it builds or drops an index. */
@@ -39,11 +44,12 @@ const UNDEFINED_TABLE = '42P01';
  */
 export async function applyMigrations(target: MigrationTarget): Promise<string[]> {
   const files = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
-  const fields = connectionFields(target.databaseUrl);
+  const fields = await connectionFields(target);
   const applied = await withMigrationLock(fields, async () => {
     await settleInterrupted(fields);
-    const names = await applyPending(target, files);
+    const names = await applyPending(target, fields, files);
     if (names.length > 0) await correctCounts(fields);
+    await setTimeZone(fields, target.report);
     return names;
   });
   // Checked without the lock, so that other migrators do not wait for this check.
@@ -53,14 +59,14 @@ export async function applyMigrations(target: MigrationTarget): Promise<string[]
   return applied;
 }
 
-async function applyPending(target: MigrationTarget, files: PrismaFiles): Promise<string[]> {
+async function applyPending(target: MigrationTarget, fields: ConnectionFields, files: PrismaFiles): Promise<string[]> {
   try {
-    return await withSchemaEngine(target.databaseUrl, files, scriptOptions(target), async (engine) => {
+    return await withSchemaEngine(fields, files, scriptOptions(target), async (engine) => {
       const input = { migrationsList: migrationList(files), filters: NO_FILTERS };
       return (await engine.applyMigrations(input)).appliedMigrationNames;
     });
   } catch (error) {
-    if ((error as Error).cause instanceof LocksBusyError) await settleUnlocked(connectionFields(target.databaseUrl));
+    if ((error as Error).cause instanceof LocksBusyError) await settleUnlocked(fields);
     throw error;
   }
 }
@@ -74,11 +80,12 @@ function scriptOptions({ report, lockWaits }: MigrationTarget): ScriptOptions {
  * run in a shadow database beside it, so the role needs CREATEDB.
  * @throws MigrationError
  */
-export async function diffMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<MigrationDiff> {
-  const files = await readPrismaFiles(prismaDir);
+export async function diffMigrations(target: MigrationTarget): Promise<MigrationDiff> {
+  const files = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
+  const fields = await connectionFields(target);
   // Connects first, because node-postgres reports an unreachable database more clearly than the engine does.
-  await withConnection(connectionFields(databaseUrl), () => Promise.resolve());
-  return withSchemaEngine(databaseUrl, files, scriptOptions({ databaseUrl }), async (engine) => {
+  await withConnection(fields, () => Promise.resolve());
+  return withSchemaEngine(fields, files, scriptOptions(target), async (engine) => {
     const result = await engine.diff({
       from: files.migrations.length === 0 ? { tag: 'empty' } : { tag: 'migrations', ...migrationList(files) },
       to: { tag: 'schemaDatamodel', files: [{ path: files.schemaPath, content: files.schema }] },
@@ -113,14 +120,14 @@ export async function createMigration(target: MigrationTarget & { name: string; 
  * @throws MigrationError when that migration has not failed.
  */
 export async function resolveMigration({
-  databaseUrl,
-  prismaDir = PRISMA_DIR,
   name,
   outcome,
+  ...target
 }: MigrationTarget & { name: string; outcome: 'applied' | 'rolled-back' }): Promise<void> {
-  const files = await readPrismaFiles(prismaDir);
-  await withMigrationLock(connectionFields(databaseUrl), () =>
-    withSchemaEngine(databaseUrl, files, scriptOptions({ databaseUrl }), async (engine) => {
+  const files = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
+  const fields = await connectionFields(target);
+  await withMigrationLock(fields, () =>
+    withSchemaEngine(fields, files, scriptOptions(target), async (engine) => {
       if (outcome === 'rolled-back') await engine.markMigrationRolledBack({ migrationName: name });
       else await engine.markMigrationApplied({ migrationName: name, migrationsList: migrationList(files) });
     }),
@@ -128,9 +135,9 @@ export async function resolveMigration({
 }
 
 /** Names of the migrations that the database does not have yet. Costs one connection and one cheap query. */
-export async function pendingMigrations({ databaseUrl, prismaDir = PRISMA_DIR }: MigrationTarget): Promise<string[]> {
-  const { migrations } = await readPrismaFiles(prismaDir);
-  const applied = await withConnection(connectionFields(databaseUrl), async (client) => {
+export async function pendingMigrations(target: MigrationTarget): Promise<string[]> {
+  const { migrations } = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
+  const applied = await withConnection(await connectionFields(target), async (client) => {
     try {
       const { rows } = await client.query<{ migration_name: string }>(
         'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils';
 import type * as Engine from '@prisma/schema-engine-wasm/schema_engine_bg';
 import type { SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
-import { connectionFields } from '../database/connection.js';
+import type { ConnectionFields } from '../database/connection.js';
 import { engineAdapters } from './engine-adapter.js';
 import type { ScriptOptions } from '../scripts/run-script.js';
 import type { PrismaFiles } from '../migrations/migration-files.js';
@@ -36,25 +36,25 @@ let idle: Promise<unknown> = Promise.resolve();
  * @throws MigrationError
  */
 export function withSchemaEngine<T>(
-  databaseUrl: string,
+  fields: ConnectionFields,
   files: PrismaFiles,
   options: ScriptOptions,
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
-  const turn = idle.then(() => runEngine(databaseUrl, files, options, work));
+  const turn = idle.then(() => runEngine(fields, files, options, work));
   idle = turn.catch(() => undefined);
   return turn;
 }
 
 async function runEngine<T>(
-  databaseUrl: string,
+  fields: ConnectionFields,
   files: PrismaFiles,
   options: ScriptOptions,
   work: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
   loaded ??= loadEngine();
   const { SchemaEngine } = await loaded;
-  const adapters = engineAdapters(connectionFields(databaseUrl), { ...options, migrations: files.migrations });
+  const adapters = engineAdapters(fields, { ...options, migrations: files.migrations });
   const bound = bindMigrationAwareSqlAdapterFactory(adapters);
   try {
     const datamodels: [string, string][] = [[files.schemaPath, files.schema]];

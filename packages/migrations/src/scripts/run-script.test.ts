@@ -199,7 +199,7 @@ describe('applyMigrations', () => {
 });
 
 test('migrators and PostgreSQL notice a dead connection within a minute', async () => {
-  const fields = connectionFields(databaseUrl);
+  const fields = await connectionFields({ databaseUrl });
   const { rows } = await withConnection(fields, (client) =>
     client.query(`SELECT current_setting('tcp_keepalives_idle') AS idle, current_setting('tcp_keepalives_count') AS count,
       current_setting('tcp_keepalives_interval') AS interval`),

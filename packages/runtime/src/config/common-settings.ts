@@ -71,22 +71,6 @@ export const telemetrySettings = {
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Turns OpenTelemetry off.' }),
 };
 
-export const databaseSettings = {
-  DATABASE_URL: Type.String({
-    ...SECRET,
-    pattern: '^postgres(ql)?://.+',
-    format: 'database-url',
-    expected: 'a URL like postgresql://user:password@host:5432/database, with special characters escaped (%40 for @)',
-    description: 'PostgreSQL, the truth.',
-  }),
-  DATABASE_POOL_MAX: Type.Integer({
-    default: 10,
-    minimum: 1,
-    maximum: 500,
-    description: 'Maximum number of connections that this process opens to PostgreSQL.',
-  }),
-};
-
 export const redisSettings = {
   REDIS_URL: Type.String({
     ...SECRET,

@@ -3,7 +3,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from 'typebox';
-import { databaseSettings, logSettings } from './common-settings.js';
+import { logSettings } from './common-settings.js';
+import { databaseConnection, databaseSettings } from './database-connection.js';
 import { type ConfigurationError, parseEnvironment, SECRET } from './environment.js';
 
 const schema = Type.Object({
@@ -28,6 +29,7 @@ describe('parseEnvironment', () => {
   test('reads defaults, numbers, booleans and lists', () => {
     expect(parseEnvironment(schema, { DATABASE_URL: url, PORT: '', UNRELATED: 'x' })).toEqual({
       DATABASE_URL: url,
+      DATABASE_POOLER: 'none',
       DATABASE_POOL_MAX: 10,
       LOG_LEVEL: 'info',
       LOG_FORMAT: 'auto',
@@ -50,6 +52,7 @@ describe('parseEnvironment', () => {
     'postgresql://u:50%@h/d',
     'postgresql://user@/db?host=/run/postgresql',
     'postgresql://c',
+    'postgresql://a:b@c:1,d:2/e?target_session_attrs=read-write&sslmode=verify-ca',
   ])('accepts the database URL %s', (DATABASE_URL) => {
     expect(problems({ DATABASE_URL })).toEqual([]);
   });
@@ -60,6 +63,24 @@ describe('parseEnvironment', () => {
       expect(problems({ DATABASE_URL })).toEqual([expect.stringMatching(/^DATABASE_URL must be a URL like /)]);
     },
   );
+
+  test('says what is wrong with a database URL, without its password', () => {
+    expect(problems({ DATABASE_URL: 'postgresql://a:hunter2@c/d?sslmod=require' })).toEqual([
+      expect.stringMatching(/^DATABASE_URL must be a URL like .*; this one has the unknown parameter sslmod$/),
+    ]);
+  });
+
+  test('names files of a database connection that cannot be read, and settings of TLS that contradict', () => {
+    const settings = (given: object) => () =>
+      databaseConnection({ DATABASE_URL: url, DATABASE_POOLER: 'none', ...given });
+    expect(settings({ DATABASE_PASSWORD_FILE: '/nowhere' })).toThrow(
+      'DATABASE_PASSWORD_FILE cannot be read (ENOENT: /nowhere)',
+    );
+    expect(settings({ DATABASE_URL: `${url}?sslmode=verify-full&sslrootcert=/none` })).toThrow(
+      'sslrootcert of DATABASE_URL cannot be read (ENOENT: /none)',
+    );
+    expect(settings({ DATABASE_CA_FILE: '/ca' })).toThrow('DATABASE_URL needs sslmode=verify-full');
+  });
 
   test('reports all problems at once, without the value of a secret', () => {
     const reported = problems({
@@ -81,7 +102,7 @@ describe('parseEnvironment', () => {
       'VERBOSE must be true or false, not "yes"',
     ]);
     expect(reported.join()).not.toContain('hunter2');
-    expect(problems({})).toEqual(['DATABASE_URL is required: PostgreSQL, the truth.']);
+    expect(problems({})).toEqual([expect.stringMatching(/^DATABASE_URL is required: PostgreSQL, the truth\./)]);
   });
 
   test('reads a secret from a file', () => {

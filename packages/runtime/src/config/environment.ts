@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { Ajv } from 'ajv';
+import { databaseUrlProblem } from '@callplane/core';
+import { Ajv, type ErrorObject } from 'ajv';
 import formats from 'ajv-formats';
 import { Type, type Static, type TObject, type TSchema } from 'typebox';
 
@@ -30,7 +31,7 @@ const ajv = new Ajv({
 });
 formats.default(ajv);
 ajv.addVocabulary(['secret', 'expected']);
-ajv.addFormat('database-url', isDatabaseUrl);
+ajv.addFormat('database-url', (text) => databaseUrlProblem(text) === null);
 
 /**
  * Reads the settings of a schema from the environment. Numbers are decimal, booleans are `true` or `false`, and commas
@@ -58,7 +59,7 @@ export function parseEnvironment<T extends TObject>(schema: T, environment: Node
       const setting = schema.properties[name] as TSchema;
       problems.push(
         missing === undefined
-          ? `${name} ${expectation(setting)}${shown(environment[name] ?? '', setting)}`
+          ? `${name} ${expectation(setting)}${reasonOf(error)}${shown(environment[name] ?? '', setting)}`
           : `${name} is required: ${describe(setting)}`,
       );
     }
@@ -69,8 +70,13 @@ export function parseEnvironment<T extends TObject>(schema: T, environment: Node
 
 /** For `main.ts`: returns the settings, or writes all problems to stderr and exits with code 1. */
 export function loadConfig<T extends TObject>(schema: T): Static<T> {
+  return orExitWithProblems(() => parseEnvironment(schema, process.env));
+}
+
+/** For `main.ts`: returns the result of `make`, or writes the problems that it throws to stderr and exits with code 1. */
+export function orExitWithProblems<T>(make: () => T): T {
   try {
-    return parseEnvironment(schema, process.env);
+    return make();
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -93,20 +99,10 @@ export function orExit<T>(name: string, make: () => T): T {
   }
 }
 
-/**
- * Whether node-postgres can parse the URL. Otherwise an app would start, and fail with every statement. Like
- * node-postgres, accepts a single `%` and a URL without a host, which stands for a socket.
- */
-function isDatabaseUrl(text: string): boolean {
-  const hasLooseCharacters = / |%[^a-f0-9]|%[a-f0-9][^a-f0-9]/i.test(text);
-  try {
-    const escaped = hasLooseCharacters ? encodeURI(text).replace(/%25(\d\d)/g, '%$1') : text;
-    const { username, password, hostname, pathname } = new URL(escaped.replace('@/', '@socket/'));
-    for (const part of [username, password, hostname, pathname]) decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
-  }
+/** What is wrong with a URL, beyond its shape. Never contains a part of it that may be secret. */
+function reasonOf({ keyword, data }: ErrorObject): string {
+  const problem = keyword === 'format' ? databaseUrlProblem(String(data)) : null;
+  return problem === null || problem === 'cannot be parsed' ? '' : `; this one ${problem}`;
 }
 
 function readSetting(

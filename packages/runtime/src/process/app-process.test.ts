@@ -7,6 +7,7 @@ const CONFIG = {
   LOG_LEVEL: 'info',
   LOG_FORMAT: 'json',
   DATABASE_URL: 'postgresql://x',
+  DATABASE_POOLER: 'none',
   DATABASE_POOL_MAX: 1,
   METRICS_HOST: '127.0.0.1',
   METRICS_PORT: 0,

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Static, TObject } from 'typebox';
-import { loadConfig } from '../config/environment.js';
+import { databaseConnection } from '../config/database-connection.js';
+import { loadConfig, orExitWithProblems } from '../config/environment.js';
 import { createHealth, redisCheck, startHealthServer, type Health, type HealthCheck } from '../health/health.js';
 import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
@@ -11,6 +12,9 @@ import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 /** The settings that every app has. */
 export interface ProcessConfig extends LogSettings, TelemetryConfig {
   DATABASE_URL: string;
+  DATABASE_PASSWORD_FILE?: string;
+  DATABASE_CA_FILE?: string;
+  DATABASE_POOLER: 'none' | 'transaction';
   DATABASE_POOL_MAX: number;
   METRICS_HOST: string;
   METRICS_PORT: number;
@@ -21,6 +25,11 @@ export interface ProcessConfig extends LogSettings, TelemetryConfig {
 
 interface Closable {
   close(): Promise<unknown>;
+}
+
+interface OwnedDatabase extends Closable {
+  checkReady(): Promise<unknown>;
+  connections(): { used: number; idle: number; waiting: number };
 }
 
 /** Wake-ups that a producer could not send. */
@@ -80,10 +89,10 @@ export class AppProcess<Config extends ProcessConfig> {
     return resource;
   }
 
-  /** Settings for `new Database(…)`. */
+  /** Settings for `new Database(…)`. Exits with code 1 if they are wrong. */
   get databaseSettings() {
     return {
-      url: this.config.DATABASE_URL,
+      ...orExitWithProblems(() => databaseConnection(this.config)),
       poolMax: this.config.DATABASE_POOL_MAX,
       // `rtc doctor` finds the running processes by this name, also when Redis is away.
       applicationName: `callplane ${this.#app} ${process.pid}@${hostname()}`,
@@ -91,15 +100,19 @@ export class AppProcess<Config extends ProcessConfig> {
     };
   }
 
-  /** The main pool of the process, with its metrics and its health check. */
-  ownDatabase<
-    T extends Closable & {
-      checkReady(): Promise<unknown>;
-      connections(): { used: number; idle: number; waiting: number };
-    },
-  >(database: T): T {
-    addDatabaseMetrics(this.metrics, () => database.connections());
+  /**
+   * The main pool of the process, with its metrics and its health check.
+   * @param others further pools, whose connections the metrics count as well.
+   */
+  ownDatabase<T extends OwnedDatabase>(database: T, others: readonly OwnedDatabase[] = []): T {
+    const all = [database, ...others];
+    addDatabaseMetrics(this.metrics, () => {
+      const counts = all.map((each) => each.connections());
+      const sum = (state: 'used' | 'idle' | 'waiting') => counts.reduce((total, count) => total + count[state], 0);
+      return { used: sum('used'), idle: sum('idle'), waiting: sum('waiting') };
+    });
     this.#checks['postgres'] = { ping: () => database.checkReady() };
+    for (const [index, other] of others.entries()) this.own(`database ${index + 2}`, other);
     return this.own('database', database);
   }
 

@@ -1,0 +1,213 @@
+import pg from 'pg';
+import type { AwakeClock } from './awake-clock.js';
+import type { Hosts } from './hosts.js';
+import { isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
+
+/**
+ * Minimum age of a connection that is replaced for being read-only, in milliseconds. While the server itself is
+ * read-only, replacing every connection that refuses a write would only add work.
+ */
+const READ_ONLY_REPLACED_AFTER_MS = 2000;
+
+const IS_STANDBY = 'SELECT pg_is_in_recovery() AS "isStandby"';
+
+type Query = (...args: unknown[]) => unknown;
+/** PostgreSQL reports some settings when a session begins. */
+type Reporting = Pick<NodeJS.EventEmitter, 'on'> & { readonly stream: { destroy(error?: Error): void } };
+type Reported = { parameterName: string; parameterValue: string };
+
+export interface ConnectionRules {
+  /** Until a connection attempt to one host fails, in milliseconds. */
+  readonly hostMs: number;
+  /** Until a statement has its result, in milliseconds. */
+  readonly answerMs: number;
+  /** Replaces the text of `BEGIN`. */
+  readonly begin: string;
+}
+
+/** A connection of our pool, as far as the pool needs it. */
+export interface Connection extends pg.PoolClient {
+  /** Whether another connection should take the place of this idle one. */
+  readonly isStale: boolean;
+}
+
+/** Errors of connection attempts after which another host may answer. */
+export type Refusals = WeakSet<Error>;
+
+/**
+ * Connections to the next host of the list. They close when the session turns out to be read-only. It may stay
+ * read-only after a failover, while a new connection reaches the server that accepts writes. A standby is refused at
+ * once: its rows may be old, so that a read would answer 404 for a room that exists. The session's parameter
+ * `in_hot_standby` only gives the hint to ask: after a failover PgBouncer may report the value that it remembers of the
+ * server before.
+ *
+ * After a statement without an answer in time, a connection takes no further statement. Its socket stays open until the
+ * answer comes, because a server whose commits wait for a standby does not notice that a client has gone
+ * (docs/decisions/0038-postgresql-that-fails-over.md).
+ *
+ * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
+ * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
+ * of the socket can hold both the end of a statement, which gives the connection to the next caller, and the failure.
+ */
+export function connectionClass(
+  hosts: Hosts,
+  awake: AwakeClock,
+  rules: ConnectionRules,
+  refusals: Refusals,
+): typeof pg.Client {
+  return class extends pg.Client {
+    readonly #openedAtMs = awake.nowMs;
+    readonly #owed: { readonly host: number; destroy(): void };
+    #mayBeStandby = false;
+    #isReadOnly = false;
+    #isOverdue = false;
+
+    constructor(config?: string | pg.ClientConfig) {
+      const host = hosts.next;
+      super({ ...(config as pg.ClientConfig), ...hosts.configOf(host) });
+      // An emitter without a listener would throw the error, and end the process.
+      this.on('error', () => undefined);
+      const { connection } = this as unknown as { connection: Reporting };
+      this.#owed = { host, destroy: () => (this as unknown as { connection: Reporting }).connection.stream.destroy() };
+      this.once('end', () => hosts.forget(this.#owed));
+      connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
+        if (parameterName === 'in_hot_standby') this.#mayBeStandby = parameterValue === 'on';
+        if (parameterName === 'default_transaction_read_only') this.#isReadOnly = parameterValue === 'on';
+      });
+    }
+
+    get isStale(): boolean {
+      return this.#isOverdue || hosts.isStale(this.#owed.host, this.#openedAtMs);
+    }
+
+    override connect(): Promise<this>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+      if (callback === undefined) {
+        return new Promise((resolve, reject) => {
+          this.connect((error: Error | null) => (error === null ? resolve(this) : reject(error)));
+        });
+      }
+      const { connection } = this as unknown as { connection: Reporting };
+      let isOver = false;
+      const finish = (error: Error | null): void => {
+        if (isOver) return;
+        isOver = true;
+        inTime();
+        noLongerWaiting();
+        if (error === null) hosts.onConnected(this.#owed.host);
+        else if (!isRefusedLogin(error)) {
+          hosts.onFailure(this.#owed.host);
+          refusals.add(error);
+        }
+        callback(error as Error);
+      };
+      const inTime = awake.after(rules.hostMs, () => {
+        connection.stream.destroy();
+        finish(new Error('Connection terminated: the host has not answered in time'));
+      });
+      const noLongerWaiting = hosts.whenFree(this.#owed.host, () => this.#open(finish));
+      return undefined;
+    }
+
+    #open(finish: (error: Error | null) => void): void {
+      super.connect((error: Error | null | undefined) => {
+        if (error) finish(error);
+        // With one host, a read-only session is useful: it answers reads.
+        else if (this.#isReadOnly && hosts.count > 1) this.#refuse(new UnfitServerError('read-only'), finish);
+        else if (this.#mayBeStandby) this.#refuseStandby(finish);
+        else finish(null);
+      });
+    }
+
+    /** The deadline of the connection attempt also limits this statement. */
+    #refuseStandby(finish: (error: Error | null) => void): void {
+      super.query<{ isStandby: boolean }>(IS_STANDBY, (error: Error | null | undefined, result) => {
+        const refusal = error ?? (result.rows[0]?.isStandby === false ? null : new UnfitServerError('read-only'));
+        this.#refuse(refusal, finish);
+      });
+    }
+
+    #refuse(refusal: Error | null, finish: (error: Error | null) => void): void {
+      if (refusal !== null) void super.end();
+      finish(refusal);
+    }
+
+    // Supports the signatures of node-postgres that are in use: with a callback as the last argument, or returning a
+    // promise.
+    override query(...args: unknown[]): never {
+      args[0] = this.#withDeadlines(args[0]);
+      const callback = args.at(-1);
+      if (typeof callback === 'function') {
+        this.#ask(args.slice(0, -1), callback as Query);
+        return undefined as never;
+      }
+      return new Promise((resolve, reject) => {
+        this.#ask(args, (error: unknown, result: unknown) => {
+          if (error === null || error === undefined) resolve(result);
+          else reject(error as Error);
+        });
+      }) as never;
+    }
+
+    #ask(args: unknown[], callback: Query): void {
+      if (this.#isOverdue) {
+        process.nextTick(callback, noAnswer());
+        return;
+      }
+      let isOver = false;
+      const answered = awake.after(rules.answerMs, () => {
+        isOver = true;
+        this.#onSilence();
+        callback(noAnswer());
+      });
+      (super.query as Query).call(this, ...args, (...answer: unknown[]): void => {
+        answered();
+        if (isOver) {
+          // The server is free again: close the connection that was kept for this answer.
+          if (hosts.forget(this.#owed)) void super.end();
+          return;
+        }
+        isOver = true;
+        this.#endIfReadOnly(answer[0]);
+        callback(...answer);
+      });
+    }
+
+    #onSilence(): void {
+      if (this.#isOverdue) return;
+      this.#isOverdue = true;
+      hosts.onSilence(this.#owed.host, awake.nowMs);
+      if (!hosts.keep(this.#owed)) this.#owed.destroy();
+    }
+
+    override end(): Promise<void>;
+    override end(callback: (error: Error) => void): void;
+    override end(callback?: (error: Error) => void): Promise<void> | undefined {
+      if (hosts.isKept(this.#owed)) {
+        if (callback === undefined) return Promise.resolve();
+        process.nextTick(callback);
+        return undefined;
+      }
+      if (callback === undefined) return super.end();
+      super.end(callback);
+      return undefined;
+    }
+
+    #withDeadlines(query: unknown): unknown {
+      if (query === 'BEGIN') return rules.begin;
+      const isBegin = typeof query === 'object' && query !== null && (query as { text?: unknown }).text === 'BEGIN';
+      return isBegin ? { ...query, text: rules.begin } : query;
+    }
+
+    #endIfReadOnly(error: unknown): void {
+      const ageMs = awake.nowMs - this.#openedAtMs;
+      if (isReadOnlySession(error) && ageMs >= READ_ONLY_REPLACED_AFTER_MS) void this.end();
+    }
+  };
+}
+
+/** Its beginning makes it an outage for {@link isDatabaseUnavailable}. */
+function noAnswer(): Error {
+  return new Error('Connection terminated: PostgreSQL has not answered in time');
+}

@@ -1,0 +1,113 @@
+import { randomInt } from 'node:crypto';
+import type { HostConfig, Target } from './connection-config.js';
+
+/** A connection on which PostgreSQL still owes an answer. */
+interface Owed {
+  readonly host: number;
+  destroy(): void;
+}
+
+/** The hosts of a database URL, and what the connections of a pool have learned about them. */
+export class Hosts {
+  readonly count: number;
+  readonly #target: Target;
+  readonly #owedMax: number;
+  readonly #owed = new Set<Owed>();
+  readonly #waiting = new Set<() => void>();
+  readonly #suspectSinceMs: number[];
+  #next = 0;
+  #answering: number | null = null;
+
+  /** @param owedMax how many connections to one host may wait for an answer after their deadline. */
+  constructor(target: Target, owedMax: number) {
+    this.#target = target;
+    this.#owedMax = owedMax;
+    this.count = target.hosts.length;
+    this.#suspectSinceMs = target.hosts.map(() => -1);
+    this.#shuffle();
+  }
+
+  /** The host for a new connection. */
+  get next(): number {
+    return this.#next;
+  }
+
+  configOf(host: number): HostConfig {
+    const config = this.#target.hosts[host];
+    if (config === undefined) throw new RangeError(`no host ${host}`);
+    return config();
+  }
+
+  /** The next connection goes to the next host. Several connections may fail at once. */
+  onFailure(host: number): void {
+    if (this.#next === host) this.#next = (host + 1) % this.count;
+  }
+
+  /** A new connection to the host accepts writes. */
+  onConnected(host: number): void {
+    if (this.#target.url.isShuffled) {
+      this.#shuffle();
+    } else if (this.#answering !== host) {
+      this.#answering = host;
+      this.#next = host;
+      for (const owed of this.#owed) if (owed.host !== host) owed.destroy();
+    }
+  }
+
+  /** A statement got no answer in time: connections that were opened before may be dead as well. */
+  onSilence(host: number, nowMs: number): void {
+    this.#suspectSinceMs[host] = nowMs;
+  }
+
+  /** Whether another connection should take the place of this idle one. */
+  isStale(host: number, openedAtMs: number): boolean {
+    const isElsewhere = !this.#target.url.isShuffled && this.#answering !== null && this.#answering !== host;
+    return isElsewhere || openedAtMs <= (this.#suspectSinceMs[host] ?? -1);
+  }
+
+  /** Keeps a connection open until its answer. Returns false if too many wait already. */
+  keep(owed: Owed): boolean {
+    if (this.isFull(owed.host)) return false;
+    this.#owed.add(owed);
+    return true;
+  }
+
+  /** The answer came, or the connection ended. Returns whether the connection was kept for it. */
+  forget(owed: Owed): boolean {
+    const wasKept = this.#owed.delete(owed);
+    if (wasKept) for (const retry of [...this.#waiting]) retry();
+    return wasKept;
+  }
+
+  isKept(owed: Owed): boolean {
+    return this.#owed.has(owed);
+  }
+
+  /** Whether as many statements wait for a late answer of the host as the pool has connections. */
+  isFull(host: number): boolean {
+    return [...this.#owed].filter((owed) => owed.host === host).length >= this.#owedMax;
+  }
+
+  /**
+   * Calls `connect` as soon as the host may get another connection.
+   * @returns a function that ends the wait.
+   */
+  whenFree(host: number, connect: () => void): () => void {
+    const retry = (): void => {
+      if (this.isFull(host)) return;
+      this.#waiting.delete(retry);
+      connect();
+    };
+    this.#waiting.add(retry);
+    retry();
+    return () => this.#waiting.delete(retry);
+  }
+
+  close(): void {
+    for (const owed of this.#owed) owed.destroy();
+  }
+
+  #shuffle(): void {
+    if (this.#target.url.isShuffled) this.#next = randomInt(this.count);
+  }
+}

@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { createTestDatabase, eventually, gatewayUrlOf, startTestPgBouncer, stopAtEnd } from '@callplane/testing';
+import { startReceiver, startWebhookStack } from '../faults/webhooks.testkit.js';
+import { Load } from '../fleet/load.testkit.js';
+import { startNginx } from '../fleet/nginx.testkit.js';
+import { checkNothingLost, portOf } from './failover.testkit.js';
+
+const ROOMS = 12;
+
+test('rooms, joins, operations and deliveries go through PgBouncer in transaction mode', async () => {
+  const { url } = await createTestDatabase();
+  const [{ throughPooler }, receiver] = await Promise.all([startTestPgBouncer(url), startReceiver()]);
+  const pooled = throughPooler(url);
+  // The database of the test itself takes the direct way.
+  const stack = await startWebhookStack(url);
+  const env = { DATABASE_URL: pooled, DATABASE_POOLER: 'transaction' };
+  const apps = await Promise.all([
+    stack.spawnApi(env),
+    stack.spawnSignaling({ ...env, DATABASE_URL: gatewayUrlOf(pooled) }),
+    stack.spawnWorker(env),
+    stack.spawnWebhookWorker(env),
+  ]);
+  const [api, gateway] = apps;
+  await stack.register(api, receiver);
+  const nginx = await startNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
+  const load = new Load({ url: nginx.url, key: stack.tenant.key });
+  stopAtEnd(() => load.close());
+  const running = load.start(3);
+  await eventually(() => load.rooms.length >= ROOMS, { timeoutMs: 240_000 });
+  load.stop();
+  await running;
+  expect(await checkNothingLost({ stack, apps, receiver }, load)).toBe(0);
+});
