@@ -1,5 +1,5 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { Database, isDatabaseUnavailable } from '@callplane/db';
+import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
 import { JobProducer, JobWorker, QUEUE_NAMES, QUEUE_OF_OPERATION, REDIS_TROUBLES } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { CleanupWorkerConfig } from './config.js';
@@ -97,11 +97,20 @@ const workers = Object.values(QUEUE_OF_OPERATION).map(
 app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.close())) });
 
 const orphans = new MediaOrphans(deps);
-const observer = new Observer(deps, metrics);
+const observer = new Observer(deps, metrics, config.ROOM_RETENTION_DAYS);
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
-// Every repeated task (the sweeps, the reconciler, the observer) has its own timer, so that one that waits for a server
-// does not delay the others.
+// Every repeated task has its own timer, so that one that waits for a server does not delay the others.
 for (const [name, intervalMs, work] of [
+  ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
+  ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
+] as const) {
+  app.repeat(name, intervalMs, work, isDatabaseUnavailable);
+}
+// One process does each of these for all cleanup workers.
+const elections = app.elections(sweepLeases(database.sql, app.processName));
+for (const [name, intervalMs, work] of [
+  ['due floor', config.SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'operations'))],
   ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
@@ -109,12 +118,9 @@ for (const [name, intervalMs, work] of [
   ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
-  ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
-  ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
-  ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
-  app.repeat(name, intervalMs, work, isDatabaseUnavailable);
+  app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }
 
 const healthPort = await app.serveHealth(config);

@@ -8,6 +8,7 @@ export * from './lifecycle/lifecycle.js';
 export * from './logging/logger.js';
 export * from './metrics/metrics.js';
 export * from './process/app-process.js';
+export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';

@@ -11,7 +11,7 @@ beforeAll(async () => {
 test('the observer reports the oldest due row per queue and live counts, and nothing while the database is unavailable', async () => {
   const metrics = createMetrics({ app: 'cleanup-worker' });
   const deps = { ...worker.deps };
-  const observer = new Observer(deps, metrics);
+  const observer = new Observer(deps, metrics, 90);
   const valueOf = async (name: string): Promise<number | undefined> => {
     const line = (await metrics.text()).split('\n').find((each) => each.startsWith(name));
     return line === undefined ? undefined : Number(line.split(' ').at(-1));

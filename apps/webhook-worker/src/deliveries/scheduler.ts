@@ -8,6 +8,7 @@ import {
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { attemptDelivery, type Settled } from './attempt.js';
+import type { Beginnings } from './beginnings.js';
 import { Claims, type Claim } from './claims.js';
 import { startByMs, startOf, type Held } from './held.js';
 
@@ -75,6 +76,11 @@ export class Scheduler {
     if (this.#isDraining) return;
     for (const endpointId of endpointIds) this.#schedule.wake(endpointId, performance.now(), kinds);
     this.#pump();
+  }
+
+  /** Where claims begin. A scan reports it. */
+  get beginnings(): Beginnings {
+    return this.#claims.beginnings;
   }
 
   /**

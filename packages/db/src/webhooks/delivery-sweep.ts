@@ -1,6 +1,9 @@
 import type { TypedSql } from '../client/database.js';
 import { isExhausted } from '../operations/operation.sql.js';
+import { FLOOR_MAX } from '../sweeps/due.sql.js';
 import { IS_OPEN } from './delivery.sql.js';
+
+const BEGINNING = new Date(0);
 
 export interface ExpiredLease {
   id: string;
@@ -13,12 +16,19 @@ export interface ExpiredLease {
 /**
  * Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
  * attempt. The log records the attempt as LEASE_EXPIRED, because its result is unknown.
+ * @param from ignores leases that expired earlier, as {@link firstLeaseExpiry} returned it; null ignores none.
  */
-export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): PromiseLike<ExpiredLease[]> {
+export function endExpiredLeases(
+  db: TypedSql,
+  leaseMs: number,
+  limit: number,
+  from: Date | null = null,
+): PromiseLike<ExpiredLease[]> {
   return db.$queryRaw<ExpiredLease[]>`
     WITH expired AS (
       SELECT id, lease_expires_at, ${isExhausted} AS exhausted FROM webhook_deliveries
       WHERE status = 'delivering' AND lease_expires_at <= now()
+        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
       ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
       UPDATE webhook_deliveries d
@@ -36,6 +46,23 @@ export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): 
       FROM ended
     )
     SELECT id, endpoint_id AS "endpointId", exhausted, run_attempts AS "runAttempts" FROM ended`;
+}
+
+/**
+ * The time before which no lease expires, also none that a running transaction commits later: a lease begins with its
+ * transaction. The next sweep begins there, so that it does not read leases that ended meanwhile
+ * (docs/decisions/0039).
+ * @param from the result of the call before; null begins with the first lease.
+ */
+export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise<Date> {
+  const [row] = await db.$queryRaw<[{ first: Date }]>`
+    SELECT least(${FLOOR_MAX}, (
+      SELECT lease_expires_at FROM webhook_deliveries
+      WHERE status = 'delivering' AND lease_expires_at <= now()
+        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+      ORDER BY lease_expires_at LIMIT 1
+    )) AS first`;
+  return row.first;
 }
 
 /**
