@@ -1,6 +1,6 @@
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { DUE_SOURCES, FLOOR_MAX, type DueQueue } from './due.sql.js';
+import { DUE_SOURCES, LATE_MS, type DueQueue } from './due.sql.js';
 
 /** Interval of full checks, in milliseconds: a row that came below the floor against the rules is found by then. */
 export const FULL_CHECK_MS = 600_000;
@@ -16,27 +16,29 @@ export interface MovedFloor {
 /**
  * Moves the floor of a queue towards the present, and checks all rows if the last check is `checkEveryMs` old. One
  * process calls it periodically; concurrent calls wait for each other.
+ * @param lateMs how far the floor lies back. Tests shorten it.
  */
 export async function moveDueFloor(
   database: Database,
   queue: DueQueue,
   checkEveryMs = FULL_CHECK_MS,
+  lateMs = LATE_MS,
 ): Promise<MovedFloor> {
   for (;;) {
-    const step = await database.sqlTransaction((tx) => moveByStep(tx, queue));
+    const step = await database.sqlTransaction((tx) => moveByStep(tx, queue, lateMs));
     if (step === null) break;
     if (step.isBehind) continue;
     if (step.checkedMsAgo < checkEveryMs) return { floor: step.floor, isChecked: false };
     break;
   }
-  return { floor: await database.sqlTransaction((tx) => checkFully(tx, queue)), isChecked: true };
+  return { floor: await database.sqlTransaction((tx) => checkFully(tx, queue, lateMs)), isChecked: true };
 }
 
 /**
  * The next floor. Transactions that have written may commit rows that are due from their beginning on. A transaction
  * of another database role is not visible here; LATE_MS covers it.
  */
-const NEXT_FLOOR = Prisma.sql`least(${FLOOR_MAX}, (
+const nextFloor = (lateMs: number): Prisma.Sql => Prisma.sql`least(now() - ${lateMs}::int * interval '1 millisecond', (
   SELECT min(xact_start) FROM pg_stat_activity
   WHERE backend_xid IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
 ))`;
@@ -48,9 +50,9 @@ interface Step {
 }
 
 /** @returns null if the queue has no floor yet. */
-async function moveByStep(tx: TypedSql, queue: DueQueue): Promise<Step | null> {
+async function moveByStep(tx: TypedSql, queue: DueQueue, lateMs: number): Promise<Step | null> {
   const [state] = await tx.$queryRaw<{ floor: Date; next: Date; checkedMsAgo: number }[]>`
-    SELECT floor, ${NEXT_FLOOR} AS next, (extract(epoch FROM now() - checked_at) * 1000)::float8 AS "checkedMsAgo"
+    SELECT floor, ${nextFloor(lateMs)} AS next, (extract(epoch FROM now() - checked_at) * 1000)::float8 AS "checkedMsAgo"
     FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
   if (state === undefined) return null;
   // An earlier floor than before is right, too: a transaction from before the floor has written, or the clock was set back.
@@ -87,11 +89,11 @@ async function moveBacklogs(tx: TypedSql, queue: DueQueue, until: Date): Promise
 }
 
 /** Finds all backlogs from the beginning of the index, and sets the floor. */
-async function checkFully(tx: TypedSql, queue: DueQueue): Promise<Date> {
+async function checkFully(tx: TypedSql, queue: DueQueue, lateMs: number): Promise<Date> {
   await tx.$executeRaw`
     INSERT INTO due_floors (queue, floor, checked_at) VALUES (${queue}, 'epoch', 'epoch') ON CONFLICT DO NOTHING`;
   const [{ next }] = await tx.$queryRaw<[{ next: Date }]>`
-    SELECT ${NEXT_FLOOR} AS next FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
+    SELECT ${nextFloor(lateMs)} AS next FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
   await tx.$executeRaw`
     INSERT INTO due_backlogs AS b (queue, key, is_retry, since)
     SELECT ${queue}, k.key, k.is_retry, first.due_at FROM (${DUE_SOURCES[queue].keys}) AS k CROSS JOIN LATERAL (
