@@ -11,7 +11,7 @@ import { Observer } from './observe/observe.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
+import { endLostSessions, forgetDeadInstances, newLostSessionsPosition } from './reconcile/lost-sessions.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { DueOperations } from './scheduler/due-operations.js';
@@ -98,6 +98,7 @@ app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.clos
 
 const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics, config.ROOM_RETENTION_DAYS);
+const lostSessions = newLostSessionsPosition();
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task has its own timer, so that one that waits for a server does not delay the others.
 for (const [name, intervalMs, work] of [
@@ -116,7 +117,7 @@ for (const [name, intervalMs, work] of [
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
   ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
   ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
-  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
+  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps, lostSessions)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {

@@ -19,11 +19,18 @@ test('the observer reports the oldest due row per queue and live counts, and not
   await observer.pass();
   expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBe(0);
   expect(await valueOf('callplane_live{what="participants"')).toBe(0);
+  expect(await valueOf('callplane_due{queue="room-end"')).toBe(0);
+  expect(await valueOf('callplane_dead_rows{table="webhook_deliveries"')).toBeGreaterThanOrEqual(0);
+  expect(await valueOf('callplane_oldest_transaction_seconds{holder="session"')).toBeGreaterThanOrEqual(0);
+  expect(await valueOf('callplane_oldest_transaction_seconds{holder="slot"')).toBeUndefined();
+  expect(await valueOf('callplane_oldest_snapshot_transactions{holder="slot"')).toBe(0);
+  expect(await valueOf('callplane_retention_lag_seconds{what="rooms"')).toBe(0);
 
   const operationId = await worker.newOperation();
   await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '90 seconds' WHERE id = '${operationId}'`);
   await observer.pass();
   expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBeGreaterThanOrEqual(90);
+  expect(await valueOf('callplane_due{queue="room-end"')).toBe(1);
   expect(await valueOf('callplane_oldest_due_seconds{queue="participant-remove"')).toBe(0);
   expect(await valueOf('callplane_oldest_due_seconds{queue="webhook-delivery"')).toBe(0);
 

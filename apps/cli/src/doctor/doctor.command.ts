@@ -6,6 +6,8 @@ import {
   listTurnServers,
   readBacklogs,
   readDatabaseFacts,
+  readOldestSnapshots,
+  readTableHealth,
   type Backlog,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
@@ -24,6 +26,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkSnapshots, checkTables } from './health-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
@@ -73,6 +76,8 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Examined> {
     const findings = [
       ...checkDatabase(facts, differenceMs),
       schema,
+      checkSnapshots(await readOldestSnapshots(database.sql)),
+      checkTables(await readTableHealth(database.sql)),
       checkMasterKeys(facts.masterKeyIds, configured),
       ...backlogs.map((backlog) => checkQueue(backlog, running, depths)),
       checkSignaling(facts.signalingInstances),

@@ -57,12 +57,7 @@ export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
       SELECT due_at FROM webhook_deliveries
       WHERE ${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry AND ${range}
       ORDER BY due_at LIMIT 1`,
-    keys: jump(
-      Prisma.sql`webhook_deliveries`,
-      Prisma.sql`endpoint_id`,
-      PENDING,
-      Prisma.sql`ARRAY[false, true]`,
-    ),
+    keys: jump(Prisma.sql`webhook_deliveries`, Prisma.sql`endpoint_id`, PENDING, Prisma.sql`ARRAY[false, true]`),
   },
   operations: {
     within: (range) => Prisma.sql`

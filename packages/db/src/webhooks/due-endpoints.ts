@@ -86,7 +86,12 @@ interface NewlyDueState {
 
 type NullableStanding = Omit<StandingRow, 'endpointId'> & { endpointId: string | null };
 
-function toDue({ endpointId, first, retry, ...row }: NullableStanding & { first: boolean; retry: boolean }): DueEndpoint[] {
+function toDue({
+  endpointId,
+  first,
+  retry,
+  ...row
+}: NullableStanding & { first: boolean; retry: boolean }): DueEndpoint[] {
   if (endpointId === null) return [];
   const { environmentId, slotMs, proven, failingSince } = row;
   return [{ ...schedulable({ endpointId, environmentId, slotMs, proven, failingSince }), first, retry }];

@@ -59,7 +59,8 @@ export async function deleteOldEvents(
     SELECT (SELECT count(*)::int FROM old) AS seen, (SELECT count(*)::int FROM deleted) AS deleted,
       (SELECT created_at FROM old ORDER BY created_at DESC, id DESC LIMIT 1) AS "createdAt",
       (SELECT id FROM old ORDER BY created_at DESC, id DESC LIMIT 1) AS id`;
-  if (batch === undefined || batch.createdAt === null || batch.id === null) return { deleted: 0, next: null, isMore: false };
+  if (batch === undefined || batch.createdAt === null || batch.id === null)
+    return { deleted: 0, next: null, isMore: false };
   return { deleted: batch.deleted, next: { createdAt: batch.createdAt, id: batch.id }, isMore: batch.seen === limit };
 }
 

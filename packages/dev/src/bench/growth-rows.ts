@@ -38,7 +38,7 @@ interface Chunk {
 
 async function addChunk(client: pg.Client, environmentId: string, { start, end, to }: Chunk) {
   const isOpen = `n < ${OPEN}`;
-  const age = `(${to} - n) * interval '${OLDEST_DAYS * 86_400_000 / to} milliseconds'`;
+  const age = `(${to} - n) * interval '${(OLDEST_DAYS * 86_400_000) / to} milliseconds'`;
   const series = `generate_series(${start}, ${end - 1}) n`;
   await client.query(
     `INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at)

@@ -91,7 +91,10 @@ async function measure({ client, database, tenant }: Bench): Promise<Map<string,
   const leasesFrom = await firstLeaseExpiry(database.sql, null);
   const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
   // Where a worker's claims begin: at the floor, or at the backlog of an endpoint.
-  const since = backlogs.reduce((at, { firstSince }) => (firstSince !== null && firstSince < at ? firstSince : at), floor);
+  const since = backlogs.reduce(
+    (at, { firstSince }) => (firstSince !== null && firstSince < at ? firstSince : at),
+    floor,
+  );
   const statements = await growthStatements(client, tenant, { since, leasesFrom });
   const measured = new Map<string, Measured>();
   for (const [name, run] of statements) measured.set(name, await cost(client, run));
@@ -100,7 +103,9 @@ async function measure({ client, database, tenant }: Bench): Promise<Map<string,
   const fromBeginning = (db: any) => claimDueDeliveries(db, [{ ...request, since: null }], 120_000);
   measured.set('claim from the beginning: without a floor', await cost(client, fromBeginning));
   // In order: all deliveries of the endpoint are of one room, so only the first one may be claimed.
-  await client.query(`UPDATE webhook_endpoints SET ordering = 'room', max_per_second = 100 WHERE id = $1`, [endpointId]);
+  await client.query(`UPDATE webhook_endpoints SET ordering = 'room', max_per_second = 100 WHERE id = $1`, [
+    endpointId,
+  ]);
   await client.query('INSERT INTO webhook_gates (endpoint_id) VALUES ($1)', [endpointId]);
   const gated = (db: any) => claimGated(db, { ...request, since }, 120_000);
   measured.set('claim of an endpoint with an order', await cost(client, gated));
@@ -123,7 +128,9 @@ async function measureOnce(client: pg.Client, run: Statement[1]): Promise<Measur
     const { text, values: all } = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
     // The explained statement changes rows too, so it is undone before the statement runs for its result.
     await client.query('SAVEPOINT explained');
-    const explained = await client.query(`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) ${text}`, [...all]);
+    const explained = await client.query(`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) ${text}`, [
+      ...all,
+    ]);
     await client.query('ROLLBACK TO SAVEPOINT explained');
     const [{ Plan: plan, 'Execution Time': ms }] = explained.rows[0]['QUERY PLAN'];
     total.ms += ms;

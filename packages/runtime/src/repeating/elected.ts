@@ -34,7 +34,11 @@ export class Elections {
     this.#store = store;
     this.#logger = logger;
     metrics.gauges(
-      { name: 'callplane_sweep_held', help: '1 if this process does the sweep for all processes, else 0.', label: 'sweep' },
+      {
+        name: 'callplane_sweep_held',
+        help: '1 if this process does the sweep for all processes, else 0.',
+        label: 'sweep',
+      },
       () => Object.fromEntries(this.#tasks.map(({ name, isHolder }) => [name, isHolder ? 1 : 0])),
     );
     metrics.gauges(
@@ -90,7 +94,9 @@ export class ElectedTask {
   async tick(signal: AbortSignal): Promise<void> {
     if (!(await this.#take())) return;
     const prolonging = setInterval(() => {
-      this.#take().catch((error: unknown) => this.#logger.warn('sweep lease not prolonged', { sweep: this.name, error }));
+      this.#take().catch((error: unknown) =>
+        this.#logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
+      );
     }, this.#task.intervalMs).unref();
     try {
       await this.#task.work(signal);
