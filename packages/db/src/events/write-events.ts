@@ -66,10 +66,12 @@ export function numberEvents(events: readonly NewEvent[], first: number | null):
 /**
  * The CTE `event (id, type, room_id, sequence)`, which inserts events. {@link fanOut} follows it.
  * @param one any of the events: they have one tenant, room and time.
+ * @param where restricts what is inserted.
  */
 export function insertEvents(
   { tenant, roomId, createdAt }: Pick<NewEvent, 'tenant' | 'roomId' | 'createdAt'>,
   rows: readonly NumberedEvent[],
+  where: Prisma.Sql = Prisma.empty,
 ): Prisma.Sql {
   return Prisma.sql`event AS (
       INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
@@ -79,6 +81,7 @@ export function insertEvents(
         ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[],
         ${rows.map(({ participantId }) => participantId)}::text[])
         AS new (id, type, sequence, body, participant_id)
+      ${where}
       RETURNING id, type, room_id, sequence
     )`;
 }

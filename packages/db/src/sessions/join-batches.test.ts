@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { admitJoins } from './admit-joins.js';
+import type { Database, TypedSql } from '../client/database.js';
 import { joinSessions } from './join-sessions.js';
 import type { JoinInput } from './session.js';
 import { NOON, startTestRooms, track, type Invited, type TestRooms } from './sessions.testkit.js';
@@ -90,20 +91,113 @@ describe('a batch of joins', () => {
     expect((await rooms.events(roomId)).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
   });
 
-  test('writes nothing for clients that go before the locks or before the commit', async () => {
+  test('writes nothing for clients that go before the joins are written', async () => {
     const roomId = await rooms.newRoom();
-    const invited = await invite(roomId, 4);
-    let asked = 0;
+    const [here, gone] = await invite(roomId, 2);
+    const outcomes = await join(roomId, [
+      rooms.inputOf(roomId, here!),
+      rooms.inputOf(roomId, gone!, { isWanted: () => false }),
+    ]);
+    expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned']);
+    expect(await rooms.sessions(roomId)).toHaveLength(1);
+    expect(await roomOf(roomId)).toMatchObject({ version: 1, lastSequence: 2 });
+  });
+
+  test('writes nothing for clients that go while a transaction waits for locks or writes', async () => {
+    const roomId = await rooms.newRoom();
+    const invited = await invite(roomId, 5);
+    // Ending a session takes a transaction.
+    await join(roomId, inputsOf(roomId, [invited[4]!]));
+    const goneAt = (call: number) => {
+      let calls = 0;
+      return { isWanted: () => (calls += 1) < call };
+    };
     const outcomes = await join(roomId, [
       rooms.inputOf(roomId, invited[0]!),
-      rooms.inputOf(roomId, invited[1]!, { isWanted: () => false }),
-      // Still there after the locks, gone before the commit.
-      rooms.inputOf(roomId, invited[2]!, { isWanted: () => (asked += 1) === 1 }),
+      // The first call comes before the transaction.
+      rooms.inputOf(roomId, invited[1]!, goneAt(2)),
+      rooms.inputOf(roomId, invited[2]!, goneAt(3)),
       rooms.inputOf(roomId, invited[3]!, { isWanted: () => true }),
+      rooms.inputOf(roomId, invited[4]!),
     ]);
-    expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned', 'abandoned', 'joined']);
-    expect(await rooms.sessions(roomId)).toHaveLength(2);
-    expect(await roomOf(roomId)).toMatchObject({ version: 1, lastSequence: 3 });
+    expect(outcomesOf(outcomes)).toEqual(['joined', 'abandoned', 'abandoned', 'joined', 'joined']);
+    expect(await rooms.sessions(roomId)).toHaveLength(4);
+    expect(await roomOf(roomId)).toMatchObject({ version: 2, lastSequence: 6 });
+  });
+
+  /** Joins, with `meanwhile` between the first read and the write of what it decides. */
+  function joinWith(meanwhile: () => Promise<unknown>, afterwards: () => void, roomId: string, invited: Invited[]) {
+    const { database } = rooms;
+    const steps = [meanwhile, async () => afterwards()];
+    const sql: TypedSql = {
+      ...database.sql,
+      $queryRaw: async <T>(...query: Parameters<TypedSql['$queryRaw']>) => {
+        const rows = await database.sql.$queryRaw<T>(...query);
+        await steps.shift()?.();
+        return rows;
+      },
+    };
+    let transactions = 0;
+    const sqlTransaction: Database['sqlTransaction'] = (work) => {
+      transactions += 1;
+      return database.sqlTransaction(work);
+    };
+    const joined = joinSessions(
+      { sql, sqlTransaction } as unknown as Database,
+      roomId,
+      inputsOf(roomId, invited),
+      NOON,
+    );
+    return joined.then((outcomes) => ({ outcomes: outcomesOf(outcomes), transactions }));
+  }
+
+  test('needs no transaction if nothing changes between its read and its write', async () => {
+    const roomId = await rooms.newRoom({ maxParticipants: 2 });
+    const invited = await invite(roomId, 3);
+    const nothing = () => Promise.resolve();
+    expect(await joinWith(nothing, () => undefined, roomId, invited)).toEqual({
+      outcomes: ['joined', 'joined', 'capacity'],
+      transactions: 0,
+    });
+  });
+
+  test.each(['the room', 'a participant', 'the number of live sessions'])(
+    'is decided again under locks if another transaction changes %s between its read and its write',
+    async (what) => {
+      const roomId = await rooms.newRoom({ maxParticipants: 2 });
+      const invited = await invite(roomId, 2);
+      const other = await rooms.invite(roomId);
+      const changes: Record<string, () => Promise<unknown>> = {
+        'the room': () => rooms.sql(`UPDATE rooms SET name = 'New name' WHERE id = '${roomId}'`),
+        'a participant': () =>
+          rooms.sql(`UPDATE participants SET name = 'New name' WHERE id = '${invited[0]!.participantId}'`),
+        'the number of live sessions': () => rooms.join(roomId, other),
+      };
+      const { outcomes, transactions } = await joinWith(changes[what]!, () => undefined, roomId, invited);
+      expect(transactions).toBe(1);
+      expect(outcomes).toEqual(what === 'the number of live sessions' ? ['joined', 'capacity'] : ['joined', 'joined']);
+      const told = JSON.stringify((await rooms.events(roomId)).map(({ data }) => data));
+      expect(told.includes('New name')).toBe(what !== 'the number of live sessions');
+    },
+  );
+
+  test('waits for its turn under locks if another transaction has locked the room', async () => {
+    const roomId = await rooms.newRoom();
+    const invited = await invite(roomId, 1);
+    let unlock = (): void => undefined;
+    const locked = new Promise<void>((resolve) => (unlock = resolve));
+    let other: Promise<unknown> = Promise.resolve();
+    const lock = () =>
+      new Promise<void>((isLocked) => {
+        other = rooms.database.sqlTransaction(async (sql) => {
+          await sql.$queryRaw`SELECT FROM rooms WHERE id = ${roomId} FOR NO KEY UPDATE`;
+          isLocked();
+          await locked;
+        });
+      });
+    // The write has not waited for the lock.
+    expect(await joinWith(lock, unlock, roomId, invited)).toEqual({ outcomes: ['joined'], transactions: 1 });
+    await other;
   });
 
   test('runs several joins of one participant one after another, and ends each earlier session once', async () => {

@@ -5,7 +5,6 @@ import {
   participantLeft,
   roomStarted,
   type NewEvent,
-  type ParticipantState,
   type Permission,
   type TrackIdentity,
 } from '@callplane/core';
@@ -13,13 +12,13 @@ import type { TypedSql } from '../client/database.js';
 import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { elementAt } from './element.js';
-import type { LockedRoom } from './join-locks.js';
+import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
 import type { JoinInput, SessionState } from './session.js';
 
 /** A join that is decided and will be written. */
 export interface AcceptedJoin {
   input: JoinInput;
-  participant: ParticipantState;
+  person: JoiningPerson;
   /** Those that the server has set for the participant, or those of its token. */
   permissions: readonly Permission[];
   /** The participant's live session, which this join ends, with the tracks that were just deleted. */
@@ -27,32 +26,48 @@ export interface AcceptedJoin {
 }
 
 /**
- * Writes the joins of a batch in one statement: sessions, participants, the room, events and deliveries. The caller has
- * locked all rows that it changes.
+ * Writes the joins of a batch in one statement: sessions, participants, the room, events and deliveries.
  * @param joins at least one.
- * @returns the states of the new sessions, in the order of the joins.
+ * @param lock `held`: the caller has locked all rows that the statement changes. `unchanged`: the statement locks them
+ *   itself, and writes only if they are as they were read and no other transaction has locked them; no join may
+ *   supersede a session.
+ * @returns the states of the new sessions, in the order of the joins; null if nothing was written.
  */
 export async function writeJoins(
   sql: TypedSql,
-  locked: LockedRoom,
+  room: RoomToJoin,
   joins: readonly AcceptedJoin[],
   rosterPaged: boolean,
+  lock: 'held' | 'unchanged',
   now: Date,
-): Promise<{ states: SessionState[]; deliveries: WakeableDelivery[] }> {
-  const version = locked.version + 1;
+): Promise<{ states: SessionState[]; deliveries: WakeableDelivery[] } | null> {
+  const version = room.version + 1;
   const states = joins.map((join) => stateOf(join, version, now));
-  const events = eventsOf(locked, joins, states, now);
-  const numbered = numberEvents(events, locked.lastSequence + 1);
+  const events = eventsOf(room, joins, states, now);
+  const numbered = numberEvents(events, room.lastSequence + 1);
   const one = elementAt(events, 0);
-  const deliveries = await sql.$queryRaw<WakeableDelivery[]>`
-    WITH ${writeSessions(locked.room.id, joins, states, now)},
-    ${writeRoom(locked, joins, { version, rosterPaged, sequence: locked.lastSequence + events.length }, now)},
-    ${insertEvents(one, numbered)}
-    ${fanOut(one.tenant, now.toISOString())}`;
-  return { states, deliveries };
+  const unchanged =
+    lock === 'held'
+      ? Prisma.sql`unchanged AS (SELECT true AS held)`
+      : lockUnchanged(
+          joins.map(({ person }) => person),
+          room,
+        );
+  const rows = await sql.$queryRaw<{ id: string | null; endpointId: string }[]>`
+    WITH ${unchanged}, ${writeSessions(room.room.id, joins, states, now)},
+    ${writeRoom(room, joins, { version, rosterPaged, sequence: room.lastSequence + events.length }, now)},
+    ${insertEvents(one, numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
+    delivery AS (${fanOut(one.tenant, now.toISOString())})
+    SELECT delivery.id, delivery."endpointId" FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
+  if (rows.length === 0) return null;
+  return { states, deliveries: rows.flatMap(({ id, endpointId }) => (id === null ? [] : [{ id, endpointId }])) };
 }
 
-function stateOf({ input, participant, permissions }: AcceptedJoin, version: number, now: Date): SessionState {
+function stateOf(
+  { input, person: { participant }, permissions }: AcceptedJoin,
+  version: number,
+  now: Date,
+): SessionState {
   return {
     sessionId: newId('session'),
     version,
@@ -67,7 +82,7 @@ function stateOf({ input, participant, permissions }: AcceptedJoin, version: num
 }
 
 function eventsOf(
-  { room }: LockedRoom,
+  { room }: RoomToJoin,
   joins: readonly AcceptedJoin[],
   states: readonly SessionState[],
   now: Date,
@@ -103,7 +118,7 @@ function writeSessions(
       RETURNING id
     ), joined AS (
       UPDATE participants SET connected_at = coalesce(connected_at, ${at}::timestamptz), left_at = NULL
-      WHERE id = ANY(${inputs.map(({ participantId }) => participantId)}::text[])
+      WHERE id = ANY(${inputs.map(({ participantId }) => participantId)}::text[]) AND (SELECT held FROM unchanged)
     ), session AS (
       INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, token_id, permissions,
         resume_secret_hash, instance_id, version)
@@ -116,13 +131,13 @@ function writeSessions(
         ${inputs.map(({ instanceId }) => instanceId)}::text[])
         AS new (id, participant_id, token_id, permissions, secret, instance_id)
       -- Counting makes the old sessions end first: a participant has one live session at most.
-      WHERE (SELECT count(*) FROM superseded) >= 0
+      WHERE (SELECT count(*) FROM superseded) >= 0 AND (SELECT held FROM unchanged)
     )`;
 }
 
 /** The CTE `room`. */
 function writeRoom(
-  { room }: LockedRoom,
+  { room }: RoomToJoin,
   joins: readonly AcceptedJoin[],
   after: { version: number; rosterPaged: boolean; sequence: number },
   now: Date,
@@ -136,6 +151,6 @@ function writeRoom(
         media_node_id = coalesce(media_node_id, ${mediaNodeId}::text),
         media_generation = media_generation + (media_node_id IS NULL AND ${mediaNodeId}::text IS NOT NULL)::int,
         version = ${after.version}::int, roster_paged = ${after.rosterPaged}, last_sequence = ${after.sequence}::int
-      WHERE id = ${room.id}
+      WHERE id = ${room.id} AND (SELECT held FROM unchanged)
     )`;
 }

@@ -56,8 +56,8 @@ export interface JoinInput {
   /** Protocol version of the client. Version 1 cannot show a room whose roster is paged. Default: 2. */
   protocol?: 1 | 2;
   /**
-   * Called inside the transaction, the last time right before its commit. A client that has gone by then may have joined
-   * elsewhere, so its join writes nothing.
+   * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
+   * gone by then may have joined elsewhere, so its join writes nothing.
    */
   isWanted?: () => boolean;
 }
