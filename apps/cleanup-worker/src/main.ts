@@ -19,7 +19,7 @@ import { OperationScheduler } from './scheduler/scheduler.js';
 import { sweepErasures } from './sweep/erasures.js';
 import { sweepRooms } from './sweep/rooms.js';
 import { sweepUsage } from './sweep/usage.js';
-import { settleExhausted, sweepExpired } from './sweep/sweep.js';
+import { newExpiredPosition, settleExhausted, sweepExpired } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
@@ -98,6 +98,7 @@ app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.clos
 
 const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics, config.ROOM_RETENTION_DAYS);
+const expired = newExpiredPosition();
 const lostSessions = newLostSessionsPosition();
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task has its own timer, so that one that waits for a server does not delay the others.
@@ -113,7 +114,7 @@ const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
   ['due floor', config.SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'operations'))],
   ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
-  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
+  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps, expired)],
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
   ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
   ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],

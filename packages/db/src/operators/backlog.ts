@@ -61,25 +61,25 @@ export interface DueNow {
  * (docs/decisions/0039). Deliveries of disabled endpoints do not count.
  */
 export async function readDue(db: TypedSql): Promise<Record<Backlog['queue'], DueNow>> {
+  // The keys are sorted in a subquery of their own, so that the limit ends the reading.
   const [delivery] = await db.$queryRaw<[DueNow]>`
     WITH ${dueKeys('deliveries')}, due AS MATERIALIZED (
-      SELECT d.due_at FROM due_key k
-      JOIN webhook_endpoints e ON e.id = k.key AND e.enabled AND e.deleted_at IS NULL
-      CROSS JOIN LATERAL (${firstDue(
+      SELECT d.due_at FROM (
+        SELECT due_key.* FROM due_key JOIN webhook_endpoints e ON e.id = key AND e.enabled AND e.deleted_at IS NULL
+        ORDER BY since OFFSET 0
+      ) AS k CROSS JOIN LATERAL (${firstDue(
         Prisma.sql`webhook_deliveries`,
         Prisma.sql`${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry`,
-      )}) AS d
-      ORDER BY k.since LIMIT ${DUE_COUNT_MAX}::int
+      )}) AS d LIMIT ${DUE_COUNT_MAX}::int
     )
     SELECT ${DUE_NOW} FROM due`;
   const operation = async (kind: OperationKind): Promise<DueNow> => {
     const [row] = await db.$queryRaw<[DueNow]>`
       WITH ${dueKeys('operations')}, due AS MATERIALIZED (
-        SELECT o.due_at FROM due_key k CROSS JOIN LATERAL (${firstDue(
+        SELECT o.due_at FROM (SELECT * FROM due_key ORDER BY since OFFSET 0) AS k CROSS JOIN LATERAL (${firstDue(
           Prisma.sql`runtime_operations`,
           Prisma.sql`status = 'pending' AND environment_id = k.key AND kind = ${literals([kind])} AND ${isUnleased}`,
-        )}) AS o
-        ORDER BY k.since LIMIT ${DUE_COUNT_MAX}::int
+        )}) AS o LIMIT ${DUE_COUNT_MAX}::int
       )
       SELECT ${DUE_NOW} FROM due`;
     return row;
