@@ -109,10 +109,13 @@ for (const [name, intervalMs, work] of [
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
+const keepDueFloor = async (): Promise<void> => {
+  await moveDueFloor(database, 'operations');
+};
 // One process does each of these for all cleanup workers.
 const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
-  ['due floor', config.SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'operations'))],
+  ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
   ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
   ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps, expired)],
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],

@@ -120,10 +120,13 @@ const retentionPosition = newRetentionPosition();
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
+const keepDueFloor = async (): Promise<void> => {
+  await moveDueFloor(database, 'deliveries');
+};
 // One process does each of these for all webhook workers.
 const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
-  ['due floor', config.SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'deliveries'))],
+  ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
   ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
   ['endpoint reports', RETENTION_INTERVAL_MS, () => failing.sweep()],

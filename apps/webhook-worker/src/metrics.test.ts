@@ -119,9 +119,7 @@ describe('the metrics of the webhook worker', () => {
     expect(valueIn(await scrape(), `nodejs_eventloop_lag_p99_seconds{${app}}`)).toBeGreaterThan(0);
     const sweep = 'webhook-worker deliveries';
     await eventually(async () => valueIn(await scrape(), `callplane_sweep_held{sweep="${sweep}",${app}}`) === 1);
-    await eventually(
-      async () => (valueIn(await scrape(), `callplane_sweep_age_seconds{sweep="${sweep}",${app}}`) ?? -1) >= 0,
-    );
+    await eventually(async () => valueIn(await scrape(), `callplane_sweep_age_seconds{sweep="${sweep}",${app}}`) >= 0);
     const held = () =>
       worker.deps.database.sql.$queryRaw<unknown[]>`SELECT name FROM sweeps WHERE held_until > now() ORDER BY name`;
     expect(await held()).toContainEqual({ name: sweep });

@@ -69,12 +69,7 @@ describe('scans while a transaction holds an old snapshot', () => {
     'scan of operations': (db) => takeDueOperations(db, { quietMs: 0, perEnvironment: 10, limit: 10, after: null }),
     'sweep of exhausted operations': (db) => settleExhaustedOperation(db),
     'metrics of due rows': (db) => readDue(db),
-    'move of the floor': (db) =>
-      moveDueFloor(
-        { sqlTransaction: (work: (tx: TypedSql) => unknown) => work(db) } as Database,
-        'deliveries',
-        Infinity,
-      ),
+    'move of the floor': (db) => moveDueFloor({ sqlTransaction: (work) => work(db) }, 'deliveries', Infinity),
   };
   const measure = async (): Promise<Record<string, number>> => {
     await Promise.all([move(), moveDueFloor(database, 'operations', Infinity)]);

@@ -19,7 +19,7 @@ export interface MovedFloor {
  * @param lateMs how far the floor lies back. Tests shorten it.
  */
 export async function moveDueFloor(
-  database: Database,
+  database: Pick<Database, 'sqlTransaction'>,
   queue: DueQueue,
   checkEveryMs = FULL_CHECK_MS,
   lateMs = LATE_MS,

@@ -71,9 +71,10 @@ export async function scanNewlyDue(db: TypedSql, since: Date | null, limit: numb
     LEFT JOIN (found JOIN webhook_endpoints e ON e.id = found.key AND e.enabled AND e.deleted_at IS NULL) ON true`;
   const [state] = rows;
   if (state === undefined) throw new Error('the scan for due deliveries returned no state');
-  const isMore = state.count === limit && state.last !== null;
+  const { last, count } = state;
   // Always ahead of the scan before, even if as many deliveries as the limit are due in the same millisecond.
-  const next = isMore ? new Date(Math.max(state.last!.getTime(), (since?.getTime() ?? 0) + 1)) : state.rescanAt;
+  const isMore = last !== null && count === limit;
+  const next = isMore ? new Date(Math.max(last.getTime(), (since?.getTime() ?? 0) + 1)) : state.rescanAt;
   return { due: rows.flatMap(toDue), floor: state.floor, next, isMore };
 }
 

@@ -52,7 +52,7 @@ export async function run() {
       return client;
     };
     const client = await connect();
-    const database = new Database({ url: stage.environment.DATABASE_URL!, poolMax: 2 });
+    const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2 });
     stage.onClose(() => database.close());
     const bench = { client, database, tenant: { projectId: project.id, environmentId: environment.id } };
     await grow(client, environment.id, 0, FEW);
