@@ -16,8 +16,7 @@ CREATE TABLE "due_floors" (
     "queue" TEXT COLLATE "C" NOT NULL,
     "floor" TIMESTAMPTZ(3) NOT NULL,
     "checked_at" TIMESTAMPTZ(3) NOT NULL,
-    CONSTRAINT "due_floors_pkey" PRIMARY KEY ("queue"),
-    CONSTRAINT "due_floors_queue_check" CHECK ("queue" IN ('deliveries', 'operations'))
+    CONSTRAINT "due_floors_pkey" PRIMARY KEY ("queue")
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
 -- The key is an endpoint (deliveries) or an environment (operations). No foreign key: a step removes the row.

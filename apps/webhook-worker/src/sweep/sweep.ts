@@ -5,6 +5,7 @@ import {
   endExpiredLeases,
   expireRuns,
   firstLeaseExpiry,
+  firstOldRun,
   freeParkedDeliveries,
   type LinePosition,
 } from '@callplane/db';
@@ -27,24 +28,25 @@ export interface SweepPosition {
   leasesFrom?: Date | null;
   /** When parked deliveries are next freed, in milliseconds of `performance.now()`. */
   parkedAtMs?: number;
-  /** When leases were last read from the first one on, in milliseconds of `performance.now()`. */
-  leasesCheckedAtMs?: number;
+  /** No open run started earlier. Null is the first run. */
+  runsFrom?: Date | null;
+  /** When leases and runs were last read from the first one on, in milliseconds of `performance.now()`. */
+  checkedAtMs?: number;
 }
 
 /** Ends leases, runs and deliveries that no attempt will end. The scan (`deliveries/scan.ts`) finds due deliveries. */
 export async function sweepDeliveries(deps: Deps, position: SweepPosition = { parkedFrom: null }): Promise<void> {
+  const nowMs = performance.now();
+  if (nowMs - (position.checkedAtMs ?? -Infinity) >= FULL_CHECK_MS) {
+    Object.assign(position, { leasesFrom: null, runsFrom: null, checkedAtMs: nowMs });
+  }
   await endLeases(deps, position);
-  await endOldRuns(deps);
+  await endOldRuns(deps, position);
   await endRemoved(deps);
   await freeParked(deps, position);
 }
 
 async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
-  const nowMs = performance.now();
-  if (nowMs - (position.leasesCheckedAtMs ?? -Infinity) >= FULL_CHECK_MS) {
-    position.leasesFrom = null;
-    position.leasesCheckedAtMs = nowMs;
-  }
   const from = position.leasesFrom ?? null;
   let ended: number;
   do {
@@ -62,15 +64,17 @@ async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
   position.leasesFrom = await firstLeaseExpiry(deps.database.sql, from);
 }
 
-async function endOldRuns(deps: Deps): Promise<void> {
+async function endOldRuns(deps: Deps, position: SweepPosition): Promise<void> {
+  const from = position.runsFrom ?? null;
   let ended: number;
   do {
-    const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH);
+    const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH, from);
     ended = ids.length;
     deps.metrics.swept('run_expired', ended);
     if (ended > 0) deps.metrics.finished('failed', 'run_expired', ended);
     if (ended > 0) deps.logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
   } while (ended === BATCH);
+  position.runsFrom = await firstOldRun(deps.database.sql, RUN_AGE_MS_MAX, from);
 }
 
 /**

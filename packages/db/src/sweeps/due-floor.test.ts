@@ -1,17 +1,18 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { stopAtEnd } from '@callplane/testing';
+import { PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import pg from 'pg';
 import { buffersOf } from '../client/buffers.testkit.js';
-import type { Database, TypedSql } from '../client/database.js';
+import { Database, type TypedSql } from '../client/database.js';
 import { takeDueOperations } from '../operations/due-operations.js';
 import { settleExhaustedOperation } from '../operations/operation-sweep.js';
 import { readDue } from '../operators/backlog.js';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { claimDueDeliveries } from '../webhooks/due-deliveries.js';
 import { scanBacklogs, scanNewlyDue } from '../webhooks/due-endpoints.js';
-import { endExpiredLeases, firstLeaseExpiry } from '../webhooks/delivery-sweep.js';
+import { endExpiredLeases, expireRuns, firstLeaseExpiry, firstOldRun } from '../webhooks/delivery-sweep.js';
 import { moveDueFloor } from './due-floor.js';
 
+const DAY_MS = 86_400_000;
 const [A, B] = ['whep_a', 'whep_b'];
 /** Moves the floor without a full check. */
 const move = (lateMs?: number) => moveDueFloor(database, 'deliveries', Infinity, lateMs);
@@ -20,9 +21,13 @@ const check = () => moveDueFloor(database, 'deliveries', 0);
 let rooms: TestRooms;
 let database: Database;
 let url: string;
+/** Like the database of a worker. */
+let indexed: Database;
 beforeAll(async () => {
   rooms = await startTestRooms();
   ({ database, databaseUrl: url } = rooms);
+  indexed = new Database({ url, poolMax: 2, indexesOnly: true, deadlines: PATIENT_DEADLINES });
+  stopAtEnd(() => indexed.close());
   await rooms.sql(`
     INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at)
     SELECT unnest(ARRAY['${A}', '${B}']), '${rooms.tenant.environmentId}', 'https://example.com/', '{*}', true, 1, now(), now()`);
@@ -76,9 +81,11 @@ describe('scans while a transaction holds an old snapshot', () => {
     const from = await firstLeaseExpiry(database.sql, null);
     const [mark] = [(await scanNewlyDue(database.sql, null, 1)).floor];
     const costs: Record<string, number> = {};
-    for (const [name, run] of Object.entries(statements)) costs[name] = await buffersOf(database, run);
-    costs['sweep of leases'] = await buffersOf(database, (db) => endExpiredLeases(db, 60_000, 100, from));
-    costs['claim'] = await buffersOf(database, (db) =>
+    for (const [name, run] of Object.entries(statements)) costs[name] = await buffersOf(indexed, run);
+    costs['sweep of leases'] = await buffersOf(indexed, (db) => endExpiredLeases(db, 60_000, 100, from));
+    const runsFrom = await firstOldRun(database.sql, DAY_MS, null);
+    costs['sweep of runs'] = await buffersOf(indexed, (db) => expireRuns(db, DAY_MS, 100, runsFrom));
+    costs['claim'] = await buffersOf(indexed, (db) =>
       claimDueDeliveries(db, [{ endpointId: A, isRetry: false, count: 4, since: mark }], 60_000),
     );
     return costs;
@@ -111,15 +118,13 @@ describe('scans while a transaction holds an old snapshot', () => {
     await finishMany('many', 3000);
     const after = await measure();
     // A level more of an index costs a buffer for each search.
-    for (const [name, buffers] of Object.entries(after)) {
-      expect({ name, buffers }).toEqual({ name, buffers: expect.any(Number) });
-      expect([name, buffers <= before[name]! * 2 + 20]).toEqual([name, true]);
-    }
+    const grown = Object.entries(after).filter(([name, buffers]) => buffers > before[name]! * 2 + 20);
+    expect({ grown, before }).toEqual({ grown: [], before });
     // The same statements from the beginning read what has finished: the comparison above can fail.
     await rooms.sql('TRUNCATE due_floors');
-    expect(await buffersOf(database, statements['scan of newly due deliveries']!)).toBeGreaterThan(1000);
-    expect(await buffersOf(database, statements['scan of operations']!)).toBeGreaterThan(500);
-    expect(await buffersOf(database, (db) => endExpiredLeases(db, 60_000, 100))).toBeGreaterThan(1000);
+    expect(await buffersOf(indexed, statements['scan of newly due deliveries']!)).toBeGreaterThan(1000);
+    expect(await buffersOf(indexed, statements['scan of operations']!)).toBeGreaterThan(500);
+    expect(await buffersOf(indexed, (db) => endExpiredLeases(db, 60_000, 100))).toBeGreaterThan(1000);
     await holder.query('ROLLBACK');
   });
 });
@@ -188,7 +193,7 @@ describe('the floor of due deliveries', () => {
     await check();
     await add('done', '2 days', { count: 3 });
     await finish('done');
-    await rooms.sql(`UPDATE webhook_deliveries SET status = 'delivering', completed_at = NULL, url = '', secret_version = 1,
+    await rooms.sql(`UPDATE webhook_deliveries SET status = 'delivering', completed_at = NULL, url = '', secret_version = 1, run_attempts = 1,
       lease_token = gen_random_uuid(), lease_expires_at = now() - interval '1 minute' WHERE id = 'dlv_done1'`);
     await move();
     expect(await found()).toEqual([]);

@@ -1,4 +1,5 @@
 import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { FLOOR_MAX } from '../sweeps/due.sql.js';
 import { IS_OPEN } from './delivery.sql.js';
@@ -68,19 +69,44 @@ export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise
 /**
  * Ends runs that are too old, also those of disabled endpoints. A delivery that is being sent is left to its worker,
  * which checks the run's age too.
+ * @param from ignores runs that started earlier, as {@link firstOldRun} returned it; null ignores none. The range also
+ * keeps PostgreSQL from choosing an index of another column, when its statistics know hardly any pending row.
  * @returns the ids of the deliveries.
  */
-export async function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Promise<string[]> {
+export async function expireRuns(
+  db: TypedSql,
+  runAgeMsMax: number,
+  limit: number,
+  from: Date | null = null,
+): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     UPDATE webhook_deliveries
     SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
     WHERE id = ANY(ARRAY(
       SELECT id FROM webhook_deliveries
-      WHERE status = 'pending' AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'
+      WHERE ${startedBetween(from, runAgeMsMax)} AND status = 'pending'
       ORDER BY run_started_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ))
     RETURNING id`;
   return rows.map(({ id }) => id);
+}
+
+/** Open deliveries, on the index `webhook_deliveries_open_run_idx`. */
+const startedBetween = (from: Date | null, runAgeMsMax: number): Prisma.Sql => Prisma.sql`
+  status IN ('pending', 'delivering') AND run_started_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+  AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'`;
+
+/**
+ * The time before which no open run started, also none that a running transaction commits later.
+ * @param from the result of the call before; null begins with the first run.
+ */
+export async function firstOldRun(db: TypedSql, runAgeMsMax: number, from: Date | null): Promise<Date> {
+  const [row] = await db.$queryRaw<[{ first: Date }]>`
+    SELECT least(${FLOOR_MAX} - ${runAgeMsMax}::float8 * interval '1 millisecond', (
+      SELECT run_started_at FROM webhook_deliveries WHERE ${startedBetween(from, runAgeMsMax)}
+      ORDER BY run_started_at LIMIT 1
+    )) AS first`;
+  return row.first;
 }
 
 /**

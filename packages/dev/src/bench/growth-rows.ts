@@ -74,6 +74,9 @@ async function addChunk(client: pg.Client, environmentId: string, { start, end, 
  * hour to a minute ago.
  */
 export async function finishBehindSnapshot(client: pg.Client, holder: pg.Client, environmentId: string, count: number) {
+  // The open deliveries become due after those that finish, because workers claim the oldest ones first.
+  await client.query(`UPDATE webhook_deliveries SET due_at = now() - interval '40 seconds' WHERE status = 'pending'`);
+  await client.query('VACUUM ANALYZE webhook_deliveries');
   await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
   await holder.query('SELECT count(*) FROM projects');
   const spread = `now() - interval '1 minute' - (n * 1740.0 / ${count}) * interval '1 second'`;

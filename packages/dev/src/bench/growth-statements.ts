@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { roomCreated } from '@callplane/core';
+import { RUN_AGE_MS_MAX, roomCreated } from '@callplane/core';
 import {
   claimDueDeliveries,
   deleteOldDeliveries,
@@ -26,15 +26,20 @@ import type pg from 'pg';
 /** Its functions run on {@link TypedSql} of the benchmark. */
 export type Statement = readonly [name: string, run: (db: any) => unknown];
 
+/** Where claims and sweeps begin, as in a worker. */
+export interface Beginnings {
+  since: Date;
+  leasesFrom: Date;
+  runsFrom: Date;
+}
+
 /**
  * The frequent statements and the sweeps, on the rows of `growth-rows.ts`.
- * @param since where claims begin, as in a worker.
- * @param leasesFrom where the sweep of leases begins, as in a worker.
  */
 export async function growthStatements(
   client: pg.Client,
   tenant: { projectId: string; environmentId: string },
-  { since, leasesFrom }: { since: Date; leasesFrom: Date },
+  { since, leasesFrom, runsFrom }: Beginnings,
 ): Promise<Statement[]> {
   const { rows } = await client.query(
     `SELECT id, endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY id LIMIT 4`,
@@ -106,7 +111,7 @@ export async function growthStatements(
     ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', 0)],
     ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, leasesFrom)],
     ['sweep: first lease', (db) => firstLeaseExpiry(db, leasesFrom)],
-    ['sweep: runs that are too old', (db) => expireRuns(db, 7 * 86_400_000, 100)],
+    ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100, runsFrom)],
     [
       'scan: operations',
       (db) => takeDueOperations(db, { quietMs: 10_000, perEnvironment: 16, limit: 64, after: null }),

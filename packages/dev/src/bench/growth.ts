@@ -3,10 +3,12 @@ import {
   claimGated,
   Database,
   firstLeaseExpiry,
+  firstOldRun,
   moveDueFloor,
   Prisma,
   scanBacklogs,
 } from '@callplane/db';
+import { RUN_AGE_MS_MAX } from '@callplane/core';
 import pg from 'pg';
 import { ENDPOINTS, finishBehindSnapshot, grow } from './growth-rows.js';
 import { growthStatements, type Statement } from './growth-statements.js';
@@ -89,13 +91,14 @@ async function measure({ client, database, tenant }: Bench): Promise<Map<string,
   const { floor } = await moveDueFloor(database, 'deliveries', 0);
   await moveDueFloor(database, 'operations', 0);
   const leasesFrom = await firstLeaseExpiry(database.sql, null);
+  const runsFrom = await firstOldRun(database.sql, RUN_AGE_MS_MAX, null);
   const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
   // Where a worker's claims begin: at the floor, or at the backlog of an endpoint.
   const since = backlogs.reduce(
     (at, { firstSince }) => (firstSince !== null && firstSince < at ? firstSince : at),
     floor,
   );
-  const statements = await growthStatements(client, tenant, { since, leasesFrom });
+  const statements = await growthStatements(client, tenant, { since, leasesFrom, runsFrom });
   const measured = new Map<string, Measured>();
   for (const [name, run] of statements) measured.set(name, await cost(client, run));
   const endpointId = `whep_${'0'.repeat(26)}`;
