@@ -28,6 +28,8 @@ export default {
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
+    // packages/testing/jest/join-modules.mjs
+    '^(typebox|bullmq)$': '<rootDir>/packages/testing/dist/modules/$1.mjs',
     '^fast-check$': '<rootDir>/packages/testing/jest/fast-check.mjs',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },

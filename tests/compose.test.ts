@@ -13,7 +13,7 @@ import { parse } from 'yaml';
 
 interface Service {
   image?: string;
-  build?: string | { args: { APP: string } };
+  build?: { args: { APP?: string; VERSION: string; REVISION: string } };
   environment?: Record<string, string>;
   secrets?: string[];
   cap_drop?: string[];
@@ -21,9 +21,13 @@ interface Service {
   security_opt?: string[];
   user?: string;
   read_only?: boolean;
-  healthcheck?: { disable?: boolean };
+  healthcheck?: { disable?: boolean; test?: string[] };
+  pids_limit?: number;
+  ports?: string[];
+  profiles?: string[];
+  command?: string | string[];
   depends_on?: Record<string, { condition: string }> | string[];
-  deploy?: { resources?: { limits?: { cpus: string; memory: string } } };
+  deploy?: { replicas?: number | string; resources?: { limits?: { cpus: string; memory: string } } };
   volumes?: string[];
   restart?: string;
   stop_grace_period?: string;
@@ -45,6 +49,7 @@ const NOT_PASSED_ON: Record<string, string> = {
   HEALTH_HOST: 'containers listen on all of their own addresses',
   HEALTH_PORT: 'set by the image',
   PRISMA_DIR: 'set by the image',
+  DRAIN_DELAY_MS: 'for balancers that lag; infra/nginx tries the next instance when one refuses',
   DRAIN_IDLE_MS: 'goes with keepalive_timeout in infra/nginx/upstreams.conf',
   LEASE_MS: 'the contract says 120 s; shorter in tests only',
   SWEEP_INTERVAL_MS: 'rows are found within 15 s; shorter in tests only',
@@ -74,7 +79,10 @@ const configOf = async (app: string): Promise<AppConfig> => {
   const module = await import(pathToFileURL(join(repositoryRoot, 'apps', app, 'dist', 'config.js')).href);
   return Object.values(module).find((each) => typeof each === 'object') as AppConfig;
 };
-const appOf = ({ image }: Service) => /^callplane\/([a-z-]+):\$/.exec(image ?? '')?.[1];
+const memoryBytes = ({ deploy }: Service) =>
+  Number.parseInt(deploy!.resources!.limits!.memory) *
+  (deploy!.resources!.limits!.memory.endsWith('G') ? 2 ** 30 : 2 ** 20);
+const appOf = ({ image }: Service) => /^callplane\/(?!janus:)([a-z-]+):\$/.exec(image ?? '')?.[1];
 
 describe('docker-compose.yml', () => {
   test('is valid according to the Compose specification', () => {
@@ -83,8 +91,9 @@ describe('docker-compose.yml', () => {
     const named = (key: string, value: unknown) => ['$schema', 'id'].includes(key) && typeof value === 'string';
     const plain = JSON.parse(JSON.stringify(schema), (key, value) => (named(key, value) ? undefined : value));
     const validate = new Ajv({ strict: false, validateFormats: false }).compile(plain);
-    // The schema is older than the property `name`.
-    const { name: _name, ...rest } = compose;
+    // The schema is older than the property `name`. Compose validates after it has replaced variables.
+    const replaced = read('docker-compose.yml').replaceAll(/replicas: '\$\{\w+:-(\d+)\}'/g, 'replicas: $1');
+    const { name: _name, ...rest } = parse(replaced, { merge: true }) as typeof compose;
     validate(rest);
     expect(validate.errors).toBeNull();
   });
@@ -138,6 +147,62 @@ describe('docker-compose.yml', () => {
     }
     // As root, their entry points would need capabilities to drop privileges.
     expect([compose.services['postgres']!.user, compose.services['redis']!.user]).toEqual(['postgres', 'redis']);
+  });
+
+  test('every service has a limit of processes, and a health check', () => {
+    for (const [name, { pids_limit, healthcheck }] of services) {
+      expect([name, pids_limit]).toEqual([name, expect.any(Number)]);
+      // The images of the apps have their own. Of these, the one-shot commands disable it.
+      const expected = ['migrate', 'cli'].includes(name) ? { disable: true } : appOf(compose.services[name]!);
+      if (typeof expected === 'string') expect([name, healthcheck]).toEqual([name, undefined]);
+      else
+        expect([name, healthcheck]).toEqual([name, expected ?? expect.objectContaining({ test: expect.any(Array) })]);
+    }
+  });
+
+  test('publishes only the load balancer, and pages for people on the loopback interface', () => {
+    const published = services.flatMap(([name, { ports = [] }]) => ports.map((port) => [name, port]));
+    expect(published.filter(([, port]) => !port!.startsWith('127.0.0.1:'))).toEqual([
+      ['load-balancer', '${PUBLIC_PORT:-8080}:8080'],
+    ]);
+    const local = published.filter(([, port]) => port!.startsWith('127.0.0.1:')).map(([name]) => name!);
+    expect(local.sort()).toEqual(['alertmanager', 'grafana', 'prometheus']);
+    for (const name of local) expect(compose.services[name]!.profiles).toEqual(['observability']);
+  });
+
+  test('the heap of each app fits its container, and Redis has room to fork', () => {
+    const [, options] = /NODE_OPTIONS="([^"]+)"/.exec(read('infra/Dockerfile'))!;
+    const script = 'process.stdout.write(String(require("node:v8").getHeapStatistics().heap_size_limit))';
+    const env = { ...process.env, NODE_OPTIONS: options };
+    const heapBytes = Number(execFileSync(process.execPath, ['-e', script], { env, encoding: 'utf8' }));
+    const servers = services.filter(([, each]) => appOf(each) !== undefined && each.deploy !== undefined);
+    expect(servers.map(([name]) => name).sort()).toEqual(['api', 'cleanup-worker', 'signaling', 'webhook-worker']);
+    for (const [name, service] of servers) {
+      expect([name, heapBytes / memoryBytes(service)]).toEqual([name, expect.closeTo(2 / 3, 1)]);
+    }
+    const redis = compose.services['redis']!;
+    const [, dataMegabytes] = /--maxmemory (\d+)mb/.exec(String(redis.command))!;
+    // The copy of the fork, as large as the data at worst, and half as much again for buffers and fragments.
+    expect(memoryBytes(redis)).toBeGreaterThanOrEqual(2.5 * Number(dataMegabytes) * 2 ** 20);
+  });
+
+  test('images have the version of package.json as their default tag and as a label', () => {
+    const { version } = JSON.parse(read('package.json')) as { version: string };
+    const own = services.filter(([, { image }]) => image?.startsWith('callplane/') === true);
+    expect(own.length).toBeGreaterThan(5);
+    for (const [name, { image, build }] of own) {
+      expect([name, image!.split(':').slice(1).join(':')]).toEqual([name, `\${CALLPLANE_VERSION:-${version}}`]);
+      if (build !== undefined) expect(build.args.VERSION).toBe(`\${CALLPLANE_VERSION:-${version}}`);
+    }
+    for (const dockerfile of ['infra/Dockerfile', 'infra/janus/Dockerfile']) {
+      for (const label of ['title', 'version', 'revision', 'licenses']) {
+        expect(read(dockerfile)).toContain(`org.opencontainers.image.${label}=`);
+      }
+    }
+  });
+
+  test('keeps the number of webhook workers over `docker compose up`', () => {
+    expect(compose.services['webhook-worker']!.deploy!.replicas).toBe('${WEBHOOK_WORKERS:-1}');
   });
 
   test('the gateway’s role has its own URL, and the migration creates it', () => {

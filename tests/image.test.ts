@@ -3,7 +3,14 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { createTestDatabase, repositoryRoot, spawnApp, startTestRedis } from '@callplane/testing';
+import {
+  createTestDatabase,
+  eventually,
+  repositoryRoot,
+  spawnApp,
+  startTestRedis,
+  type TestApp,
+} from '@callplane/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 /** Tests the contents of each app's image, built by the script that the Dockerfile runs, and starts the app from it. */
@@ -29,8 +36,11 @@ describe('the Dockerfile', () => {
   });
 
   test('copies and runs only existing files', () => {
-    const [, named] = /^COPY (.*) \.\/$/m.exec(dockerfile)!;
-    for (const file of named!.split(' ')) expect(existsSync(join(repositoryRoot, file))).toBe(true);
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, names]) => names!.split(' '));
+    for (const file of copied) expect([file, existsSync(join(repositoryRoot, file))]).toEqual([file, true]);
+    expect(copied).toEqual(expect.arrayContaining(['pnpm-lock.yaml', 'packages', 'apps', 'docs']));
+    // A change of a guide must not build the apps again.
+    expect(dockerfile.indexOf('COPY docs')).toBeGreaterThan(dockerfile.indexOf('RUN infra/image/build.sh'));
     const scripts = [...dockerfile.matchAll(/^RUN (infra\/\S+\.sh)/gm)].map(([, script]) => script!);
     expect(scripts).toEqual(['infra/image/build.sh', 'infra/image/prune.sh']);
     for (const script of scripts) expect(existsSync(join(repositoryRoot, script))).toBe(true);
@@ -57,16 +67,30 @@ describe.each(APPS)('the image of %s', (name) => {
 
 async function startsApp(name: string, root: string): Promise<void> {
   const [database, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const env = { NODE_ENV: 'production', DATABASE_URL: database.url, REDIS_URL: redis.url };
+  // A delay that no test waits for: a second signal ends it.
+  const delay: Record<string, string> = name === 'api' ? { DRAIN_DELAY_MS: '300000' } : {};
+  const env = { NODE_ENV: 'production', DATABASE_URL: database.url, REDIS_URL: redis.url, ...delay };
   const app = await spawnApp({ name, main: join(root, 'dist', 'main.js'), env });
   const port = new URL(['api', 'signaling'].includes(name) ? app.url : app.healthUrl).port;
   await run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } });
   if (name === 'api') expect(readdirSync(join(root, 'docs'))).toContain('webhooks.md');
   if (name === 'api') expect((await fetch(`${app.url}/docs/guides/webhooks.json`)).status).toBe(200);
-  expect((await app.stop()).code).toBe(0);
+  if (name === 'api') await acceptsUntilItDrains(app);
+  else expect((await app.stop()).code).toBe(0);
   await expect(
     run(process.execPath, [join(root, 'health-check.mjs')], { env: { HEALTH_CHECK_PORT: port } }),
   ).rejects.toMatchObject({ code: 1 });
+}
+
+/** During the drain delay, an app is not ready and still takes requests over new connections. */
+async function acceptsUntilItDrains(app: TestApp): Promise<void> {
+  const status = async (path: string) =>
+    (await fetch(`${app.url}${path}`, { headers: { connection: 'close' } })).status;
+  app.kill('SIGTERM');
+  await eventually(async () => (await status('/readyz')) === 503);
+  expect([await status('/livez'), await status('/.well-known/jwks.json')]).toEqual([200, 200]);
+  app.kill('SIGINT');
+  expect((await app.exited).code).toBe(1);
 }
 
 async function startsCli(root: string): Promise<void> {

@@ -28,6 +28,12 @@ import {
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
+import {
+  REQUESTS_PER_STATEMENT_MAX,
+  STATEMENTS_AT_ONCE,
+  WAIT_MS_MAX,
+  WAITING_MAX,
+} from '../apps/api/src/statements/shared-statements.js';
 import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { repositoryRoot } from '@callplane/testing';
@@ -66,6 +72,11 @@ describe('docs/limits.md', () => {
     [
       'Requests that wait for events',
       `${EVENT_WAITS_PER_ENVIRONMENT_MAX} of an environment, ${EVENT_WAITS_MAX} in all`,
+    ],
+    ['Requests that share a statement', `| ${REQUESTS_PER_STATEMENT_MAX}; ${STATEMENTS_AT_ONCE} statements of a kind`],
+    [
+      'Requests of a kind that wait for their statement',
+      `${WAITING_MAX.ofTenant.toLocaleString('en')} of an environment, ${WAITING_MAX.all.toLocaleString('en')} in all, for ${WAIT_MS_MAX / 1000} s`,
     ],
     ['Reads for all of them', `every ${EVENT_READ_EVERY_MS} ms`],
     ['JSON nesting', `| ${JSON_NESTING_MAX} `],

@@ -5,47 +5,71 @@ import {
   createTestDatabase,
   createTestTenant,
   eventually,
+  gatewayUrlOf,
   spawnApp,
+  startOtlpReceiver,
   startTestRedis,
   stopAtEnd,
+  type OtlpReceiver,
+  type ReceivedSpan,
   type TestApp,
 } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
 
-/** Follows one trace from a request through its operation to the receivers of its webhooks. */
+/**
+ * Follows one trace from a request through its operation to the receivers of its webhooks: in logs and headers, and as
+ * spans at a collector of OpenTelemetry. Without OpenTelemetry, apps pass on a trace and begin none.
+ */
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
-const TRACEPARENT = `00-${TRACE_ID}-b7ad6b7169203331-01`;
+const PARENT_ID = 'b7ad6b7169203331';
+const TRACEPARENT = `00-${TRACE_ID}-${PARENT_ID}-01`;
 
-const received: { type: string; headers: IncomingHttpHeaders }[] = [];
+const received: { type: string; body: string; headers: IncomingHttpHeaders }[] = [];
+let collector: OtlpReceiver;
 let key: string;
-let apps: Record<'api' | 'cleanup-worker' | 'webhook-worker', TestApp>;
+let env: Record<string, string>;
+let apps: Record<'api' | 'cleanup-worker' | 'webhook-worker' | 'signaling', TestApp>;
 
 beforeAll(async () => {
   const [target, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  collector = await startOtlpReceiver();
   const database = new Database({ url: target.url, poolMax: 1 });
   key = (await createTestTenant(database)).key;
   await database.close();
-  const env = {
+  env = {
     DATABASE_URL: target.url,
     REDIS_URL: redis.url,
     WEBHOOK_ALLOW_HTTP: 'true',
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   };
-  const start = (name: string) => spawnApp({ name, env });
-  const [api, cleanup, webhook] = await Promise.all(['api', 'cleanup-worker', 'webhook-worker'].map(start));
-  apps = { api: api!, 'cleanup-worker': cleanup!, 'webhook-worker': webhook! };
+  const telemetry = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    OTEL_BLRP_SCHEDULE_DELAY: '100',
+    OTEL_METRIC_EXPORT_INTERVAL: '500',
+  };
+  const start = (name: string, more = {}) => spawnApp({ name, env: { ...env, ...telemetry, ...more } });
+  const [api, cleanup, webhook, signaling] = await Promise.all([
+    start('api'),
+    start('cleanup-worker'),
+    start('webhook-worker'),
+    start('signaling', { DATABASE_URL: gatewayUrlOf(target.url) }),
+  ]);
+  apps = { api, 'cleanup-worker': cleanup, 'webhook-worker': webhook, signaling };
   const receiver = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
-      received.push({ type: JSON.parse(body).type, headers: request.headers });
+      received.push({ type: JSON.parse(body).type, body, headers: request.headers });
       response.end();
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   stopAtEnd(() => new Promise((resolve) => receiver.close(resolve)));
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hush?token=hush`;
   expect((await call('POST', '/v1/webhooks', {}, { url })).status).toBe(201);
 });
 
@@ -55,7 +79,7 @@ test('a trace is logged with the request, its operation and its deliveries, and 
   await eventually(() => received.some(({ type }) => type === 'room.ended'));
   for (const { headers } of received) {
     // The trace id is unchanged, and the parent is a span of Callplane.
-    expect(headers.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-(?!b7ad6b7169203331)[0-9a-f]{16}-01$`));
+    expect(headers.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-(?!${PARENT_ID})[0-9a-f]{16}-01$`));
   }
   const parents = received.map(({ headers }) => headers.traceparent);
   expect(new Set(parents).size).toBe(parents.length);
@@ -68,17 +92,103 @@ test('a trace is logged with the request, its operation and its deliveries, and 
   );
 });
 
-test('a malformed traceparent is ignored and never rejects a request', async () => {
-  const before = received.length;
-  for (const traceparent of ['nonsense', `${TRACEPARENT}-more`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
-    expect((await call('POST', '/v1/rooms', { traceparent }, { name: 'Untraced' })).status).toBe(201);
-  }
-  await eventually(() => received.length === before + 3);
-  expect(received.slice(before).map(({ headers }) => headers.traceparent)).toEqual([undefined, undefined, undefined]);
+test('spans of all apps reach the collector with their parents, and hold neither URLs, names nor keys', async () => {
+  const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE_ID);
+  const named = (name: string) => ofTrace().filter((span) => span.name === name);
+  const isDelivery = (type: string) => (span: ReceivedSpan) => span.attributes['callplane.event.type'] === type;
+  // The spans of an attempt end after the receiver has its request.
+  await eventually(() => named('process webhook-delivery').some(isDelivery('room.ended')));
+  await eventually(() => named('POST /v1/rooms').length === 1 && named('DELETE /v1/rooms/{roomId}').length === 1);
+  const [created] = named('POST /v1/rooms');
+  const [ended] = named('DELETE /v1/rooms/{roomId}');
+  const [operation] = named('process room.end');
+  expect(created).toMatchObject({
+    service: 'callplane-api',
+    kind: 2,
+    parentSpanId: PARENT_ID,
+    attributes: { 'http.route': '/v1/rooms', 'http.response.status_code': 201 },
+  });
+  expect(operation).toMatchObject({
+    service: 'callplane-cleanup-worker',
+    kind: 5,
+    parentSpanId: ended!.spanId,
+    attributes: { 'messaging.destination.name': 'room-end', 'callplane.outcome': 'completed' },
+  });
+  const [destroying] = named('destroy the media room');
+  expect(destroying).toMatchObject({ kind: 1, parentSpanId: operation!.spanId });
+  const delivered = (type: string) => named('process webhook-delivery').find(isDelivery(type));
+  expect(delivered('room.created')).toMatchObject({
+    service: 'callplane-webhook-worker',
+    parentSpanId: created!.spanId,
+  });
+  expect(delivered('room.ended')).toMatchObject({ kind: 5, parentSpanId: operation!.spanId });
+  const post = named('POST').find(({ parentSpanId }) => parentSpanId === delivered('room.ended')!.spanId);
+  expect(post).toMatchObject({ kind: 3, attributes: { 'server.address': '127.0.0.1' } });
+  const sent = received.find(({ type }) => type === 'room.ended')!.headers.traceparent;
+  expect(sent).toBe(`00-${TRACE_ID}-${post!.spanId}-01`);
+  const text = JSON.stringify(collector.spans);
+  for (const secret of ['hush', 'Traced', key]) expect(text).not.toContain(secret);
 });
 
-function call(method: string, path: string, headers: Record<string, string>, body?: object): Promise<Response> {
-  return fetch(`${apps.api.url}${path}`, {
+test('a join at the gateway is a trace of its own', async () => {
+  const room = await (await call('POST', '/v1/rooms', {}, { name: 'Joined' })).json();
+  const answer = await (await call('POST', `/v1/rooms/${room.id}/tokens`, {}, { participantName: 'Ada' })).json();
+  const socket = new WebSocket(`${apps.signaling.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v2');
+  stopAtEnd(async () => socket.terminate());
+  socket.on('open', () => socket.send(JSON.stringify({ type: 'join', token: answer.token })));
+  await eventually(() => collector.spans.some(({ name }) => name === 'arrival'));
+  expect(collector.spans.find(({ name }) => name === 'arrival')).toMatchObject({
+    service: 'callplane-signaling',
+    kind: 2,
+    parentSpanId: '',
+    attributes: { 'callplane.outcome': 'joined', 'callplane.room.id': room.id },
+  });
+});
+
+test('metrics and log lines of every app reach the collector', async () => {
+  const services = ['api', 'cleanup-worker', 'signaling', 'webhook-worker'].map((name) => `callplane-${name}`);
+  const serving = (name: string) =>
+    [...new Set(collector.metrics.filter((metric) => metric.name === name).map(({ service }) => service))].sort();
+  await eventually(() => serving('callplane_database_connections').join() === services.join());
+  await eventually(() =>
+    collector.logs.some(({ body, traceId, spanId }) => body === 'operation attempt' && traceId === TRACE_ID && spanId),
+  );
+  expect(collector.logs.map(({ attributes }) => attributes['ip']).filter((ip) => ip !== undefined)).toEqual([]);
+});
+
+test('a malformed traceparent is ignored and never rejects a request; without OpenTelemetry no trace begins', async () => {
+  const malformed = ['nonsense', `${TRACEPARENT}-more`, `00-${'0'.repeat(32)}-${PARENT_ID}-01`];
+  /** The header that the receiver gets with the event of a room that is created with this one. */
+  const send = async (url: string, traceparent: string) => {
+    const answer = await call('POST', '/v1/rooms', { traceparent }, { name: 'Untraced' }, url);
+    expect(answer.status).toBe(201);
+    const { id } = await answer.json();
+    const event = () => received.find(({ type, body }) => type === 'room.created' && body.includes(id));
+    await eventually(() => event() !== undefined);
+    return event()!.headers.traceparent;
+  };
+  const sendAll = (url: string) => Promise.all(malformed.map((traceparent) => send(url, traceparent)));
+  const begun = (await sendAll(apps.api.url)).map(String);
+  expect(new Set(begun.map((header) => header.slice(3, 35))).size).toBe(malformed.length);
+  expect(begun.join()).not.toContain(TRACE_ID);
+  const [api, worker] = await Promise.all([
+    spawnApp({ name: 'api', env }),
+    spawnApp({ name: 'webhook-worker', env }),
+    apps['webhook-worker'].stop(),
+  ]);
+  expect(await sendAll(api.url)).toEqual([undefined, undefined, undefined]);
+  expect(await send(api.url, TRACEPARENT)).toMatch(new RegExp(`^00-${TRACE_ID}-(?!${PARENT_ID})[0-9a-f]{16}-01$`));
+  for (const app of [api, worker]) expect(app.output()).not.toContain('telemetry');
+});
+
+function call(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: object,
+  url = apps.api.url,
+): Promise<Response> {
+  return fetch(`${url}${path}`, {
     method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

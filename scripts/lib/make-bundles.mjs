@@ -3,7 +3,7 @@
  * with `--demo`. Needs no compiled package, only the generated client of the database. A process of its own: the bundler
  * needs 700 MiB, which its caller should not keep.
  */
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build, defaultServerConditions } from 'vite';
 import { BUNDLED_APPS, bundleOf, SHARED_CHUNKS } from './bundles.mjs';
@@ -12,8 +12,32 @@ import { root } from './files.mjs';
 for (const folder of [SHARED_CHUNKS, ...BUNDLED_APPS.map((name) => dirname(bundleOf(name)))]) {
   rmSync(folder, { recursive: true, force: true });
 }
-/** @param {string} path */
-const withoutExtension = (path) => relative(root, path).replace(/\.js$/, '');
+const sources = BUNDLED_APPS.map((name) => ({ name, main: join(root, 'apps', name, 'src', 'main.ts') }));
+/** @param {string} name */
+const codeOf = (name) => join(dirname(bundleOf(name)), 'app');
+
+/**
+ * V8 keeps the compiled code of CommonJS only, which has no `await` at the top level. Wraps the statements of each entry
+ * point into a function; they follow its imports.
+ */
+const wrapEntryPoints = {
+  name: 'wrap-entry-points',
+  /** @type {'pre'} */
+  enforce: 'pre',
+  /**
+   * @param {string} code
+   * @param {string} id
+   */
+  transform(code, id) {
+    if (!sources.some(({ main }) => main === id)) return undefined;
+    const lines = code.replace(/^#!.*\n/, '').split('\n');
+    const imports = lines.findLastIndex((line) => /^(import|} from) .*;$/.test(line)) + 1;
+    const [before, after] = [lines.slice(0, imports), lines.slice(imports)];
+    // Throws the failure of a start, as a module would, so that the app reports it and ends.
+    const end = '})().catch((error) => setImmediate(() => { throw error; }));';
+    return [...before, '(async () => {', ...after, end].join('\n');
+  },
+};
 
 // One build for all apps takes 3.3 s of processor time, one for each took 8 s (measured): they have most of their
 // dependencies in common.
@@ -24,6 +48,7 @@ await build({
   logLevel: 'error',
   root,
   publicDir: false,
+  plugins: [wrapEntryPoints],
   build: {
     ssr: true,
     outDir: root,
@@ -32,12 +57,13 @@ await build({
     minify: false,
     reportCompressedSize: false,
     rolldownOptions: {
-      input: Object.fromEntries(
-        BUNDLED_APPS.map((name) => [withoutExtension(bundleOf(name)), join(root, 'apps', name, 'src', 'main.ts')]),
-      ),
+      input: Object.fromEntries(sources.map(({ name, main }) => [relative(root, codeOf(name)), main])),
       output: {
-        entryFileNames: '[name].js',
-        chunkFileNames: `${relative(root, SHARED_CHUNKS)}/[name]-[hash].js`,
+        format: 'cjs',
+        // A script outside of Node's own loader cannot import.
+        dynamicImportInCjs: false,
+        entryFileNames: '[name].cjs',
+        chunkFileNames: `${relative(root, SHARED_CHUNKS)}/[name]-[hash].cjs`,
         // Logs and metrics contain names of classes.
         keepNames: true,
       },
@@ -52,4 +78,13 @@ await build({
     resolve: { conditions: ['source', ...defaultServerConditions] },
   },
 });
+const cache = join(root, 'scripts', 'lib', 'code-cache.mjs');
+const id = Date.now().toString(36);
+for (const name of BUNDLED_APPS) {
+  const lines = [
+    `import { runBundle } from '${relative(dirname(bundleOf(name)), cache)}';`,
+    `runBundle('${codeOf(name)}.cjs', '${id}');`,
+  ];
+  writeFileSync(bundleOf(name), `${lines.join('\n')}\n`);
+}
 if (process.argv.includes('--demo')) await build({ root: join(root, 'apps', 'demo'), logLevel: 'error' });

@@ -65,27 +65,24 @@ class RecordedConnection extends RTCPeerConnection {
   }
 }
 
-/** The longest pauses between two received pictures, and between two received blocks of audio, in milliseconds. */
+/**
+ * The longest pauses between two received pictures, and between two received blocks of audio, in milliseconds. They come
+ * from the receivers and not from the elements: Chromium does not report each picture that it shows if the machine is
+ * busy, or if the page is hidden.
+ */
 const longest = { video: 0, audio: 0 };
 const last = { video: undefined, audio: undefined };
 function arrived(kind, atMs) {
   if (last[kind] !== undefined) longest[kind] = Math.max(longest[kind], atMs - last[kind]);
   last[kind] = atMs;
 }
-function watchPictures(element) {
-  const next = (nowMs) => {
-    arrived('video', nowMs);
-    element.requestVideoFrameCallback(next);
-  };
-  element.requestVideoFrameCallback(next);
-}
-function watchAudio() {
+function watchReceivers() {
   setInterval(() => {
     for (const connection of connections) {
       for (const receiver of connection.getReceivers()) {
-        if (receiver.track.kind !== 'audio') continue;
+        const { kind } = receiver.track;
         for (const { timestamp } of receiver.getSynchronizationSources()) {
-          if (timestamp !== last.audio) arrived('audio', timestamp);
+          if (timestamp !== last[kind]) arrived(kind, timestamp);
         }
       }
     }
@@ -110,7 +107,6 @@ function play(track) {
   document.body.append(element);
   if (track.kind !== 'video') return;
   screens.set(track.participant.name, element);
-  watchPictures(element);
 }
 
 /** Brightness in the middle of the picture that an element shows. */
@@ -258,7 +254,7 @@ globalThis.participant = {
   measurePauses() {
     Object.assign(longest, { video: 0, audio: 0 });
     Object.assign(last, { video: undefined, audio: undefined });
-    watchAudio();
+    watchReceivers();
   },
   pauses: () => ({ video: Math.round(longest.video), audio: Math.round(longest.audio) }),
   /** The other participants by name, with the ids of the tracks that are received from each. */

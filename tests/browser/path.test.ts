@@ -68,7 +68,8 @@ describe('the path of a participant’s media', () => {
       // A pause is known when the next picture comes, which may be after the sound.
       const pauses = await eventually(async () => {
         const longest = await pausesOf(both);
-        return longest.every(({ video }) => video > CUT_MS / 2) && longest;
+        if (longest.every(({ video }) => video > CUT_MS / 2)) return longest;
+        throw new Error(`the longest pauses in ms are ${JSON.stringify(longest)}`);
       });
       process.stderr.write(
         `    measured: cut of ${CUT_MS} ms: media flows ${flowsAfterMs} ms after it, longest pauses in ms ${JSON.stringify(pauses)}\n`,

@@ -105,8 +105,6 @@ const OVERRIDES = {
     api: { environment: { ...OPEN, ...UNLIMITED } },
     'webhook-worker': { environment: OPEN },
     // Publishes free ports, because this machine may run its own servers.
-    postgres: { ports: ['127.0.0.1::5432'] },
-    redis: { ports: ['127.0.0.1::6379'] },
     prometheus: { ports: ['127.0.0.1::9090'] },
   },
 };

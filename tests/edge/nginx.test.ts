@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, Server as NetServer, type AddressInfo } from 'node:net';
 import { ERROR_TABLE } from '@callplane/core';
 import { freePort } from '@callplane/local-servers';
 import { eventually, stopAtEnd } from '@callplane/testing';
@@ -12,14 +12,26 @@ import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 /** Requests as the apps received them. */
 const reached: { app: string; url: string; requestId: string | undefined }[] = [];
 
-async function startApp(app: string): Promise<number> {
+interface TestApp {
+  port: number;
+  /** Refuses new connections, and closes each open one with its next answer, as a draining app does. */
+  leave(): void;
+}
+
+async function startApp(app: string): Promise<TestApp> {
+  let leaves = false;
   const server = createServer((request, response) => {
     const requestId = request.headers['x-request-id']?.toString();
     reached.push({ app, url: request.url!, requestId });
     if (request.url === '/never') return;
+    if (request.url === '/dies') {
+      request.socket.destroy();
+      return;
+    }
     request.resume();
     const text = `${app} answers`;
     const headers = { 'x-request-id': requestId ?? 'none', 'content-length': text.length };
+    if (leaves) response.setHeader('connection', 'close');
     // nginx must pass an app's own error through.
     response.writeHead(request.url === '/v1/broken' ? 503 : 200, headers).end(text);
   });
@@ -34,20 +46,27 @@ async function startApp(app: string): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   stopAtEnd(() => {
     server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
+    return new Promise<void>((resolve) => server.close(() => resolve()));
   });
-  return (server.address() as AddressInfo).port;
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave: () => {
+      leaves = true;
+      // `http.Server.close()` would also close idle connections, and with them a request that is just arriving.
+      NetServer.prototype.close.call(server);
+    },
+  };
 }
 
 let apps: { api: number[]; signaling: number[] };
 let nginx: TestNginx;
 beforeAll(async () => {
-  apps = { api: [await startApp('api')], signaling: [await startApp('signaling')] };
+  apps = { api: [(await startApp('api')).port], signaling: [(await startApp('signaling')).port] };
   nginx = await startNginx(apps, {
     edit: (_, text) =>
       text
         .replace('client_header_timeout 10s', 'client_header_timeout 2s')
-        .replace(/proxy_read_timeout 30s/, 'proxy_read_timeout 4s'),
+        .replace('proxy_read_timeout 45s', 'proxy_read_timeout 1s'),
   });
 });
 
@@ -206,6 +225,56 @@ describe('paths', () => {
     }
     expect(await get('/v1/signaling')).toMatchObject({ text: 'signaling answers' });
     expect((await get('/lb/livez')).body).toEqual({ status: 'ok' });
+  });
+});
+
+describe('an instance that goes away', () => {
+  /**
+   * nginx gives up after one try, as it does when a resolution changes the list of instances during a request. Debian's
+   * nginx has no `resolve`.
+   */
+  const givesUp = (upstreams: { api: number[]; signaling: number[] }) =>
+    startNginx(upstreams, {
+      edit: (_, text) =>
+        text
+          .replace('proxy_next_upstream_tries 0', 'proxy_next_upstream_tries 1')
+          .replace('proxy_read_timeout 45s', 'proxy_read_timeout 1s'),
+    });
+  const ask = (method: string, path: string, to: TestNginx) =>
+    exchange(`${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`, to);
+
+  test('causes no 502 and no 503 under load, for reads, writes and WebSockets', async () => {
+    const [stays, goes] = [await startApp('api'), await startApp('api')];
+    const gateways = [await startApp('signaling'), await startApp('signaling')];
+    const edge = await givesUp({ api: [stays.port, goes.port], signaling: gateways.map(({ port }) => port) });
+    const statuses: number[] = [];
+    let running = true;
+    const load = ['GET /v1/', 'POST /v1/rooms', 'DELETE /v1/x', 'GET /v1/signaling'].map(async (request) => {
+      const [method, path] = request.split(' ');
+      // Each caller goes on for ten requests after the loss.
+      for (let after = 0; after < 10; after += running ? 0 : 1) statuses.push((await ask(method!, path!, edge)).status);
+    });
+    await eventually(() => statuses.length >= 20);
+    goes.leave();
+    gateways[1]!.leave();
+    running = false;
+    await Promise.all(load);
+    expect([...new Set(statuses)]).toEqual([200]);
+    await edge.stop();
+  });
+
+  test('gets a write that it has received only once, and a read goes to another instance', async () => {
+    const both = [(await startApp('api')).port, (await startApp('api')).port];
+    const edge = await givesUp({ api: both, signaling: apps.signaling });
+    const timesReached = async (method: string, path: string): Promise<[number, number]> => {
+      const before = reached.length;
+      const { status } = await ask(method, path, edge);
+      return [status, reached.length - before];
+    };
+    expect(await timesReached('POST', '/dies')).toEqual([502, 1]);
+    expect(await timesReached('GET', '/dies')).toEqual([502, 2]);
+    expect(await timesReached('GET', '/never')).toEqual([504, 1]);
+    await edge.stop();
   });
 });
 

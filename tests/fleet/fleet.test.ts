@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { checkInvariants } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import type { WebhookEvent } from '@callplane/webhook-verifier';
 import { measured } from '../faults/faults.testkit.js';
@@ -110,6 +111,7 @@ test(
     expect(await prisma.room.count({ where: { status: { not: 'ended' } } })).toBe(0);
     expect(await prisma.participantSession.count({ where: { endedAt: null } })).toBe(0);
     await assertEveryEventIsDelivered();
+    expect((await checkInvariants(stack.database, 10_000)).filter(({ broken }) => broken > 0)).toEqual([]);
     expect(inexcusable(disturbances)).toEqual([]);
     await noLeaseLostWithoutCause();
     for (const receiver of [fleet.receiver, slow]) receiver.check();

@@ -21,6 +21,17 @@ export interface NginxOptions {
   tls?: { cert: string; key: string; coturn: { host: string; port: number } };
 }
 
+/** Files of infra/nginx that nginx reads unchanged. */
+const FILES = [
+  'nginx.conf',
+  'limits.conf',
+  'errors.conf',
+  'error-pages.conf',
+  'proxy-api.conf',
+  'proxy-signaling.conf',
+  'stream.conf',
+];
+
 /** Debian's nginx loads it on demand; other builds contain it. */
 const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 
@@ -36,7 +47,7 @@ export async function startNginx(
   const port = options.port ?? (await freePort());
   mkdirSync(join(dir, 'tmp'));
   const { edit = (_file, text) => text, tls } = options;
-  for (const file of ['nginx.conf', 'limits.conf', 'errors.conf', 'stream.conf']) {
+  for (const file of FILES) {
     writeFileSync(join(dir, file), edit(file, original(file)));
   }
   const healthPort = tls === undefined ? port : await freePort();

@@ -29,7 +29,12 @@ const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'] as const;
  * Selectors without data while everything works: it is unknown in advance which routes fail. The alert needs minutes of
  * errors.
  */
-const UNKNOWN_IN_CALM = ['callplane_http_requests_total{status=~"5.."}'];
+const UNKNOWN_IN_CALM = [
+  'callplane_http_requests_total{status=~"5.."}',
+  // No TLS server and no standby belong to this deployment.
+  'callplane_certificate_valid_seconds',
+  'callplane_postgres_replication_lag_bytes',
+];
 
 const asGrafana = (expr: string) => expr.replaceAll('$__rate_interval', RATE_INTERVAL);
 

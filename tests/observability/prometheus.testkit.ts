@@ -34,7 +34,9 @@ export async function watch(apps: readonly TestApp[]) {
     ...prometheusConfig,
     global: { ...prometheusConfig.global, scrape_interval: interval, evaluation_interval: interval },
     rule_files: ruleFiles,
-    scrape_configs: prometheusConfig.scrape_configs.map(({ dns_sd_configs: _names, ...rest }) => ({
+    // Neither Alertmanager nor the exporter of the machine runs here.
+    alerting: {},
+    scrape_configs: prometheusConfig.scrape_configs.filter(({ job_name }) => job_name === 'callplane').map(({ dns_sd_configs: _names, ...rest }) => ({
       ...rest,
       static_configs: [{ targets }],
     })),

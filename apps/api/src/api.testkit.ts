@@ -51,6 +51,7 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { apiRoutes } from './routes.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { sharedStatements } from './statements/shared-statements.js';
 
 export interface TestTenant {
   projectId: string;
@@ -123,6 +124,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
   const deps: Deps = {
     database,
+    statements: sharedStatements({ writes: database.sql, reads: database.sql }),
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter: new EventWaiter(readNewest(database), options.eventWaits),

@@ -9,6 +9,7 @@ import {
   tokenSettings,
   turnSettings,
   webhookDestinationSettings,
+  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -75,6 +76,7 @@ export const ApiConfig = Type.Object({
   }),
   ...metricsSettings,
   ...logSettings,
+  ...telemetrySettings,
   ...shutdownSettings,
   DRAIN_IDLE_MS: Type.Integer({
     default: 5000,

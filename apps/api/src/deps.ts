@@ -5,10 +5,12 @@ import type { Logger } from '@callplane/runtime';
 import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import type { SharedStatements } from './statements/shared-statements.js';
 
 /** Dependencies of the services. Each service picks the fields that it needs. */
 export interface Deps {
   database: Database;
+  statements: SharedStatements;
   producer: JobProducer;
   settlements: SettlementWaiter;
   eventWaiter: EventWaiter;

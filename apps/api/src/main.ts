@@ -11,6 +11,7 @@ import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { sharedStatements } from './statements/shared-statements.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
 
@@ -44,6 +45,7 @@ await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not
 
 const deps: Deps = {
   database,
+  statements: sharedStatements({ writes: database.sql, reads: database.sql }),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter: new EventWaiter(readNewest(database)),
@@ -82,6 +84,10 @@ app.own('event waits', deps.eventWaiter);
 app.metrics.gauge(
   { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },
   () => deps.eventWaiter.count,
+);
+app.metrics.gauge(
+  { name: 'callplane_shared_statement_waits', help: 'Requests that wait for a statement that they share with others.' },
+  () => deps.statements.waiting,
 );
 await app.started('listening', { host: config.HOST, port: server.port });
 

@@ -9,6 +9,7 @@ import {
   sessionSettings,
   SECRET,
   shutdownSettings,
+  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -59,11 +60,20 @@ export const CleanupWorkerConfig = Type.Object({
       description: 'coturn’s `cli-password`, the same on every TURN server.',
     }),
   ),
+  TLS_SERVERS: Type.Array(Type.String({ pattern: '^[^/@\\s]+:[0-9]{1,5}$' }), {
+    default: [],
+    maxItems: 20,
+    expected: 'a list like callplane.example.com:443,turn.example.com:443',
+    description:
+      'TLS servers of this deployment as clients reach them, `<host>:<port>`, separated by commas. The worker looks at ' +
+      'their certificates every ten minutes and reports when they expire.',
+  }),
   ...sessionSettings,
   ...mediaSettings,
   ...healthSettings,
   ...metricsSettings,
   ...logSettings,
+  ...telemetrySettings,
   ...shutdownSettings,
 });
 

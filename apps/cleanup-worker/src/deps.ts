@@ -9,7 +9,7 @@ import type { Relays } from './relays/relays.js';
 export interface Deps {
   database: Database;
   producer: JobProducer;
-  /** Empty if no media server is configured. */
+  /** Empty if no media server is configured or registered. */
   media: MediaNodes;
   relays: Relays;
   logger: Logger;

@@ -7,12 +7,14 @@ import type { Deps } from './deps.js';
 import { untilNodesUp } from './media/media-clean-up.js';
 import { openMediaNodes } from './media/open-media-nodes.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
+import { Certificates } from './observe/certificates.js';
 import { Observer } from './observe/observe.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
 import { endLostSessions, forgetDeadInstances, newLostSessionsPosition } from './reconcile/lost-sessions.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
+import { followRegistry } from './reconcile/media-registry.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { DueOperations } from './scheduler/due-operations.js';
 import { OperationScheduler } from './scheduler/scheduler.js';
@@ -24,6 +26,8 @@ import { newExpiredPosition, settleExhausted, sweepExpired } from './sweep/sweep
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
 const EXPIRED_INTERVAL_MS = 60_000;
+const CERTIFICATES_INTERVAL_MS = 600_000;
+const REGISTRY_INTERVAL_MS = 5000;
 /** Prometheus usually scrapes every 15 s. */
 const OBSERVE_INTERVAL_MS = 5000;
 /** Roughly the maximum time for which a client can use a relay that it allocates after its session has ended. */
@@ -43,9 +47,11 @@ const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerE
 
 const media = app.own(
   'media',
-  orExit('MEDIA_NODES', () => openMediaNodes(config, Math.random)),
+  orExit('MEDIA_NODES', () => openMediaNodes(config, database, Math.random)),
 );
-if (media.all().length === 0) logger.warn('no media server configured', { setting: 'MEDIA_NODES' });
+if (config.MEDIA_API_SECRET === undefined || config.MEDIA_ADMIN_KEY === undefined) {
+  logger.warn('no media server configured', { settings: ['MEDIA_API_SECRET', 'MEDIA_ADMIN_KEY'] });
+}
 
 const turnServers = orExit('TURN_ADMIN_URLS', () =>
   parseTurnServers(config.TURN_ADMIN_URLS, config.TURN_ADMIN_PASSWORD),
@@ -65,7 +71,8 @@ const deps: Deps = {
   graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
 };
 
-// An operation whose media server is unreachable costs an attempt.
+// An operation whose media server is unreachable costs an attempt. The periodic read of the registry reports errors.
+await media.refresh().catch(() => undefined);
 await untilNodesUp(media);
 
 // The contract defines concurrency per worker process, so both kinds of operations share these slots.
@@ -100,12 +107,15 @@ const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics, config.ROOM_RETENTION_DAYS);
 const expired = newExpiredPosition();
 const lostSessions = newLostSessionsPosition();
+const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task has its own timer, so that one that waits for a server does not delay the others.
 for (const [name, intervalMs, work] of [
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
+  ['certificates', CERTIFICATES_INTERVAL_MS, () => certificates.pass()],
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }

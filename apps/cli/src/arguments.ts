@@ -8,6 +8,7 @@ const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
 const PUBLISH_SECONDS_MAX = 86_400;
 const LIST_LIMIT_MAX = 1000;
 const REASON_LENGTH_MAX = 255;
+const CHECKED_ROWS_MAX = 10_000;
 
 /** Default number of rows in a list. */
 export const LIST_LIMIT_DEFAULT = 20;
@@ -34,6 +35,15 @@ export function parseDays(text: string): number {
     throw new InvalidArgumentError(`Give a number of days from 1 to ${USAGE_DAYS_MAX}.`);
   }
   return days;
+}
+
+/** Number of rows that a check looks at. */
+export function parseRows(text: string): number {
+  const rows = Number(text);
+  if (!/^\d{1,5}$/.test(text) || rows < 1 || rows > CHECKED_ROWS_MAX) {
+    throw new InvalidArgumentError(`Give a number of rows from 1 to ${CHECKED_ROWS_MAX}.`);
+  }
+  return rows;
 }
 
 /** @returns seconds */

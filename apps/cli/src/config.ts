@@ -1,4 +1,4 @@
-import { databaseSettings, encryptionSettings, redisSettings, SECRET } from '@callplane/runtime';
+import { databaseSettings, encryptionSettings, mediaSettings, redisSettings, SECRET } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
 /** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
@@ -26,6 +26,15 @@ export const CliConfig = Type.Object({
         'grants it the rights that the gateway needs.',
     }),
   ),
+  MEDIA_DATABASE_URL: Type.Optional(
+    Type.String({
+      ...databaseSettings.DATABASE_URL,
+      description:
+        'The `DATABASE_URL` of `media agent`, with a separate role. `db migrate` creates that role and grants it the ' +
+        'rights that the agent needs.',
+    }),
+  ),
+  MEDIA_API_SECRET: mediaSettings.MEDIA_API_SECRET,
   WEBHOOK_ALLOWED_CIDRS: Type.Array(Type.String(), {
     default: [],
     expected: 'a list of address ranges like backend=10.0.5.0/24,127.0.0.0/8',

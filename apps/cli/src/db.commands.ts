@@ -3,6 +3,7 @@ import {
   createMigration,
   diffMigrations,
   grantGatewayRights,
+  grantMediaAgentRights,
   pendingMigrations,
   resolveMigration,
 } from '@callplane/migrations';
@@ -29,13 +30,16 @@ export function dbCommands(cli: Cli): Command {
   const db = new Command('db').description('The database schema');
   addCommand(db, 'migrate', 'Apply pending migrations', 'rtc db migrate').action(async (options: OutputOptions) => {
     const config = configOf(cli);
-    const { DATABASE_URL: databaseUrl, GATEWAY_DATABASE_URL: gatewayUrl } = config;
+    const { DATABASE_URL: databaseUrl, GATEWAY_DATABASE_URL: gatewayUrl, MEDIA_DATABASE_URL: mediaUrl } = config;
     const report = (line: string): void => cli.note?.(`${line}\n`);
     const applied = await applyMigrations({ ...targetOf(config), ...(options.json === true ? {} : { report }) });
     const lines = applied.length === 0 ? ['No pending migrations.'] : applied.map((name) => `Applied ${name}`);
     const gatewayRole = gatewayUrl === undefined ? null : await grantGatewayRights({ databaseUrl, gatewayUrl });
     if (gatewayRole !== null) lines.push(`The role ${gatewayRole} has the rights of the gateway`);
-    print(cli, options, { applied, ...(gatewayRole === null ? {} : { gatewayRole }) }, lines.join('\n'));
+    const mediaRole = mediaUrl === undefined ? null : await grantMediaAgentRights({ databaseUrl, mediaUrl });
+    if (mediaRole !== null) lines.push(`The role ${mediaRole} has the rights of agents beside media servers`);
+    const roles = { ...(gatewayRole === null ? {} : { gatewayRole }), ...(mediaRole === null ? {} : { mediaRole }) };
+    print(cli, options, { applied, ...roles }, lines.join('\n'));
   });
   addCommand(db, 'status', 'List pending migrations', 'rtc db status').action(async (options: OutputOptions) => {
     const pending = await pendingMigrations(targetOf(configOf(cli)));

@@ -9,7 +9,7 @@ import { eventsCommands } from './events.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { addListenCommand } from './listen/listen.command.js';
-import { mediaCommands } from './media.commands.js';
+import { mediaCommands } from './media/media.commands.js';
 import { operationsCommands } from './operations.commands.js';
 import { participantsCommands } from './participants.commands.js';
 import { projectsCommands } from './projects.commands.js';

@@ -1,5 +1,5 @@
 import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
-import { Database, insertRoom, insertWebhookEndpoint, stepRecovery, writeEvents } from '@callplane/db';
+import { Database, insertRooms, insertWebhookEndpoint, stepRecovery, writeEvents } from '@callplane/db';
 import { systemClock } from '@callplane/runtime';
 import { createTestDatabase, createTestTenant, eventually, stopAtEnd } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -218,7 +218,7 @@ async function room(): Promise<string> {
   const createdAt = new Date();
   const created = { id: newId('room'), name: 'Night', metadata: {}, maxParticipants: 100, createdAt };
   const state = { ...created, status: 'created' as const, startedAt: null, endedAt: null };
-  await insertRoom(database.sql, tenant, created, roomCreated(tenant, state));
+  await insertRooms(database.sql, [{ tenant, room: created, created: roomCreated(tenant, state) }]);
   return created.id;
 }
 

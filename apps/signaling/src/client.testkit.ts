@@ -13,7 +13,7 @@ import { stopAtEnd } from '@callplane/testing';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 
-const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, validateSchema: false, meta: false });
 const compileAll = (messages: Record<string, object>) =>
   new Map(Object.entries(messages).map(([type, schema]) => [type, ajv.compile(schema)]));
 const VALIDATORS = { 1: compileAll(SERVER_MESSAGES), 2: compileAll(SERVER_MESSAGES_V2) };

@@ -9,6 +9,7 @@ import {
   shutdownSettings,
   tokenSettings,
   turnSettings,
+  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -117,6 +118,7 @@ export const SignalingConfig = Type.Object({
   }),
   ...metricsSettings,
   ...logSettings,
+  ...telemetrySettings,
   ...shutdownSettings,
 });
 

@@ -1,11 +1,10 @@
 import { beat, removeInstance, writeMedia, type Database } from '@callplane/db';
-import { Repeating } from '@callplane/runtime';
+import { Repeating, type Turns } from '@callplane/runtime';
 import pLimit from 'p-limit';
 import { Admissions } from './admission/admissions.js';
 import { Arrivals } from './admission/arrivals.js';
 import { Joins } from './admission/joins.js';
 import { Resumptions } from './admission/resumptions.js';
-import type { Turns } from './batching/batches.js';
 import type { ConnectionSettings } from './connections/connection.js';
 import { Connections } from './connections/connections.js';
 import type { Deps } from './deps.js';

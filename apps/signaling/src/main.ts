@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { Database, loadVerificationKeys, nodeLoads } from '@callplane/db';
+import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
@@ -11,16 +11,21 @@ import { acceptUpgrades } from './connections/upgrade.js';
 import { demoPages } from './demo/demo-pages.js';
 import type { Deps } from './deps.js';
 import { Gateway } from './gateway.js';
+import { logMediaNodes } from './media/placement/log-media-nodes.js';
 import { MediaPlaces } from './media/placement/media-places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
 import { VerificationKeys } from './admission/verification-keys.js';
+
+/** How often the gateway reads the registry of media servers: a new one gets rooms within this time without Redis. */
+const REGISTRY_EVERY_MS = 5000;
 
 const instanceId = `${hostname().slice(0, 40)}-${randomUUID()}`;
 const app = AppProcess.start('signaling', SignalingConfig, { instanceId });
 const { config, logger, metrics, lifecycle } = app;
 const nodeAddresses = orExit('MEDIA_NODES', () => parseMediaNodes(config.MEDIA_NODES.join(',')));
 const mediaSecrets = orExit('MEDIA_API_SECRET and MEDIA_ADMIN_KEY', () => secretsFor(nodeAddresses.length));
+const hasMedia = mediaSecrets.apiSecret !== '' && mediaSecrets.adminKey !== '';
 const callerAddress = orExit('TRUST_PROXY', () => createCallerAddress(config.TRUST_PROXY));
 
 const database = app.ownDatabase(new Database(app.databaseSettings));
@@ -45,16 +50,19 @@ app.own('room bus', bus);
 
 const nodes = app.own(
   'media nodes',
-  MediaNodes.open({ addresses: nodeAddresses, ...mediaSecrets, random: Math.random }),
+  MediaNodes.open({
+    addresses: nodeAddresses,
+    ...mediaSecrets,
+    random: Math.random,
+    readRegistry: hasMedia ? () => listRegisteredNodes(database.sql) : undefined,
+  }),
 );
-for (const node of nodes.all()) {
-  node.on('up', () => logger.info('media server up', { node: node.id }));
-  node.on('down', (error) => logger.warn('media server down', { node: node.id, error }));
-}
-if (nodeAddresses.length === 0) logger.warn('no media server configured', { setting: 'MEDIA_NODES' });
+logMediaNodes(nodes, logger);
+if (!hasMedia) logger.warn('no media server configured', { settings: ['MEDIA_API_SECRET', 'MEDIA_ADMIN_KEY'] });
 
 const keys = new VerificationKeys(() => loadVerificationKeys(database.prisma, systemClock.now()));
 notices.on('signingKeysChanged', () => keys.expire());
+notices.on('mediaNodesChanged', () => void readRegistry());
 
 const measured = signalingMetrics(metrics);
 const deps: Deps = {
@@ -102,13 +110,16 @@ addSignalingGauges(metrics, {
   mediaNodes: () => nodes.all(),
 });
 
-const health = app.health(nodeAddresses.length === 0 ? {} : { media: { ping: pingMedia, optional: true } });
+const health = app.health(hasMedia ? { media: { ping: pingMedia, optional: true } } : {});
+// Calls get a media server from the first join on. Without PostgreSQL, the gateway starts all the same.
+await readRegistry();
+app.repeat('media registry', REGISTRY_EVERY_MS, () => nodes.refresh(), isDatabaseUnavailable);
 const pages = config.NODE_ENV === 'development' ? demoPages(config, logger) : () => false;
 const listening = await listen(health, pages, { host: config.HOST, port: config.PORT });
 acceptUpgrades(listening.server, gateway.connections, {
   allowedOrigins: config.ALLOWED_ORIGINS,
   connectionsMax: config.MAX_CONNECTIONS,
-  isDraining: () => lifecycle.isClosing,
+  isDraining: () => lifecycle.isDraining,
   callerAddress,
 });
 // Registered after the gateway so that it closes first: no new connections arrive while the gateway drains.
@@ -116,13 +127,18 @@ app.own('server', listening);
 await app.started('listening', {
   host: config.HOST,
   port: listening.port,
-  mediaNodes: nodeAddresses.map(({ id }) => id),
+  mediaNodes: nodes.all().map(({ id }) => id),
 });
 
 function secretsFor(nodeCount: number): { apiSecret: string; adminKey: string } {
   const { MEDIA_API_SECRET: apiSecret = '', MEDIA_ADMIN_KEY: adminKey = '' } = config;
   if (nodeCount > 0 && (apiSecret === '' || adminKey === '')) throw new Error('are required if MEDIA_NODES is set');
   return { apiSecret, adminKey };
+}
+
+/** The periodic read reports errors. */
+function readRegistry(): Promise<void> {
+  return nodes.refresh().catch(() => undefined);
 }
 
 function pingMedia(): Promise<void> {

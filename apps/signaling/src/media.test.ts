@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { registerMediaNode, removeMediaNode, setNodeDraining } from '@callplane/db';
+import { parseNodeUrl } from '@callplane/media';
 import { createRtcPeer, eventually, startTestJanus, type TestJanus } from '@callplane/testing';
 import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
@@ -345,6 +347,51 @@ describe('when the media server', () => {
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published mic']);
     await Promise.all(instances.map((instance) => instance.close()));
   });
+});
+
+test('rooms go to media servers that are registered while the gateways run, and leave those that are drained or removed', async () => {
+  const { apiSecret, adminKey } = janus;
+  const spare = await startTestJanus();
+  const { sql } = kit.database;
+  const register = (id: string, { url }: TestJanus) =>
+    registerMediaNode(sql, { id, url: parseNodeUrl(id, url), capacity: null, hasAgent: true });
+  const settings = { registry: { everyMs: 100, apiSecret, adminKey }, mediaNodeDeadSeconds: 1 };
+  const [first, second] = [await kit.start(settings), await kit.start(settings)];
+  const upAt = (id: string) => eventually(() => [first, second].every(({ deps }) => deps.places.up(id) !== null));
+  const placementOf = async (roomId: string) =>
+    (await kit.database.prisma.room.findUniqueOrThrow({ where: { id: roomId } })).mediaNodeId;
+  /** The media server that a new room gets. */
+  const nextPlace = async () => {
+    const roomId = await kit.newRoom();
+    const { client } = await kit.enter(first.url, roomId);
+    const place = await placementOf(roomId);
+    client.send({ type: 'leave' });
+    await client.untilClosed('left');
+    return place;
+  };
+  await register('r1', janus);
+  await upAt('r1');
+  const roomId = await kit.newRoom();
+  const ada = await enter(roomId, {}, first.url);
+  const bob = await enter(roomId, {}, second.url);
+  await ada.publishAnew([MIC]);
+  await flows(bob.subscriber, 'audio');
+  expect(await placementOf(roomId)).toBe('r1');
+  await register('r2', spare);
+  await upAt('r2');
+  expect(await nextPlace()).toBe('r2');
+  await setNodeDraining(sql, 'r2', true);
+  await eventually(async () => (await nextPlace()) === 'r1');
+  expect(await placementOf(roomId)).toBe('r1');
+  await setNodeDraining(sql, 'r2', false);
+  // The rooms of a removed server move as those of one that is down.
+  expect(await removeMediaNode(sql, 'r1')).toBe(true);
+  await ada.client.until('mediaReset', ({ targets }) => targets.includes('publisher'));
+  await bob.client.until('mediaReset', ({ targets }) => targets.includes('subscriber'));
+  await ada.publishAnew([MIC]);
+  await flows(bob.subscriber, 'audio');
+  expect(await placementOf(roomId)).toBe('r2');
+  await Promise.all([first.close(), second.close()]);
 });
 
 async function offer(): Promise<{ sdp: string; mid: string | null }> {

@@ -7,6 +7,7 @@ import {
   Database,
   ensureSigningKey,
   insertParticipantIfOpen,
+  listRegisteredNodes,
   loadSigningKeys,
   loadVerificationKeys,
   nodeLoads,
@@ -14,7 +15,7 @@ import {
 import { MediaNodes } from '@callplane/media';
 import type { ProtocolVersion } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
-import { createHealth, createLogger, createMetrics, redisEvents, systemClock } from '@callplane/runtime';
+import { createHealth, createLogger, createMetrics, redisEvents, Repeating, systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
   createTestTenant,
@@ -54,6 +55,8 @@ export interface InstanceOptions {
   rosterFullMax?: number;
   pingIntervalSeconds?: number;
   nodes?: TestNode[];
+  /** Reads the registry of media servers this often, with these secrets. */
+  registry?: { everyMs: number; apiSecret: string; adminKey: string };
   mediaNodeDeadSeconds?: number;
   resyncEveryMs?: number;
   allowedOrigins?: string[];
@@ -287,10 +290,19 @@ async function startInstance(
   });
   const nodes = MediaNodes.open({
     addresses: options.nodes ?? [],
-    apiSecret: options.nodes?.[0]?.apiSecret ?? '',
-    adminKey: options.nodes?.[0]?.adminKey ?? '',
+    apiSecret: options.nodes?.[0]?.apiSecret ?? options.registry?.apiSecret ?? '',
+    adminKey: options.nodes?.[0]?.adminKey ?? options.registry?.adminKey ?? '',
     random: Math.random,
+    readRegistry: options.registry === undefined ? undefined : () => listRegisteredNodes(database.sql),
   });
+  const registry =
+    options.registry === undefined
+      ? null
+      : new Repeating(
+          options.registry.everyMs,
+          () => nodes.refresh(),
+          (error) => logger.error('task failed', { error }),
+        );
   const metrics = createMetrics({ app: 'signaling' });
   const measured = signalingMetrics(metrics);
   const deps: Deps = {
@@ -343,6 +355,7 @@ async function startInstance(
   const close = async () => {
     await listening.close();
     await gateway.close();
+    await registry?.close();
     await Promise.all([nodes.close(), bus.close(), producer.close(), heartbeats.close(), database.close()]);
   };
   const instance: TestInstance = {

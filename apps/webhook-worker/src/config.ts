@@ -8,6 +8,7 @@ import {
   redisSettings,
   shutdownSettings,
   webhookDestinationSettings,
+  telemetrySettings,
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
@@ -52,6 +53,7 @@ export const WebhookWorkerConfig = Type.Object({
   ...healthSettings,
   ...metricsSettings,
   ...logSettings,
+  ...telemetrySettings,
   ...shutdownSettings,
   SHUTDOWN_DEADLINE_MS: Type.Integer({
     default: 15_000,

@@ -4,6 +4,7 @@
  */
 export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus, type JanusOptions } from './janus.js';
+export { SHORT_RUN_FLAGS } from './node-flags.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startPrometheus, type PrometheusOptions } from './prometheus.js';

@@ -23,6 +23,8 @@ export interface PostgresOptions extends ServerOptions {
   /** The name of the application's role (may create databases, is no superuser) and of its database. */
   name?: string;
   maxConnections?: number;
+  /** More settings, such as `work_mem=8MB`. They win over those above. */
+  settings?: readonly string[];
 }
 
 export interface PostgresServer extends LocalServer {
@@ -75,6 +77,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     `max_connections=${options.maxConnections ?? 100}`,
     'shared_buffers=128MB',
     ...speed,
+    ...(options.settings ?? []),
   ];
   const url = (role: string, database: string) =>
     `postgresql://${role}:${options.password}@127.0.0.1:${options.port}/${database}`;

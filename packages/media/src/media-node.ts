@@ -5,7 +5,7 @@ import type { EventEmitter } from 'node:events';
  * and rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
  */
 export interface MediaNode extends EventEmitter<MediaNodeEvents> {
-  /** Its name in MEDIA_NODES. */
+  /** Its name in MEDIA_NODES or in the registry. */
   readonly id: string;
   /** `up` while the connection is open and the server answers pings. Starts as `down`. */
   readonly state: 'up' | 'down';

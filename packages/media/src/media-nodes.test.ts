@@ -1,9 +1,16 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { eventually, startTestJanus } from '@callplane/testing';
 import fc from 'fast-check';
-import { chooseNode, MediaNodes, parseMediaNodes, type NodeLoad } from './index.js';
+import {
+  CAPACITY_DEFAULT,
+  chooseNode,
+  MediaNodes,
+  parseMediaNodes,
+  type MediaNodeAddress,
+  type NodeLoad,
+} from './index.js';
 
 describe('MEDIA_NODES', () => {
   test('parses to a list of names and addresses, which may be empty', () => {
@@ -68,12 +75,97 @@ test('each node of a process comes up on its own, and all close together', async
   expect(nodes.up()).toEqual([]);
 });
 
-describe('the node for a new room', () => {
-  const load = fc.record({ rooms: fc.nat(50), sessions: fc.nat(500), draining: fc.boolean() });
-  const id = fc.stringMatching(/^[a-z]{1,3}$/);
-  const weight = (entry: NodeLoad | undefined) => (entry === undefined ? 0 : entry.rooms + entry.sessions);
+describe('the registry', () => {
+  const gone = (port: number) => `ws://127.0.0.1:${port}/`;
+  const opened: MediaNodes[] = [];
+  afterEach(() => Promise.all(opened.splice(0).map((nodes) => nodes.close())));
+  const open = (readRegistry: () => Promise<MediaNodeAddress[]>) => {
+    const addresses = [{ id: 'fixed', url: gone(9) }];
+    const nodes = MediaNodes.open({ addresses, apiSecret: 'secret', adminKey: 'key', random: () => 0, readRegistry });
+    opened.push(nodes);
+    return nodes;
+  };
 
-  test('is healthy, not draining, and the least loaded of those', () => {
+  test('adds and removes nodes; MEDIA_NODES wins, and unusable rows do not count', async () => {
+    let rows: MediaNodeAddress[] = [
+      { id: 'fixed', url: gone(1) },
+      { id: 'a', url: gone(2) },
+      { id: 'b', url: gone(3) },
+      { id: 'bad', url: 'http://127.0.0.1' },
+    ];
+    const nodes = open(() => Promise.resolve(rows));
+    const changes: string[] = [];
+    nodes.on('added', ({ id }) => changes.push(`+${id}`));
+    nodes.on('removed', ({ id }) => changes.push(`-${id}`));
+    const fixed = nodes.get('fixed');
+    expect(await nodes.lookUp('a')).toBe(nodes.get('a'));
+    expect(nodes.get('fixed')).toBe(fixed);
+    const [a, b] = [nodes.get('a')!, nodes.get('b')!];
+    rows = [
+      { id: 'a', url: gone(4) },
+      { id: 'b', url: gone(3) },
+    ];
+    await nodes.refresh();
+    expect(nodes.get('b')).toBe(b);
+    expect(nodes.get('a')).not.toBe(a);
+    await expect(a.untilUp(0)).rejects.toThrow('a is closed');
+    rows = [];
+    await nodes.refresh();
+    expect(nodes.all()).toEqual([fixed]);
+    expect(changes).toEqual(['+a', '+b', '-a', '+a', '-b', '-a']);
+    expect([nodes.isConfigured('fixed'), nodes.isConfigured('a')]).toEqual([true, false]);
+  });
+
+  test('keeps its nodes if it cannot be read, and a read that began before a call does not answer it', async () => {
+    const reads: { resolve: (rows: MediaNodeAddress[]) => void; reject: (error: Error) => void }[] = [];
+    const nodes = open(() => new Promise((resolve, reject) => reads.push({ resolve, reject })));
+    const first = nodes.refresh();
+    const [second, third] = [nodes.lookUp('a'), nodes.refresh()];
+    expect(reads).toHaveLength(1);
+    reads[0]!.resolve([]);
+    await first;
+    await eventually(() => reads.length === 2);
+    reads[1]!.resolve([{ id: 'a', url: gone(2) }]);
+    expect((await second)?.id).toBe('a');
+    await third;
+    const failing = nodes.refresh();
+    reads[2]!.reject(new Error('no database'));
+    await expect(failing).rejects.toThrow('no database');
+    expect(nodes.get('a')).toBeDefined();
+    nodes.refreshSoon();
+    nodes.refreshSoon();
+    expect(reads).toHaveLength(4);
+    await nodes.close();
+    reads[3]!.resolve([{ id: 'late', url: gone(5) }]);
+    await nodes.refresh();
+    expect(nodes.get('late')).toBeUndefined();
+  });
+});
+
+describe('the node for a new room', () => {
+  const load = fc.record({
+    rooms: fc.nat(50),
+    sessions: fc.nat(500),
+    draining: fc.boolean(),
+    capacity: fc.option(fc.integer({ min: 1, max: 1000 })),
+  });
+  const id = fc.stringMatching(/^[a-z]{1,3}$/);
+  const weight = (entry: NodeLoad | undefined) =>
+    entry === undefined ? 0 : (entry.rooms + entry.sessions) / (entry.capacity ?? CAPACITY_DEFAULT);
+
+  test('is full only if all are full', () => {
+    const node = (sessions: number, capacity: number | null) => ({ rooms: 1, sessions, draining: false, capacity });
+    const loads = new Map([
+      ['full', node(99, 100)],
+      ['large', node(700, 1000)],
+    ]);
+    expect(chooseNode(['full', 'large'], loads)).toBe('large');
+    expect(chooseNode(['full', 'large', 'unknown'], loads)).toBe('unknown');
+    loads.set('large', node(1999, 1000));
+    expect(chooseNode(['full', 'large'], loads)).toBe('full');
+  });
+
+  test('is healthy, not draining, and the one whose capacity is used least', () => {
     fc.assert(
       fc.property(fc.uniqueArray(id), fc.dictionary(id, load), (healthy, entries) => {
         const loads = new Map(Object.entries(entries));

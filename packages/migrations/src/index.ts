@@ -1,3 +1,3 @@
-export { grantGatewayRights } from './gateway-role/gateway-role.js';
+export { grantGatewayRights, grantMediaAgentRights } from './gateway-role/gateway-role.js';
 export * from './migrations/migrations.js';
 export { MigrationError } from './schema-engine/migration-error.js';

@@ -1,3 +1,4 @@
+export * from './batching/batches.js';
 export * from './config/common-settings.js';
 export * from './config/environment.js';
 export * from './health/health.js';
@@ -10,6 +11,7 @@ export * from './metrics/metrics.js';
 export * from './process/app-process.js';
 export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
+export { startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
 export { systemClock } from './clock.js';

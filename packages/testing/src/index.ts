@@ -29,6 +29,7 @@ export { hasMediaRoom } from './media-rooms.js';
 export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf } from './one-session.js';
 export { inviteTestParticipant, type TestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
+export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { rawExchange } from './raw-exchange.js';
 export { gatewayUrlOf } from './migrate.js';
 export { createTestDatabase, PATIENT_DEADLINES, PATIENT_REDIS, type TestDatabase } from './test-database.js';

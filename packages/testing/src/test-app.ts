@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { freePort } from '@callplane/local-servers';
+import { freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
 import { appMain } from './app-bundles.js';
 import { eventually } from './eventually.js';
 import { repositoryRoot } from './repository-root.js';
@@ -84,7 +84,7 @@ async function spawnOnce({
 }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...SHORT_RUN_FLAGS, main], {
     cwd: repositoryRoot,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -39,11 +39,10 @@ export function authenticate(
       throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
     }
     const keyHash = hashApiKey(key);
-    const address = addressKey(request.ip);
-    const waitMs = directory.hasSeen(keyHash) ? 0 : unknownKeyPace.waitMs(address, performance.now());
+    const context = contextOf(response);
+    const waitMs = directory.hasSeen(keyHash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
     const caller = await directory.find(keyHash, { inBatch: waitMs > 0 });
     if (caller !== null) {
-      const context = contextOf(response);
       context.caller = caller;
       context.isKeyValid = async () => (await directory.find(keyHash)) !== null;
       next();
@@ -55,7 +54,7 @@ export function authenticate(
     if (isLimited && !isUnlimited(request)) {
       throw new PublicError('RATE_LIMITED', { headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } });
     }
-    if (isUnknown && !isLimited) unknownKeyPace.charge(address, performance.now());
+    if (isUnknown && !isLimited) unknownKeyPace.charge(addressKey(context.ip), performance.now());
     throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
   };
 }

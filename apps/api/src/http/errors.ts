@@ -7,12 +7,15 @@ import {
   type ErrorDetail,
 } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
+import { OverloadedError } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { contextOf } from './request-context.js';
 import { send } from './respond.js';
 
 /** `Retry-After` in seconds while PostgreSQL is unavailable. */
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 2;
+/** `Retry-After` in seconds while too many requests wait for their statements. */
+const OVERLOADED_RETRY_AFTER_SECONDS = 1;
 
 /** The body of every error. Messages and details are cut so that it has at most 16 KiB. */
 function errorBody(
@@ -38,6 +41,13 @@ function toPublicError(error: unknown): PublicError {
     return new PublicError('UNAVAILABLE', {
       cause: error,
       headers: { 'retry-after': String(UNAVAILABLE_RETRY_AFTER_SECONDS) },
+    });
+  }
+  if (error instanceof OverloadedError) {
+    return new PublicError('UNAVAILABLE', {
+      message: 'Too many requests wait. Try again shortly.',
+      cause: error,
+      headers: { 'retry-after': String(OVERLOADED_RETRY_AFTER_SECONDS) },
     });
   }
   return new PublicError('INTERNAL', { cause: error });

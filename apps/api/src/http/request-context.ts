@@ -1,13 +1,20 @@
 import { parseTraceparent, type Caller, type ErrorCode } from '@callplane/core';
-import { requestIdOf } from '@callplane/runtime';
+import { requestIdOf, startSpan, type Span } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 
 /** State of one request. Middleware fills it in; handlers and the request log read it. */
 export interface RequestContext {
   readonly requestId: string;
-  /** W3C Trace Context of the request; null if the header is missing or malformed. */
+  /**
+   * W3C Trace Context of what the request causes: that of its span, or without OpenTelemetry that of its header. Null if
+   * the header is missing or malformed.
+   */
   readonly traceparent: string | null;
+  /** Null without OpenTelemetry. */
+  readonly span: Span | null;
   readonly startedAtMs: number;
+  /** Address of the client. Express finds it anew at each access, and a socket that has closed no longer knows it. */
+  readonly ip: string | undefined;
   caller: Caller | null;
   /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
   isKeyValid: () => Promise<boolean>;
@@ -32,10 +39,14 @@ export interface RequestContext {
 export function requestContext(headers: Readonly<Record<string, string>>) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdOf(request);
+    const sent = parseTraceparent(request.headers.traceparent);
+    const span = spanOf(request, sent);
     const context: RequestContext = {
       requestId,
-      traceparent: parseTraceparent(request.headers.traceparent),
+      traceparent: span === null ? sent : span.traceparent,
+      span,
       startedAtMs: performance.now(),
+      ip: request.ip,
       caller: null,
       isKeyValid: () => Promise.resolve(false),
       waitedMs: 0,
@@ -49,6 +60,18 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
     response.locals['context'] = context;
     next();
   };
+}
+
+/** Balancers check health every few seconds: no trace shows that. */
+const UNTRACED: ReadonlySet<string> = new Set(['/livez', '/readyz']);
+
+function spanOf(request: Request, parent: string | null): Span | null {
+  if (UNTRACED.has(request.path)) return null;
+  return startSpan(request.method, {
+    kind: 'server',
+    parent,
+    attributes: { 'http.request.method': request.method, 'url.scheme': request.protocol },
+  });
 }
 
 export function contextOf(response: Response): RequestContext {

@@ -1,7 +1,7 @@
 import { traceIdOf } from '@callplane/core';
-import type { Logger } from '@callplane/runtime';
+import type { Logger, Span } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
-import { contextOf } from './request-context.js';
+import { contextOf, type RequestContext } from './request-context.js';
 import type { RequestMetrics } from './request-metrics.js';
 
 const HEALTH_ROUTES: ReadonlySet<string | null> = new Set(['/livez', '/readyz']);
@@ -23,10 +23,11 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
         route: context.route,
         status,
         durationMs: Math.round(durationMs * 1000) / 1000,
-        ip: request.ip,
+        ip: context.ip,
       };
       if (context.waitedMs > 0) fields['waitedMs'] = Math.round(context.waitedMs);
       if (context.traceparent !== null) fields['traceId'] = traceIdOf(context.traceparent);
+      if (context.span !== null) fields['spanId'] = context.span.spanId;
       if (context.route === null) fields['path'] = request.path.slice(0, 200);
       if (refusal !== null) fields['parserCode'] = refusal.parserCode;
       else if (!response.writableFinished) fields['aborted'] = true;
@@ -39,6 +40,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
       }
       Object.assign(fields, context.logFields);
       if (context.cause !== null) fields['error'] = context.cause;
+      if (context.span !== null) endSpan(context.span, request.method, context, { status, errorCode });
       if (status >= 500) logger.error('request', fields);
       // At level `debug`: each balancer checks health every few seconds, which would dominate the log of a quiet API.
       else if (status === 200 && HEALTH_ROUTES.has(context.route)) logger.debug('request', fields);
@@ -46,4 +48,24 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
     });
     next();
   };
+}
+
+/** Only failures of the service count as errors of the span, as the semantic conventions for servers say. */
+function endSpan(
+  span: Span,
+  method: string,
+  { route, caller, requestId }: RequestContext,
+  { status, errorCode }: { status: number; errorCode: string | null },
+): void {
+  span.end({
+    ...(route === null ? {} : { name: `${method} ${route}` }),
+    attributes: {
+      'http.route': route ?? undefined,
+      'http.response.status_code': status,
+      'callplane.request.id': requestId,
+      'callplane.environment.id': caller?.environmentId,
+      'callplane.error.code': errorCode ?? undefined,
+    },
+    error: status >= 500 ? String(status) : null,
+  });
 }

@@ -4,6 +4,7 @@ import { PublicError } from '@callplane/core';
 import { Router, type Request, type Response } from 'express';
 import { contextOf } from '../http/request-context.js';
 import { send } from '../http/respond.js';
+import { pageSecurityHeaders } from '../http/security-headers.js';
 import { readGuides, type Guide } from './guides.js';
 
 const page = (title: string) => `<!doctype html>
@@ -53,6 +54,7 @@ export function docsRouter(document: object): Router {
   const json = JSON.stringify(document);
   // The package exports its style sheet beside the folder of the standalone bundle, but neither that folder nor itself.
   const assets = join(dirname(createRequire(import.meta.url).resolve('@scalar/api-reference/style.css')), 'browser');
+  const pageHeaders = pageSecurityHeaders();
   const get = (path: string, answer: (response: Response) => void): void => {
     const layer = router.route(path);
     layer.get((_request: Request, response: Response) => {
@@ -66,7 +68,7 @@ export function docsRouter(document: object): Router {
   get('/openapi.json', (response) => send(response, 200, json));
   const getPage = (path: string, title: string): void =>
     get(path, (response) => {
-      response.set({ ...contextOf(response).headers, 'content-security-policy': PAGE_POLICY });
+      response.set({ ...pageHeaders, ...contextOf(response).headers, 'content-security-policy': PAGE_POLICY });
       response.type('html').send(page(title));
     });
   getPage('/docs', 'Callplane API');

@@ -24,7 +24,8 @@ const NOT_DOCUMENTED = new Set([
  * every required header is present, and every header is documented. The check throws an error that names the problem.
  */
 export function documentedAnswers(document: Json): (answer: Answer) => void {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  // Another test checks the document's schemas.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, meta: false });
   formats.default(ajv);
   ajv.addSchema({ $id: 'openapi', ...document });
   const compiled = new Map<string, ValidateFunction>();

@@ -5,26 +5,19 @@ import {
   PublicError,
   type Tenant,
 } from '@callplane/core';
-import {
-  acceptParticipantRemoval,
-  findParticipant,
-  findParticipantOperation,
-  listParticipants,
-  roomExists,
-  type AcceptedOperation,
-} from '@callplane/db';
+import { acceptParticipantRemoval, listParticipants, roomExists, type AcceptedOperation } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
 import type { Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 
 export async function readParticipant(
-  deps: Pick<Deps, 'database'>,
+  deps: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   roomId: string,
   participantId: string,
 ): Promise<ParticipantState> {
-  const participant = await findParticipant(deps.database.prisma, tenant, roomId, participantId);
+  const participant = await deps.statements.findParticipant({ tenant, roomId, id: participantId });
   if (participant === null) throw await notFound(deps, tenant, roomId);
   return participant;
 }
@@ -70,13 +63,13 @@ export async function removeParticipant(
 }
 
 export async function readParticipantOperation(
-  deps: Pick<Deps, 'database'>,
+  deps: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   roomId: string,
   participantId: string,
 ): Promise<OperationState> {
   await readParticipant(deps, tenant, roomId, participantId);
-  const operation = await findParticipantOperation(deps.database.prisma, tenant, participantId);
+  const operation = await deps.statements.findParticipantOperation({ tenant, id: participantId });
   if (operation === null) throw new PublicError('OPERATION_NOT_FOUND');
   return operation;
 }

@@ -7,7 +7,6 @@ import {
   type Permission,
   type Tenant,
 } from '@callplane/core';
-import { insertParticipantIfOpen } from '@callplane/db';
 import jwt from 'jsonwebtoken';
 import type { Deps } from '../deps.js';
 
@@ -28,7 +27,7 @@ export interface IssuedToken {
 
 /** Issues a participant token. Every call creates a new participant; it never renews the token of an existing one. */
 export async function issueToken(
-  deps: Pick<Deps, 'database' | 'signingKeys' | 'tokens' | 'clock'>,
+  deps: Pick<Deps, 'statements' | 'signingKeys' | 'tokens' | 'clock'>,
   tenant: Tenant,
   roomId: string,
   input: TokenInput,
@@ -41,15 +40,18 @@ export async function issueToken(
   const participantId = newId('participant');
   const tokenId = newId('token');
   const permissions = input.permissions ?? ['room:join'];
-  const status = await insertParticipantIfOpen(deps.database.sql, tenant, {
-    id: participantId,
-    roomId,
-    externalId: input.externalId ?? null,
-    name: input.participantName,
-    metadata: input.metadata ?? {},
-    role: PARTICIPANT_ROLE,
-    createdAt: now,
-    token: { id: tokenId, permissions, expiresAt },
+  const status = await deps.statements.insertParticipantIfOpen({
+    tenant,
+    participant: {
+      id: participantId,
+      roomId,
+      externalId: input.externalId ?? null,
+      name: input.participantName,
+      metadata: input.metadata ?? {},
+      role: PARTICIPANT_ROLE,
+      createdAt: now,
+      token: { id: tokenId, permissions, expiresAt },
+    },
   });
   if (status === null) throw new PublicError('ROOM_NOT_FOUND');
   if (!isOpen(status)) throw new PublicError('ROOM_ENDED');

@@ -1,5 +1,5 @@
 import { presentRoom, presentOperation } from '@callplane/core';
-import type { TypedSql, WakeableDelivery } from '@callplane/db';
+import type { WakeableDelivery } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
@@ -17,11 +17,13 @@ import {
 import {
   changeRoom,
   createRoom,
+  createRoomIn,
   endRoom,
   roomAtCreation,
   pageOfRooms,
   readRoom,
   readRoomOperation,
+  type CreatedRoom,
   type GeneratedRoomValues,
 } from './rooms.service.js';
 
@@ -41,8 +43,8 @@ export function roomRoutes(deps: Deps): Route[] {
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
         // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
         let deliveries: WakeableDelivery[] = [];
-        const make = async (db: TypedSql): Promise<GeneratedRoomValues> => {
-          const created = await createRoom(deps, db, caller, body);
+        const make = async (creating: Promise<CreatedRoom>): Promise<GeneratedRoomValues> => {
+          const created = await creating;
           ({ deliveries } = created);
           return created.made;
         };
@@ -52,12 +54,12 @@ export function roomRoutes(deps: Deps): Route[] {
         });
         const reply =
           idempotencyKey === null
-            ? answer(await make(deps.database.sql))
+            ? answer(await make(createRoom(deps, caller, body)))
             : await idempotently(
                 deps,
                 caller,
                 { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
-                { make, answer },
+                { make: (tx) => make(createRoomIn(deps, tx, caller, body)), answer },
               );
         void deps.producer.wakeDeliveries(deliveries);
         return reply;

@@ -10,14 +10,13 @@ import {
 } from '@callplane/core';
 import {
   acceptRoomEnd,
-  findRoom,
-  findRoomOperation,
-  insertRoom,
+  insertRooms,
   listRooms,
   roomExists,
   updateRoom,
   type AcceptedOperation,
   type RoomPatch,
+  type RoomToInsert,
   type WakeableDelivery,
   type TypedSql,
 } from '@callplane/db';
@@ -56,24 +55,47 @@ export function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): Roo
   };
 }
 
-/**
- * Creates a room and its `room.created` event.
- * @param db the transaction that inserts the room, or the client itself.
- * @returns the generated values, and the deliveries to wake after the commit.
- */
-export async function createRoom(
-  deps: Pick<Deps, 'clock'>,
-  db: TypedSql,
-  tenant: Tenant,
-  input: RoomInput,
-): Promise<{ made: GeneratedRoomValues; deliveries: WakeableDelivery[] }> {
-  const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
-  const room = roomAtCreation(input, made);
-  return { made, deliveries: await insertRoom(db, tenant, room, roomCreated(tenant, room)) };
+/** A new room, to be inserted. */
+export interface CreatedRoom {
+  made: GeneratedRoomValues;
+  /** The deliveries to wake after the commit. */
+  deliveries: WakeableDelivery[];
 }
 
-export async function readRoom(deps: Pick<Deps, 'database'>, tenant: Tenant, roomId: string): Promise<RoomState> {
-  const room = await findRoom(deps.database.sql, tenant, roomId);
+/** Creates a room and its `room.created` event. Concurrent requests share the statement. */
+export async function createRoom(
+  deps: Pick<Deps, 'clock' | 'statements'>,
+  tenant: Tenant,
+  input: RoomInput,
+): Promise<CreatedRoom> {
+  const { made, insert } = newRoom(deps, tenant, input);
+  return { made, deliveries: await deps.statements.insertRoom(insert) };
+}
+
+/** {@link createRoom} in a transaction. */
+export async function createRoomIn(
+  deps: Pick<Deps, 'clock'>,
+  tx: TypedSql,
+  tenant: Tenant,
+  input: RoomInput,
+): Promise<CreatedRoom> {
+  const { made, insert } = newRoom(deps, tenant, input);
+  const [deliveries = []] = await insertRooms(tx, [insert]);
+  return { made, deliveries };
+}
+
+function newRoom(
+  { clock }: Pick<Deps, 'clock'>,
+  tenant: Tenant,
+  input: RoomInput,
+): { made: GeneratedRoomValues; insert: RoomToInsert } {
+  const made = { id: newId('room'), createdAt: clock.now().toISOString() };
+  const room = roomAtCreation(input, made);
+  return { made, insert: { tenant, room, created: roomCreated(tenant, room) } };
+}
+
+export async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, roomId: string): Promise<RoomState> {
+  const room = await deps.statements.findRoom({ tenant, id: roomId });
   if (room === null) throw new PublicError('ROOM_NOT_FOUND');
   return room;
 }
@@ -123,11 +145,11 @@ export async function endRoom(
 }
 
 export async function readRoomOperation(
-  deps: Pick<Deps, 'database'>,
+  deps: Pick<Deps, 'database' | 'statements'>,
   tenant: Tenant,
   roomId: string,
 ): Promise<OperationState> {
-  const operation = await findRoomOperation(deps.database.prisma, tenant, roomId);
+  const operation = await deps.statements.findRoomOperation({ tenant, id: roomId });
   if (operation !== null) return operation;
   if (!(await roomExists(deps.database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
   throw new PublicError('OPERATION_NOT_FOUND');

@@ -22,11 +22,11 @@ export async function pageOfSessions(
 
 /** @throws PublicError for the missing resource: the room or the participant. */
 async function checkExists(
-  { database: { prisma } }: Pick<Deps, 'database'>,
+  { database }: Pick<Deps, 'database'>,
   tenant: Tenant,
   { roomId, participantId }: { roomId: string; participantId: string | null },
 ): Promise<void> {
-  if (participantId !== null && (await findParticipant(prisma, tenant, roomId, participantId)) !== null) return;
-  if (!(await roomExists(prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
+  if (participantId !== null && (await findParticipant(database.sql, tenant, roomId, participantId)) !== null) return;
+  if (!(await roomExists(database.prisma, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
   if (participantId !== null) throw new PublicError('PARTICIPANT_NOT_FOUND');
 }

@@ -10,8 +10,8 @@ type MediaDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 /**
  * Why no request was made, or none was answered.
  * - `none`: no media server carries the room.
- * - `gone`: the media server refuses connections, so no Janus runs there; or MEDIA_NODES no longer lists it, which
- *   operators do after they have stopped it. No media flows there.
+ * - `gone`: the media server refuses connections, so no Janus runs there; or neither MEDIA_NODES nor the registry names
+ *   it any more, which operators do after they have stopped it. No media flows there.
  * - `unreachable`: any other failure. The server may be frozen, or only the network between it and this worker is
  *   broken, so media may still flow there.
  */
@@ -117,9 +117,9 @@ async function onNode<T>(
   patienceMs: number,
   work: (node: MediaNode) => Promise<T>,
 ): Promise<T | 'gone' | 'unreachable'> {
-  const node = deps.media.get(subject.mediaNodeId);
+  const node = await deps.media.lookUp(subject.mediaNodeId);
   if (node === undefined) {
-    deps.logger.warn('media node not listed in MEDIA_NODES', subject);
+    deps.logger.warn('media node unknown', subject);
     return 'gone';
   }
   try {

@@ -1,4 +1,5 @@
 import {
+  countMediaNodes,
   readDue,
   readLiveCounts,
   readOldestSnapshots,
@@ -35,6 +36,7 @@ interface ObservedGauge {
 interface Values {
   due: Readonly<Record<string, DueNow>>;
   live: Record<string, number>;
+  mediaNodes: Record<string, number>;
   tables: readonly TableHealth[];
   snapshots: readonly OldestSnapshot[];
   retention: Partial<Record<Retained, number>>;
@@ -116,6 +118,14 @@ export class Observer {
     }
     metrics.gauges(
       {
+        name: 'callplane_media_nodes',
+        help: 'Media servers by the state that the workers recorded; draining ones are up.',
+        label: 'state',
+      },
+      () => this.#values?.mediaNodes ?? {},
+    );
+    metrics.gauges(
+      {
         name: 'callplane_media_node_up',
         help: '1 if this process is connected to the media server, else 0.',
         label: 'node',
@@ -143,7 +153,8 @@ export class Observer {
       const last = this.#values;
       const due = await readDue(this.#deps.database.sql);
       const live = (await this.#live(last === null)) ?? last?.live ?? {};
-      this.#values = { due, live, ...(await this.#database(last)) };
+      const mediaNodes = await countMediaNodes(this.#deps.database.sql);
+      this.#values = { due, live, mediaNodes, ...(await this.#database(last)) };
     } catch (error) {
       this.#values = null;
       throw error;

@@ -10,7 +10,8 @@ import {
   settleRetry,
   type ClaimedOperation,
 } from '@callplane/db';
-import { publishNotice, SENT_AHEAD_MS } from '@callplane/queue';
+import { publishNotice, QUEUE_OF_OPERATION, SENT_AHEAD_MS } from '@callplane/queue';
+import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { writeOperationFailed } from './events.js';
 import { stepsOf, type Step } from './steps.js';
@@ -34,11 +35,14 @@ export async function workOnOperation(
   operationId: string,
   steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
 ): Promise<number | null> {
-  const claim = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
-  if (claim === null) {
+  const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
+  if (claimed === null) {
     // Another worker holds it, it is settled, or the job arrived before the row is due.
     return dueInMs(deps.database.sql, operationId);
   }
+  const span = spanOf(claimed);
+  // What the attempt causes belongs to it.
+  const claim = span === null ? claimed : { ...claimed, traceparent: span.traceparent };
   const startedAt = performance.now();
   const noted: Record<string, unknown> = {};
   const outcome = await attempt(deps, claim, steps(claim.kind), (fields) => Object.assign(noted, fields));
@@ -49,6 +53,7 @@ export async function workOnOperation(
     roomId: claim.roomId,
     ...(claim.participantId === null ? {} : { participantId: claim.participantId }),
     ...(claim.traceparent === null ? {} : { traceId: traceIdOf(claim.traceparent) }),
+    ...(span === null ? {} : { spanId: span.spanId }),
     run: claim.run,
     attempt: claim.runAttempts,
     lagMs: claim.lagMs,
@@ -57,6 +62,10 @@ export async function workOnOperation(
     ...outcome,
   };
   deps.metrics.attempt(claim.kind, outcome.outcome, claim.lagMs, fields.durationMs);
+  span?.end({
+    attributes: { 'callplane.outcome': outcome.outcome },
+    error: outcome.outcome === 'completed' ? null : outcome.step,
+  });
   if (outcome.outcome === 'completed') deps.logger.info('operation attempt', fields);
   else if (outcome.outcome === 'failed') deps.logger.error('operation attempt', fields);
   else deps.logger.warn('operation attempt', fields);
@@ -85,13 +94,47 @@ async function attempt(
   try {
     for (const next of steps) {
       step = next.name;
-      await next.run(deps, claim, note);
+      await runStep(deps, claim, next, note);
     }
     return { outcome: 'completed' };
   } catch (error) {
     if (error instanceof LeaseLost) return { outcome: 'lease_lost', step };
     return settleFailure(deps, claim, step, error);
   }
+}
+
+async function runStep(
+  deps: Deps,
+  claim: ClaimedOperation,
+  step: Step,
+  note: (fields: Record<string, unknown>) => void,
+): Promise<void> {
+  const span = startSpan(step.name, { kind: 'internal', parent: claim.traceparent });
+  try {
+    await step.run(deps, claim, note);
+    span?.end();
+  } catch (error) {
+    span?.end({ error: error instanceof Error ? error.name : 'error' });
+    throw error;
+  }
+}
+
+function spanOf(claim: ClaimedOperation): Span | null {
+  return startSpan(`process ${claim.kind}`, {
+    kind: 'consumer',
+    parent: claim.traceparent,
+    attributes: {
+      'messaging.system': 'callplane',
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': 'process',
+      'messaging.destination.name': QUEUE_OF_OPERATION[claim.kind],
+      'messaging.message.id': claim.id,
+      'callplane.environment.id': claim.environmentId,
+      'callplane.room.id': claim.roomId,
+      'callplane.attempt': claim.runAttempts,
+      'callplane.lag_ms': claim.lagMs,
+    },
+  });
 }
 
 async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, error: unknown): Promise<Outcome> {

@@ -35,7 +35,8 @@ export class MediaOrphans {
     // A worker that has just started is still connecting, and must not record a healthy server as down.
     await node.untilUp(REACH_WITHIN_MS).catch(() => undefined);
     const { state } = node;
-    if (await recordNodeState(this.#deps.database.sql, node.id, state)) {
+    const isConfigured = this.#deps.media.isConfigured(node.id);
+    if (await recordNodeState(this.#deps.database.sql, node.id, state, isConfigured)) {
       this.#deps.logger[state === 'up' ? 'info' : 'error']('media node state', { mediaNodeId: node.id, state });
     }
     if (state === 'down') return;

@@ -1,4 +1,5 @@
 import {
+  checkInvariants,
   Database,
   isDatabaseUnavailable,
   listMediaNodes,
@@ -12,6 +13,7 @@ import {
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
+import { parseRows } from '../arguments.js';
 import { configOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
@@ -27,8 +29,17 @@ import {
   type Finding,
 } from './findings.js';
 import { checkSnapshots, checkTables } from './health-findings.js';
+import { checkInvariant } from './invariant-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
+
+/** Enough for the latest hours of a busy deployment, in about a second. */
+const ROWS_DEFAULT = 1000;
+
+interface DoctorOptions extends OutputOptions {
+  deep?: boolean;
+  rows: number;
+}
 
 const MARKS = { ok: 'ok', warning: 'WARNING', failure: 'FAILURE' } as const;
 
@@ -38,18 +49,21 @@ const MARKS = { ok: 'ok', warning: 'WARNING', failure: 'FAILURE' } as const;
  */
 export function addDoctorCommand(rtc: Command, cli: Cli): void {
   const description = 'Check settings, PostgreSQL, schema, clock, Redis, queues, media and relays, and give advice';
-  addCommand(rtc, 'doctor', description, 'rtc doctor').action(async (options: OutputOptions) => {
-    const config = configOf(cli);
-    const database = await examineDatabase(cli, config);
-    const findings = [...database.findings, ...(await examineRedis(config, database.backlogs))];
-    printList(cli, options, findings, [
-      column('STATUS', ({ status }) => MARKS[status]),
-      column('CHECK', ({ check }) => check),
-      column('FINDING', ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`)),
-    ]);
-    const failed = findings.filter(({ status }) => status === 'failure').length;
-    if (failed > 0) throw new CommandError(`${failed} of ${findings.length} checks failed.`);
-  });
+  addCommand(rtc, 'doctor', description, 'rtc doctor')
+    .option('--deep', 'also check the invariants of docs/guarantees.md on the newest rows; reads only')
+    .option('--rows <count>', 'how many rows each invariant looks at, 1 to 10000', parseRows, ROWS_DEFAULT)
+    .action(async (options: DoctorOptions) => {
+      const config = configOf(cli);
+      const database = await examineDatabase(cli, config, options.deep === true ? options.rows : 0);
+      const findings = [...database.findings, ...(await examineRedis(config, database.backlogs))];
+      printList(cli, options, findings, [
+        column('STATUS', ({ status }) => MARKS[status]),
+        column('CHECK', ({ check }) => check),
+        column('FINDING', ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`)),
+      ]);
+      const failed = findings.filter(({ status }) => status === 'failure').length;
+      if (failed > 0) throw new CommandError(`${failed} of ${findings.length} checks failed.`);
+    });
 }
 
 interface Examined {
@@ -58,7 +72,8 @@ interface Examined {
   backlogs: Backlog[] | null;
 }
 
-async function examineDatabase(cli: Cli, config: CliConfig): Promise<Examined> {
+/** @param rows how many rows each invariant looks at; 0: none is checked. */
+async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promise<Examined> {
   const database = new Database({ url: config.DATABASE_URL, poolMax: 1 });
   try {
     // Open the connection before measuring the clock, so that connecting does not distort the result.
@@ -84,6 +99,7 @@ async function examineDatabase(cli: Cli, config: CliConfig): Promise<Examined> {
       ...checkMedia(await listMediaNodes(database.sql)),
       ...checkRelays(await listTurnServers(database.sql)),
       ...checkWebhookNetworks(config.WEBHOOK_ALLOWED_CIDRS, facts.projects),
+      ...(rows === 0 ? [] : (await checkInvariants(database, rows)).map(checkInvariant)),
     ];
     return { findings, backlogs };
   } catch (error) {

@@ -1,11 +1,13 @@
 import { newId } from '@callplane/core';
 import {
   Database,
+  INVARIANTS,
   insertWebhookEndpoint,
   readBacklogs,
   writeEvents,
   type Backlog,
   type DatabaseFacts,
+  type InvariantResult,
   type MediaNodeRow,
 } from '@callplane/db';
 import type { RedisFacts } from '@callplane/queue';
@@ -30,6 +32,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkInvariant } from './invariant-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
 import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
 
@@ -54,9 +57,26 @@ const REDIS: RedisFacts = {
   maxBytes: 100,
   trouble: null,
 };
-const NODE: MediaNodeRow = { id: 'm1', state: 'up', draining: false, rooms: 1, sessions: 2, checkedAt: new Date() };
+const NODE: MediaNodeRow = {
+  id: 'm1',
+  state: 'up',
+  draining: false,
+  rooms: 1,
+  sessions: 2,
+  checkedAt: new Date(),
+  capacity: null,
+  url: null,
+  agent: null,
+  heartbeatAt: null,
+};
 const IDLE: Backlog = { queue: 'webhook-delivery', due: 0, scheduled: 0, held: 0, oldestDueMs: null };
 const WORKER = { app: 'webhook-worker', instance: '1@here', silentMs: 5000 };
+const HOLDS: InvariantResult = {
+  invariant: { name: 'some', sentence: 'It holds.', subject: 'rooms' },
+  checked: 5,
+  broken: 0,
+  ids: [],
+};
 const NONE_IN_REDIS = [{ queue: 'webhook-delivery' as const, waiting: 0, delayed: 0, active: 0, workers: 0 }];
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ status }) => status !== 'ok').map(({ check, status }) => `${check}: ${status}`);
@@ -88,6 +108,8 @@ describe('the findings of the doctor', () => {
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],
+    ['media m1: warning', checkMedia([{ ...NODE, state: null, url: 'ws://a/' }])],
+    ['media m1: warning', checkMedia([{ ...NODE, url: 'ws://a/', agent: 'silent' }])],
     ['relays: warning', checkRelays([])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'down' }])],
     ['relays a:5766: failure', checkRelays([{ address: 'a:5766', state: 'unreachable' }])],
@@ -102,6 +124,8 @@ describe('the findings of the doctor', () => {
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, silentMs: 20_001 }], null)]],
     ['queue webhook-delivery: failure', [checkQueue(IDLE, [{ ...WORKER, app: 'api' }], NONE_IN_REDIS)]],
     ['redis: failure', [checkRedisTrouble('frozen', null)]],
+    ['invariant some: failure', [checkInvariant({ ...HOLDS, broken: 12, ids: ['room_a'] })]],
+    ['invariant some: warning', [checkInvariant({ ...HOLDS, checked: null })]],
   ])('include "%s" with advice', (expected, findings) => {
     expect(bad(findings)).toEqual([expected]);
     expect(findings.filter(({ status }) => status !== 'ok').every(({ advice }) => advice !== undefined)).toBe(true);
@@ -126,6 +150,9 @@ describe('rtc doctor', () => {
     expect(statusOf(findings, 'relays')).toBe('warning');
     expect(statusOf(findings, 'redis persistence')).toBe('ok');
     expect(statusOf(findings, 'queue webhook-delivery')).toBe('failure');
+    expect(invariantsOf(findings)).toEqual([]);
+    const deep = await doctor(env, ['--deep', '--rows', '10']);
+    expect(invariantsOf(deep.findings)).toEqual(INVARIANTS.map(({ name }) => `invariant ${name}: ok`));
 
     for (const fault of ['full', 'read-only', 'frozen'] as const) {
       const repair = await breakRedis(redis, fault);
@@ -203,11 +230,20 @@ describe('rtc doctor', () => {
   });
 });
 
-async function doctor(environment: Record<string, string>): Promise<{ code: number; findings: Finding[] }> {
+async function doctor(
+  environment: Record<string, string>,
+  options: string[] = [],
+): Promise<{ code: number; findings: Finding[] }> {
   let stdout = '';
   const write = (text: string) => void (stdout += text);
-  const failure = await run({ environment, clock: systemClock, write }, ['doctor', '--json']);
+  const failure = await run({ environment, clock: systemClock, write }, ['doctor', '--json', ...options]);
   return { code: failure?.exitCode ?? 0, findings: JSON.parse(stdout).data };
+}
+
+function invariantsOf(findings: readonly Finding[]): string[] {
+  return findings
+    .filter(({ check }) => check.startsWith('invariant'))
+    .map(({ check, status }) => `${check}: ${status}`);
 }
 
 function findingOf(findings: readonly Finding[], check: string): Finding | undefined {

@@ -89,26 +89,37 @@ export function checkMasterKeys(inUse: readonly string[], configured: readonly s
 /** @param nodes in the state that the cleanup workers saw last. */
 export function checkMedia(nodes: readonly MediaNodeRow[]): Finding[] {
   if (nodes.length === 0) {
-    const advice = 'Set MEDIA_NODES on gateways and cleanup workers; without them calls have no audio and video.';
+    const advice =
+      'Run "rtc media agent" beside each Janus, or set MEDIA_NODES on gateways and cleanup workers; without media ' +
+      'servers calls have no audio and video.';
     return [warning('media', 'no media server is known', advice)];
   }
-  return nodes.map(({ id, state, draining, rooms, sessions }) => {
+  return nodes.map((node) => {
+    const { id, state, draining, rooms, sessions, url, agent } = node;
     const check = `media ${id}`;
     const carries = `carries ${rooms} rooms with ${sessions} sessions${draining ? ', draining' : ''}`;
     switch (state) {
       case 'up':
+        if (agent === 'silent') {
+          return warning(
+            check,
+            `${carries}; its agent is silent`,
+            'Start "rtc media agent" beside it again: without the agent, a new address stays unknown.',
+          );
+        }
         return ok(check, carries);
-      case 'down':
-        return failure(
-          check,
-          `is unreachable, ${carries}`,
-          'Check its log and its address in MEDIA_NODES. Its rooms move automatically.',
-        );
+      case 'down': {
+        const place = url === null ? 'in MEDIA_NODES' : 'in "rtc media list"';
+        const advice = `Check its log and its address ${place}. Its rooms move automatically.`;
+        return failure(check, `is unreachable, ${carries}`, advice);
+      }
       case null:
         return warning(
           check,
           `was not checked recently, ${carries}`,
-          'Start a cleanup-worker with this server in MEDIA_NODES.',
+          url === null
+            ? 'Start a cleanup-worker with this server in MEDIA_NODES, or run "rtc media remove" if it is gone.'
+            : 'Start a cleanup-worker with MEDIA_API_SECRET and MEDIA_ADMIN_KEY.',
         );
     }
   });

@@ -1,6 +1,6 @@
 import { admitJoins, type Admission, type Database, type JoinRequest } from '@callplane/db';
+import { Batches, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { Batches, type Turns } from '../batching/batches.js';
 import type { ArrivalLimits } from './arrival-limits.js';
 import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '@callplane/core';
 import { joinSessions, type JoinOutcome, type Database, type JoinInput } from '@callplane/db';
+import { Batches, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { Batches, type Turns } from '../batching/batches.js';
 import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
 
 export interface JoinsDeps {

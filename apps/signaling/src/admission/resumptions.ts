@@ -1,6 +1,6 @@
 import { resumeSessions, type Database, type ResumeInput, type ResumeOutcome } from '@callplane/db';
+import { Batches, ONE_QUEUE, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { ALL_ROOMS, Batches, type Turns } from '../batching/batches.js';
 import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
 
 const RESUMPTIONS_PER_BATCH_MAX = 100;
@@ -16,7 +16,7 @@ export class Resumptions {
   constructor({ database, metrics }: { database: Database; metrics: BatchMetrics }, turns: Turns) {
     this.#batches = new Batches({
       run: (key, items) =>
-        runWanted(items, (inputs) => resumeSessions(database, inputs, { skipLocked: key === ALL_ROOMS })),
+        runWanted(items, (inputs) => resumeSessions(database, inputs, { skipLocked: key === ONE_QUEUE })),
       sizeMax: RESUMPTIONS_PER_BATCH_MAX,
       turns,
       onBatch: (size, durationMs) => metrics.batch('resumptions', size, durationMs),
@@ -27,7 +27,7 @@ export class Resumptions {
     input: ResumeInput,
     wanted: () => Wanted,
   ): Promise<Exclude<ResumeOutcome, { outcome: 'busy' }> | Unwanted> {
-    let outcome = await this.#batches.add(ALL_ROOMS, { input, wanted });
+    let outcome = await this.#batches.add(ONE_QUEUE, { input, wanted });
     if (outcome.outcome === 'busy') outcome = await this.#batches.add(outcome.roomId, { input, wanted });
     if (outcome.outcome === 'busy') throw new Error(`${input.sessionId} was not locked`);
     return outcome;

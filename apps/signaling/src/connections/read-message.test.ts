@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { CLIENT_MESSAGES_V2 } from '@callplane/protocol';
+import { CLIENT_MESSAGES, CLIENT_MESSAGES_V2 } from '@callplane/protocol';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { readMessage } from './read-message.js';
 
@@ -7,6 +8,13 @@ const readText = (text: string) => readMessage(text, 1);
 const read = (message: unknown) => readText(JSON.stringify(message));
 
 describe('readMessage', () => {
+  test('uses schemas that are valid JSON Schema, which the gateway does not check at its start', () => {
+    const ajv = new Ajv2020();
+    for (const schema of Object.values({ ...CLIENT_MESSAGES, ...CLIENT_MESSAGES_V2 })) {
+      expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null]);
+    }
+  });
+
   test('returns a valid message unchanged', () => {
     const message = { type: 'message', id: 'x', data: { a: [1, null] }, to: ['part_1'] };
     expect(read(message)).toEqual({ ok: true, message });

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { rawExchange } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
+import type { Connections } from './connections.js';
+import { acceptUpgrades } from './upgrade.js';
 
 let kit: TestSignaling;
 let gateway: TestInstance;
@@ -44,6 +48,25 @@ test.each<[string, () => string, number, string]>([
   const { error } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { error: Record<string, string> };
   expect(error).toEqual({ code, message: expect.any(String), requestId: expect.stringMatching(/^req_/) });
   expect(answer).toContain(`x-request-id: ${error['requestId']}\r\n`);
+});
+
+test.each([
+  ['drains', true, 'The gateway is shutting down. Connect again to reach another instance.'],
+  ['is full', false, 'The gateway has reached its connection limit. Try again shortly.'],
+])('names the reason for which a gateway that %s refuses an upgrade', async (_, isDraining, message) => {
+  const server = createServer();
+  acceptUpgrades(server, { count: 0 } as Connections, {
+    allowedOrigins: ['*'],
+    connectionsMax: 0,
+    isDraining: () => isDraining,
+    callerAddress: () => '127.0.0.1',
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const answer = await rawExchange(`http://127.0.0.1:${port}`, upgrade('/v1/signaling', 'Host: a', OFFER));
+  server.close();
+  expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+  expect(answer).toContain(`"message":"${message}"`);
 });
 
 test('chooses version 2 of the protocol if the client offers it', async () => {

@@ -87,18 +87,23 @@ function refusalOf(
   const badHost = hostRefusal(request);
   if (badHost !== null) return badHost;
   if (request.url?.split('?')[0] !== SIGNALING_PATH) return { status: 404, code: 'ROUTE_NOT_FOUND' };
-  if (settings.isDraining() || count >= settings.connectionsMax) {
-    const message = 'The gateway has reached its connection limit. Try again shortly.';
-    return { status: 503, code: 'UNAVAILABLE', message, headers: { 'retry-after': '1' } };
-  }
+  const message = unavailability(count, settings);
+  if (message !== null) return { status: 503, code: 'UNAVAILABLE', message, headers: { 'retry-after': '1' } };
   const { origin } = request.headers;
   if (origin !== undefined && !settings.allowedOrigins.includes('*') && !settings.allowedOrigins.includes(origin)) {
     return { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
   }
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
   if (preferredOf(new Set(offered)) !== null) return null;
-  const message = `Offer one of the WebSocket sub-protocols ${PREFERENCE.join(' and ')}.`;
-  return { status: 400, code: 'VALIDATION_FAILED', message };
+  const wanted = `Offer one of the WebSocket sub-protocols ${PREFERENCE.join(' and ')}.`;
+  return { status: 400, code: 'VALIDATION_FAILED', message: wanted };
+}
+
+/** Why the gateway takes no new connection; null if it does. */
+function unavailability(count: number, settings: UpgradeSettings): string | null {
+  if (settings.isDraining()) return 'The gateway is shutting down. Connect again to reach another instance.';
+  if (count < settings.connectionsMax) return null;
+  return 'The gateway has reached its connection limit. Try again shortly.';
 }
 
 function preferredOf(offered: ReadonlySet<string>): string | null {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { TrackState } from '@callplane/db';
-import type { MediaNodes } from '@callplane/media';
+import { MediaNodes } from '@callplane/media';
 import { Handover, type HandoverParts } from './handover/handover.js';
 import type { MediaPlace } from './media-host.js';
 import { asNode, FakeHost, FakeNode, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
@@ -333,7 +333,7 @@ test('after a lost connection to the media server, the lost sessions end a few a
   const gate = new Gate();
   gate.hold('destroySession');
   const node = new FakeNode(gate);
-  const places = new MediaPlaces({ all: () => [] } as unknown as MediaNodes, () => Promise.resolve(new Map()));
+  const places = new MediaPlaces(new MediaNodes([]), () => Promise.resolve(new Map()));
   const count = 3 * LOST_SESSION_ENDS_MAX;
   const ended = Array.from({ length: count }, (_, n) => {
     const host = new FakeHost(gate);

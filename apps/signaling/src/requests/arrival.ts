@@ -1,6 +1,8 @@
+import { traceIdOf } from '@callplane/core';
 import type { SessionState } from '@callplane/db';
 import type { CloseReason } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
+import { startSpan, type Span } from '@callplane/runtime';
 import type { Admissions } from '../admission/admissions.js';
 import type { ArrivalLimits } from '../admission/arrival-limits.js';
 import type { Arrivals } from '../admission/arrivals.js';
@@ -47,6 +49,8 @@ export class Arrival {
   readonly #deps: ArrivalDeps;
   readonly #fields: object;
   readonly #startedAtMs = performance.now();
+  /** Null without OpenTelemetry. */
+  readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
 
   /** @param fields for the log line */
   constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
@@ -77,7 +81,26 @@ export class Arrival {
   }
 
   log(outcome: string, fields: object = {}): void {
-    logJoin(this.#deps, this.connection, { outcome, startedAtMs: this.#startedAtMs, ...this.#fields, ...fields });
+    const span = this.#span;
+    const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
+    const startedAtMs = this.#startedAtMs;
+    logJoin(this.#deps, this.connection, { outcome, startedAtMs, ...trace, ...this.#fields, ...fields });
+    if (span !== null) this.#end(span, outcome);
+  }
+
+  /** Refusals are answers, not failures of the gateway. */
+  #end(span: Span, outcome: string): void {
+    const { roomId, participantId, sessionId, environmentId } = this.connection.logFields;
+    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+    span.end({
+      attributes: {
+        'callplane.outcome': outcome,
+        'callplane.environment.id': text(environmentId),
+        'callplane.room.id': text(roomId),
+        'callplane.participant.id': text(participantId),
+        'callplane.session.id': text(sessionId),
+      },
+    });
   }
 
   /**

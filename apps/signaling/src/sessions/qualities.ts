@@ -1,8 +1,7 @@
 import { QualityClock, type QualityLevel, type QualitySeconds } from '@callplane/core';
 import { addQuality, type Database } from '@callplane/db';
-import type { Logger } from '@callplane/runtime';
+import { Batches, type Logger, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { Batches, type Turns } from '../batching/batches.js';
 
 /** How often the seconds of running sessions are written, in milliseconds. A crash loses up to so much. */
 const WRITE_EVERY_MS = 60_000;

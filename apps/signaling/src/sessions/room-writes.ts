@@ -6,8 +6,8 @@ import {
   type MetadataChange,
   type MuteChange,
 } from '@callplane/db';
+import { Batches } from '@callplane/runtime';
 import type { BatchMetrics, BatchName } from '../batching/batch-metrics.js';
-import { Batches } from '../batching/batches.js';
 import type { Rooms } from '../rooms/rooms.js';
 
 const CHANGES_PER_BATCH_MAX = 100;

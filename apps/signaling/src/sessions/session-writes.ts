@@ -8,9 +8,8 @@ import {
   type HeldSession,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
-import type { Logger } from '@callplane/runtime';
+import { Batches, ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { ALL_ROOMS, Batches, type Turns } from '../batching/batches.js';
 import type { Rooms } from '../rooms/rooms.js';
 
 /** Pause between attempts of a write, in milliseconds. */
@@ -52,7 +51,7 @@ export class SessionWrites {
     this.#rooms = rooms;
     this.#disconnections = new Batches({
       run: async (key, lost) => {
-        const { changed, busy } = await markDisconnected(deps.database, lost, { skipLocked: key === ALL_ROOMS });
+        const { changed, busy } = await markDisconnected(deps.database, lost, { skipLocked: key === ONE_QUEUE });
         await Promise.all([...changed].map((roomId) => rooms.changed(roomId)));
         return lost.map(({ sessionId }) => (busy.has(sessionId) ? 'busy' : 'written'));
       },
@@ -69,7 +68,7 @@ export class SessionWrites {
    */
   async markLost(lost: Disconnected, roomId: string): Promise<void> {
     await this.retry('session not marked as disconnected', lost.sessionId, TRIES_MAX, async () => {
-      const written = await this.#disconnections.add(ALL_ROOMS, lost);
+      const written = await this.#disconnections.add(ONE_QUEUE, lost);
       if (written === 'busy') await this.#disconnections.add(roomId, lost);
     });
   }

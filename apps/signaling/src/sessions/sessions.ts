@@ -1,5 +1,5 @@
 import { CLOSE_REASONS } from '@callplane/protocol';
-import type { Turns } from '../batching/batches.js';
+import type { Turns } from '@callplane/runtime';
 import type { Connection, Ending } from '../connections/connection.js';
 import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
 import type { SessionMedia } from '../media/session-media.js';

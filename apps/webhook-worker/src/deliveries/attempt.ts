@@ -1,5 +1,6 @@
 import { afterAttempt, isProof, traceIdOf, type AfterAttempt, type Kind } from '@callplane/core';
 import { advanceLine, releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
+import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
 
@@ -34,16 +35,41 @@ export interface Settled {
 export async function attemptDelivery(deps: Deps, claim: ClaimedDelivery): Promise<Attempted | null> {
   const secret = await openSecret(deps, claim);
   if (secret === null) return null;
-  const attempt = await send(deps, claim, secret);
-  return { attempt, hung: attempt.outcome === 'timeout', settle: (slotMs) => settle(deps, claim, attempt, slotMs) };
+  const span = spanOf(claim);
+  // The request belongs to the attempt.
+  const traced: TracedClaim = span === null ? claim : { ...claim, traceparent: span.traceparent, spanId: span.spanId };
+  const attempt = await send(deps, traced, secret);
+  span?.end({
+    attributes: { 'callplane.outcome': attempt.outcome, 'http.response.status_code': attempt.statusCode ?? undefined },
+    error: attempt.outcome === 'success' ? null : (attempt.errorCode ?? attempt.outcome),
+  });
+  return { attempt, hung: attempt.outcome === 'timeout', settle: (slotMs) => settle(deps, traced, attempt, slotMs) };
 }
 
-async function settle(
-  deps: Deps,
-  claim: ClaimedDelivery,
-  attempt: AttemptRecord,
-  slotMs: number,
-): Promise<Settled | null> {
+/** A claim whose trace is that of its attempt. */
+type TracedClaim = ClaimedDelivery & { spanId?: string };
+
+function spanOf(claim: ClaimedDelivery): Span | null {
+  return startSpan('process webhook-delivery', {
+    kind: 'consumer',
+    parent: claim.traceparent,
+    attributes: {
+      'messaging.system': 'callplane',
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': 'process',
+      'messaging.destination.name': 'webhook-delivery',
+      'messaging.message.id': claim.id,
+      'callplane.environment.id': claim.environmentId,
+      'callplane.endpoint.id': claim.endpointId,
+      'callplane.event.id': claim.eventId,
+      'callplane.event.type': claim.eventType,
+      'callplane.attempt': claim.runAttempt,
+      'callplane.lag_ms': claim.lagMs,
+    },
+  });
+}
+
+async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, slotMs: number): Promise<Settled | null> {
   const after = afterAttempt({
     runAttempt: claim.runAttempt,
     outcome: attempt.outcome,
@@ -100,7 +126,7 @@ function count(
 
 function logAttempt(
   { logger, networkOf }: Deps,
-  claim: ClaimedDelivery,
+  claim: TracedClaim,
   attempt: AttemptRecord,
   after: AfterAttempt,
   settled: boolean,
@@ -115,6 +141,7 @@ function logAttempt(
     replayCount: claim.replayCount,
     attempt: claim.runAttempt,
     ...(claim.traceparent === null ? {} : { traceId: traceIdOf(claim.traceparent) }),
+    ...(claim.spanId === undefined ? {} : { spanId: claim.spanId }),
     lagMs: claim.lagMs,
     durationMs: attempt.durationMs,
     outcome: attempt.outcome,

@@ -7,8 +7,7 @@ import {
   type TypedSql,
   type SettledDelivery,
 } from '@callplane/db';
-import type { Logger } from '@callplane/runtime';
-import { Batches } from './batches.js';
+import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 
 /** How long to retry settling while PostgreSQL is unavailable, and the pause between tries, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -16,6 +15,8 @@ const PAUSE_MS = 250;
 
 /** How long a result waits for others to share its batch, in milliseconds. No slot waits for it. */
 const LINGER_MS = 4;
+/** Maximum number of results in one statement. */
+const SETTLED_AT_ONCE_MAX = 64;
 
 interface Waiting {
   ended: EndedAttempt;
@@ -31,7 +32,11 @@ export class Settling {
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
     this.#logger = logger;
-    this.#batches = new Batches((batch) => this.#settleAll(batch), { max: 64, lingerMs: LINGER_MS });
+    this.#batches = new Batches({
+      run: (_key, batch) => this.#settleAll(batch),
+      sizeMax: SETTLED_AT_ONCE_MAX,
+      lingerMs: LINGER_MS,
+    });
   }
 
   /**
@@ -40,7 +45,7 @@ export class Settling {
    * @returns null if nothing was written, because the lease was lost or PostgreSQL stayed unavailable.
    */
   settle(ended: EndedAttempt): Promise<SettledDelivery | null> {
-    return this.#batches.add({ ended, until: performance.now() + PATIENCE_MS });
+    return this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
   }
 
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {

@@ -10,6 +10,7 @@ import {
   standardWebhooksHeaders,
 } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
+import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { DnsFailure, literalAddress } from '../destinations/resolver.js';
 import { Deadline } from './deadline.js';
@@ -95,14 +96,19 @@ async function postTo(
   { url, address, dnsMs, deadline }: { url: URL; address: string; dnsMs: number | null; deadline: Deadline },
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
   const agent = deps.agents.acquire(url, address);
+  const span = spanOf(claim, url);
   try {
     const answer = await post({
       url,
       agent: agent.agent,
-      headers: headersOf(deps, claim, secret),
+      headers: headersOf(deps, claim, secret, span),
       body: claim.body,
       deadline,
       ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
+    });
+    span?.end({
+      attributes: { 'http.response.status_code': answer.statusCode ?? undefined },
+      error: answer.outcome === 'success' ? null : (answer.errorCode ?? answer.outcome),
     });
     return {
       outcome: answer.outcome,
@@ -142,7 +148,27 @@ async function resolve(deps: SendDeps, hostname: string, deadlineOfAttempt: Dead
   }
 }
 
-function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string): Record<string, string> {
+/** The path and query of a receiver may hold secrets, so the span has only host and port. */
+function spanOf(claim: SendableDelivery, url: URL): Span | null {
+  return startSpan('POST', {
+    kind: 'client',
+    parent: claim.traceparent,
+    attributes: {
+      'http.request.method': 'POST',
+      'url.scheme': url.protocol.slice(0, -1),
+      'server.address': url.hostname,
+      'server.port': url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port),
+    },
+  });
+}
+
+/** @param span the parent of what the receiver does; null without OpenTelemetry */
+function headersOf(
+  { clock }: SendDeps,
+  claim: SendableDelivery,
+  secret: string,
+  span: Span | null,
+): Record<string, string> {
   const { id: deliveryId, eventId, replayCount, body } = claim;
   const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
   return {
@@ -153,10 +179,12 @@ function headersOf({ clock }: SendDeps, claim: SendableDelivery, secret: string)
     [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
     [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
     ...(claim.standardWebhooks ? standardWebhooksHeaders({ secret, timestampUnixSeconds, eventId, body }) : {}),
-    ...(claim.traceparent === null
-      ? {}
-      : { traceparent: nextTraceparent(claim.traceparent, randomBytes(8).toString('hex')) }),
+    ...(span === null ? forwarded(claim.traceparent) : { traceparent: span.traceparent }),
   };
+}
+
+function forwarded(traceparent: string | null): { traceparent?: string } {
+  return traceparent === null ? {} : { traceparent: nextTraceparent(traceparent, randomBytes(8).toString('hex')) };
 }
 
 function unsent(outcome: 'dns' | 'blocked', errorCode: string): Omit<AttemptRecord, 'durationMs'> {

@@ -1,5 +1,7 @@
-import { newId, serialiseEvent, type NewEvent, type Tenant } from '@callplane/core';
+import { newId, serialiseEvent, type NewEvent } from '@callplane/core';
+import { ints, texts } from '../client/arrays.sql.js';
 import type { TypedSql } from '../client/database.js';
+import { newIdInSql } from '../client/new-id.sql.js';
 import { Prisma } from '../generated/client.js';
 
 /** A new delivery, in the shape that `wakeDeliveries` of packages/queue takes. It wakes each endpoint once. */
@@ -33,78 +35,82 @@ export async function writeEvents(
 ): Promise<WrittenEvents> {
   const [one] = events;
   if (one === undefined) return { eventIds: [], deliveries: [] };
-  const { tenant, roomId } = one;
+  const { roomId } = one;
   if (events.some((event) => event.roomId !== roomId)) throw new Error('the events belong to several rooms');
   const first = roomId === null ? null : await takeSequence(tx, roomId, events.length);
   const numbered = numberEvents(events, first);
   const deliveries = await tx.$queryRaw<WakeableDelivery[]>`
-    WITH ${insertEvents(one, numbered)} ${fanOut(tenant, one.createdAt.toISOString(), recipients)}`;
+    WITH ${insertEvents(numbered)} ${fanOut(recipients)}`;
   return { eventIds: numbered.map(({ id }) => id), deliveries };
 }
 
-interface NumberedEvent {
+/** An event with its id and its sequence number. */
+export interface NumberedEvent {
   id: string;
-  type: string;
   sequence: number | null;
-  participantId: string | null;
-  body: string;
+  event: NewEvent;
 }
 
 /**
- * Gives events their ids and sequence numbers, and serialises them.
+ * Gives events of one room their ids and sequence numbers.
  * @param first the sequence number of the first event; null for events that belong to no room.
  */
 export function numberEvents(events: readonly NewEvent[], first: number | null): NumberedEvent[] {
-  return events.map((event, index) => {
-    const id = newId('event');
-    const sequence = first === null ? null : first + index;
-    const { type, participantId } = event;
-    return { id, type, sequence, participantId, body: serialiseEvent(event, { id, sequence }) };
-  });
+  return events.map((event, index) => ({
+    id: newId('event'),
+    sequence: first === null ? null : first + index,
+    event,
+  }));
 }
 
 /**
- * The CTE `event (id, type, room_id, sequence)`, which inserts events. {@link fanOut} follows it.
- * @param one any of the events: they have one tenant, room and time.
+ * The CTE `event (id, environment_id, type, room_id, sequence, created_at)`, which inserts events. {@link fanOut}
+ * follows it.
+ * @param rows events of any tenants and rooms.
  * @param where restricts what is inserted.
  */
-export function insertEvents(
-  { tenant, roomId, createdAt }: Pick<NewEvent, 'tenant' | 'roomId' | 'createdAt'>,
-  rows: readonly NumberedEvent[],
-  where: Prisma.Sql = Prisma.empty,
-): Prisma.Sql {
+export function insertEvents(rows: readonly NumberedEvent[], where: Prisma.Sql = Prisma.empty): Prisma.Sql {
+  const events = rows.map(({ event }) => event);
   return Prisma.sql`event AS (
       INSERT INTO events (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
-      SELECT id, ${tenant.environmentId}, type, ${roomId}::text, sequence, body, ${createdAt.toISOString()}::timestamptz,
-        ${tenant.traceparent ?? null}::text, participant_id
-      FROM unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ type }) => type)}::text[],
-        ${rows.map(({ sequence }) => sequence)}::int[], ${rows.map(({ body }) => body)}::text[],
-        ${rows.map(({ participantId }) => participantId)}::text[])
-        AS new (id, type, sequence, body, participant_id)
+      SELECT id, environment_id, type, room_id, sequence, body, created_at::timestamptz, traceparent, participant_id
+      FROM unnest(${texts(rows.map(({ id }) => id))},
+        ${texts(events.map(({ tenant }) => tenant.environmentId))}, ${texts(events.map(({ type }) => type))},
+        ${texts(events.map(({ roomId }) => roomId))}, ${ints(rows.map(({ sequence }) => sequence))},
+        ${texts(rows.map(({ id, sequence, event }) => serialiseEvent(event, { id, sequence })))},
+        ${texts(events.map(({ createdAt }) => createdAt.toISOString()))},
+        ${texts(events.map(({ tenant }) => tenant.traceparent ?? null))},
+        ${texts(events.map(({ participantId }) => participantId))})
+        AS new (id, environment_id, type, room_id, sequence, body, created_at, traceparent, participant_id)
       ${where}
-      RETURNING id, type, room_id, sequence
+      RETURNING id, environment_id, type, room_id, sequence, created_at
     )`;
 }
 
 /**
- * The last part of a statement whose CTE `event (id, type, room_id, sequence)` inserts events: inserts a delivery of
- * each event for every recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
+ * The last part of a statement that begins with {@link insertEvents}: inserts a delivery of each event for every
+ * recipient. Disabled endpoints get deliveries too, which are held back until the endpoint is enabled.
  */
-export function fanOut(tenant: Tenant, createdAt: string, recipients: Recipients = 'all'): Prisma.Sql {
+export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
   const chosen =
     recipients === 'all'
       ? Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events))`
       : 'only' in recipients
         ? Prisma.sql`e.id = ${recipients.only}`
         : Prisma.sql`('*' = ANY(e.events) OR event.type = ANY(e.events)) AND e.id <> ${recipients.except}`;
+  // With OFFSET, PostgreSQL looks up the endpoints of each event. Without, it might read those of all tenants for a
+  // hash join, if it planned the statement while the table was small.
   return Prisma.sql`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,
       created_at)
-    SELECT callplane_typeid('dlv'), e.environment_id, e.id, event.id, event.type, event.room_id, event.sequence,
-      'pending', ${createdAt}::timestamptz
-    FROM event JOIN webhook_endpoints e ON e.environment_id = ${tenant.environmentId} AND e.deleted_at IS NULL AND ${chosen}
+    SELECT ${newIdInSql('delivery')}, event.environment_id, endpoint.id, event.id, event.type, event.room_id,
+      event.sequence, 'pending', event.created_at
+    FROM event CROSS JOIN LATERAL (
+      SELECT e.id FROM webhook_endpoints e
+      WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL AND ${chosen} OFFSET 0
+    ) endpoint
     ORDER BY event.id
-    RETURNING id, endpoint_id AS "endpointId"`;
+    RETURNING id, endpoint_id AS "endpointId", event_id AS "eventId"`;
 }
 
 /**

@@ -44,8 +44,8 @@ test('counts the rooms and sessions of each media server, and reports which are 
   for (const roomId of [one, one, two]) await rooms.enter(roomId, { mediaNodeId: 'loaded' });
   await setNodeDraining(rooms.database.sql, 'drained', true);
   const loads = await nodeLoads(rooms.database.sql);
-  expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false });
-  expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true });
+  expect(loads.get('loaded')).toEqual({ rooms: 2, sessions: 3, draining: false, capacity: null });
+  expect(loads.get('drained')).toEqual({ rooms: 0, sessions: 0, draining: true, capacity: null });
   expect((await roomsOnNode(rooms.database.sql, 'loaded')).map(({ roomId }) => roomId)).toEqual([one, two].sort());
   await setNodeDraining(rooms.database.sql, 'drained', false);
   expect((await nodeLoads(rooms.database.sql)).get('drained')).toMatchObject({ draining: false });

@@ -1,5 +1,6 @@
 import type { TypedSql } from '../client/database.js';
 import { isObservationValid } from '../client/observation.sql.js';
+import { AGENT_SILENT_MS } from './media-registry.js';
 
 export type MediaNodeState = 'up' | 'down';
 
@@ -10,6 +11,8 @@ export interface MediaNodeLoad {
   sessions: number;
   /** A draining server gets no new rooms. */
   draining: boolean;
+  /** Number of participants that the server is meant for; null: unknown. */
+  capacity: number | null;
 }
 
 export interface MediaNodeRow extends MediaNodeLoad {
@@ -17,6 +20,11 @@ export interface MediaNodeRow extends MediaNodeLoad {
   /** The state that a worker last observed; null when the observation is too old. */
   state: MediaNodeState | null;
   checkedAt: Date | null;
+  /** The registered address; null for a server that only MEDIA_NODES names. */
+  url: string | null;
+  /** Whether the agent beside the server sends heartbeats; null for a server without an agent. */
+  agent: 'running' | 'silent' | null;
+  heartbeatAt: Date | null;
 }
 
 /** Lists every media server that has a row or carries rooms. */
@@ -29,9 +37,11 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
       GROUP BY r.media_node_id
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
-      coalesce(draining, false) AS draining,
+      coalesce(draining, false) AS draining, capacity,
       CASE WHEN ${isObservationValid} THEN state END AS state,
-      checked_at AS "checkedAt"
+      checked_at AS "checkedAt", url, heartbeat_at AS "heartbeatAt",
+      CASE WHEN heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond' THEN 'running'
+        WHEN heartbeat_at IS NOT NULL THEN 'silent' END AS agent
     FROM media_nodes n FULL JOIN placed ON placed.id = n.id
     ORDER BY 1`;
 }
@@ -39,7 +49,9 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
 /** Load of the media servers, for placement. Servers without a row and without rooms are missing. */
 export async function nodeLoads(db: TypedSql): Promise<Map<string, MediaNodeLoad>> {
   const rows = await listMediaNodes(db);
-  return new Map(rows.map(({ id, rooms, sessions, draining }) => [id, { rooms, sessions, draining }]));
+  return new Map(
+    rows.map(({ id, rooms, sessions, draining, capacity }) => [id, { rooms, sessions, draining, capacity }]),
+  );
 }
 
 export async function setNodeDraining(db: TypedSql, nodeId: string, draining: boolean): Promise<void> {
@@ -50,12 +62,19 @@ export async function setNodeDraining(db: TypedSql, nodeId: string, draining: bo
 
 /**
  * Records the state of a media server that a worker has just observed.
+ * @param isConfigured whether MEDIA_NODES names the server. Otherwise one that was just removed gets no new row.
  * @returns whether the state has changed.
  */
-export async function recordNodeState(db: TypedSql, nodeId: string, state: MediaNodeState): Promise<boolean> {
+export async function recordNodeState(
+  db: TypedSql,
+  nodeId: string,
+  state: MediaNodeState,
+  isConfigured = true,
+): Promise<boolean> {
   const [row] = await db.$queryRaw<{ changed: boolean }[]>`
     WITH before AS (SELECT state FROM media_nodes WHERE id = ${nodeId} AND checked_at IS NOT NULL)
-    INSERT INTO media_nodes (id, state, checked_at) VALUES (${nodeId}, ${state}, now())
+    INSERT INTO media_nodes (id, state, checked_at) SELECT ${nodeId}, ${state}, now()
+    WHERE ${isConfigured}::boolean OR EXISTS (SELECT FROM media_nodes WHERE id = ${nodeId})
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, checked_at = excluded.checked_at
     RETURNING state IS DISTINCT FROM (SELECT state FROM before) AS changed`;
   return row?.changed ?? false;

@@ -41,6 +41,20 @@ export function roomsOnNode(db: TypedSql, nodeId: string): PromiseLike<RoomOnNod
     WHERE media_node_id = ${nodeId} AND status <> 'ended' ORDER BY id`;
 }
 
+/**
+ * Takes rooms without live sessions off a media server. Their next participant places them anew.
+ * @returns the number of rooms.
+ */
+export async function unplaceEmptyRooms(db: TypedSql, nodeId: string): Promise<number> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    UPDATE rooms SET media_node_id = NULL, media_generation = media_generation + 1, version = version + 1
+    WHERE media_node_id = ${nodeId} AND ${isRoomOpen} AND NOT EXISTS (
+      SELECT FROM participant_sessions WHERE room_id = rooms.id AND ended_at IS NULL
+    )
+    RETURNING id`;
+  return rows.length;
+}
+
 /** Status and placement of rooms; unknown rooms are missing. */
 export async function roomsStatus(db: TypedSql, roomIds: readonly string[]): Promise<Map<string, RoomOnNode>> {
   if (roomIds.length === 0) return new Map();

@@ -7,6 +7,8 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Database, Db, TypedSql } from '../client/database.js';
+import { newIdInSql } from '../client/new-id.sql.js';
+import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { Prisma } from '../generated/client.js';
 import { touchSessions } from '../sessions/session-connection.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
@@ -30,34 +32,39 @@ export interface AcceptedOperation {
   roomVersion: number | null;
 }
 
-const SHOWN = { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true } as const;
-
 export async function findOperation(db: Db, tenant: Tenant, operationId: string): Promise<OperationState | null> {
   const operation = await db.runtimeOperation.findFirst({
     where: { id: operationId, environmentId: tenant.environmentId },
-    select: SHOWN,
+    select: { id: true, kind: true, status: true, attempts: true, lastError: true, completedAt: true },
   });
   return operation as OperationState | null;
 }
 
-export async function findRoomOperation(db: Db, tenant: Tenant, roomId: string): Promise<OperationState | null> {
-  const operation = await db.runtimeOperation.findFirst({
-    where: { roomId, environmentId: tenant.environmentId, kind: 'room.end' },
-    select: SHOWN,
-  });
-  return operation as OperationState | null;
+/** @returns the operations that end the rooms with these ids, in the order of the requests; null without one. */
+export function findRoomOperations(db: TypedSql, wanted: readonly WantedRow[]): Promise<(OperationState | null)[]> {
+  return readWanted<OperationState>(
+    wanted,
+    (table) => db.$queryRaw`
+      SELECT wanted.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
+        SELECT ${OPERATION_COLUMNS} FROM runtime_operations
+        WHERE room_id = wanted.id AND environment_id = wanted.environment_id AND kind = 'room.end'
+      ) o`,
+  );
 }
 
-export async function findParticipantOperation(
-  db: Db,
-  tenant: Tenant,
-  participantId: string,
-): Promise<OperationState | null> {
-  const operation = await db.runtimeOperation.findFirst({
-    where: { participantId, environmentId: tenant.environmentId, kind: 'participant.remove' },
-    select: SHOWN,
-  });
-  return operation as OperationState | null;
+/** @returns the operations that remove the participants with these ids, in the order of the requests. */
+export function findParticipantOperations(
+  db: TypedSql,
+  wanted: readonly WantedRow[],
+): Promise<(OperationState | null)[]> {
+  return readWanted<OperationState>(
+    wanted,
+    (table) => db.$queryRaw`
+      SELECT wanted.at::int AS at, o.* FROM ${table} CROSS JOIN LATERAL (
+        SELECT ${OPERATION_COLUMNS} FROM runtime_operations
+        WHERE participant_id = wanted.id AND environment_id = wanted.environment_id AND kind = 'participant.remove'
+      ) o`,
+  );
 }
 
 /**
@@ -121,7 +128,7 @@ export function acceptEmptyRoomEnds(
       RETURNING id, environment_id, version
     )
     INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at)
-    SELECT callplane_typeid('op'), environment_id, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
+    SELECT ${newIdInSql('operation')}, environment_id, id, 'room.end', 'pending', ${now.toISOString()}::timestamptz
     FROM room
     RETURNING ${WAKEABLE_COLUMNS}, room_id AS "roomId",
       (SELECT version FROM room WHERE room.id = room_id) AS "roomVersion"`;

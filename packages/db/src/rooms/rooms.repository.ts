@@ -1,30 +1,54 @@
 import { ROOM_STATUSES, type NewEvent, type RoomState, type RoomStatus, type Tenant } from '@callplane/core';
+import { ints, texts } from '../client/arrays.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
+import { readWanted, type WantedRow } from '../client/wanted-rows.js';
 import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
 export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
 
+/** A room of a tenant, with its event `room.created`. */
+export interface RoomToInsert {
+  tenant: Tenant;
+  room: NewRoom;
+  created: NewEvent;
+}
+
 /**
- * Inserts the room, its first event and that event's deliveries, in one statement.
- * @param created the event `room.created`.
- * @returns the deliveries to wake.
+ * Inserts rooms of any tenants, their first events and these events' deliveries, in one statement.
+ * @returns the deliveries of each room, in the order of the rooms.
  */
-export function insertRoom(
-  db: TypedSql,
-  tenant: Tenant,
-  room: NewRoom,
-  created: NewEvent,
-): PromiseLike<WakeableDelivery[]> {
-  const createdAt = room.createdAt.toISOString();
-  return db.$queryRaw<WakeableDelivery[]>`
+export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]): Promise<WakeableDelivery[][]> {
+  const events = rooms.flatMap(({ created }) => numberEvents([created], 1));
+  const states = rooms.map(({ room }) => room);
+  const deliveries = await db.$queryRaw<(WakeableDelivery & { eventId: string })[]>`
     WITH room AS (
       INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
-      VALUES (${room.id}, ${tenant.environmentId}, ${room.name}, ${JSON.stringify(room.metadata)}::jsonb, 'created',
-        ${room.maxParticipants}, ${createdAt}::timestamptz, 1)
-    ), ${insertEvents(created, numberEvents([created], 1))}
-    ${fanOut(tenant, createdAt)}`;
+      SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, created_at::timestamptz, 1
+      FROM unnest(${texts(states.map(({ id }) => id))},
+        ${texts(rooms.map(({ tenant }) => tenant.environmentId))}, ${texts(states.map(({ name }) => name))},
+        ${texts(states.map(({ metadata }) => JSON.stringify(metadata)))},
+        ${ints(states.map(({ maxParticipants }) => maxParticipants))},
+        ${texts(states.map(({ createdAt }) => createdAt.toISOString()))})
+        AS new (id, environment_id, name, metadata, max_participants, created_at)
+    ), ${insertEvents(events)}
+    ${fanOut()}`;
+  const byEvent = new Map<string, WakeableDelivery[]>(events.map(({ id }) => [id, []]));
+  for (const { id, endpointId, eventId } of deliveries) byEvent.get(eventId)?.push({ id, endpointId });
+  return [...byEvent.values()];
+}
+
+/** @returns the rooms in the order of the requests; null if the environment has no such room. */
+export async function findRooms(db: TypedSql, wanted: readonly WantedRow[]): Promise<(RoomState | null)[]> {
+  const [one] = wanted;
+  if (wanted.length === 1 && one !== undefined) return [await findRoom(db, one.tenant, one.id)];
+  return readWanted<RoomState>(
+    wanted,
+    (table) => db.$queryRaw`
+      SELECT wanted.at::int AS at, ${ROOM_COLUMNS}
+      FROM ${table} JOIN rooms ON rooms.id = wanted.id AND rooms.environment_id = wanted.environment_id`,
+  );
 }
 
 export async function findRoom(db: TypedSql, tenant: Tenant, roomId: string): Promise<RoomState | null> {

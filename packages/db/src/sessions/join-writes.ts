@@ -45,7 +45,6 @@ export async function writeJoins(
   const states = joins.map((join) => stateOf(join, version, now));
   const events = eventsOf(room, joins, states, now);
   const numbered = numberEvents(events, room.lastSequence + 1);
-  const one = elementAt(events, 0);
   const unchanged =
     lock === 'held'
       ? Prisma.sql`unchanged AS (SELECT true AS held)`
@@ -56,8 +55,8 @@ export async function writeJoins(
   const rows = await sql.$queryRaw<{ id: string | null; endpointId: string }[]>`
     WITH ${unchanged}, ${writeSessions(room.room.id, joins, states, now)},
     ${writeRoom(room, joins, { version, rosterPaged, sequence: room.lastSequence + events.length }, now)},
-    ${insertEvents(one, numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
-    delivery AS (${fanOut(one.tenant, now.toISOString())})
+    ${insertEvents(numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
+    delivery AS (${fanOut()})
     SELECT delivery.id, delivery."endpointId" FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
   if (rows.length === 0) return null;
   return { states, deliveries: rows.flatMap(({ id, endpointId }) => (id === null ? [] : [{ id, endpointId }])) };

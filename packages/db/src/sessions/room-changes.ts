@@ -1,4 +1,5 @@
 import type { RoomState, SessionEndReason, Tenant } from '@callplane/core';
+import { ints, texts } from '../client/arrays.sql.js';
 import type { TypedSql } from '../client/database.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import {
@@ -64,9 +65,12 @@ export async function readRoomChanges(db: TypedSql, reads: readonly RoomRead[]):
         LEFT JOIN LATERAL (SELECT ${TRACK_LIST} AS list FROM session_tracks t WHERE t.session_id = s.id) tracks ON true
         WHERE s.room_id = rooms.id AND s.ended_at IS NULL AND participants.removed_at IS NULL
       ) END AS sessions
-    FROM unnest(${reads.map(({ roomId }) => roomId)}::text[], ${reads.map(({ after }) => after)}::int[])
+    FROM unnest(${texts(reads.map(({ roomId }) => roomId))}, ${ints(reads.map(({ after }) => after))})
       AS input (room_id, after)
-    JOIN rooms ON rooms.id = input.room_id JOIN environments ON environments.id = rooms.environment_id`;
+    -- With OFFSET, PostgreSQL looks up each room. Without, it might read all rooms for a hash join, because it plans the
+    -- statement once, for ten rooms.
+    CROSS JOIN LATERAL (SELECT * FROM rooms r WHERE r.id = input.room_id OFFSET 0) rooms
+    JOIN environments ON environments.id = rooms.environment_id`;
   return new Map(rows.map((row) => [row.id, toChanges(row)]));
 }
 

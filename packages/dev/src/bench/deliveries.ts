@@ -197,7 +197,7 @@ function rateOf(arrivals: { atMs: number }[]) {
   return ((arrivals.length - 1) / (last.atMs - first.atMs)) * 1000;
 }
 
-async function openReceiver(waitMs: number) {
+export async function openReceiver(waitMs: number) {
   const child = fork(join(import.meta.dirname, 'receiver.js'), [String(waitMs)]);
   const port = await new Promise<number>((resolve) =>
     child.once('message', (message) => resolve((message as { port: number }).port)),

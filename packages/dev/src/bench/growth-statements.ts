@@ -10,7 +10,7 @@ import {
   findRoom,
   firstLeaseExpiry,
   freeParkedDeliveries,
-  insertRoom,
+  insertRooms,
   listDeliveries,
   listEvents,
   moveDueFloor,
@@ -87,7 +87,7 @@ export async function growthStatements(
   }));
   const inTransaction = (db: any): any => ({ sqlTransaction: (work: (tx: any) => unknown) => work(db) });
   return [
-    ['create a room: 10 deliveries', (db) => insertRoom(db, tenant, room, roomCreated(tenant, room))],
+    ['create a room: 10 deliveries', (db) => insertRooms(db, [{ tenant, room, created: roomCreated(tenant, room) }])],
     ['claim 4 deliveries', (db) => claimDueDeliveries(db, asks, 120_000)],
     ['settle 4 deliveries (not held)', (db) => settleDeliveries(db, settled)],
     ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],

@@ -6,6 +6,7 @@ import { ensurePrograms, Failure, progress } from '../bootstrap.js';
 
 const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   rest: () => import('./rest.js'),
+  cost: () => import('./cost.js'),
   deliveries: () => import('./deliveries.js'),
   isolation: () => import('./isolation.js'),
   limits: () => import('./limits.js'),

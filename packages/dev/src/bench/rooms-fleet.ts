@@ -67,12 +67,16 @@ export async function openFleet(stage: Awaited<ReturnType<typeof openStage>>) {
 
 export type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
-/** CPU time in user and kernel mode; its steps are 10 ms. */
-export function cpuMs(pid: number): number {
+/**
+ * CPU time in user and kernel mode; its steps are 10 ms.
+ * @param withEnded adds the time of children that have ended.
+ */
+export function cpuMs(pid: number, { withEnded = false } = {}): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The name of the program, in parentheses, may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const own = Number(fields[11]) + Number(fields[12]);
+  return (own + (withEnded ? Number(fields[13]) + Number(fields[14]) : 0)) * 10;
 }
 
 function memoryOf(pid: number, what: 'VmRSS' | 'VmHWM'): number {

@@ -10,8 +10,9 @@ import { NODE_FLAGS } from '../start/app.js';
 /**
  * The real servers and processes of one benchmark; `close` stops them all. PostgreSQL is durable: a commit waits for
  * the disk, as in production.
+ * @param postgresSettings more settings of PostgreSQL, such as `work_mem=8MB`.
  */
-export async function openStage() {
+export async function openStage({ postgresSettings = [] }: { postgresSettings?: string[] } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'callplane-bench-'));
   chmodSync(dir, 0o755);
   const closers: (() => Promise<unknown>)[] = [];
@@ -21,6 +22,7 @@ export async function openStage() {
     port: await freePort(),
     password: randomBytes(16).toString('hex'),
     durable: true,
+    settings: postgresSettings,
   });
   closers.push(() => postgres.stop());
   const redis = await startRedis({
@@ -78,6 +80,8 @@ export async function openStage() {
   return {
     dir,
     environment,
+    postgres,
+    redis,
     /** Registers a server of one benchmark, to be stopped by `close`. */
     onClose: (close: () => Promise<unknown>) => void closers.push(close),
     run,

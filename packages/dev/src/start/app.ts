@@ -1,4 +1,4 @@
-import { startServer, type LocalServer } from '@callplane/local-servers';
+import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { bundleOf, root } from '../bootstrap.js';
 
 /**
@@ -49,7 +49,7 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     name,
     port: Number(new URL(origin).port),
     url: origin,
-    command: { file: process.execPath, args: [...NODE_FLAGS, bundleOf(name)], options: {} },
+    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, bundleOf(name)], options: {} },
     env,
     cwd: root,
     logFile,

@@ -8,6 +8,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { SHORT_RUN_FLAGS } from '@callplane/local-servers';
 import {
   ensurePrograms,
   explain,
@@ -112,7 +113,7 @@ function needsDocker(): void {
 function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const main = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
   const tools = toolsEnvironment();
-  const child = spawn(program, [main, ...args], {
+  const child = spawn(program, [...SHORT_RUN_FLAGS, main, ...args], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {

@@ -9,7 +9,7 @@ import { janusRooms } from './janus-rooms.js';
 import { JanusSession } from './janus-session.js';
 
 export interface JanusNodeOptions {
-  /** Its name in MEDIA_NODES. */
+  /** Its name in MEDIA_NODES or in the registry. */
   id: string;
   /** Its WebSocket interface, `ws://host:port`. */
   url: string;

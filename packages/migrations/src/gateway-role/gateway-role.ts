@@ -24,6 +24,17 @@ const GATEWAY_RIGHTS: readonly string[] = [
   'SELECT (id, endpoint_id, replay_count, run_attempts, wake_ups), INSERT ON webhook_deliveries',
 ];
 
+/**
+ * Rights of the agents beside media servers: they register their server, and take its rooms off it when it stops. They
+ * can read nothing of tenants but ids of rooms.
+ */
+const MEDIA_AGENT_RIGHTS: readonly string[] = [
+  'SELECT, INSERT, UPDATE ON media_nodes',
+  'SELECT (id, status, media_node_id, media_generation, version) ON rooms',
+  'UPDATE (media_node_id, media_generation, version) ON rooms',
+  'SELECT (id, room_id, ended_at) ON participant_sessions',
+];
+
 /** PostgreSQL: invalid_authorization_specification and invalid_password. */
 const LOGIN_REFUSED = new Set(['28000', '28P01']);
 
@@ -34,18 +45,41 @@ export interface GatewayRoleTarget {
   readonly gatewayUrl: string;
 }
 
+export interface MediaAgentRoleTarget {
+  /** URL with the role that owns the tables. */
+  readonly databaseUrl: string;
+  /** URL with the role and password of the agents beside media servers. */
+  readonly mediaUrl: string;
+}
+
 /**
  * Gives the role of `gatewayUrl` exactly the rights of the gateway. Creates the role first, or sets its password, when
  * it cannot log in. Repeat it after every migration: new tables and columns carry no rights for the role.
  * @returns the name of the role
  */
-export async function grantGatewayRights({ databaseUrl, gatewayUrl }: GatewayRoleTarget): Promise<string> {
+export function grantGatewayRights({ databaseUrl, gatewayUrl }: GatewayRoleTarget): Promise<string> {
+  return grantRights(databaseUrl, { url: gatewayUrl, setting: 'GATEWAY_DATABASE_URL', rights: GATEWAY_RIGHTS });
+}
+
+/** As {@link grantGatewayRights}, for the agents beside media servers. */
+export function grantMediaAgentRights({ databaseUrl, mediaUrl }: MediaAgentRoleTarget): Promise<string> {
+  return grantRights(databaseUrl, { url: mediaUrl, setting: 'MEDIA_DATABASE_URL', rights: MEDIA_AGENT_RIGHTS });
+}
+
+interface RoleTarget {
+  url: string;
+  /** The setting with the URL, for messages. */
+  setting: string;
+  rights: readonly string[];
+}
+
+async function grantRights(databaseUrl: string, { url, setting, rights }: RoleTarget): Promise<string> {
   const owner = connectionFields(databaseUrl);
-  const gateway = connectionFields(gatewayUrl);
-  const { user: role, password } = gateway;
-  if (role === undefined || typeof password !== 'string') throw new Error('GATEWAY_DATABASE_URL names no role');
-  if (role === owner.user) throw new Error('GATEWAY_DATABASE_URL names the role of DATABASE_URL');
-  if (gateway.database !== owner.database) throw new Error('GATEWAY_DATABASE_URL names another database');
+  const target = connectionFields(url);
+  const { user: role, password } = target;
+  if (role === undefined || typeof password !== 'string') throw new Error(`${setting} names no role`);
+  if (role === owner.user) throw new Error(`${setting} names the role of DATABASE_URL`);
+  if (target.database !== owner.database) throw new Error(`${setting} names another database`);
   await withMigrationLock(owner, async () => {
     // Tries to log in first: an operator may have created the role, and DATABASE_URL may lack the right to change
     // roles.
@@ -53,7 +87,7 @@ export async function grantGatewayRights({ databaseUrl, gatewayUrl }: GatewayRol
     await withConnection(owner, async (client) => {
       if (!isKnown) await makeRole(client, role, password);
       await refuseOwners(client, role);
-      await grant(client, role);
+      await grant(client, role, rights);
     });
   });
   return role;
@@ -84,14 +118,14 @@ async function refuseOwners(client: pg.Client, role: string): Promise<void> {
   if (rows[0]?.owns === true) throw new Error(`the role ${role} has the rights of the tables' owner`);
 }
 
-/** Uses one transaction, so that a running gateway never lacks a right. */
-async function grant(client: pg.Client, role: string): Promise<void> {
+/** Uses one transaction, so that a running process never lacks a right. */
+async function grant(client: pg.Client, role: string, rights: readonly string[]): Promise<void> {
   const name = pg.escapeIdentifier(role);
   await client.query('BEGIN');
   try {
     await client.query(`REVOKE ALL ON ALL TABLES IN SCHEMA public FROM ${name}`);
     await client.query(`GRANT USAGE ON SCHEMA public TO ${name}`);
-    for (const rights of GATEWAY_RIGHTS) await client.query(`GRANT ${rights} TO ${name}`);
+    for (const right of rights) await client.query(`GRANT ${right} TO ${name}`);
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK');

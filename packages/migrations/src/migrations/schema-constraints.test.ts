@@ -35,6 +35,15 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   session_tracks_source: ['session_tracks', { source: 'camera' }, { kind: 'video' }, { kind: 'data' }],
   session_tracks_track_id_length: ['session_tracks', { track_id: '' }, { track_id: 'x'.repeat(65) }],
   media_nodes_state: ['media_nodes', { state: 'frozen' }],
+  media_nodes_url: ['media_nodes', { url: 'http://janus', registered_at: AT }],
+  media_nodes_capacity: ['media_nodes', { url: 'ws://janus', registered_at: AT, capacity: 0 }],
+  media_nodes_registered: [
+    'media_nodes',
+    { url: 'ws://janus' },
+    { registered_at: AT },
+    { capacity: 1 },
+    { heartbeat_at: AT },
+  ],
   turn_servers_state: ['turn_servers', { state: 'frozen' }],
   runtime_operations_kind: ['runtime_operations', { kind: 'room.open' }],
   runtime_operations_subject: [

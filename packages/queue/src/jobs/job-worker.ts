@@ -30,7 +30,8 @@ export interface JobWorkerSettings<Name extends QueueName> {
   };
 }
 
-const ajv = new Ajv({ strict: false });
+// The schemas are those of the catalogue; checking them would compile the schema of schemas at each start.
+const ajv = new Ajv({ strict: false, validateSchema: false, meta: false });
 /** BullMQ fails a job after this many stalls. The number is high enough that this never happens. */
 const STALLS_MAX = 1_000_000;
 const STALLED_INTERVAL_MS = 30_000;

@@ -13,6 +13,8 @@ const NOTICES = {
   apiKeyRevoked: 'callplane:api-key-revoked',
   /** The signing keys have changed. Payload: empty. */
   signingKeysChanged: 'callplane:signing-keys-changed',
+  /** A media server was registered or removed. Payload: empty. */
+  mediaNodesChanged: 'callplane:media-nodes-changed',
 } as const;
 
 export type Notice = keyof typeof NOTICES;

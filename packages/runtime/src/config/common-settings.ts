@@ -16,6 +16,61 @@ export const logSettings = {
   }),
 };
 
+const exporter = (what: string) =>
+  choice(['otlp', 'none'], { default: 'otlp', description: `Whether OpenTelemetry gets ${what}.` });
+
+/** OpenTelemetry. The SDK reads further standard settings from the environment. */
+export const telemetrySettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
+    Type.String({
+      pattern: '^https?://.+',
+      expected: 'a URL like http://collector:4318',
+      description: 'OpenTelemetry collector (OTLP over HTTP) for traces, metrics and logs. Without it nothing is sent.',
+    }),
+  ),
+  OTEL_EXPORTER_OTLP_PROTOCOL: choice(['http/protobuf', 'http/json'], {
+    default: 'http/protobuf',
+    description: 'Encoding of OTLP.',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: Type.Optional(
+    Type.String({ ...SECRET, description: 'Headers for the collector, `<name>=<value>`, separated by commas.' }),
+  ),
+  OTEL_SERVICE_NAME: Type.Optional(
+    Type.String({ description: 'Name of the service in OpenTelemetry; `callplane-<app>` by default.' }),
+  ),
+  OTEL_RESOURCE_ATTRIBUTES: Type.Optional(
+    Type.String({ description: 'Attributes of the process in OpenTelemetry, `<name>=<value>`, separated by commas.' }),
+  ),
+  OTEL_TRACES_SAMPLER: choice(
+    [
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+      'always_on',
+      'always_off',
+      'traceidratio',
+    ],
+    { default: 'parentbased_always_on', description: 'Which traces are recorded.' },
+  ),
+  OTEL_TRACES_SAMPLER_ARG: Type.Optional(
+    Type.String({
+      pattern: '^(0(\\.[0-9]+)?|1(\\.0+)?)$',
+      expected: 'a number from 0 to 1',
+      description: 'Share of traces that the ratio samplers record.',
+    }),
+  ),
+  OTEL_TRACES_EXPORTER: exporter('traces'),
+  OTEL_METRICS_EXPORTER: exporter('metrics'),
+  OTEL_LOGS_EXPORTER: exporter('logs'),
+  OTEL_METRIC_EXPORT_INTERVAL: Type.Integer({
+    default: 60_000,
+    minimum: 100,
+    maximum: 3_600_000,
+    description: 'Interval of the exports of metrics, in milliseconds.',
+  }),
+  OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Turns OpenTelemetry off.' }),
+};
+
 export const databaseSettings = {
   DATABASE_URL: Type.String({
     ...SECRET,
@@ -155,8 +210,9 @@ export const mediaSettings = {
     default: [],
     expected: 'a list like m1=ws://10.0.0.5:8188,m2=ws://10.0.0.6:8188',
     description:
-      'Media servers, `<name>=<WebSocket URL>`, separated by commas. Never give the name of one server to another, ' +
-      'because rooms are placed by name. Without media servers, everything but media works.',
+      'Media servers besides those that register themselves, `<name>=<WebSocket URL>`, separated by commas. Never ' +
+      'give the name of one server to another, because rooms are placed by name. Without media servers, everything ' +
+      'but media works.',
   }),
   MEDIA_API_SECRET: Type.Optional(
     Type.String({ ...SECRET, minLength: 8, description: 'Janus’ `api_secret`, the same on every media server.' }),
@@ -188,5 +244,13 @@ export const proxySettings = {
     description:
       'Addresses or CIDR ranges of the proxies in front (also `loopback`, `linklocal`, `uniquelocal`), or the number of ' +
       'proxies. Only addresses in `X-Forwarded-For` that these proxies have added are trusted.',
+  }),
+  DRAIN_DELAY_MS: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 300_000,
+    description:
+      'How long the process accepts connections after SIGTERM although `/readyz` says 503, in milliseconds, before it ' +
+      'drains. For load balancers that learn late of an instance that stops. SHUTDOWN_DEADLINE_MS begins afterwards.',
   }),
 };

@@ -74,6 +74,13 @@ class LineTransport extends Transport {
   }
 }
 
+const winstons = new WeakMap<Logger, Winston>();
+
+/** Passes every line of the logger's process on to another transport, too. */
+export function addTransport(logger: Logger, transport: Transport): void {
+  winstons.get(logger)?.add(transport);
+}
+
 function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger {
   const enabled = {
     error: true,
@@ -88,13 +95,15 @@ function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger 
       // The line keeps this order, so that the most important fields come first.
       winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...fields });
     };
-  return {
+  const logger: Logger = {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
     child: (fields) => fieldsLogger(winston, { ...fixed, ...fields }),
   };
+  winstons.set(logger, winston);
+  return logger;
 }
 
 /** `{"time":…,"level":…,"app":…,"message":…, fields…}` */

@@ -5,7 +5,10 @@ import { createLogger } from '../logging/logger.js';
 import { createMetrics, serveMetrics, startMetricsServer } from './metrics.js';
 
 const newLifecycle = () =>
-  new Lifecycle(createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough()), 1000);
+  new Lifecycle(createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough()), {
+    delayMs: 0,
+    deadlineMs: 1000,
+  });
 
 test('the metrics server serves counters and histograms, and reads gauges at each scrape', async () => {
   const metrics = createMetrics({ app: 'test' });

@@ -41,8 +41,22 @@ export interface Metrics {
   totals(settings: { name: string; help: string; label: string }, read: () => Readonly<Record<string, number>>): void;
   /** Returns all metrics in Prometheus' text format. */
   text(): Promise<string>;
-  /** Adds metrics of the process itself: CPU, memory, garbage collection, event-loop lag. */
+  /** Returns all metrics with their values. */
+  values(): Promise<MetricValues[]>;
+  /** Adds metrics of the process itself: CPU, memory, garbage collection, event-loop lag. Idempotent. */
   addProcessMetrics(): void;
+}
+
+export interface MetricValues {
+  name: string;
+  help: string;
+  type: 'counter' | 'gauge' | 'histogram' | 'summary';
+  values: {
+    /** Of a histogram: its name with `_bucket`, `_sum` or `_count`. */
+    metricName?: string;
+    labels: Record<string, string | number>;
+    value: number;
+  }[];
 }
 
 /** Buckets for durations from a millisecond to the longest attempt, in seconds. */
@@ -53,6 +67,7 @@ export function createMetrics({ app }: { app: string }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ app });
   const registers = [registry];
+  let hasProcessMetrics = false;
   new Counter({
     name: 'callplane_log_lines_dropped_total',
     help: 'Log lines that could not be written, because the disk is full or nothing reads standard output.',
@@ -108,7 +123,13 @@ export function createMetrics({ app }: { app: string }): Metrics {
       });
     },
     text: () => registry.metrics(),
-    addProcessMetrics: () => collectDefaultMetrics({ register: registry }),
+    // The types of prom-client lack the type of a metric as text.
+    values: async () => (await registry.getMetricsAsJSON()) as unknown as MetricValues[],
+    addProcessMetrics: () => {
+      if (hasProcessMetrics) return;
+      hasProcessMetrics = true;
+      collectDefaultMetrics({ register: registry });
+    },
   };
 }
 

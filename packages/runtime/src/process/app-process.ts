@@ -7,14 +7,17 @@ import { createLogger, redisEvents, type Logger, type LogSettings } from '../log
 import { addDatabaseMetrics, addRedisMetrics, createMetrics, serveMetrics, type Metrics } from '../metrics/metrics.js';
 import { Elections, type ElectionStore } from '../repeating/elected.js';
 import { Repeating } from '../repeating/repeating.js';
+import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The settings that every app has. */
-export interface ProcessConfig extends LogSettings {
+export interface ProcessConfig extends LogSettings, TelemetryConfig {
   DATABASE_URL: string;
   DATABASE_POOL_MAX: number;
   METRICS_HOST: string;
   METRICS_PORT: number;
   SHUTDOWN_DEADLINE_MS: number;
+  /** Only apps behind a load balancer have it. */
+  DRAIN_DELAY_MS?: number;
 }
 
 interface Closable {
@@ -39,6 +42,7 @@ export class AppProcess<Config extends ProcessConfig> {
   readonly lifecycle: Lifecycle;
   readonly #app: string;
   readonly #checks: Record<string, HealthCheck> = {};
+  readonly #telemetry: Telemetry;
 
   /**
    * Reads the settings and handles signals from now on. Exits with code 1 if a setting is missing or wrong.
@@ -61,7 +65,12 @@ export class AppProcess<Config extends ProcessConfig> {
     this.config = config;
     this.logger = logger;
     this.metrics = createMetrics({ app });
-    this.lifecycle = new Lifecycle(logger, config.SHUTDOWN_DEADLINE_MS);
+    this.lifecycle = new Lifecycle(logger, {
+      delayMs: config.DRAIN_DELAY_MS ?? 0,
+      deadlineMs: config.SHUTDOWN_DEADLINE_MS,
+    });
+    // Owned first, so that it closes last and exports what the drain has done.
+    this.#telemetry = this.own('telemetry', new Telemetry(app, config, { logger, metrics: this.metrics }));
   }
 
   /**
@@ -182,6 +191,7 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /** Call it last: serves the metrics, and logs that the process is up. */
   async started(message: string, fields: Record<string, unknown>): Promise<void> {
+    await this.#telemetry.ready;
     const metricsPort = await serveMetrics(this.metrics, this.config, this.lifecycle);
     this.logger.info(message, { ...fields, metricsPort });
   }

@@ -1,6 +1,6 @@
 import type { RoomPlacement, TrackState } from '@callplane/db';
 import type { PeerTarget } from '@callplane/protocol';
-import type { Turns } from '../../batching/batches.js';
+import type { Turns } from '@callplane/runtime';
 import type { LostPeers } from '../lost-peers.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import type { OwnSession } from '../own-session.js';

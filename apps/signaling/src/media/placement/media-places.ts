@@ -1,9 +1,11 @@
 import { chooseNode, type MediaNode, type MediaNodes, type NodeLoad } from '@callplane/media';
 import pLimit from 'p-limit';
-import type { Turns } from '../../batching/batches.js';
+import type { Turns } from '@callplane/runtime';
 
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
+/** Nodes whose last loss is remembered. Names of removed nodes would add up otherwise. */
+const LOSSES_KEPT_MAX = 1000;
 /** Requests at once that end sessions which a lost connection has left on media servers. */
 export const LOST_SESSION_ENDS_MAX = 100;
 
@@ -12,7 +14,6 @@ export class MediaPlaces {
   readonly #nodes: MediaNodes;
   readonly #readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>;
   readonly #downSinceMs = new Map<string, number>();
-  readonly #startedAtMs = performance.now();
   readonly #listeners: ((nodeId: string) => void)[] = [];
   /** Limits the requests that end lost sessions, so that they do not delay those of clients that come back. */
   readonly endings: Turns = pLimit(LOST_SESSION_ENDS_MAX);
@@ -22,17 +23,13 @@ export class MediaPlaces {
   constructor(nodes: MediaNodes, readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>) {
     this.#nodes = nodes;
     this.#readLoads = readLoads;
-    for (const node of nodes.all()) {
-      if (node.state === 'down') this.#downSinceMs.set(node.id, this.#startedAtMs);
-      node.on('up', () => {
-        this.#downSinceMs.delete(node.id);
-        this.#notify(node.id);
-      });
-      node.on('down', () => {
-        if (!this.#downSinceMs.has(node.id)) this.#downSinceMs.set(node.id, performance.now());
-        this.#notify(node.id);
-      });
-    }
+    for (const node of nodes.all()) this.#watch(node);
+    nodes.on('added', (node) => this.#watch(node));
+    nodes.on('removed', ({ id }) => {
+      // Its rooms move as if it were down.
+      this.#lost(id);
+      this.#notify(id);
+    });
   }
 
   /** Calls `listener` whenever a node goes up or down. */
@@ -44,16 +41,21 @@ export class MediaPlaces {
     return this.#nodes.up().length > 0;
   }
 
-  /** The node with this id if it is up, else null. */
+  /**
+   * The node with this id if it is up, else null. An unknown node may have been registered a moment ago, and another
+   * gateway has placed the room on it: this one reads the registry soon.
+   */
   up(nodeId: string | null): MediaNode | null {
-    const node = nodeId === null ? undefined : this.#nodes.get(nodeId);
+    if (nodeId === null) return null;
+    const node = this.#nodes.get(nodeId);
+    if (node === undefined) this.#nodes.refreshSoon();
     return node?.state === 'up' ? node : null;
   }
 
-  /** How long the node has been down, in milliseconds. A node that is not configured counts as down since the start. */
+  /** How long the node has been down, in milliseconds. An unknown node counts as down since the first call. */
   downForMs(nodeId: string): number {
     if (this.up(nodeId) !== null) return 0;
-    return performance.now() - (this.#downSinceMs.get(nodeId) ?? this.#startedAtMs);
+    return performance.now() - this.#lost(nodeId);
   }
 
   /** The least loaded node that is up and takes rooms, or null. Never rejects: a failed read leaves the old loads. */
@@ -70,9 +72,34 @@ export class MediaPlaces {
     }
     const best = chooseNode(healthy, this.#loads);
     if (best === null) return null;
-    const load = this.#loads.get(best) ?? { rooms: 0, sessions: 0, draining: false };
+    const load = this.#loads.get(best) ?? { rooms: 0, sessions: 0, draining: false, capacity: null };
     this.#loads.set(best, { ...load, rooms: load.rooms + 1 });
     return best;
+  }
+
+  #watch(node: MediaNode): void {
+    const { id } = node;
+    const isKnown = (): boolean => this.#nodes.get(id) === node;
+    if (node.state === 'down') this.#lost(id);
+    node.on('up', () => {
+      if (!isKnown()) return;
+      this.#downSinceMs.delete(id);
+      this.#notify(id);
+    });
+    node.on('down', () => {
+      if (!isKnown()) return;
+      this.#lost(id);
+      this.#notify(id);
+    });
+  }
+
+  /** @returns when the node was lost; now, if it was not lost before. */
+  #lost(nodeId: string): number {
+    const since = this.#downSinceMs.get(nodeId) ?? performance.now();
+    this.#downSinceMs.set(nodeId, since);
+    const [oldest] = this.#downSinceMs.keys();
+    if (this.#downSinceMs.size > LOSSES_KEPT_MAX && oldest !== undefined) this.#downSinceMs.delete(oldest);
+    return since;
   }
 
   #notify(nodeId: string): void {

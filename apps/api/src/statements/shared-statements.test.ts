@@ -1,0 +1,248 @@
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newId, roomCreated, type Tenant } from '@callplane/core';
+import {
+  acceptRoomEnd,
+  createEnvironment,
+  createProject,
+  Database,
+  insertRooms,
+  insertWebhookEndpoint,
+  type ParticipantToInsert,
+  type RoomToInsert,
+  type TypedSql,
+} from '@callplane/db';
+import { createTestDatabase, eventually, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
+import { sharedStatements, type SharedStatements } from './shared-statements.js';
+
+const NOON = new Date('2030-01-01T12:00:00.000Z');
+
+let database: Database;
+let ada: Tenant;
+let bob: Tenant;
+beforeAll(async () => {
+  const { url } = await createTestDatabase();
+  database = new Database({ url, poolMax: 10, deadlines: PATIENT_DEADLINES });
+  stopAtEnd(() => database.close());
+  [ada, bob] = await Promise.all([newTenant(), newTenant()]);
+});
+
+/** The number of statements so far. */
+let ran: number;
+let shared: SharedStatements;
+beforeEach(() => {
+  ran = 0;
+  const counting: TypedSql = {
+    $queryRaw: (...args) => {
+      ran += 1;
+      return database.sql.$queryRaw(...args);
+    },
+    $executeRaw: () => Promise.reject(new Error('not used')),
+  };
+  shared = sharedStatements({ writes: counting, reads: counting });
+});
+
+async function newTenant(): Promise<Tenant> {
+  const tenant = { projectId: newId('project'), environmentId: newId('environment') };
+  await createProject(database.prisma, { id: tenant.projectId, name: 'Test', createdAt: NOON });
+  const environment = { id: tenant.environmentId, projectId: tenant.projectId, name: 'test', createdAt: NOON };
+  await createEnvironment(database.prisma, environment);
+  return tenant;
+}
+
+async function newEndpoint(tenant: Tenant): Promise<string> {
+  const endpoint = {
+    id: newId('webhookEndpoint'),
+    url: 'https://example.com/',
+    events: ['*' as const],
+    description: null,
+    enabled: true,
+    disabledReason: null,
+    signingKeyVersion: 1,
+    ordering: 'none' as const,
+    maxPerSecond: null,
+    maxConcurrent: null,
+    standardWebhooks: false,
+    createdAt: NOON,
+    updatedAt: NOON,
+  };
+  await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, endpoint, 's1'));
+  return endpoint.id;
+}
+
+function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToInsert {
+  const room = { id: newId('room'), name: 'Room', metadata, maxParticipants: 7, createdAt: NOON };
+  const state = { ...room, status: 'created' as const, startedAt: null, endedAt: null };
+  return { tenant, room, created: roomCreated(tenant, state) };
+}
+
+async function newRoom(tenant: Tenant): Promise<string> {
+  const insert = roomOf(tenant);
+  await insertRooms(database.sql, [insert]);
+  return insert.room.id;
+}
+
+function participantOf(tenant: Tenant, roomId: string): ParticipantToInsert {
+  const token = {
+    id: newId('token'),
+    permissions: ['room:join' as const, 'audio:publish' as const],
+    expiresAt: new Date(NOON.getTime() + 600_000),
+  };
+  return {
+    tenant,
+    participant: {
+      id: newId('participant'),
+      roomId,
+      externalId: null,
+      name: 'Ada',
+      metadata: { a: 1 },
+      role: 'participant',
+      createdAt: NOON,
+      token,
+    },
+  };
+}
+
+describe('concurrent rooms', () => {
+  test('share a statement, and each gets the deliveries of its own tenant', async () => {
+    const endpoints = { ada: [await newEndpoint(ada), await newEndpoint(ada)], bob: [await newEndpoint(bob)] };
+    const rooms = [roomOf(ada, { n: 1 }), roomOf(bob), roomOf(ada, { n: 3 })];
+    const inserting = Promise.all(rooms.map((room) => shared.insertRoom(room)));
+    expect(shared.waiting).toBe(3);
+    const deliveries = await inserting;
+    expect([ran, shared.waiting]).toEqual([1, 0]);
+    expect(deliveries.map((each) => each.map(({ endpointId }) => endpointId).sort())).toEqual([
+      [...endpoints.ada].sort(),
+      endpoints.bob,
+      [...endpoints.ada].sort(),
+    ]);
+    for (const [at, { tenant, room }] of rooms.entries()) {
+      const found = await shared.findRoom({ tenant, id: room.id });
+      expect(found).toEqual({ ...room, status: 'created', startedAt: null, endedAt: null });
+      const [event] = await database.prisma.event.findMany({ where: { roomId: room.id } });
+      expect(event).toMatchObject({ environmentId: tenant.environmentId, sequence: 1, type: 'room.created' });
+      expect(JSON.parse(event!.body)).toMatchObject({ id: event!.id, sequence: 1, data: { room: { id: room.id } } });
+      const written = await database.prisma.webhookDelivery.findMany({ where: { eventId: event!.id } });
+      expect(written.map(({ id }) => id).sort()).toEqual(deliveries[at]!.map(({ id }) => id).sort());
+      for (const { environmentId, roomId } of written) {
+        expect([environmentId, roomId]).toEqual([tenant.environmentId, room.id]);
+      }
+    }
+  });
+
+  test('fail alone', async () => {
+    const good = [roomOf(ada), roomOf(bob), roomOf(ada)];
+    const noText = roomOf(ada, { text: '\u0000' });
+    const noTenant = roomOf({ projectId: 'proj_x', environmentId: 'env_x' });
+    const results = await Promise.allSettled([...good, noText, noTenant].map((room) => shared.insertRoom(room)));
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ]);
+    for (const { tenant, room } of good) expect(await shared.findRoom({ tenant, id: room.id })).not.toBeNull();
+    expect(await database.prisma.room.count({ where: { id: noText.room.id } })).toBe(0);
+  });
+
+  test('are not repeated if PostgreSQL may have committed them', async () => {
+    let calls = 0;
+    const refusing: TypedSql = {
+      $queryRaw: () => {
+        calls += 1;
+        return Promise.reject(Object.assign(new Error('terminating connection'), { code: '57P01' }));
+      },
+      $executeRaw: () => Promise.reject(new Error('not used')),
+    };
+    const refused = sharedStatements({ writes: refusing, reads: refusing });
+    const results = await Promise.allSettled([roomOf(ada), roomOf(ada)].map((room) => refused.insertRoom(room)));
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(calls).toBe(1);
+  });
+});
+
+describe('concurrent reads', () => {
+  test('share a statement, and find only what belongs to their tenant', async () => {
+    const [own, other] = [await newRoom(ada), await newRoom(bob)];
+    const wanted = [
+      { tenant: ada, id: own },
+      { tenant: bob, id: own },
+      { tenant: bob, id: other },
+      { tenant: ada, id: other },
+      { tenant: ada, id: 'room_unknown' },
+      { tenant: ada, id: own },
+    ];
+    const found = await Promise.all(wanted.map((one) => shared.findRoom(one)));
+    expect(found.map((room) => room?.id ?? null)).toEqual([own, null, other, null, null, own]);
+    expect(ran).toBe(1);
+    expect(await shared.findRoom({ tenant: ada, id: own })).toEqual(found[0]);
+  });
+
+  test('find participants only in their room, and operations', async () => {
+    const [room, otherRoom] = [await newRoom(ada), await newRoom(ada)];
+    const insert = participantOf(ada, room);
+    const { id } = insert.participant;
+    await shared.insertParticipantIfOpen(insert);
+    await acceptRoomEnd(database, ada, room, NOON);
+    const participants = await Promise.all([
+      shared.findParticipant({ tenant: ada, roomId: room, id }),
+      shared.findParticipant({ tenant: ada, roomId: otherRoom, id }),
+      shared.findParticipant({ tenant: bob, roomId: room, id }),
+    ]);
+    const { name, metadata } = insert.participant;
+    expect(participants).toEqual([expect.objectContaining({ id, roomId: room, name, metadata }), null, null]);
+    const operations = await Promise.all([
+      shared.findRoomOperation({ tenant: ada, id: room }),
+      shared.findRoomOperation({ tenant: bob, id: room }),
+      shared.findRoomOperation({ tenant: ada, id: otherRoom }),
+      shared.findParticipantOperation({ tenant: ada, id }),
+    ]);
+    expect(operations).toEqual([
+      expect.objectContaining({ kind: 'room.end', status: 'pending', attempts: 0, lastError: null, completedAt: null }),
+      null,
+      null,
+      null,
+    ]);
+  });
+});
+
+describe('concurrent tokens', () => {
+  const written = async (inserts: readonly ParticipantToInsert[]) => {
+    const ids = inserts.map(({ participant }) => participant.id);
+    const rows = await database.prisma.participant.findMany({ where: { id: { in: ids } }, include: { tokens: true } });
+    return ids.map((id) => rows.find((row) => row.id === id)?.tokens.map((token) => token.id) ?? null);
+  };
+
+  test('share a statement, and are written only in open rooms of their tenant', async () => {
+    const [open, closed] = [await newRoom(ada), await newRoom(ada)];
+    await acceptRoomEnd(database, ada, closed, NOON);
+    const inserts = [open, closed, open, 'room_unknown'].map((roomId) => participantOf(ada, roomId));
+    inserts.push(participantOf(bob, open));
+    const statuses = await Promise.all(inserts.map((insert) => shared.insertParticipantIfOpen(insert)));
+    expect(statuses).toEqual(['created', 'ending', 'created', null, null]);
+    expect(ran).toBe(1);
+    const tokens = [inserts[0]!, inserts[2]!].map(({ participant }) => [participant.token.id]);
+    expect(await written(inserts)).toEqual([tokens[0], null, tokens[1], null, null]);
+    const [token] = await database.prisma.participantToken.findMany({ where: { id: tokens[0]![0]! } });
+    expect(token!.permissions).toEqual(['room:join', 'audio:publish']);
+  });
+
+  test('of a locked room wait for it, and delay no others', async () => {
+    const [locked, free] = [await newRoom(ada), await newRoom(bob)];
+    const inserts = [locked, locked].map((roomId) => participantOf(ada, roomId));
+    let settled = 0;
+    let waiting: Promise<unknown>[] = [];
+    await database.transaction(async (tx) => {
+      await tx.$executeRaw`UPDATE rooms SET status = 'ending' WHERE id = ${locked}`;
+      waiting = inserts.map((insert) => shared.insertParticipantIfOpen(insert).finally(() => (settled += 1)));
+      // More than the statements that run at once, so that each of them would wait.
+      for (let n = 0; n < 5; n++) {
+        expect(await shared.insertParticipantIfOpen(participantOf(bob, free))).toBe('created');
+      }
+      await eventually(() => database.connections().used >= 2);
+      expect(settled).toBe(0);
+    });
+    expect(await Promise.all(waiting)).toEqual(['ending', 'ending']);
+    expect(await written(inserts)).toEqual([null, null]);
+  });
+});

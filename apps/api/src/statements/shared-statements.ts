@@ -1,0 +1,103 @@
+import type { OperationState, ParticipantState, RoomState, RoomStatus, Tenant } from '@callplane/core';
+import {
+  findParticipantOperations,
+  findParticipants,
+  findRoomOperations,
+  findRooms,
+  insertParticipantsIfOpen,
+  insertRooms,
+  isDatabaseUnavailable,
+  type ParticipantToInsert,
+  type RoomToInsert,
+  type TypedSql,
+  type WakeableDelivery,
+  type WantedParticipant,
+  type WantedRow,
+} from '@callplane/db';
+import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
+import pLimit from 'p-limit';
+
+/** Maximum number of requests that share a statement. */
+export const REQUESTS_PER_STATEMENT_MAX = 64;
+/** How many statements of a kind run at once. */
+export const STATEMENTS_AT_ONCE = 2;
+/** How many statements wait for locked rooms at once. */
+const LOCKED_ROOMS_AT_ONCE = 4;
+/** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */
+export const WAITING_MAX = { all: 4_000, ofTenant: 1_000 };
+/** How long a request waits for its statement, in milliseconds: as long as for a connection. */
+export const WAIT_MS_MAX = 3_000;
+
+/**
+ * The statements that concurrent requests share (docs/decisions/0040). Each function gets the values of one request. It
+ * rejects with OverloadedError if too many requests wait.
+ */
+export interface SharedStatements {
+  /** The number of requests that wait for their statement. */
+  readonly waiting: number;
+  insertRoom(insert: RoomToInsert): Promise<WakeableDelivery[]>;
+  /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
+  insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
+  findRoom(wanted: WantedRow): Promise<RoomState | null>;
+  findParticipant(wanted: WantedParticipant): Promise<ParticipantState | null>;
+  /** @param wanted the id of the room. */
+  findRoomOperation(wanted: WantedRow): Promise<OperationState | null>;
+  /** @param wanted the id of the participant. */
+  findParticipantOperation(wanted: WantedRow): Promise<OperationState | null>;
+}
+
+/** @param db where statements that write run, and those that only read. */
+export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }): SharedStatements {
+  const all: { readonly waiting: number }[] = [];
+  const share = <Item extends { tenant: Tenant }, Result>(
+    run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
+  ) => {
+    const batches = new Batches<Item, Result>({
+      ...SHARED,
+      run: (_key, items) => run(items),
+      atOnce: STATEMENTS_AT_ONCE,
+      tenantOf: ({ tenant }) => tenant.environmentId,
+    });
+    all.push(batches);
+    return (item: Item) => batches.add(ONE_QUEUE, item);
+  };
+
+  // One statement at a time for each room, which waits for its lock.
+  const inLockedRooms = new Batches<ParticipantToInsert, RoomStatus | null>({
+    ...SHARED,
+    run: async (_roomId, inserts) => {
+      const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: false });
+      // Without SKIP LOCKED, an unlocked room was deleted after the statement had begun.
+      return statuses.map((status) => (status === 'busy' ? null : status));
+    },
+    turns: pLimit(LOCKED_ROOMS_AT_ONCE),
+  });
+  all.push(inLockedRooms);
+  const insertIfOpen = async (inserts: ParticipantToInsert[]) => {
+    const statuses = await insertParticipantsIfOpen(writes, inserts, { skipLocked: true });
+    return inserts.map((insert, at) => {
+      const status = statuses[at] ?? null;
+      return status === 'busy' ? inLockedRooms.add(insert.participant.roomId, insert) : status;
+    });
+  };
+
+  return {
+    get waiting() {
+      return all.reduce((sum, { waiting }) => sum + waiting, 0);
+    },
+    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
+    insertParticipantIfOpen: share(insertIfOpen),
+    findRoom: share((wanted: WantedRow[]) => findRooms(reads, wanted)),
+    findParticipant: share((wanted: WantedParticipant[]) => findParticipants(reads, wanted)),
+    findRoomOperation: share((wanted: WantedRow[]) => findRoomOperations(reads, wanted)),
+    findParticipantOperation: share((wanted: WantedRow[]) => findParticipantOperations(reads, wanted)),
+  };
+}
+
+const SHARED: Pick<BatchSettings<unknown, unknown>, 'sizeMax' | 'waitingMax' | 'waitMsMax' | 'runsAlone'> = {
+  sizeMax: REQUESTS_PER_STATEMENT_MAX,
+  waitingMax: WAITING_MAX,
+  waitMsMax: WAIT_MS_MAX,
+  // If PostgreSQL is unavailable, the statement may have committed. Any other error has rolled it back.
+  runsAlone: (error) => !isDatabaseUnavailable(error),
+};

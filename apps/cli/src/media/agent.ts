@@ -1,0 +1,109 @@
+import {
+  isDatabaseUnavailable,
+  registerMediaNode,
+  setNodeDraining,
+  type Database,
+  type NodeRegistration,
+  type RegistrationOutcome,
+} from '@callplane/db';
+import { pause } from '@callplane/runtime';
+import { notifyApps, type Cli } from '../cli.js';
+import type { CliConfig } from '../config.js';
+import { UsageError } from '../failure.js';
+import { drainServer } from './drain.js';
+
+/** How often the agent checks its media server and registers it. */
+const HEARTBEAT_EVERY_MS = 5000;
+/** How long the agent waits for the first connection to its media server before it says so. */
+const FIRST_CONNECTION_MS = 3000;
+
+export interface AgentSettings {
+  node: Omit<NodeRegistration, 'hasAgent'>;
+  /** How long to wait for the end of calls when the agent stops, before their rooms move; null: the agent just stops. */
+  drainSeconds: number | null;
+}
+
+type Step = RegistrationOutcome | 'unreachable' | 'database';
+
+/** What the agent says when its state changes. */
+const LINES: Readonly<Record<Step, (node: AgentSettings['node']) => string>> = {
+  registered: ({ id, url }) => `${id} is registered with ${url}.`,
+  known: ({ id }) => `${id} is registered.`,
+  taken: ({ id }) => `Another agent runs for ${id} with another address. Trying again.`,
+  full: () => 'The registry is full: remove media servers with "rtc media remove". Trying again.',
+  unreachable: ({ id }) => `${id} does not answer. Trying again.`,
+  database: () => 'PostgreSQL is unreachable or read-only. Trying again.',
+};
+
+export interface AgentDeps {
+  cli: Cli;
+  config: CliConfig;
+  database: Database;
+  /** Reports a change of the agent's state. */
+  say: (step: string, text: string) => void;
+}
+
+/**
+ * Runs beside a media server: registers it, and sends a heartbeat whenever the server has answered a ping. Ends when
+ * `signal` aborts.
+ */
+export async function runAgent(deps: AgentDeps, settings: AgentSettings, signal: AbortSignal): Promise<void> {
+  const { config, say } = deps;
+  const { node } = settings;
+  const { MEDIA_API_SECRET: apiSecret } = config;
+  if (apiSecret === undefined) throw new UsageError('Set MEDIA_API_SECRET to the secret of the media servers.');
+  const { JanusNode } = await import('@callplane/media');
+  // The agent makes no rooms, so it needs no admin key.
+  const janus = new JanusNode({ id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random });
+  let last: Step | null = null;
+  let hasRegistered = false;
+  try {
+    await janus.untilUp(FIRST_CONNECTION_MS).catch(() => undefined);
+    while (!signal.aborted) {
+      const step = await beat(deps, settings, janus, hasRegistered);
+      hasRegistered ||= isRegistered(step);
+      const isNews = step !== last && !(step === 'known' && last === 'registered');
+      if (isNews) say(step, LINES[step](node));
+      last = step;
+      await pause(HEARTBEAT_EVERY_MS, signal);
+    }
+  } finally {
+    await janus.close();
+  }
+  if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node.id, settings.drainSeconds);
+}
+
+/** One heartbeat. The first one of an agent that drains puts its server back into service. */
+async function beat(
+  { config, database }: AgentDeps,
+  { node, drainSeconds }: AgentSettings,
+  janus: { ping(): Promise<void> },
+  hasRegistered: boolean,
+): Promise<Step> {
+  try {
+    await janus.ping();
+  } catch {
+    return 'unreachable';
+  }
+  try {
+    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true });
+    if (isRegistered(outcome) && drainSeconds !== null && !hasRegistered) {
+      await setNodeDraining(database.sql, node.id, false);
+    }
+    if (outcome === 'registered') await notifyApps(config, 'mediaNodesChanged', '');
+    return outcome;
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error;
+    return 'database';
+  }
+}
+
+function isRegistered(step: Step): boolean {
+  return step === 'registered' || step === 'known';
+}
+
+async function drain({ cli, database, say }: AgentDeps, nodeId: string, waitSeconds: number): Promise<void> {
+  say('draining', `${nodeId} takes no new rooms. Waiting for the end of its calls.`);
+  const { moved, rooms, sessions } = await drainServer(cli, database, nodeId, { waitSeconds, move: true });
+  say('drained', `${moved} rooms were moved. ${nodeId} carries ${rooms} rooms with ${sessions} sessions.`);
+}

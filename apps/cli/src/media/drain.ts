@@ -1,0 +1,107 @@
+import {
+  listMediaNodes,
+  placeRoom,
+  roomsOnNode,
+  setNodeDraining,
+  unplaceEmptyRooms,
+  type Database,
+} from '@callplane/db';
+import { pause } from '@callplane/runtime';
+import { configOf, type Cli } from '../cli.js';
+import { CommandError } from '../failure.js';
+import { serverOf } from './servers.js';
+
+/** How often a waiting drain looks at the server. */
+const LOOK_EVERY_MS = 1000;
+
+export interface DrainSettings {
+  /** How long to wait until no participant is left on the server; null: not at all. */
+  waitSeconds: number | null;
+  /** Whether to move the rooms that are left. */
+  move: boolean;
+  /** Ends the wait. */
+  signal?: AbortSignal;
+}
+
+export interface Drained {
+  /** Number of rooms with participants that were moved. */
+  moved: number;
+  rooms: number;
+  sessions: number;
+}
+
+/** Takes a media server out of service. New rooms go to other servers from now on. */
+export async function drainServer(
+  cli: Cli,
+  database: Database,
+  nodeId: string,
+  { waitSeconds, move, signal = new AbortController().signal }: DrainSettings,
+): Promise<Drained> {
+  const { sql } = database;
+  await serverOf(sql, nodeId);
+  await setNodeDraining(sql, nodeId, true);
+  if (waitSeconds !== null) await waitUntilEmpty(cli, database, nodeId, waitSeconds * 1000, signal);
+  const movedRooms = move ? await moveRooms(database, nodeId) : [];
+  await notifyRooms(cli, movedRooms);
+  const { rooms, sessions } = await serverOf(sql, nodeId);
+  return { moved: movedRooms.length, rooms, sessions };
+}
+
+/** Rooms without participants leave at once: their next participant places them elsewhere. */
+async function waitUntilEmpty(
+  cli: Cli,
+  { sql }: Database,
+  nodeId: string,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const endMs = cli.clock.now().getTime() + waitMs;
+  for (;;) {
+    await unplaceEmptyRooms(sql, nodeId);
+    const { sessions } = await serverOf(sql, nodeId);
+    if (sessions === 0 || signal.aborted || cli.clock.now().getTime() >= endMs) return;
+    await pause(LOOK_EVERY_MS, signal);
+  }
+}
+
+interface MovedRoom {
+  roomId: string;
+  /** The room's version after the move. */
+  version: number;
+}
+
+/**
+ * Moves the rooms of a node to other nodes. Rooms that are ending stay, because their clean-up searches for them on
+ * this node.
+ */
+async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[]> {
+  // Imported on demand: loading this package takes longer than most commands.
+  const { chooseNode } = await import('@callplane/media');
+  const nodes = await listMediaNodes(database.sql);
+  const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
+  const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
+  const moved: MovedRoom[] = [];
+  for (const room of await roomsOnNode(database.sql, nodeId)) {
+    if (room.status === 'ending') continue;
+    const target = chooseNode(healthy, loads);
+    if (target === null) {
+      throw new CommandError(
+        `No other media server is up and in service: ${nodeId} takes no new rooms, and keeps its own.`,
+      );
+    }
+    const placement = await placeRoom(database, room.roomId, room, target);
+    if (placement.mediaNodeId === nodeId) continue;
+    moved.push({ roomId: room.roomId, version: placement.version });
+    const load = loads.get(target);
+    if (load !== undefined) load.rooms += 1;
+  }
+  return moved;
+}
+
+/** Notifies the gateways that rooms have moved. Without Redis they notice it within seconds. */
+async function notifyRooms(cli: Cli, rooms: readonly MovedRoom[]): Promise<void> {
+  const { REDIS_URL } = configOf(cli);
+  if (REDIS_URL === undefined || rooms.length === 0) return;
+  const { publishRoomsChangedOnce } = await import('@callplane/queue');
+  await publishRoomsChangedOnce(REDIS_URL, rooms);
+}

@@ -1,0 +1,205 @@
+import { formatTimestamp } from '@callplane/core';
+import {
+  listMediaNodes,
+  NODE_CAPACITY_MAX,
+  registerMediaNode,
+  removeMediaNode,
+  setNodeDraining,
+  type MediaNodeRow,
+} from '@callplane/db';
+import { Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../arguments.js';
+import { notifyApps, withDatabase, type Cli } from '../cli.js';
+import { CommandError, UsageError } from '../failure.js';
+import { addCommand, column, print, printList, type OutputOptions } from '../output.js';
+import { runAgent } from './agent.js';
+import { drainServer } from './drain.js';
+import { serverOf } from './servers.js';
+
+/** A drain without a duration waits this long. */
+const WAIT_SECONDS_DEFAULT = 86_400;
+
+interface RegisterOptions extends OutputOptions {
+  capacity?: number;
+}
+
+interface AgentOptions extends RegisterOptions {
+  drainOnStop?: number;
+}
+
+interface DrainOptions extends OutputOptions {
+  wait?: number | true;
+  move?: true;
+}
+
+export function mediaCommands(cli: Cli): Command {
+  const media = new Command('media').description(
+    'Media servers: their load, registration, and taking them out of service',
+  );
+  addCommand(media, 'list', 'List the media servers', 'rtc media list').action((options: OutputOptions) =>
+    list(cli, options),
+  );
+  addCommand(media, 'drain <node>', 'Place no new rooms on a media server', 'rtc media drain m1 --wait 1h --move')
+    .option(
+      '--wait [duration]',
+      'wait until no participant is left on it, for example 30m (default: 1d)',
+      parseDuration,
+    )
+    .option(
+      '--move',
+      'move its rooms to other media servers: now, or after the wait; their clients reconnect their media',
+    )
+    .action((nodeId: string, options: DrainOptions) => drain(cli, nodeId, options));
+  const undrainDescription = 'Place rooms on a media server again';
+  addCommand(media, 'undrain <node>', undrainDescription, 'rtc media undrain m1').action(
+    (nodeId: string, options: OutputOptions) =>
+      withDatabase(cli, async ({ sql }) => {
+        const { rooms, sessions } = await serverOf(sql, nodeId);
+        await setNodeDraining(sql, nodeId, false);
+        print(cli, options, { id: nodeId, draining: false, rooms, sessions }, `${nodeId} takes rooms again.`);
+      }),
+  );
+  addRegistration(media, cli);
+  return media;
+}
+
+function addRegistration(media: Command, cli: Cli): void {
+  const capacity = ['--capacity <participants>', 'number of participants that it is meant for', parseCapacity] as const;
+  const agentExample = 'rtc media agent m3 ws://10.0.0.7:8188 --capacity 800';
+  addCommand(media, 'agent <node> <url>', 'Run beside a media server, and keep it registered', agentExample)
+    .option(...capacity)
+    .option(
+      '--drain-on-stop <duration>',
+      'drain it when the agent stops; its rooms move after this time',
+      parseDuration,
+    )
+    .action((nodeId: string, url: string, options: AgentOptions) => agent(cli, nodeId, url, options));
+  const registerExample = 'rtc media register m3 ws://10.0.0.7:8188';
+  addCommand(media, 'register <node> <url>', 'Register a media server that has no agent', registerExample)
+    .option(...capacity)
+    .action((nodeId: string, url: string, options: RegisterOptions) => register(cli, nodeId, url, options));
+  addCommand(media, 'remove <node>', 'Remove a media server that has stopped', 'rtc media remove m3')
+    .option('--force', 'also if it carries rooms; they move to other media servers')
+    .action((nodeId: string, options: OutputOptions & { force?: true }) => remove(cli, nodeId, options));
+}
+
+function list(cli: Cli, options: OutputOptions): Promise<void> {
+  return withDatabase(cli, async ({ sql }) => {
+    const seen = ({ checkedAt }: MediaNodeRow) => (checkedAt === null ? '' : formatTimestamp(checkedAt));
+    const plural = (count: number, noun: string) => `${count} ${noun}`;
+    printList(cli, options, await listMediaNodes(sql), [
+      column('SERVER', (row) => row.id),
+      column('STATE', (row) => row.state ?? 'unknown'),
+      column('SERVICE', (row) => (row.draining ? 'draining' : 'in service')),
+      column(
+        'ROOMS',
+        (row) => String(row.rooms),
+        (row) => plural(row.rooms, 'rooms'),
+      ),
+      column(
+        'SESSIONS',
+        (row) => String(row.sessions),
+        (row) => plural(row.sessions, 'sessions'),
+      ),
+      column('SEEN', seen, (row) => (row.checkedAt === null ? '' : `seen ${seen(row)}`)),
+      column(
+        'CAPACITY',
+        (row) => String(row.capacity ?? ''),
+        (row) => (row.capacity === null ? '' : `capacity ${row.capacity}`),
+      ),
+      column(
+        'AGENT',
+        (row) => row.agent ?? '',
+        (row) => (row.agent === null ? '' : `agent ${row.agent}`),
+      ),
+      column('ADDRESS', (row) => row.url ?? ''),
+    ]);
+  });
+}
+
+function drain(cli: Cli, nodeId: string, options: DrainOptions): Promise<void> {
+  const waitSeconds = options.wait === true ? WAIT_SECONDS_DEFAULT : (options.wait ?? null);
+  return withDatabase(cli, async (database) => {
+    const move = options.move === true;
+    const { moved, rooms, sessions } = await drainServer(cli, database, nodeId, { waitSeconds, move });
+    print(
+      cli,
+      options,
+      { id: nodeId, draining: true, moved, rooms, sessions },
+      `${nodeId} takes no new rooms.${move ? ` ${moved} rooms were moved.` : ''} ` +
+        `It carries ${rooms} rooms with ${sessions} sessions.`,
+    );
+    if (waitSeconds !== null && sessions > 0) {
+      throw new CommandError(`${nodeId} still carries ${rooms} rooms with ${sessions} sessions after the wait.`);
+    }
+  });
+}
+
+async function register(cli: Cli, nodeId: string, url: string, options: RegisterOptions): Promise<void> {
+  const node = { ...(await addressOf(nodeId, url)), capacity: options.capacity ?? null };
+  await withDatabase(cli, async ({ sql }, config) => {
+    const outcome = await registerMediaNode(sql, { ...node, hasAgent: false });
+    if (outcome === 'taken') {
+      throw new CommandError(
+        `An agent runs for ${nodeId} with another address: stop it first, or choose another name.`,
+      );
+    }
+    if (outcome === 'full') {
+      throw new CommandError('The registry is full: remove media servers with "rtc media remove".');
+    }
+    await notifyApps(config, 'mediaNodesChanged', '');
+    print(cli, options, node, `${node.id} is registered with ${node.url}.`);
+  });
+}
+
+async function agent(cli: Cli, nodeId: string, url: string, options: AgentOptions): Promise<void> {
+  const node = { ...(await addressOf(nodeId, url)), capacity: options.capacity ?? null };
+  const abort = new AbortController();
+  const stop = (): void => abort.abort();
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  const say = (step: string, text: string): void => print(cli, options, { step, id: node.id }, text);
+  const settings = { node, drainSeconds: options.drainOnStop ?? null };
+  await withDatabase(cli, (database, config) => runAgent({ cli, config, database, say }, settings, abort.signal));
+}
+
+function remove(cli: Cli, nodeId: string, options: OutputOptions & { force?: true }): Promise<void> {
+  return withDatabase(cli, async ({ sql }, config) => {
+    const { agent: state, rooms, sessions, ...node } = await serverOf(sql, nodeId);
+    if (state === 'running')
+      throw new CommandError(`The agent of ${nodeId} runs and registers it again: stop it first.`);
+    if (node.url === null && node.state !== null) {
+      throw new CommandError(`${nodeId} is in MEDIA_NODES of running cleanup workers: remove it there first.`);
+    }
+    if (rooms > 0 && options.force !== true) {
+      throw new CommandError(
+        `${nodeId} carries ${rooms} rooms with ${sessions} sessions: run "rtc media drain ${nodeId} --move" first, ` +
+          'or give --force if the server is gone.',
+      );
+    }
+    await removeMediaNode(sql, nodeId);
+    await notifyApps(config, 'mediaNodesChanged', '');
+    print(cli, options, { id: nodeId, rooms, sessions }, `${nodeId} is removed.`);
+  });
+}
+
+/** @throws UsageError */
+async function addressOf(nodeId: string, address: string): Promise<{ id: string; url: string }> {
+  const { isNodeName, parseNodeUrl } = await import('@callplane/media');
+  if (!isNodeName(nodeId)) {
+    throw new UsageError('The name of a media server has 1 to 32 letters a to z, digits and hyphens inside.');
+  }
+  try {
+    return { id: nodeId, url: parseNodeUrl(nodeId, address) };
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}.`);
+  }
+}
+
+function parseCapacity(text: string): number {
+  const capacity = Number(text);
+  if (!/^\d{1,7}$/.test(text) || capacity < 1 || capacity > NODE_CAPACITY_MAX) {
+    throw new InvalidArgumentError(`Give a number of participants from 1 to ${NODE_CAPACITY_MAX}.`);
+  }
+  return capacity;
+}

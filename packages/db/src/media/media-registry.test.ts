@@ -1,0 +1,101 @@
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
+import { listMediaNodes, recordNodeState, setNodeDraining } from './media-nodes.js';
+import {
+  countMediaNodes,
+  listRegisteredNodes,
+  registerMediaNode,
+  REGISTERED_NODES_MAX,
+  removeMediaNode,
+  removeSilentNodes,
+} from './media-registry.js';
+import { unplaceEmptyRooms } from './room-placement.js';
+
+let rooms: TestRooms;
+beforeAll(async () => {
+  rooms = await startTestRooms();
+});
+beforeEach(async () => {
+  await rooms.database.prisma.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
+  await rooms.database.prisma.$executeRaw`DELETE FROM media_nodes`;
+});
+const register = (id: string, url: string, hasAgent = true, capacity: number | null = null) =>
+  registerMediaNode(rooms.database.sql, { id, url, hasAgent, capacity });
+const nodeOf = async (id: string) => (await listMediaNodes(rooms.database.sql)).find((node) => node.id === id);
+/** Moves the last heartbeat into the past. */
+const silence = (id: string, seconds: number) =>
+  rooms.database.prisma
+    .$executeRaw`UPDATE media_nodes SET heartbeat_at = now() - ${seconds}::int * interval '1 second' WHERE id = ${id}`;
+
+test('registers a media server once, and tells heartbeats from changes of its address', async () => {
+  await setNodeDraining(rooms.database.sql, 'm1', true);
+  expect(await register('m1', 'ws://a/', true, 200)).toBe('registered');
+  expect(await register('m1', 'ws://a/')).toBe('known');
+  expect(await nodeOf('m1')).toMatchObject({
+    url: 'ws://a/',
+    capacity: null,
+    draining: true,
+    agent: 'running',
+    heartbeatAt: expect.any(Date),
+    state: null,
+  });
+  expect(await register('m1', 'ws://b/')).toBe('taken');
+  await silence('m1', 31);
+  expect(await nodeOf('m1')).toMatchObject({ agent: 'silent' });
+  expect(await register('m1', 'ws://b/', false)).toBe('registered');
+  expect(await nodeOf('m1')).toMatchObject({ url: 'ws://b/', agent: null });
+  expect(await listRegisteredNodes(rooms.database.sql)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
+});
+
+test('refuses registrations beyond the limit, but none of those that are registered', async () => {
+  for (let n = 0; n < REGISTERED_NODES_MAX; n += 1) await register(`n${n}`, 'ws://a/');
+  await recordNodeState(rooms.database.sql, 'configured', 'up');
+  expect(await register('more', 'ws://a/')).toBe('full');
+  expect(await register('configured', 'ws://a/')).toBe('full');
+  expect(await register('n7', 'ws://a/')).toBe('known');
+  expect(await removeMediaNode(rooms.database.sql, 'n7')).toBe(true);
+  expect(await removeMediaNode(rooms.database.sql, 'n7')).toBe(false);
+  expect(await register('more', 'ws://a/')).toBe('registered');
+});
+
+test('a worker that still knows a removed media server does not bring it back', async () => {
+  const record = (isConfigured: boolean) => recordNodeState(rooms.database.sql, 'm1', 'up', isConfigured);
+  expect([await record(false), await nodeOf('m1')]).toEqual([false, undefined]);
+  await register('m1', 'ws://a/');
+  expect([await record(false), await record(false)]).toEqual([true, false]);
+});
+
+test('removes a silent media server only if no worker reaches it and it carries no rooms', async () => {
+  const roomId = await rooms.newRoom();
+  await rooms.enter(roomId, { mediaNodeId: 'carries' });
+  for (const id of ['carries', 'reached', 'beats', 'gone']) await register(id, 'ws://a/');
+  await register('by-hand', 'ws://a/', false);
+  for (const id of ['carries', 'reached', 'gone']) await silence(id, 3601);
+  await silence('beats', 3599);
+  await recordNodeState(rooms.database.sql, 'reached', 'up');
+  await recordNodeState(rooms.database.sql, 'gone', 'down');
+  expect(await removeSilentNodes(rooms.database.sql)).toEqual(['gone']);
+  expect((await listRegisteredNodes(rooms.database.sql)).map(({ id }) => id)).toEqual([
+    'beats',
+    'by-hand',
+    'carries',
+    'reached',
+  ]);
+});
+
+test('counts the media servers by state', async () => {
+  for (const id of ['a', 'b', 'c']) await recordNodeState(rooms.database.sql, id, id === 'c' ? 'down' : 'up');
+  await setNodeDraining(rooms.database.sql, 'b', true);
+  await setNodeDraining(rooms.database.sql, 'c', true);
+  await register('d', 'ws://a/');
+  expect(await countMediaNodes(rooms.database.sql)).toEqual({ up: 1, draining: 1, down: 1, unknown: 1 });
+});
+
+test('takes only rooms without participants off a media server', async () => {
+  const [empty, busy] = [await rooms.newRoom(), await rooms.newRoom()];
+  await rooms.enter(busy, { mediaNodeId: 'm1' });
+  await rooms.database.prisma.room.update({ where: { id: empty }, data: { mediaNodeId: 'm1' } });
+  expect(await unplaceEmptyRooms(rooms.database.sql, 'm1')).toBe(1);
+  const placed = await rooms.database.prisma.room.findMany({ where: { mediaNodeId: 'm1' }, select: { id: true } });
+  expect(placed).toEqual([{ id: busy }]);
+});

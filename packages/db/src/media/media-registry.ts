@@ -1,0 +1,111 @@
+import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
+import { isObservationValid } from '../client/observation.sql.js';
+
+/** Registered media servers. Every gateway and cleanup worker keeps a connection to each. */
+export const REGISTERED_NODES_MAX = 64;
+/** Participants that a registered media server may be meant for. */
+export const NODE_CAPACITY_MAX = 1_000_000;
+/** A media server whose agent has sent no heartbeat for this time counts as silent. */
+export const AGENT_SILENT_MS = 30_000;
+/** A silent media server that no worker reaches and that carries no rooms is removed after this time. */
+export const SILENT_NODE_KEPT_MS = 3_600_000;
+
+export interface RegisteredNode {
+  id: string;
+  /** WebSocket address for the apps. */
+  url: string;
+}
+
+export interface NodeRegistration extends RegisteredNode {
+  /** Number of participants that the server is meant for; null: unknown. */
+  capacity: number | null;
+  /** Whether an agent sends heartbeats for the server. */
+  hasAgent: boolean;
+}
+
+/**
+ * - `registered`: the registry has a new server or a new address.
+ * - `known`: only the heartbeat or the capacity has changed.
+ * - `taken`: an agent that runs has registered another address under this name.
+ * - `full`: {@link REGISTERED_NODES_MAX} servers are registered.
+ */
+export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
+
+const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
+
+/** Lists the registered media servers. */
+export function listRegisteredNodes(db: TypedSql): PromiseLike<RegisteredNode[]> {
+  return db.$queryRaw<RegisteredNode[]>`
+    SELECT id, url FROM media_nodes WHERE url IS NOT NULL ORDER BY id LIMIT ${REGISTERED_NODES_MAX}::int`;
+}
+
+/** Registers a media server or changes its registration; also the heartbeat of its agent. */
+export async function registerMediaNode(db: TypedSql, node: NodeRegistration): Promise<RegistrationOutcome> {
+  const { id, url, capacity, hasAgent } = node;
+  const [row] = await db.$queryRaw<{ outcome: RegistrationOutcome }[]>`
+    WITH before AS (
+      SELECT url, url <> ${url}::text AND ${isAgentAlive} AS taken FROM media_nodes
+      WHERE id = ${id} AND url IS NOT NULL
+    ), capped AS (
+      SELECT NOT EXISTS (SELECT FROM before)
+        AND (SELECT count(*) FROM media_nodes WHERE url IS NOT NULL) >= ${REGISTERED_NODES_MAX}::int AS is_full
+    ), written AS (
+      INSERT INTO media_nodes (id, url, capacity, registered_at, heartbeat_at)
+      SELECT ${id}, ${url}, ${capacity}::int, now(), CASE WHEN ${hasAgent}::boolean THEN now() END
+      FROM capped WHERE NOT is_full AND NOT EXISTS (SELECT FROM before WHERE taken)
+      ON CONFLICT (id) DO UPDATE SET url = excluded.url, capacity = excluded.capacity,
+        heartbeat_at = excluded.heartbeat_at,
+        registered_at = coalesce(media_nodes.registered_at, excluded.registered_at)
+      RETURNING url
+    )
+    SELECT CASE
+      WHEN EXISTS (SELECT FROM written) THEN
+        CASE WHEN EXISTS (SELECT FROM before WHERE url = ${url}::text) THEN 'known' ELSE 'registered' END
+      WHEN is_full THEN 'full'
+      ELSE 'taken'
+    END AS outcome FROM capped`;
+  if (row === undefined) throw new Error('the registration has no outcome');
+  return row.outcome;
+}
+
+/**
+ * Removes a media server from the registry, with its drain setting and its last observation.
+ * @returns whether it had a row.
+ */
+export async function removeMediaNode(db: TypedSql, nodeId: string): Promise<boolean> {
+  const rows = await db.$queryRaw<{ id: string }[]>`DELETE FROM media_nodes WHERE id = ${nodeId} RETURNING id`;
+  return rows.length > 0;
+}
+
+/**
+ * Removes media servers whose agent has been silent for {@link SILENT_NODE_KEPT_MS}, that no worker reaches, and that
+ * carry no rooms.
+ * @returns their names.
+ */
+export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
+  const rows = await db.$queryRaw<{ id: string }[]>`
+    DELETE FROM media_nodes WHERE url IS NOT NULL
+      AND heartbeat_at < now() - ${SILENT_NODE_KEPT_MS}::int * interval '1 millisecond'
+      AND NOT (state = 'up' AND coalesce(${isObservationValid}, false))
+      AND NOT EXISTS (SELECT FROM rooms WHERE rooms.media_node_id = media_nodes.id AND rooms.status <> 'ended')
+    RETURNING id`;
+  return rows.map(({ id }) => id).sort();
+}
+
+/** States of media servers in `callplane_media_nodes`. */
+export const NODE_COUNT_STATES = ['up', 'draining', 'down', 'unknown'] as const;
+export type NodeCountState = (typeof NODE_COUNT_STATES)[number];
+
+/** Number of media servers by state. `draining` are those that are up and draining. */
+export async function countMediaNodes(db: TypedSql): Promise<Record<NodeCountState, number>> {
+  const rows = await db.$queryRaw<{ state: NodeCountState; count: number }[]>`
+    SELECT CASE
+      WHEN NOT coalesce(${isObservationValid}, false) THEN 'unknown'
+      WHEN state = 'up' AND draining THEN 'draining'
+      ELSE state
+    END AS state, count(*)::int AS count FROM media_nodes GROUP BY 1`;
+  const counts = { up: 0, draining: 0, down: 0, unknown: 0 };
+  for (const { state, count } of rows) counts[state] = count;
+  return counts;
+}

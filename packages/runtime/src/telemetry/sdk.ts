@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from '@opentelemetry/sdk-logs';
+import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { addTransport, type Logger } from '../logging/logger.js';
+import { LogTransport } from './log-transport.js';
+import { PrometheusProducer } from './prometheus-producer.js';
+import type { StartSpan } from './spans.js';
+import type { TelemetryDeps } from './telemetry.js';
+
+// Loaded on demand: telemetry.ts is the only importer. The SDK reads most OTEL_… settings from the environment itself.
+
+type Exporter = 'otlp' | 'none';
+
+export interface SdkSettings {
+  /** Name of the app. */
+  app: string;
+  METRICS_PORT: number;
+  OTEL_EXPORTER_OTLP_PROTOCOL?: 'http/protobuf' | 'http/json' | undefined;
+  OTEL_EXPORTER_OTLP_HEADERS?: string | undefined;
+  OTEL_TRACES_EXPORTER?: Exporter | undefined;
+  OTEL_METRICS_EXPORTER?: Exporter | undefined;
+  OTEL_LOGS_EXPORTER?: Exporter | undefined;
+  OTEL_METRIC_EXPORT_INTERVAL?: number | undefined;
+}
+
+export interface Sdk {
+  /** Null if traces are not exported. */
+  startSpan: StartSpan | null;
+  /** Exports what is left. Never rejects. */
+  close(): Promise<void>;
+}
+
+const SCOPE = 'callplane';
+const EXPORT_TIMEOUT_MS = 10_000;
+const METRIC_INTERVAL_MS_DEFAULT = 60_000;
+/** A collector that is away causes a failure every few seconds, for each kind of data. */
+const FAILURE_LOG_EVERY_MS = 60_000;
+/** Message of the log line about failed exports, which is not exported itself. */
+const EXPORT_FAILED = 'telemetry export failed';
+
+const KINDS = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  consumer: SpanKind.CONSUMER,
+  internal: SpanKind.INTERNAL,
+} as const;
+
+/** Starts the SDK. It exports in the background, from bounded queues. */
+export async function startSdk(settings: SdkSettings, { logger, metrics }: TelemetryDeps): Promise<Sdk> {
+  reportFailures(logger);
+  const resource = resourceOf(settings.app);
+  const exporters = await loadExporters(settings);
+  const closing: (() => Promise<void>)[] = [];
+  let startSpan: StartSpan | null = null;
+  if (settings.OTEL_TRACES_EXPORTER !== 'none') {
+    const provider = new BasicTracerProvider({
+      resource,
+      spanProcessors: [new BatchSpanProcessor(exporters.traces())],
+    });
+    startSpan = spanMaker(provider.getTracer(SCOPE));
+    closing.push(() => provider.shutdown());
+  }
+  if (settings.OTEL_METRICS_EXPORTER !== 'none') {
+    metrics.addProcessMetrics();
+    const exportIntervalMillis = settings.OTEL_METRIC_EXPORT_INTERVAL ?? METRIC_INTERVAL_MS_DEFAULT;
+    const reader = new PeriodicExportingMetricReader({
+      exporter: exporters.metrics(),
+      exportIntervalMillis,
+      exportTimeoutMillis: Math.min(EXPORT_TIMEOUT_MS, exportIntervalMillis),
+      metricProducers: [new PrometheusProducer(() => metrics.values(), resource)],
+    });
+    const provider = new MeterProvider({ resource, readers: [reader] });
+    closing.push(() => provider.shutdown());
+  }
+  if (settings.OTEL_LOGS_EXPORTER !== 'none') {
+    const processor = new BatchLogRecordProcessor({ exporter: exporters.logs() });
+    const provider = new LoggerProvider({ resource, processors: [processor] });
+    addTransport(logger, new LogTransport(provider.getLogger(SCOPE), EXPORT_FAILED));
+    closing.push(() => provider.shutdown());
+  }
+  return {
+    startSpan,
+    close: async () => {
+      await Promise.allSettled(closing.map((close) => close()));
+    },
+  };
+}
+
+function resourceOf(app: string) {
+  const own = resourceFromAttributes({
+    'service.name': `callplane-${app}`,
+    'service.namespace': 'callplane',
+    'service.instance.id': randomUUID(),
+    'host.name': hostname(),
+    'process.pid': process.pid,
+    'callplane.app': app,
+  });
+  // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come last: they win.
+  return defaultResource()
+    .merge(own)
+    .merge(detectResources({ detectors: [envDetector] }));
+}
+
+interface Exporters {
+  traces(): SpanExporter;
+  metrics(): PushMetricExporter;
+  logs(): LogRecordExporter;
+}
+
+async function loadExporters(settings: SdkSettings): Promise<Exporters> {
+  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_EXPORTER_OTLP_HEADERS: text } = settings;
+  // The SDK reads the headers from the environment, too, but not from a file.
+  const options = text === undefined ? {} : { headers: parseHeaders(text) };
+  const [traces, metrics, logs] = await Promise.all(
+    protocol === 'http/json'
+      ? ([
+          import('@opentelemetry/exporter-trace-otlp-http'),
+          import('@opentelemetry/exporter-metrics-otlp-http'),
+          import('@opentelemetry/exporter-logs-otlp-http'),
+        ] as const)
+      : ([
+          import('@opentelemetry/exporter-trace-otlp-proto'),
+          import('@opentelemetry/exporter-metrics-otlp-proto'),
+          import('@opentelemetry/exporter-logs-otlp-proto'),
+        ] as const),
+  );
+  return {
+    traces: () => new traces.OTLPTraceExporter(options),
+    metrics: () => new metrics.OTLPMetricExporter(options),
+    logs: () => new logs.OTLPLogExporter(options),
+  };
+}
+
+/** Parses `name=value,name=value`; values are percent-encoded. */
+export function parseHeaders(text: string): Record<string, string> {
+  const pairs = text.split(',').flatMap((pair) => {
+    const sign = pair.indexOf('=');
+    return sign < 1 ? [] : [[pair.slice(0, sign).trim(), decode(pair.slice(sign + 1).trim())] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Logs failures of the SDK, such as a collector that does not answer, at most once a minute. */
+function reportFailures(logger: Logger): void {
+  let loggedAtMs = -Infinity;
+  let unreported = 0;
+  const report = (message: string): void => {
+    unreported += 1;
+    if (performance.now() - loggedAtMs < FAILURE_LOG_EVERY_MS) return;
+    loggedAtMs = performance.now();
+    logger.warn(EXPORT_FAILED, { reason: message.slice(0, 500), failures: unreported });
+    unreported = 0;
+  };
+  const nothing = (): void => undefined;
+  diag.setLogger(
+    { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+}
+
+function spanMaker(tracer: Tracer): StartSpan {
+  return (name, { kind, parent, attributes = {} }) => {
+    const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, spanContextOf(parent));
+    const span = tracer.startSpan(name, { kind: KINDS[kind], attributes }, context);
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    return {
+      traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+      spanId,
+      end: (end = {}) => {
+        if (end.name !== undefined) span.updateName(end.name);
+        if (end.attributes !== undefined) span.setAttributes(end.attributes);
+        if (end.error !== undefined && end.error !== null) {
+          span.setAttribute('error.type', end.error);
+          span.setStatus({ code: SpanStatusCode.ERROR });
+        }
+        span.end();
+      },
+    };
+  };
+}
+
+/** @param traceparent in the form of version 00 */
+function spanContextOf(traceparent: string) {
+  return {
+    traceId: traceparent.slice(3, 35),
+    spanId: traceparent.slice(36, 52),
+    traceFlags: Number.parseInt(traceparent.slice(53, 55), 16),
+    isRemote: true,
+  };
+}

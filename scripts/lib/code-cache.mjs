@@ -1,0 +1,97 @@
+/**
+ * Runs the bundle of an app, with the compiled code of an earlier run. About half of an app's start is V8 that compiles
+ * its 2 to 8 MB of source. V8 keeps compiled functions in a file beside the bundle, and checks the file against its own
+ * version and flags. Node 22 has `module.enableCompileCache` for this; Node 20 has only `vm.Script`.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, resolve } from 'node:path';
+import { cachedDataVersionTag } from 'node:v8';
+import { Script } from 'node:vm';
+
+/** By then an app has started, so the code of its start is compiled. */
+const SAVE_AFTER_MS = 2_000;
+
+/**
+ * @param {string} file a CommonJS file, as the bundler writes it. It may require other files of the bundle by a relative
+ *   path, and anything else as usual.
+ * @param {string} build changes with each build, because V8 compares only the length of the source
+ */
+export function runBundle(file, build) {
+  const folder = join(dirname(file), 'code-cache', `${build}-${cachedDataVersionTag().toString(36)}`);
+  /** @type {Map<string, { exports: unknown }>} */
+  const modules = new Map();
+  /** @type {Map<string, Script>} */
+  const unsaved = new Map();
+  const save = () => {
+    for (const [path, script] of unsaved) keep(join(folder, basename(path)), script.createCachedData());
+    unsaved.clear();
+  };
+  /**
+   * @param {string} path
+   * @param {Script} script
+   */
+  const saveLater = (path, script) => {
+    if (unsaved.size === 0) setTimeout(save, SAVE_AFTER_MS).unref();
+    unsaved.set(path, script);
+  };
+  // A command of `rtc` ends sooner.
+  process.once('exit', save);
+
+  /** @param {string} path */
+  const load = (path) => {
+    const known = modules.get(path);
+    if (known !== undefined) return known.exports;
+    const module = { exports: {} };
+    modules.set(path, module);
+    const cachedData = contentOf(join(folder, basename(path)));
+    const script = new Script(
+      `(function (exports, require, module, __filename, __dirname) {${readFileSync(path, 'utf8')}\n})`,
+      {
+        filename: path,
+        ...(cachedData === undefined ? {} : { cachedData }),
+      },
+    );
+    if (cachedData === undefined || script.cachedDataRejected === true) saveLater(path, script);
+    const native = createRequire(path);
+    /** @param {string} name */
+    const require = (name) => (name.startsWith('.') ? load(resolve(dirname(path), name)) : native(name));
+    const run = script.runInThisContext();
+    run.call(
+      module.exports,
+      module.exports,
+      Object.assign(require, { resolve: native.resolve }),
+      module,
+      path,
+      dirname(path),
+    );
+    return module.exports;
+  };
+
+  load(file);
+}
+
+/** @param {string} path */
+function contentOf(path) {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Another process never reads half of a file. A failure, as in a folder that belongs to another user, costs nothing but
+ * the time of the next start.
+ * @param {string} path
+ * @param {Buffer} content
+ */
+function keep(path, content) {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(`${path}.${process.pid}`, content);
+    renameSync(`${path}.${process.pid}`, path);
+  } catch {
+    // The next start compiles its code again.
+  }
+}
