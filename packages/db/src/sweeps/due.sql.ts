@@ -52,7 +52,7 @@ export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
   deliveries: {
     within: (range) => Prisma.sql`
       SELECT endpoint_id AS key, run_attempts > 0 AS is_retry, due_at FROM webhook_deliveries
-      WHERE status IN ('pending', 'delivering') AND status = 'pending' AND ${range}`,
+      WHERE ${PENDING} AND ${range}`,
     firstOf: (range) => Prisma.sql`
       SELECT due_at FROM webhook_deliveries
       WHERE ${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry AND ${range}

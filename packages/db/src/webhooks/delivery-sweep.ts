@@ -2,7 +2,7 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { FLOOR_MAX } from '../sweeps/due.sql.js';
-import { IS_OPEN } from './delivery.sql.js';
+import { IS_OPEN, PENDING } from './delivery.sql.js';
 
 const BEGINNING = new Date(0);
 
@@ -15,7 +15,8 @@ export interface ExpiredLease {
 }
 
 /**
- * Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
+ * Only rows with a lease have an expiry, so these statements do not name the status: PostgreSQL could choose an index of
+ * it. Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
  * attempt. The log records the attempt as LEASE_EXPIRED, because its result is unknown.
  * @param from ignores leases that expired earlier, as {@link firstLeaseExpiry} returned it; null ignores none.
  */
@@ -28,7 +29,7 @@ export function endExpiredLeases(
   return db.$queryRaw<ExpiredLease[]>`
     WITH expired AS (
       SELECT id, lease_expires_at, ${isExhausted} AS exhausted FROM webhook_deliveries
-      WHERE status = 'delivering' AND lease_expires_at <= now()
+      WHERE lease_expires_at <= now()
         AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
       ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
@@ -59,7 +60,7 @@ export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise
   const [row] = await db.$queryRaw<[{ first: Date }]>`
     SELECT least(${FLOOR_MAX}, (
       SELECT lease_expires_at FROM webhook_deliveries
-      WHERE status = 'delivering' AND lease_expires_at <= now()
+      WHERE lease_expires_at <= now()
         AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
       ORDER BY lease_expires_at LIMIT 1
     )) AS first`;
@@ -70,7 +71,7 @@ export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise
  * Ends runs that are too old, also those of disabled endpoints. A delivery that is being sent is left to its worker,
  * which checks the run's age too.
  * @param from ignores runs that started earlier, as {@link firstOldRun} returned it; null ignores none. The range also
- * keeps PostgreSQL from choosing an index of another column, when its statistics know hardly any pending row.
+ * keeps the statement from reading what has finished.
  * @returns the ids of the deliveries.
  */
 export async function expireRuns(
@@ -84,20 +85,21 @@ export async function expireRuns(
     SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
     WHERE id = ANY(ARRAY(
       SELECT id FROM webhook_deliveries
-      WHERE ${startedBetween(from, runAgeMsMax)} AND status = 'pending'
+      WHERE ${startedBetween(from, runAgeMsMax)}
       ORDER BY run_started_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ))
     RETURNING id`;
   return rows.map(({ id }) => id);
 }
 
-/** Open deliveries, on the index `webhook_deliveries_open_run_idx`. */
+/** Pending deliveries, on the index `webhook_deliveries_pending_run_idx`. */
 const startedBetween = (from: Date | null, runAgeMsMax: number): Prisma.Sql => Prisma.sql`
-  status IN ('pending', 'delivering') AND run_started_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+  ${PENDING} AND run_started_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
   AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'`;
 
 /**
- * The time before which no open run started, also none that a running transaction commits later.
+ * The time before which no pending run started, also none that a running transaction commits later. A delivery whose
+ * attempt is in flight may become pending below it: the next full check finds it.
  * @param from the result of the call before; null begins with the first run.
  */
 export async function firstOldRun(db: TypedSql, runAgeMsMax: number, from: Date | null): Promise<Date> {
