@@ -1,7 +1,7 @@
 /**
  * Runs the bundle of an app, with the compiled code of an earlier run. About half of an app's start is V8 that compiles
- * its 2 to 8 MB of source. V8 keeps compiled functions in a file beside the bundle, and checks the file against its own
- * version and flags. Node 22 has `module.enableCompileCache` for this; Node 20 has only `vm.Script`.
+ * its 2 to 8 MB of source. V8 can keep compiled functions in a file, and checks the file against its own version and
+ * flags. Node 22 has `module.enableCompileCache` for this; Node 20 has only `vm.Script`.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,12 +13,13 @@ import { Script } from 'node:vm';
 const SAVE_AFTER_MS = 2_000;
 
 /**
+ * @param {string} base the folder that the other paths begin at
  * @param {string} file a CommonJS file, as the bundler writes it. It may require other files of the bundle by a relative
  *   path, and anything else as usual.
- * @param {string} build changes with each build, because V8 compares only the length of the source
+ * @param {string} cache a folder for the compiled code of this app and build: V8 compares only the length of the source
  */
-export function runBundle(file, build) {
-  const folder = join(dirname(file), 'code-cache', `${build}-${cachedDataVersionTag().toString(36)}`);
+export function runBundle(base, file, cache) {
+  const folder = resolve(base, cache, cachedDataVersionTag().toString(36));
   /** @type {Map<string, { exports: unknown }>} */
   const modules = new Map();
   /** @type {Map<string, Script>} */
@@ -68,7 +69,7 @@ export function runBundle(file, build) {
     return module.exports;
   };
 
-  load(file);
+  load(resolve(base, file));
 }
 
 /** @param {string} path */

@@ -78,12 +78,15 @@ await build({
     resolve: { conditions: ['source', ...defaultServerConditions] },
   },
 });
-const cache = join(root, 'scripts', 'lib', 'code-cache.mjs');
-const id = Date.now().toString(36);
+const loader = join(root, 'scripts', 'lib', 'code-cache.mjs');
+// An app of an earlier build may write its cache after this build.
+const cache = join(SHARED_CHUNKS, 'code-cache', Date.now().toString(36));
 for (const name of BUNDLED_APPS) {
+  // Relative paths, because a clone may move.
+  const from = dirname(bundleOf(name));
   const lines = [
-    `import { runBundle } from '${relative(dirname(bundleOf(name)), cache)}';`,
-    `runBundle('${codeOf(name)}.cjs', '${id}');`,
+    `import { runBundle } from '${relative(from, loader)}';`,
+    `runBundle(import.meta.dirname, 'app.cjs', '${relative(from, join(cache, name))}');`,
   ];
   writeFileSync(bundleOf(name), `${lines.join('\n')}\n`);
 }

@@ -36,10 +36,12 @@ export async function watch(apps: readonly TestApp[]) {
     rule_files: ruleFiles,
     // Neither Alertmanager nor the exporter of the machine runs here.
     alerting: {},
-    scrape_configs: prometheusConfig.scrape_configs.filter(({ job_name }) => job_name === 'callplane').map(({ dns_sd_configs: _names, ...rest }) => ({
-      ...rest,
-      static_configs: [{ targets }],
-    })),
+    scrape_configs: prometheusConfig.scrape_configs
+      .filter(({ job_name }) => job_name === 'callplane')
+      .map(({ dns_sd_configs: _names, ...rest }) => ({
+        ...rest,
+        static_configs: [{ targets }],
+      })),
   };
   const server = await startTestPrometheus(JSON.stringify(config), ruleFiles);
 

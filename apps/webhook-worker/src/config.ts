@@ -12,6 +12,9 @@ import {
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
+/** One process is one CPU core, which more slots would not use better. */
+export const WORKERS_PER_PROCESS_MAX = 16;
+
 /** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const WebhookWorkerConfig = Type.Object({
   ...databaseSettings,
@@ -23,6 +26,13 @@ export const WebhookWorkerConfig = Type.Object({
     minimum: 0,
     maximum: 365,
     description: 'Days after which an endpoint is disabled if all its attempts in that time have failed; 0 = never.',
+  }),
+  WORKERS_PER_PROCESS: Type.Integer({
+    default: 1,
+    minimum: 1,
+    maximum: WORKERS_PER_PROCESS_MAX,
+    description:
+      'Workers in this process, with four slots each. They share connections and statements, so 8 workers need no more connections to PostgreSQL than one.',
   }),
   LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,

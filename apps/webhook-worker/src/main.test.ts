@@ -64,25 +64,34 @@ describe('the webhook worker process', () => {
     expect(await app.stop()).toEqual({ code: 0, signal: null });
   });
 
-  test('loses no delivery when it is killed: its successor delivers once the lease has expired', async () => {
+  test('with 8 workers uses at most 15 connections, and loses no delivery of any of them when it is killed', async () => {
     let hangs = true;
     const receiver = await startReceiver((_request, response) => {
       if (!hangs) response.end();
     });
-    const app = await spawnWorker({ LEASE_MS: '6000' });
-    const [id] = await wake(await kit.newEndpoint(receiver.url));
-    await eventually(() => receiver.requests.length === 1);
+    const app = await spawnWorker({ LEASE_MS: '6000', WORKERS_PER_PROCESS: '8' });
+    // A worker has two slots for endpoints that it does not know yet, and one for each of them.
+    const [one, other] = [await kit.newEndpoint(receiver.url), await kit.newEndpoint(receiver.url)];
+    const ids = [...(await wake(one, 8)), ...(await wake(other, 8))];
+    await eventually(() => receiver.requests.length === 16);
+    const [{ connections }] = await kit.deps.database.prisma.$queryRaw<[{ connections: number }]>`
+      SELECT count(*)::int AS connections FROM pg_stat_activity
+      WHERE application_name LIKE ${`callplane webhook-worker ${app.pid}@%`}`;
+    expect(connections).toBeGreaterThan(0);
+    expect(connections).toBeLessThanOrEqual(15);
     app.kill('SIGKILL');
     await app.exited;
     hangs = false;
-    const successor = await spawnWorker({ LEASE_MS: '6000' });
-    await eventually(async () => (await kit.row(id!)).status === 'succeeded');
-    expect(receiver.requests).toHaveLength(2);
-    expect((await kit.attempts(id!)).map(({ errorCode, outcome }) => [outcome, errorCode])).toEqual([
-      ['timeout', 'LEASE_EXPIRED'],
-      ['success', null],
-    ]);
-    await successor.stop();
+    const successor = await spawnWorker({ LEASE_MS: '6000', WORKERS_PER_PROCESS: '8' });
+    for (const id of ids) {
+      await eventually(async () => (await kit.row(id)).status === 'succeeded');
+      expect((await kit.attempts(id)).map(({ errorCode, outcome }) => [outcome, errorCode])).toEqual([
+        ['timeout', 'LEASE_EXPIRED'],
+        ['success', null],
+      ]);
+    }
+    expect(receiver.requests).toHaveLength(32);
+    expect(await successor.stop()).toEqual({ code: 0, signal: null });
   });
 
   test('delivers rows that have no job in Redis', async () => {
@@ -96,14 +105,14 @@ describe('the webhook worker process', () => {
 
   test('finishes running attempts after SIGTERM and starts no other', async () => {
     const pit = await startTarPit();
-    const app = await spawnWorker({ DELIVERY_DEADLINE_MS: '2000' });
+    const app = await spawnWorker({ DELIVERY_DEADLINE_MS: '2000', WORKERS_PER_PROCESS: '2' });
     await wake(await kit.newEndpoint(pit.url), 6);
     await wake(await kit.newEndpoint(pit.url), 6);
-    await eventually(() => pit.requests.length === 2);
+    await eventually(() => pit.requests.length === 4);
     app.kill('SIGTERM');
     expect(await app.exited).toEqual({ code: 0, signal: null });
-    expect(pit.requests).toHaveLength(2);
+    expect(pit.requests).toHaveLength(4);
     expect(await kit.deps.database.prisma.webhookDelivery.count({ where: { status: 'delivering' } })).toBe(0);
-    expect(await kit.deps.database.prisma.webhookAttempt.count({ where: { errorCode: 'RESPONSE_TIMEOUT' } })).toBe(2);
+    expect(await kit.deps.database.prisma.webhookAttempt.count({ where: { errorCode: 'RESPONSE_TIMEOUT' } })).toBe(4);
   });
 });

@@ -11,10 +11,12 @@ import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { Doorbells } from './deliveries/doorbells.js';
+import { Beginnings } from './deliveries/beginnings.js';
+import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
-import { Scheduler } from './deliveries/scheduler.js';
 import { Settling } from './deliveries/settling.js';
+import { Workers } from './deliveries/workers.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -52,7 +54,7 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
-// At most three statements run at once: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
+// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
 // but the pool opens connections only as needed.
 const claimsDatabase = app.own(
   'claims',
@@ -60,7 +62,8 @@ const claimsDatabase = app.own(
 );
 const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const agents = new PinnedAgents();
+const slots = config.WORKERS_PER_PROCESS * CONCURRENCY_PER_WORKER;
+const agents = new PinnedAgents({ idlePerAgentMax: slots });
 app.own('connections', {
   close: () => {
     agents.close();
@@ -69,8 +72,10 @@ app.own('connections', {
 });
 
 const deps: Deps = {
+  beginnings: new Beginnings(),
   database,
   claimsDatabase,
+  openClaims: new OpenClaims(claimsDatabase.sql, config.LEASE_MS),
   settling: new Settling(database.sql, logger),
   producer,
   logger,
@@ -89,13 +94,20 @@ const deps: Deps = {
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const scheduler = new Scheduler(deps, { slots: CONCURRENCY_PER_WORKER, ahead: CLAIMS_AHEAD });
-app.own('scheduler', { close: () => scheduler.drain() });
+const workers = new Workers(deps, config.WORKERS_PER_PROCESS, {
+  slots: CONCURRENCY_PER_WORKER,
+  ahead: CLAIMS_AHEAD,
+});
+app.own('workers', { close: () => workers.drain() });
 metrics.gauge(
-  { name: 'callplane_webhook_in_flight', help: `Occupied slots of this worker, out of ${CONCURRENCY_PER_WORKER}.` },
-  () => scheduler.inUse,
+  {
+    name: 'callplane_webhook_in_flight',
+    help: `Occupied slots of this process, out of ${CONCURRENCY_PER_WORKER} for each of its workers.`,
+  },
+  () => workers.inUse,
 );
-const doorbells = app.own('doorbells', new Doorbells(deps, scheduler));
+metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => slots);
+const doorbells = app.own('doorbells', new Doorbells(deps, workers));
 app.own(
   'queue',
   new JobWorker({
@@ -114,7 +126,7 @@ app.own(
   }),
 );
 
-const scan = new Scan(deps, scheduler, config.SWEEP_INTERVAL_MS);
+const scan = new Scan(deps, workers, config.SWEEP_INTERVAL_MS);
 const sweepPosition: SweepPosition = { parkedFrom: null };
 const retentionPosition = newRetentionPosition();
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
@@ -136,4 +148,9 @@ for (const [name, intervalMs, work] of [
 }
 
 const healthPort = await app.serveHealth(config);
-await app.started('working', { queues: ['webhook-delivery'], concurrency: CONCURRENCY_PER_WORKER, healthPort });
+await app.started('working', {
+  queues: ['webhook-delivery'],
+  workers: config.WORKERS_PER_PROCESS,
+  concurrency: CONCURRENCY_PER_WORKER,
+  healthPort,
+});

@@ -17,9 +17,11 @@ import {
   PATIENT_DEADLINES,
 } from '@callplane/testing';
 import { attemptDelivery } from './deliveries/attempt.js';
+import { Beginnings } from './deliveries/beginnings.js';
+import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
-import { Scheduler } from './deliveries/scheduler.js';
 import { Settling } from './deliveries/settling.js';
+import { Workers } from './deliveries/workers.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -57,7 +59,7 @@ export interface TestWorker {
   claim(endpointId: string, count?: number, leaseMs?: number): Promise<ClaimedDelivery[]>;
   /** Makes one attempt at a due delivery of the same endpoint, like a slot does. False if nothing was attempted. */
   attempt(deliveryId: string, deps?: Deps): Promise<boolean>;
-  newScheduler(deps?: Deps): Scheduler;
+  newWorkers(deps?: Deps, count?: number): Workers;
   sql(statement: string): Promise<unknown>;
 }
 
@@ -90,8 +92,10 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
+    beginnings: new Beginnings(),
     database,
     claimsDatabase,
+    openClaims: new OpenClaims(claimsDatabase.sql, more.leaseMs ?? 60_000),
     settling: new Settling(database.sql, logger),
     producer,
     logger,
@@ -198,7 +202,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
       await attempted?.settle(attempted.attempt.durationMs);
       return attempted !== null;
     },
-    newScheduler: (own = deps) => new Scheduler(own, { slots: 4, ahead: 4 }),
+    newWorkers: (own = deps, count = 1) => new Workers(own, count, { slots: 4, ahead: 4 }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };
   return worker;

@@ -8,6 +8,25 @@ const STOP_WITHIN_MS = 30_000;
 // references to objects that Node has freed before. process.exit() runs no finalizers, and keeps Jest's exit code.
 process.once('beforeExit', () => process.exit());
 
+/** Jest's message to a worker that gets no more files. */
+const NO_MORE_FILES = 2;
+const OPEN_AFTER_MS = 10_000;
+
+// If a worker does not end, Jest says only that a test leaks. This says what is open.
+process.on('message', function onMessage([kind]) {
+  if (kind !== NO_MORE_FILES) return;
+  process.off('message', onMessage);
+  setTimeout(() => {
+    const handles = process
+      ._getActiveHandles()
+      .map(({ constructor, remotePort, localPort, spawnargs }) =>
+        [constructor.name, spawnargs?.join(' '), localPort, remotePort].filter(Boolean).join(' '),
+      );
+    const left = [...process.getActiveResourcesInfo(), ...handles].join(', ');
+    process.stderr.write(`This Jest worker has nothing to do and does not end. Open: ${left}\n`);
+  }, OPEN_AFTER_MS).unref();
+});
+
 /**
  * Stops everything that a test file started (see resources.ts), newest first. Runs after all of the file's own hooks,
  * whether or not its tests passed. Then reports the processor time of the file.

@@ -1,4 +1,5 @@
-import { chmodSync, constants, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -52,13 +53,15 @@ export async function startTestRedis(): Promise<TestServer> {
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
  * server through createTestDatabase(). `url` is the superuser's.
- * @param backup a data directory copied from another server; the server starts with a copy of it.
+ * @param backup a data directory copied from another server; the server starts with a copy of it. By default with that
+ *   of the run's shared server.
  */
-export async function startTestPostgres(backup?: string): Promise<TestPostgres> {
+export async function startTestPostgres(backup = process.env['TEST_POSTGRES_COPY']): Promise<TestPostgres> {
   const dir = temporaryDirectory('postgres');
   const port = await freePort();
   const dataDir = join(dir, 'data');
-  if (backup !== undefined) cpSync(backup, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
+  if (backup === undefined) throw new Error('TEST_POSTGRES_COPY is not set: run tests with `npm test -- <path>`');
+  execFileSync('cp', ['-a', backup, dataDir]);
   const start = async () => {
     const server = await startPostgres({ dataDir, port, password: 'test-postgres-password', durable: true });
     return { ...server, url: server.adminUrl };

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  classifyStatus,
   EVENT_TYPES,
   formatTimestamp,
   generateSigningSecret,
@@ -122,7 +123,7 @@ function summaryOf({ id, type }: ServiceEvent): { id: string; type: string } {
 }
 
 function isSuccess({ statusCode }: Answer): boolean {
-  return statusCode !== null && statusCode >= 200 && statusCode < 300;
+  return statusCode !== null && classifyStatus(statusCode) === 'success';
 }
 
 function parseReceiver(text: string): URL {

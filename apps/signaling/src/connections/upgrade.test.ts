@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { rawExchange } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
-import type { Connections } from './connections.js';
 import { acceptUpgrades } from './upgrade.js';
 
 let kit: TestSignaling;
@@ -55,12 +54,19 @@ test.each([
   ['is full', false, 'The gateway has reached its connection limit. Try again shortly.'],
 ])('names the reason for which a gateway that %s refuses an upgrade', async (_, isDraining, message) => {
   const server = createServer();
-  acceptUpgrades(server, { count: 0 } as Connections, {
-    allowedOrigins: ['*'],
-    connectionsMax: 0,
-    isDraining: () => isDraining,
-    callerAddress: () => '127.0.0.1',
-  });
+  const accept = () => {
+    throw new Error('accepted');
+  };
+  acceptUpgrades(
+    server,
+    { count: 0, accept },
+    {
+      allowedOrigins: ['*'],
+      connectionsMax: 0,
+      isDraining: () => isDraining,
+      callerAddress: () => '127.0.0.1',
+    },
+  );
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const answer = await rawExchange(`http://127.0.0.1:${port}`, upgrade('/v1/signaling', 'Host: a', OFFER));

@@ -30,7 +30,11 @@ export interface UpgradeSettings {
 }
 
 /** Accepts WebSocket upgrades. Checks their path, sub-protocol and origin, and the number of open connections. */
-export function acceptUpgrades(server: Server, connections: Connections, settings: UpgradeSettings): void {
+export function acceptUpgrades(
+  server: Server,
+  connections: Pick<Connections, 'count' | 'accept'>,
+  settings: UpgradeSettings,
+): void {
   const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,

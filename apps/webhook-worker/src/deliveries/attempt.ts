@@ -77,8 +77,8 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     runAgeMs: claim.runAgeMs + attempt.durationMs,
     random: deps.random,
   });
-  const proves = isProof(attempt.outcome, attempt.statusCode, attempt.durationMs);
-  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs });
+  const proves = isProof(attempt.outcome, attempt.durationMs);
+  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs }, claim.isGated === true);
   count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row === null) return null;

@@ -1,14 +1,7 @@
 import type { ClaimRequest } from '@callplane/core';
-import {
-  claimDueDeliveries,
-  claimGated,
-  LATE_MS,
-  type DueClaim,
-  type DueRequest,
-  type GatedClaim,
-  type TypedSql,
-} from '@callplane/db';
-import { Beginnings } from './beginnings.js';
+import { claimGated, LATE_MS, type DueClaim, type DueRequest, type GatedClaim, type TypedSql } from '@callplane/db';
+import type { Beginnings } from './beginnings.js';
+import type { OpenClaims } from './open-claims.js';
 
 type GatedOrNot = Pick<DueClaim, 'claimed' | 'isGated'>;
 
@@ -32,9 +25,10 @@ export interface Claim extends Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPace
 }
 
 export interface ClaimsSettings {
-  /** For claims whose commits do not wait for the disk. */
-  claimsSql: TypedSql;
-  /** For claims of gated endpoints, whose commits do. */
+  /** Where claims without a mark begin. */
+  beginnings: Beginnings;
+  openClaims: OpenClaims;
+  /** For claims of gated endpoints. */
   sql: TypedSql;
   leaseMs: number;
   /** Reports the first failure of a round in which other claims succeeded. */
@@ -49,8 +43,6 @@ export interface ClaimsSettings {
 export class Claims {
   readonly #settings: ClaimsSettings;
   readonly #marks = new Map<string, Mark>();
-  /** Where claims without a mark begin. */
-  readonly beginnings = new Beginnings();
   /** Endpoints with an order or a limit. The row decides at every claim; this only saves a statement. */
   readonly #gated = new Set<string>();
 
@@ -100,9 +92,8 @@ export class Claims {
     answer: (request: ClaimRequest, claim: Claim) => void,
   ): Promise<void> {
     if (requests.length === 0) return;
-    const { claimsSql, leaseMs } = this.#settings;
     const asked = requests.map((request) => this.#asked(request, nowMs));
-    const results = await claimDueDeliveries(claimsSql, asked, leaseMs);
+    const results = await this.#settings.openClaims.claim(asked);
     const answeredAtMs = performance.now();
     for (const [index, request] of requests.entries()) {
       const result = results[index] as DueClaim;
@@ -127,7 +118,7 @@ export class Claims {
     const mark = this.#marks.get(`${endpointId} ${kind}`);
     const isFromStart = mark === undefined || nowMs - mark.fromStartAtMs >= FROM_START_EVERY_MS;
     if (mark !== undefined && isFromStart) mark.fromStartAtMs = nowMs;
-    const since = isFromStart ? this.beginnings.of(endpointId, kind) : mark.since;
+    const since = isFromStart ? this.#settings.beginnings.of(endpointId, kind) : mark.since;
     return { endpointId, isRetry: kind === 'retry', count, since };
   }
 

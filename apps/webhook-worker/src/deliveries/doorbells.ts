@@ -1,6 +1,6 @@
 import { findSchedulableEndpoints, isDatabaseUnavailable } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { Scheduler } from './scheduler.js';
+import type { Workers } from './workers.js';
 
 /** Endpoint and delivery ids per statement. */
 const BATCH = 500;
@@ -8,16 +8,16 @@ const BATCH = 500;
 const WAITING_MAX = 10_000;
 const ENDPOINT_ID = /^whep_/;
 
-/** Handles doorbells. It wakes endpoints that the scheduler knows, and first reads the rows of all others. */
+/** Handles doorbells. It wakes endpoints that a worker knows, and first reads the rows of all others. */
 export class Doorbells {
   readonly #deps: Pick<Deps, 'claimsDatabase' | 'logger'>;
-  readonly #scheduler: Scheduler;
+  readonly #workers: Workers;
   readonly #waiting = new Set<string>();
   #reading: Promise<void> | undefined;
 
-  constructor(deps: Pick<Deps, 'claimsDatabase' | 'logger'>, scheduler: Scheduler) {
+  constructor(deps: Pick<Deps, 'claimsDatabase' | 'logger'>, workers: Workers) {
     this.#deps = deps;
-    this.#scheduler = scheduler;
+    this.#workers = workers;
   }
 
   /**
@@ -31,7 +31,7 @@ export class Doorbells {
   /** @param ids endpoint ids, or delivery ids that stand for their endpoints. */
   ring(ids: readonly string[]): void {
     for (const id of ids) {
-      if (this.#scheduler.knows(id)) this.#scheduler.wake([id]);
+      if (this.#workers.knows(id)) this.#workers.wake([id]);
       else if (this.#waiting.size < WAITING_MAX) this.#waiting.add(id);
     }
     if (this.#waiting.size > 0) this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
@@ -49,7 +49,7 @@ export class Doorbells {
       try {
         const endpointIds = ids.filter((id) => ENDPOINT_ID.test(id));
         const deliveryIds = ids.filter((id) => !ENDPOINT_ID.test(id));
-        this.#scheduler.wakeRead(
+        this.#workers.wakeRead(
           await findSchedulableEndpoints(this.#deps.claimsDatabase.sql, { endpointIds, deliveryIds }),
         );
       } catch (error) {

@@ -405,7 +405,7 @@ test('two workers deliver rooms in order through failures, each room one at a ti
   const endpointId = await gatedEndpoint({ ordering: 'room' }, receiver.url);
   const rooms = Array.from({ length: 4 }, () => newId('room'));
   for (const room of rooms) await worker.emitToRoom(endpointId, room, 8);
-  const schedulers = [worker.newScheduler(), worker.newScheduler()];
+  const schedulers = [worker.newWorkers(), worker.newWorkers()];
   stopAtEnd(() => Promise.all(schedulers.map((scheduler) => scheduler.drain())));
   for (const scheduler of schedulers) new Doorbells(worker.deps, scheduler).ring([endpointId]);
   const open = () => worker.deps.database.prisma.webhookDelivery.count({ where: { completedAt: null } });
@@ -427,7 +427,7 @@ test('two workers keep to a maximum of concurrent attempts', async () => {
   });
   const endpointId = await gatedEndpoint({ maxConcurrent: 2 }, receiver.url);
   await worker.emit(endpointId, 30);
-  const schedulers = [worker.newScheduler(), worker.newScheduler()];
+  const schedulers = [worker.newWorkers(), worker.newWorkers()];
   stopAtEnd(() => Promise.all(schedulers.map((scheduler) => scheduler.drain())));
   for (const scheduler of schedulers) new Doorbells(worker.deps, scheduler).ring([endpointId]);
   await eventually(() => receiver.requests.length === 30);

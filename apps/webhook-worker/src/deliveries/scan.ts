@@ -1,6 +1,6 @@
 import { scanBacklogs, scanNewlyDue } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { Scheduler } from './scheduler.js';
+import type { Workers } from './workers.js';
 
 /** Interval of scans while they find endpoints that no doorbell announced, in milliseconds. */
 export const SCAN_FAST_MS = 250;
@@ -20,8 +20,8 @@ const NEWLY_DUE_MAX = 5000;
  * interval it begins at the floor, so that it finds all due deliveries. A fast scan begins where the last one ended.
  */
 export class Scan {
-  readonly #deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>;
-  readonly #scheduler: Scheduler;
+  readonly #deps: Pick<Deps, 'beginnings' | 'claimsDatabase' | 'metrics' | 'logger'>;
+  readonly #workers: Workers;
   readonly #intervalMs: number;
   #afterId = '';
   #next: Date | null = null;
@@ -30,9 +30,13 @@ export class Scan {
   #lastAtMs = -Infinity;
   #lastFromFloorAtMs = -Infinity;
 
-  constructor(deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger'>, scheduler: Scheduler, intervalMs: number) {
+  constructor(
+    deps: Pick<Deps, 'beginnings' | 'claimsDatabase' | 'metrics' | 'logger'>,
+    workers: Workers,
+    intervalMs: number,
+  ) {
     this.#deps = deps;
-    this.#scheduler = scheduler;
+    this.#workers = workers;
     this.#intervalMs = intervalMs;
   }
 
@@ -61,8 +65,8 @@ export class Scan {
     const { due, floor, next, isMore } = await scanNewlyDue(this.#deps.claimsDatabase.sql, since, NEWLY_DUE_MAX);
     this.#next = next;
     this.#isMore = isMore;
-    this.#scheduler.beginnings.noteFloor(floor);
-    return this.#scheduler.wakeFound(due).length;
+    this.#deps.beginnings.noteFloor(floor);
+    return this.#workers.wakeFound(due).length;
   }
 
   async #scanBacklogs(): Promise<number> {
@@ -70,8 +74,8 @@ export class Scan {
     for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
       const { backlogs, due, nextId } = await scanBacklogs(this.#deps.claimsDatabase.sql, this.#afterId, BATCH);
       this.#afterId = nextId ?? '';
-      this.#scheduler.beginnings.noteBacklogs(backlogs, nextId === null);
-      found += this.#scheduler.wakeFound(due).length;
+      this.#deps.beginnings.noteBacklogs(backlogs, nextId === null);
+      found += this.#workers.wakeFound(due).length;
       if (nextId === null) break;
     }
     return found;

@@ -6,7 +6,7 @@ import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { Doorbells } from './doorbells.js';
 import { Scan } from './scan.js';
-import type { Scheduler } from './scheduler.js';
+import type { Workers } from './workers.js';
 
 /** Deadline of an attempt in these tests, a fifth of the contract's 10 s. */
 const DEADLINE_MS = 2000;
@@ -21,12 +21,12 @@ beforeEach(() =>
   ),
 );
 
-const started: Scheduler[] = [];
+const started: Workers[] = [];
 afterEach(() => Promise.all(started.splice(0).map((scheduler) => scheduler.drain())));
 
 /** Starts a scheduler whose doorbells ring directly, without Redis. */
-function start(deps = worker.deps): { scheduler: Scheduler; ring: (endpointId: string) => void } {
-  const scheduler = worker.newScheduler(deps);
+function start(deps = worker.deps, count = 1): { scheduler: Workers; ring: (endpointId: string) => void } {
+  const scheduler = worker.newWorkers(deps, count);
   const doorbells = new Doorbells(deps, scheduler);
   started.push(scheduler);
   return { scheduler, ring: (endpointId) => doorbells.ring([endpointId]) };
@@ -208,6 +208,32 @@ test('workers whose doorbells ring concurrently share a backlog and send each de
   await eventually(async () => (await count({ status: 'succeeded' })) === 120);
   const ids = receiver.requests.map(({ headers }) => headers['x-service-delivery-id']);
   expect([ids.length, new Set(ids).size]).toEqual([120, 120]);
+});
+
+test('a full worker passes an endpoint on to the other workers of its process', async () => {
+  const { scheduler, ring } = start(worker.deps, 3);
+  let hold = false;
+  const answers: (() => void)[] = [];
+  const receiver = await startReceiver((_request, response) => {
+    if (hold) answers.push(() => response.end());
+    else response.end();
+  });
+  const endpointId = await worker.newEndpoint(receiver.url);
+  await worker.emit(endpointId, 2);
+  ring(endpointId);
+  await eventually(async () => (await count({ status: 'succeeded' })) === 2);
+  hold = true;
+  await worker.emit(endpointId, 20);
+  ring(endpointId);
+  // The endpoint has answered the first worker quickly, so it gets four slots there. Each other worker tries it once,
+  // and up to three times once the attempts have lasted for a second.
+  await eventually(() => answers.length >= 6);
+  expect(scheduler.inUse).toBeLessThanOrEqual(12);
+  hold = false;
+  for (const answer of answers.splice(0)) answer();
+  await eventually(async () => (await count({ status: 'succeeded' })) === 22);
+  const ids = receiver.requests.map(({ headers }) => headers['x-service-delivery-id']);
+  expect([ids.length, new Set(ids).size]).toEqual([22, 22]);
 });
 
 test('no delivery is lost when BullMQ ignores a doorbell because an earlier one still exists', async () => {

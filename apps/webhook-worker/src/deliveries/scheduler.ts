@@ -8,18 +8,15 @@ import {
 } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { attemptDelivery, type Settled } from './attempt.js';
-import type { Beginnings } from './beginnings.js';
 import { Claims, type Claim } from './claims.js';
+import { EarliestTimer } from './earliest-timer.js';
 import { startByMs, startOf, type Held } from './held.js';
+import { RunningWork } from './running-work.js';
 
 /** Pause of claims after a failed one, in milliseconds, so that PostgreSQL can recover. */
 const CLAIM_PAUSE_MS = 500;
-/** Minimum interval at which a full worker announces due work to other workers, in milliseconds. */
-const SHARE_EVERY_MS = 100;
 /** Maximum number of endpoints whose doorbells this worker rings again when it drains. */
 const HANDED_OVER_MAX = 1000;
-/** Upper bound of the timer for retries, in milliseconds. */
-const TIMER_MS_MAX = 60_000;
 
 export interface SchedulerSettings {
   slots: number;
@@ -28,40 +25,42 @@ export interface SchedulerSettings {
 }
 
 /**
- * Runs the schedule of `packages/core`: claims the deliveries that the schedule takes, sends them and settles them. A
- * delivery keeps its `Place` from the decision to claim it to the end of its attempt. One process may run several
- * schedulers.
+ * One worker. Runs the schedule of `packages/core`: claims the deliveries that the schedule takes, sends them and
+ * settles them. A delivery keeps its `Place` from the decision to claim it to the end of its attempt.
  */
 export class Scheduler {
   readonly #deps: Deps;
   readonly #schedule: DeliverySchedule;
   readonly #claims: Claims;
+  readonly #onSurplus: (endpoint: SchedulableEndpoint) => void;
+  /** Wakes endpoints whose next retry is due or whose pause is over. */
+  readonly #later = new EarliestTimer(() => {
+    this.#schedule.wakeLaters(performance.now());
+    this.#pump();
+    return this.#schedule.nextLaterMs;
+  });
   readonly #held = new Map<Place, Held>();
-  /** Running attempts and statements. Draining waits for them. */
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #work: RunningWork;
   #isClaiming = false;
   #isDraining = false;
   #pausedUntilMs = 0;
-  #sharedAtMs = -Infinity;
-  #laterTimer: NodeJS.Timeout | undefined;
-  #laterAtMs = Infinity;
 
-  constructor(deps: Deps, settings: SchedulerSettings) {
+  /**
+   * @param onSurplus called with an endpoint that waits while all slots of this worker are taken: another worker may
+   *   have a free one. Called again and again while that is so.
+   */
+  constructor(deps: Deps, settings: SchedulerSettings, onSurplus: (endpoint: SchedulableEndpoint) => void) {
     this.#deps = deps;
+    this.#onSurplus = onSurplus;
+    this.#work = new RunningWork((error) => deps.logger.error('scheduler failed', { error }));
     this.#schedule = new DeliverySchedule(settings);
-    const { claimsDatabase, database, leaseMs } = deps;
     const onFailed = (error: unknown): void => this.#pauseClaims(error);
-    this.#claims = new Claims({ claimsSql: claimsDatabase.sql, sql: database.sql, leaseMs, onFailed });
+    this.#claims = new Claims({ ...deps, sql: deps.database.sql, onFailed });
   }
 
-  /** The number of running attempts. */
-  get inUse(): number {
-    return this.#schedule.sending;
-  }
-
-  /** Whether the schedule knows the endpoint. If not, read its row and call `wakeRead` instead of `wake`. */
-  knows(endpointId: string): boolean {
-    return this.#schedule.knows(endpointId, performance.now());
+  /** What this worker knows and does at present. */
+  get schedule(): Pick<DeliverySchedule, 'endpoint' | 'hasFreePlace' | 'isReady' | 'knows' | 'sending'> {
+    return this.#schedule;
   }
 
   /** Wakes endpoints that may have due deliveries and whose rows have just been read. */
@@ -76,11 +75,6 @@ export class Scheduler {
     if (this.#isDraining) return;
     for (const endpointId of endpointIds) this.#schedule.wake(endpointId, performance.now(), kinds);
     this.#pump();
-  }
-
-  /** Where claims begin. A scan reports it. */
-  get beginnings(): Beginnings {
-    return this.#claims.beginnings;
   }
 
   /**
@@ -109,9 +103,9 @@ export class Scheduler {
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    clearTimeout(this.#laterTimer);
+    this.#later.stop();
     this.#giveBackAll([...this.#held.keys()].filter(({ state }) => state === 'claimed'));
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    await this.#work.ended();
     const rest = this.#schedule.readyIds.slice(0, HANDED_OVER_MAX).map((id) => ({ id, endpointId: id }));
     await this.#deps.producer.wakeDeliveries(rest);
   }
@@ -121,11 +115,12 @@ export class Scheduler {
     if (this.#isClaiming || this.#isDraining || performance.now() < this.#pausedUntilMs) return;
     const requests = this.#schedule.take(performance.now());
     if (requests.length === 0) {
-      this.#share();
+      const { surplus } = this.#schedule;
+      if (surplus !== null) this.#onSurplus(surplus);
       return;
     }
     this.#isClaiming = true;
-    this.#track(
+    this.#work.add(
       this.#claim(requests).finally(() => {
         this.#isClaiming = false;
         this.#startAll();
@@ -160,7 +155,7 @@ export class Scheduler {
     for (const [at, place] of places.entries()) {
       this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs });
     }
-    if (nextInMs !== null) this.#later(request.endpointId, nextInMs);
+    if (nextInMs !== null) this.#retryIn(request.endpointId, nextInMs);
     if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
   }
 
@@ -179,7 +174,7 @@ export class Scheduler {
       if (place === undefined) return;
       const held = this.#held.get(place);
       this.#held.delete(place);
-      if (held !== undefined) this.#track(this.#attempt(place, held));
+      if (held !== undefined) this.#work.add(this.#attempt(place, held));
     }
   }
 
@@ -193,6 +188,7 @@ export class Scheduler {
       this.#pump();
     }, SLOW_FROM_MS);
     let settling: Promise<Settled | null> | undefined;
+    this.#deps.settling.attemptBegins();
     try {
       const attempted = await attemptDelivery(this.#deps, started);
       if (attempted === null) {
@@ -211,9 +207,10 @@ export class Scheduler {
       // The slot is free as soon as the receiver has answered. The outcome is written while the next attempt runs.
       this.#startAll();
       this.#pump();
+      this.#deps.settling.attemptEnds();
     }
     const settled = await settling;
-    if (typeof settled?.retryInMs === 'number') this.#later(place.endpointId, settled.retryInMs);
+    if (typeof settled?.retryInMs === 'number') this.#retryIn(place.endpointId, settled.retryInMs);
     if (settled?.next != null) this.wake([place.endpointId], [settled.next]);
     // Another delivery may take the place of this one under the limits of the endpoint.
     this.#schedule.resume(place.endpointId, performance.now());
@@ -224,7 +221,7 @@ export class Scheduler {
     for (const place of places) {
       const held = this.#held.get(place);
       this.#held.delete(place);
-      if (held !== undefined) this.#track(this.#giveBack(place, held.claim));
+      if (held !== undefined) this.#work.add(this.#giveBack(place, held.claim));
     }
   }
 
@@ -239,45 +236,15 @@ export class Scheduler {
     this.wake([claim.endpointId]);
   }
 
-  #later(endpointId: string, inMs: number): void {
+  #retryIn(endpointId: string, inMs: number): void {
     const atMs = performance.now() + inMs;
     this.#schedule.later(endpointId, atMs);
-    if (atMs < this.#laterAtMs) this.#armLater(atMs);
+    this.#later.at(atMs);
   }
 
   #pause(endpointId: string, { forMs, endsWithAttempt }: NonNullable<Claim['pause']>, askedAtMs: number): void {
     const nowMs = performance.now();
     this.#schedule.pause(endpointId, { untilMs: nowMs + forMs, endsWithAttempt }, askedAtMs, nowMs);
-    if (nowMs + forMs < this.#laterAtMs) this.#armLater(nowMs + forMs);
-  }
-
-  #armLater(atMs: number): void {
-    clearTimeout(this.#laterTimer);
-    if (this.#isDraining) return;
-    this.#laterAtMs = atMs;
-    const inMs = Math.min(TIMER_MS_MAX, Math.max(1, Math.ceil(atMs - performance.now())));
-    this.#laterTimer = setTimeout(() => {
-      this.#laterAtMs = Infinity;
-      this.#schedule.wakeLaters(performance.now());
-      const next = this.#schedule.nextLaterMs;
-      if (next !== null) this.#armLater(next);
-      this.#pump();
-    }, inMs).unref();
-  }
-
-  /** Rings the doorbell of a waiting endpoint if this worker is full, because another worker may have room. */
-  #share(): void {
-    const endpointId = this.#schedule.surplus;
-    const nowMs = performance.now();
-    if (endpointId === null || nowMs - this.#sharedAtMs < SHARE_EVERY_MS) return;
-    this.#sharedAtMs = nowMs;
-    void this.#deps.producer.wakeDeliveries([{ id: endpointId, endpointId }]);
-  }
-
-  #track(work: Promise<unknown>): void {
-    const tracked = work
-      .catch((error: unknown) => this.#deps.logger.error('scheduler failed', { error }))
-      .finally(() => this.#underWay.delete(tracked));
-    this.#underWay.add(tracked);
+    this.#later.at(nowMs + forMs);
   }
 }

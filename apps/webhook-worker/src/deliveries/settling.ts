@@ -13,8 +13,8 @@ import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
-/** How long a result waits for others to share its batch, in milliseconds. No slot waits for it. */
-const LINGER_MS = 4;
+/** How long a result waits at most for those of other running attempts, in milliseconds. No slot waits for it. */
+const LINGER_MS = 10;
 /** Maximum number of results in one statement. */
 const SETTLED_AT_ONCE_MAX = 64;
 
@@ -23,11 +23,19 @@ interface Waiting {
   until: number;
 }
 
-/** Writes the outcomes of attempts. Attempts that end while a commit waits for the disk share the next batch. */
+/**
+ * Writes the outcomes of attempts. A result waits for the other attempts that are running, and those that end while a
+ * commit waits for the disk share the next batch. So deliveries that were claimed together are settled together, and a
+ * lone one waits for nothing.
+ */
 export class Settling {
   readonly #db: TypedSql;
   readonly #logger: Logger;
   readonly #batches: Batches<Waiting, SettledDelivery | null>;
+  /** Attempts that are running. */
+  #running = 0;
+  #gathered: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
@@ -35,17 +43,39 @@ export class Settling {
     this.#batches = new Batches({
       run: (_key, batch) => this.#settleAll(batch),
       sizeMax: SETTLED_AT_ONCE_MAX,
-      lingerMs: LINGER_MS,
     });
+  }
+
+  attemptBegins(): void {
+    this.#running += 1;
+  }
+
+  /** Call it after `settle`, once the slot has been given to the next attempt. */
+  attemptEnds(): void {
+    this.#running -= 1;
+    if (this.#running === 0) this.#writeGathered();
   }
 
   /**
    * Settles an attempt, and retries even after the lease has expired: the answer of the receiver counts until another
    * worker claims the row.
+   * @param isUrgent whether another delivery may begin once this one is settled: then it waits for no other result.
    * @returns null if nothing was written, because the lease was lost or PostgreSQL stayed unavailable.
    */
-  settle(ended: EndedAttempt): Promise<SettledDelivery | null> {
-    return this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
+  settle(ended: EndedAttempt, isUrgent = false): Promise<SettledDelivery | null> {
+    const write = (): Promise<SettledDelivery | null> =>
+      this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
+    if (isUrgent || this.#running === 0) return write();
+    return new Promise((resolve) => {
+      this.#gathered.push(() => resolve(write()));
+      this.#timer ??= setTimeout(() => this.#writeGathered(), LINGER_MS);
+    });
+  }
+
+  #writeGathered(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const write of this.#gathered.splice(0)) write();
   }
 
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {

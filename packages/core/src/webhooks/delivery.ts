@@ -48,11 +48,6 @@ export function afterAttempt(input: {
  * Whether an attempt proves its endpoint: a 2xx response within {@link PROOF_WITHIN_MS}. Operators see it. A worker
  * schedules by it only if the row has no slot time, because an earlier release wrote it (`scheduling/slot-time.ts`).
  */
-export function isProof(outcome: AttemptOutcome, statusCode: number | null, durationMs: number): boolean {
-  return (
-    outcome === 'success' &&
-    statusCode !== null &&
-    classifyStatus(statusCode) === 'success' &&
-    durationMs < PROOF_WITHIN_MS
-  );
+export function isProof(outcome: AttemptOutcome, durationMs: number): boolean {
+  return outcome === 'success' && durationMs < PROOF_WITHIN_MS;
 }

@@ -6,8 +6,9 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
+import { claimRows, CLAIMED_COLUMNS, NEXT_RETRY_IN_MS } from './claim.sql.js';
 import { IS_GATED, IS_OPEN, PARKED_AT, PENDING } from './delivery.sql.js';
-import { CLAIMED_COLUMNS, NEXT_RETRY_IN_MS, type DueClaim, type DueRequest } from './due-deliveries.js';
+import type { DueClaim, DueRequest } from './due-deliveries.js';
 
 /**
  * Time by which a claim may lag behind `max_per_second` and catch up, in milliseconds. With it, workers claim at most
@@ -79,18 +80,11 @@ export async function claimGated(db: TypedSql, request: DueRequest, leaseMs: num
           ORDER BY due_at LIMIT ${Prisma.raw(String(CANDIDATES_MAX))} FOR NO KEY UPDATE SKIP LOCKED
         ) due LIMIT a.looks
       ) d
-    ), ${JUDGED}, claimed AS (
-      UPDATE webhook_deliveries d
-      SET status = 'delivering', lease_token = gen_random_uuid(),
-        lease_expires_at = now() + ${leaseMs}::int * interval '1 millisecond', run_attempts = d.run_attempts + 1,
-        url = coalesce(d.url, a.url), secret_version = coalesce(d.secret_version, a.signing_key_version)
-      FROM chosen, asked a, webhook_secrets s, events v
-      WHERE d.id = ANY(ARRAY(SELECT id FROM chosen)) AND d.id = chosen.id AND d.status = 'pending'
-        AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, a.signing_key_version)
-        AND v.id = d.event_id
-      RETURNING d.id, d.environment_id, d.event_id, d.event_type, d.replay_count, d.run_attempts, d.url,
-        d.secret_version, s.secret_sealed, v.body, v.traceparent, d.lease_token, d.run_started_at, d.due_at,
-        a.standard_webhooks, CASE WHEN a.in_order THEN d.room_id END AS room_id
+    ), ${JUDGED}, due AS MATERIALIZED (
+      SELECT 1 AS position, chosen.id, a.url, a.signing_key_version, a.standard_webhooks, a.in_order
+      FROM chosen, asked a
+    ), claimed AS (
+      ${claimRows(leaseMs)}
     ), ${PASSED}
     SELECT ${CLAIMED_COLUMNS}, ${NEXT_RETRY_IN_MS} AS "nextInMs", a.endpoint_id IS NOT NULL AS "isGated",
       a.max_per_second IS NOT NULL AS "isPaced",

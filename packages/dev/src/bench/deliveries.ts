@@ -43,11 +43,11 @@ export async function run() {
     };
     const toFast = await endpoint(`${fast.url}/fast`, ['webhook.test']);
     const toSlow = await endpoint(`${slow.url}/slow`, ['webhook.test']);
-    const startWorker = async () => {
+    const startWorker = async (workers = 1) => {
       const port = String(await freePort());
       return stage.run(
         'apps/webhook-worker/dist/main.js',
-        { ...open, HEALTH_PORT: port, HEALTH_HOST: '127.0.0.1' },
+        { ...open, HEALTH_PORT: port, HEALTH_HOST: '127.0.0.1', WORKERS_PER_PROCESS: String(workers) },
         `http://127.0.0.1:${port}/readyz`,
       );
     };
@@ -135,6 +135,20 @@ export async function run() {
     console.log(`| two workers against one, 50 ms | ${two.toFixed(1)} /s: ${(two / one).toFixed(2)} | 1.8 |`);
     console.log(`| four workers against one, 50 ms | ${four.toFixed(1)} /s: ${(four / one).toFixed(2)} | 3.4 |`);
     console.log(`| eight workers against one, 50 ms | ${eight.toFixed(1)} /s: ${(eight / one).toFixed(2)} | |`);
+    await stage.stopOthers('webhook-worker', 0);
+    const { pid } = await startWorker(8);
+    const together = [];
+    for (let round = 0; round < 3; round++) together.push(await deliver(toSlow, slow, 2400));
+    const ofOne = await pool.query(
+      `SELECT count(*)::int AS connections FROM pg_stat_activity WHERE application_name LIKE $1`,
+      [`callplane webhook-worker ${pid}@%`],
+    );
+    console.log(
+      `| eight workers in one process (${ofOne.rows[0].connections} connections) against eight processes, 50 ms | ` +
+        `${median(together).toFixed(1)} /s: ${(median(together) / eight).toFixed(2)} | 1, 15 connections |`,
+    );
+    await stage.stopOthers('webhook-worker', 0);
+    await startWorker();
 
     const toLatency = await endpoint(`${fast.url}/latency`, ['room.created']);
     await pool.query('UPDATE webhook_endpoints SET proven = true WHERE id = $1', [toLatency]);

@@ -90,9 +90,9 @@ export async function openStage({ postgresSettings = [] }: { postgresSettings?: 
     signalRedis: (signal: 'SIGSTOP' | 'SIGCONT') => process.kill(redis.pid, signal),
     /** The number of running processes of an app. */
     running: (app: string) => running.filter(({ script }) => script.includes(app)).length,
-    /** Stops all processes of an app but the first. */
-    async stopOthers(app: string) {
-      const others = running.filter(({ script }) => script.includes(app)).slice(1);
+    /** Stops all processes of an app but the first ones. */
+    async stopOthers(app: string, kept = 1) {
+      const others = running.filter(({ script }) => script.includes(app)).slice(kept);
       await Promise.all(others.map(({ stop }) => stop()));
       for (const each of others) running.splice(running.indexOf(each), 1);
     },

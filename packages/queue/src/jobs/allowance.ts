@@ -21,6 +21,11 @@ export class Allowance {
     return true;
   }
 
+  /** Whether any environment has used some of its allowance, or the limit of all is reached. */
+  get isUsed(): boolean {
+    return this.#isFull || this.#sent.size > 0;
+  }
+
   /** @param waiting number of jobs, of all environments, that no worker has taken yet. */
   seeWaiting(waiting: number): void {
     this.#isFull = waiting >= WAITING_MAX;

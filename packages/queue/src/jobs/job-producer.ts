@@ -5,6 +5,7 @@ import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-heal
 import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
 import { Allowance } from './allowance.js';
 import { QUEUE_NAMES, QUEUE_OF_OPERATION, QUEUE_PREFIX, wakeUpJobId, type QueueName } from './catalogue.js';
+import { Doorbells } from './doorbells.js';
 
 /** Announces that an endpoint has due deliveries. */
 export interface Doorbell {
@@ -56,6 +57,7 @@ export class JobProducer {
   readonly #allowance = new Allowance();
   readonly #counting: NodeJS.Timeout;
   readonly #queues = new Map<QueueName, Queue>();
+  readonly #doorbells = new Doorbells((doorbells) => this.#add([doorbellBatch(doorbells)]));
   readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
@@ -98,23 +100,13 @@ export class JobProducer {
 
   /**
    * Rings the doorbells of endpoints with due deliveries: after a commit that has written deliveries, or because a
-   * worker hands endpoints over to others. BullMQ ignores a doorbell while an earlier one of the same endpoint exists,
-   * so Redis holds at most one job per endpoint. Never throws, and takes at most 250 ms. A failure is reported to
-   * `onNotSent`. Requests do not wait for it. Workers do, so that they drain only after their doorbells are sent.
+   * worker hands endpoints over to others. Doorbells of an endpoint that follow each other within
+   * `DOORBELL_EVERY_MS` share a job. BullMQ ignores a doorbell while an earlier one of the same endpoint exists, so
+   * Redis holds at most one job per endpoint. Never throws. A failure is reported to `onNotSent`. Requests do not wait
+   * for it. Workers do, so that they drain only after their doorbells are sent.
    */
   wakeDeliveries(deliveries: readonly Doorbell[]): Promise<WakeResult> {
-    if (deliveries.length === 0) return Promise.resolve({ ok: true });
-    const byEndpoint = new Map(deliveries.map((doorbell) => [doorbell.endpointId, doorbell]));
-    return this.#add([
-      {
-        name: 'webhook-delivery',
-        jobs: [...byEndpoint].map(([endpointId, { id }]) => ({
-          name: 'webhook-delivery',
-          data: { deliveryId: id },
-          opts: { jobId: endpointId },
-        })),
-      },
-    ]);
+    return this.#doorbells.ring(deliveries);
   }
 
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
@@ -126,6 +118,7 @@ export class JobProducer {
 
   async close(): Promise<void> {
     clearInterval(this.#counting);
+    await this.#doorbells.flush();
     this.health.close();
     await disconnectRedis(this.redis);
   }
@@ -169,7 +162,7 @@ export class JobProducer {
   }
 
   async #countOperations(): Promise<void> {
-    if (this.redis.status !== 'ready' || this.health.trouble !== null) return;
+    if (!this.#allowance.isUsed || this.redis.status !== 'ready' || this.health.trouble !== null) return;
     try {
       this.#allowance.seeWaiting(await this.waitingCount(Object.values(QUEUE_OF_OPERATION)));
     } catch {
@@ -181,6 +174,18 @@ export class JobProducer {
 interface Batch {
   name: QueueName;
   jobs: readonly { name: string; data: object; opts: object }[];
+}
+
+/** BullMQ ignores a job whose id exists, so an endpoint has at most one. */
+function doorbellBatch(doorbells: readonly Doorbell[]): Batch {
+  return {
+    name: 'webhook-delivery',
+    jobs: doorbells.map(({ id, endpointId }) => ({
+      name: 'webhook-delivery',
+      data: { deliveryId: id },
+      opts: { jobId: endpointId },
+    })),
+  };
 }
 
 function operationBatches(rows: readonly OperationWakeUp[], delayMs: number | undefined): Batch[] {

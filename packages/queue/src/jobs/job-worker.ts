@@ -7,6 +7,7 @@ import { QUEUE_PREFIX, QUEUES, type JobPayloads, type QueueName } from './catalo
 export interface JobWorkerSettings<Name extends QueueName> {
   redisUrl: string;
   queue: Name;
+  /** Maximum number of jobs that are taken at once, while many wait. */
   concurrency: number;
   /**
    * Duration of BullMQ's lock of a job, in seconds. BullMQ finds a job that a dead worker has left behind after at most
@@ -40,6 +41,8 @@ const STALLED_INTERVAL_MS = 30_000;
  * scans would find the rows sooner than jobs announce them.
  */
 const RETRY_DELAY_MS = 1000;
+/** Jobs in a row after which a worker takes several at once. */
+const MANY_JOBS = 8;
 /** How long closing waits for Redis, in milliseconds: Redis may never answer again. */
 const FAREWELL_MS = 1000;
 
@@ -71,7 +74,7 @@ export class JobWorker<Name extends QueueName = QueueName> {
       {
         connection: this.#redis,
         prefix: QUEUE_PREFIX,
-        concurrency: settings.concurrency,
+        concurrency: 1,
         lockDuration: settings.lockSeconds * 1000,
         stalledInterval: Math.min(STALLED_INTERVAL_MS, settings.lockSeconds * 1000),
         runRetryDelay: RETRY_DELAY_MS,
@@ -81,11 +84,29 @@ export class JobWorker<Name extends QueueName = QueueName> {
         removeOnFail: { count: 0 },
       },
     );
+    const onCompleted = this.#adaptConcurrency(settings.concurrency);
     this.#worker.on('completed', (job) => {
+      onCompleted();
       if (isPayload(job.data)) settings.onCompleted?.(job.data, String(job.id));
     });
     this.#worker.on('error', () => undefined);
     this.#worker.on('failed', (_job, error) => events.onJobError(error));
+  }
+
+  /**
+   * Takes jobs one at a time unless many wait. With a concurrency above 1, BullMQ asks for a second job before it ends
+   * the first, so that a job alone costs five commands instead of three.
+   */
+  #adaptConcurrency(max: number): () => void {
+    let inRow = 0;
+    this.#worker.on('drained', () => {
+      inRow = 0;
+      this.#worker.concurrency = 1;
+    });
+    return () => {
+      inRow += 1;
+      if (inRow === MANY_JOBS) this.#worker.concurrency = max;
+    };
   }
 
   /** Takes no more jobs. Waits at most a second for Redis to learn that running jobs have ended. */

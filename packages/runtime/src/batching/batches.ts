@@ -103,7 +103,8 @@ export class Batches<Item, Result> {
   /** Never rejects. */
   async #drain(key: string, line: Line<Item, Result>): Promise<void> {
     const { queue } = line;
-    const { sizeMax, lingerMs = 0, turns = (work) => work() } = this.#settings;
+    const { sizeMax, lingerMs = 0 } = this.#settings;
+    const turns: Turns = this.#settings.turns ?? ((work) => work());
     let lastSize = 1;
     while (queue.size > 0) {
       if (lingerMs > 0 && lastSize > 1 && queue.size < sizeMax) await delay(lingerMs);

@@ -51,7 +51,7 @@ describe('the slots of a worker', () => {
     run();
     expect([countOf('a'), schedule.sending]).toEqual([4, 4]);
     expect(schedule.take(0)).toEqual([]);
-    expect(schedule.surplus).toBe('a');
+    expect(schedule.surplus).toMatchObject({ endpointId: 'a' });
   });
 
   test('leave one to other environments that were active within a minute', () => {

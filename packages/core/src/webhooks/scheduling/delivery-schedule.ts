@@ -1,5 +1,13 @@
-import { KnownEndpoints, type Endpoint, type EndpointRow, type Kind, type Pause } from './known-endpoints.js';
-import { HUNG_SLOT_MS, laneOf, slotMsAfter, SLOW_FROM_MS, type SlotMs } from './slot-time.js';
+import {
+  isReady,
+  KnownEndpoints,
+  nextKind,
+  type Endpoint,
+  type EndpointRow,
+  type Kind,
+  type Pause,
+} from './known-endpoints.js';
+import { laneOf, slotMsAfter, SLOW_FROM_MS, type SlotMs } from './slot-time.js';
 import { Places, type Place } from './places.js';
 import { SlotRules } from './slot-rules.js';
 
@@ -20,14 +28,6 @@ export interface ScheduleSettings {
   readonly ahead: number;
   readonly endpointsMax?: number;
 }
-
-/**
- * A quick response to this worker counts for this time. Without one, even an endpoint with a short expected slot time
- * gets one attempt at a time, in the slow lane: it may have become slow since.
- */
-const QUICK_FOR_MS = 60_000;
-/** For an endpoint with both kinds due, one in this many places goes to a retry. */
-const RETRY_EVERY = 4;
 
 /**
  * Decides which endpoint's deliveries a worker claims and sends next. Holds endpoints that probably have due
@@ -71,6 +71,14 @@ export class DeliverySchedule {
     return endpoint !== undefined && isReady(endpoint);
   }
 
+  /** The endpoint as it was learned, with its present slot time. */
+  endpoint(endpointId: string): EndpointRow | undefined {
+    const endpoint = this.#endpoints.get(endpointId);
+    if (endpoint === undefined) return undefined;
+    const { environmentId, slotMs } = endpoint;
+    return { endpointId, environmentId, slotMs };
+  }
+
   /** Whether the endpoint can be woken. Otherwise read its row and call `learn` first. */
   knows(endpointId: string, nowMs: number): boolean {
     return this.#endpoints.knows(endpointId, nowMs);
@@ -80,7 +88,7 @@ export class DeliverySchedule {
   learn(row: EndpointRow, nowMs: number): boolean {
     const isHeld = (endpointId: string): boolean => this.#places.countEndpoint(endpointId) > 0;
     const endpoint = this.#endpoints.learn(row, nowMs, isHeld);
-    if (endpoint?.isWaiting === true) this.#queue(endpoint, nowMs);
+    if (endpoint?.isWaiting === true) this.#rules.queue(endpoint, nowMs);
     return endpoint !== undefined;
   }
 
@@ -90,7 +98,7 @@ export class DeliverySchedule {
     if (endpoint === undefined || kinds.length === 0) return;
     for (const kind of kinds) endpoint.due[kind] = endpoint.rung[kind] = true;
     this.#rules.noteActive(endpoint.environmentId, nowMs);
-    this.#queue(endpoint, nowMs);
+    this.#rules.queue(endpoint, nowMs);
   }
 
   /** Records that a retry of the endpoint is due at this time. */
@@ -107,11 +115,8 @@ export class DeliverySchedule {
    * @param askedAtMs when the claim was sent that found the reason for the pause.
    */
   pause(endpointId: string, pause: Pause, askedAtMs: number, nowMs: number): void {
-    const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint === undefined) return;
-    if (pause.endsWithAttempt && endpoint.resumedAtMs >= askedAtMs) return;
-    this.#endpoints.pause(endpoint, pause);
-    this.#queue(endpoint, nowMs);
+    const endpoint = this.#endpoints.pause(endpointId, pause, askedAtMs);
+    if (endpoint !== undefined) this.#rules.queue(endpoint, nowMs);
   }
 
   /** Sets whether the endpoint has a maximum rate: then none of its deliveries is claimed ahead of a free slot. */
@@ -122,17 +127,13 @@ export class DeliverySchedule {
 
   /** Ends a pause that was waiting for the end of an attempt of the endpoint. Call it when an attempt is settled. */
   resume(endpointId: string, nowMs: number): void {
-    const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint === undefined) return;
-    endpoint.resumedAtMs = nowMs;
-    if (endpoint.pause?.endsWithAttempt !== true) return;
-    this.#endpoints.unpause(endpoint);
-    this.#queue(endpoint, nowMs);
+    const endpoint = this.#endpoints.resume(endpointId, nowMs);
+    if (endpoint !== undefined) this.#rules.queue(endpoint, nowMs);
   }
 
   /** Wakes endpoints whose next retry is due or whose pause is over. */
   wakeLaters(nowMs: number): void {
-    for (const endpoint of this.#endpoints.takePaused(nowMs)) this.#queue(endpoint, nowMs);
+    for (const endpoint of this.#endpoints.takePaused(nowMs)) this.#rules.queue(endpoint, nowMs);
     for (const endpoint of this.#endpoints.takeLaters(nowMs)) this.wake(endpoint.id, nowMs, ['retry']);
   }
 
@@ -150,7 +151,7 @@ export class DeliverySchedule {
       const endpoint = this.#endpoints.get(picked.endpointId) as Endpoint;
       const { endpointId, environmentId, slotMs: chargedMs } = picked;
       this.#places.add({ endpointId, environmentId, lane: endpoint.lane, chargedMs, state: 'claiming' });
-      const kind = this.#kindOf(endpoint);
+      const kind = nextKind(endpoint);
       endpoint.rung[kind] = false;
       const request = counts.get(`${kind} ${endpointId}`) ?? { endpointId, kind, count: 0 };
       request.count += 1;
@@ -170,7 +171,7 @@ export class DeliverySchedule {
     const endpoint = this.#endpoints.get(endpointId);
     if (endpoint !== undefined && claimed < count && !isMore && !endpoint.rung[kind]) {
       endpoint.due[kind] = false;
-      this.#queue(endpoint, nowMs);
+      this.#rules.queue(endpoint, nowMs);
     }
     return own.slice(0, claimed);
   }
@@ -180,16 +181,10 @@ export class DeliverySchedule {
     for (const place of this.#places.claiming(endpointId)) this.giveBack(place);
   }
 
-  /**
-   * Takes a slot for the next claimed delivery; undefined when no slot is free or no delivery may have it. Deliveries
-   * under a maximum rate go first: they have a few milliseconds to begin, and a late one loses its token.
-   */
+  /** Takes a slot for the next claimed delivery; undefined when no slot is free or no delivery may have it. */
   start(nowMs: number): Place | undefined {
     if (this.sending >= this.#slots) return undefined;
-    const claimed = [...this.#places].filter(({ state }) => state === 'claimed');
-    const isPaced = ({ endpointId }: Place): boolean => this.#endpoints.get(endpointId)?.isPaced === true;
-    const maySend = (place: Place): boolean => this.#rules.maySend(place, nowMs);
-    const place = claimed.find((each) => isPaced(each) && maySend(each)) ?? claimed.find(maySend);
+    const place = this.#rules.nextClaimed(nowMs);
     if (place !== undefined) place.state = 'sending';
     return place;
   }
@@ -206,7 +201,7 @@ export class DeliverySchedule {
     for (const each of this.#endpoints.all) {
       if (each.environmentId !== endpoint.environmentId || each.quickAtMs === null) continue;
       each.quickAtMs = null;
-      this.#queue(each, nowMs);
+      this.#rules.queue(each, nowMs);
     }
     return [...this.#places].filter(
       (each) => each.state === 'claimed' && each.lane === 'fast' && each.environmentId === place.environmentId,
@@ -232,46 +227,24 @@ export class DeliverySchedule {
     return endpoint.slotMs;
   }
 
+  /** Whether fewer deliveries are claimed than there are slots. */
+  get hasFreePlace(): boolean {
+    return this.#places.size < this.#slots;
+  }
+
   /**
    * An endpoint of the fast or the slow lane that waits while all slots of this worker are taken: another worker may
    * have a free one. Null if there is none.
    */
-  get surplus(): string | null {
-    if (this.#places.size < this.#slots) return null;
+  get surplus(): EndpointRow | null {
+    if (this.hasFreePlace) return null;
     const waiting = this.#rules.lanes.fast.peek(() => true) ?? this.#rules.lanes.slow.peek(() => true);
-    return waiting?.endpointId ?? null;
-  }
-
-  #kindOf(endpoint: Endpoint): Kind {
-    endpoint.turns += 1;
-    if (!endpoint.due.first) return 'retry';
-    return endpoint.due.retry && endpoint.turns % RETRY_EVERY === 0 ? 'retry' : 'first';
+    return (waiting && this.endpoint(waiting.endpointId)) ?? null;
   }
 
   #setSlotMs(endpoint: Endpoint, slotMs: SlotMs, nowMs: number): void {
     endpoint.slotMs = slotMs;
     endpoint.learnedAtMs = nowMs;
-    this.#queue(endpoint, nowMs);
+    this.#rules.queue(endpoint, nowMs);
   }
-
-  /** Moves the endpoint to its current lane, or out of the lanes when it has no due deliveries. */
-  #queue(endpoint: Endpoint, nowMs: number): void {
-    const { id: endpointId, environmentId, slotMs, quickAtMs } = endpoint;
-    const isQuick = quickAtMs !== null && nowMs - quickAtMs < QUICK_FOR_MS;
-    const lane = laneOf(slotMs) === 'fast' && !isQuick ? 'slow' : laneOf(slotMs);
-    const isWaiting = isReady(endpoint) && endpoint.pause === null;
-    if (endpoint.isWaiting && (!isWaiting || lane !== endpoint.lane)) {
-      this.#rules.lanes[endpoint.lane].delete({ endpointId, environmentId });
-    }
-    endpoint.lane = lane;
-    endpoint.isWaiting = isWaiting;
-    if (!isWaiting) return;
-    const expectedMs = slotMs === null ? HUNG_SLOT_MS : Math.max(1, slotMs);
-    this.#rules.lanes[lane].add({ endpointId, environmentId, slotMs: expectedMs, isNew: slotMs === null });
-  }
-}
-
-/** Whether deliveries of the endpoint are probably due. */
-function isReady({ due }: Endpoint): boolean {
-  return due.first || due.retry;
 }

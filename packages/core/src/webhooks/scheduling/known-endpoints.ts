@@ -42,6 +42,8 @@ export interface Pause {
   readonly endsWithAttempt: boolean;
 }
 
+/** For an endpoint with both kinds due, one in this many places goes to a retry. */
+const RETRY_EVERY = 4;
 /** After this time the endpoint's row is read again. */
 const LEARNED_FOR_MS = 30_000;
 const ENDPOINTS_MAX = 10_000;
@@ -157,21 +159,35 @@ export class KnownEndpoints {
     return false;
   }
 
-  pause(endpoint: Endpoint, pause: Pause): void {
+  /** @returns the endpoint if it pauses now. */
+  pause(endpointId: string, pause: Pause, askedAtMs: number): Endpoint | undefined {
+    const endpoint = this.#byId.get(endpointId);
+    if (endpoint === undefined || (pause.endsWithAttempt && endpoint.resumedAtMs >= askedAtMs)) return undefined;
     endpoint.pause = pause;
     this.#paused.add(endpoint);
+    return endpoint;
   }
 
-  unpause(endpoint: Endpoint): void {
-    endpoint.pause = null;
-    this.#paused.delete(endpoint);
+  /** Ends a pause that was waiting for the end of an attempt. @returns the endpoint if its pause has ended. */
+  resume(endpointId: string, nowMs: number): Endpoint | undefined {
+    const endpoint = this.#byId.get(endpointId);
+    if (endpoint === undefined) return undefined;
+    endpoint.resumedAtMs = nowMs;
+    if (endpoint.pause?.endsWithAttempt !== true) return undefined;
+    this.#unpause(endpoint);
+    return endpoint;
   }
 
   /** Ends the pauses that are over, and returns their endpoints. */
   takePaused(nowMs: number): Endpoint[] {
     const over = [...this.#paused].filter(({ pause }) => (pause?.untilMs ?? -Infinity) <= nowMs);
-    for (const endpoint of over) this.unpause(endpoint);
+    for (const endpoint of over) this.#unpause(endpoint);
     return over;
+  }
+
+  #unpause(endpoint: Endpoint): void {
+    endpoint.pause = null;
+    this.#paused.delete(endpoint);
   }
 
   #forgetOne(isHeld: (endpointId: string) => boolean): boolean {
@@ -189,4 +205,16 @@ export class KnownEndpoints {
     }
     return false;
   }
+}
+
+/** Whether deliveries of the endpoint are probably due. */
+export function isReady({ due }: Endpoint): boolean {
+  return due.first || due.retry;
+}
+
+/** The kind that the next place of the endpoint goes to. */
+export function nextKind(endpoint: Endpoint): Kind {
+  endpoint.turns += 1;
+  if (!endpoint.due.first) return 'retry';
+  return endpoint.due.retry && endpoint.turns % RETRY_EVERY === 0 ? 'retry' : 'first';
 }

@@ -1,15 +1,20 @@
 import { FairLane, type WaitingEndpoint } from './fair-lane.js';
-import type { Endpoint, KnownEndpoints } from './known-endpoints.js';
+import { isReady, type Endpoint, type KnownEndpoints } from './known-endpoints.js';
 import { HUNG_SLOT_MS, laneOf, type Lane } from './slot-time.js';
 import type { Place, Places } from './places.js';
 
+/**
+ * A quick response to this worker counts for this time. Without one, even an endpoint with a short expected slot time
+ * gets one attempt at a time, in the slow lane: it may have become slow since.
+ */
+const QUICK_FOR_MS = 60_000;
 /** Only endpoints with a shorter expected slot time are claimed ahead of a free slot. */
 const AHEAD_SLOT_MS_MAX = 250;
 /** An environment leaves one slot to others if another environment was active within this time. */
 const OTHERS_ACTIVE_MS = 60_000;
 
 /**
- * Decides which waiting endpoint gets the next place, and which claimed delivery may use a slot. Endpoints that are not
+ * Decides in which lane an endpoint waits, which waiting endpoint gets the next place, and which claimed delivery may use a slot. Endpoints that are not
  * fast never occupy all slots, and unknown ones at most half of them, so that deliveries to quick endpoints go on.
  */
 export class SlotRules {
@@ -48,6 +53,22 @@ export class SlotRules {
     this.#active = [{ environmentId, atMs }, ...others].slice(0, 2);
   }
 
+  /** Moves the endpoint to its current lane, or out of the lanes when it has no due deliveries. */
+  queue(endpoint: Endpoint, nowMs: number): void {
+    const { id: endpointId, environmentId, slotMs, quickAtMs } = endpoint;
+    const isQuick = quickAtMs !== null && nowMs - quickAtMs < QUICK_FOR_MS;
+    const lane = laneOf(slotMs) === 'fast' && !isQuick ? 'slow' : laneOf(slotMs);
+    const isWaiting = isReady(endpoint) && endpoint.pause === null;
+    if (endpoint.isWaiting && (!isWaiting || lane !== endpoint.lane)) {
+      this.lanes[endpoint.lane].delete({ endpointId, environmentId });
+    }
+    endpoint.lane = lane;
+    endpoint.isWaiting = isWaiting;
+    if (!isWaiting) return;
+    const expectedMs = slotMs === null ? HUNG_SLOT_MS : Math.max(1, slotMs);
+    this.lanes[lane].add({ endpointId, environmentId, slotMs: expectedMs, isNew: slotMs === null });
+  }
+
   /** Picks the endpoint for the next place; undefined when no endpoint may have it. */
   pick(nowMs: number): WaitingEndpoint | undefined {
     const { fast, slow, unknown } = this.lanes;
@@ -76,8 +97,17 @@ export class SlotRules {
     return (mayTakeUnknown ? unknown.pick(mayStart) : undefined) ?? slow.pick(mayStart);
   }
 
-  /** Whether a claimed delivery may use a free slot. */
-  maySend(place: Place, nowMs: number): boolean {
+  /**
+   * The claimed delivery that gets the next free slot. Deliveries under a maximum rate go first: they have a few
+   * milliseconds to begin, and a late one loses its token.
+   */
+  nextClaimed(nowMs: number): Place | undefined {
+    const claimed = [...this.#places].filter(({ state }) => state === 'claimed');
+    const maySend = (place: Place): boolean => this.#maySend(place, nowMs);
+    return claimed.find((place) => this.#isPaced(place) && maySend(place)) ?? claimed.find(maySend);
+  }
+
+  #maySend(place: Place, nowMs: number): boolean {
     if (!this.#isFast(place)) return true;
     const sending = this.#places.count(
       (each) => each.state === 'sending' && each.environmentId === place.environmentId && this.#isFast(each),

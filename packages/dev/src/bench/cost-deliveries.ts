@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CostBench } from './cost-bench.js';
+
+const PEAK = 6_000;
+
+/** The deliveries wait in PostgreSQL when the measurement begins: their own creation does not count. */
+export async function deliveriesAtPeak(bench: CostBench) {
+  const worker = await bench.worker();
+  const [endpoint = ''] = await bench.setEndpoints(1, ['webhook.test']);
+  const deliver = async (count: number) => {
+    const { meter: _, pool, producer, receiver } = bench;
+    const arrived = receiver.arrivals(count);
+    await pool.query('UPDATE webhook_endpoints SET enabled = true WHERE id = $1', [endpoint]);
+    await producer.wakeDeliveries([{ id: '', endpointId: endpoint }]);
+    await arrived;
+    return count;
+  };
+  for (const count of [600, PEAK]) {
+    await bench.pool.query('UPDATE webhook_endpoints SET enabled = false WHERE id = $1', [endpoint]);
+    await bench.pool.query(INSERT_DELIVERIES, [bench.environment, endpoint, count]);
+    if (count === PEAK) await bench.row('delivery at peak load', [worker.pid], () => deliver(count));
+    else await deliver(count);
+    await settled(bench);
+  }
+}
+
+/** Includes what PostgreSQL does for the room. Node's time is that of the worker alone. */
+export async function deliveriesAtARate(bench: CostBench) {
+  const worker = await bench.worker();
+  await bench.setEndpoints(1, ['room.created']);
+  await atRate(bench, 50, 100);
+  for (const [perSecond, count] of [
+    [200, 2_000],
+    [20, 300],
+  ] as const) {
+    await bench.row(`room and its delivery, ${perSecond} /s`, [worker.pid], () => atRate(bench, perSecond, count));
+    await settled(bench);
+  }
+}
+
+/** Creates rooms at a rate, and waits for their deliveries. */
+async function atRate({ call, receiver }: CostBench, perSecond: number, count: number) {
+  const arrived = receiver.arrivals(count);
+  const startedAt = performance.now();
+  const answers: Promise<unknown>[] = [];
+  for (let n = 0; n < count; n++) {
+    const waitMs = startedAt + (n * 1000) / perSecond - performance.now();
+    if (waitMs > 0) await delay(waitMs);
+    answers.push(call('/v1/rooms', { name: 'bench' }));
+  }
+  await Promise.all(answers);
+  await arrived;
+  return count;
+}
+
+async function settled({ pool }: CostBench) {
+  for (;;) {
+    const { rows } = await pool.query(
+      `SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'delivering') LIMIT 1`,
+    );
+    if (rows.length === 0) return;
+    await delay(100);
+  }
+}
+
+const INSERT_DELIVERIES = `
+  WITH event AS (
+    INSERT INTO events (id, environment_id, type, body, created_at)
+    SELECT callplane_typeid('evt'), $1, 'webhook.test', '{"id":"bench","data":{"text":"' || repeat('x', 500) || '"}}', now()
+    FROM generate_series(1, $3) RETURNING id
+  )
+  INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
+  SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event`;
