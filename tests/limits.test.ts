@@ -36,6 +36,7 @@ import {
 } from '../apps/api/src/statements/shared-statements.js';
 import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
+import { REDIS_HOSTS_MAX } from '@callplane/queue/redis-target';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 
@@ -127,6 +128,7 @@ describe('docs/limits.md', () => {
       'Wait of a migration for a lock',
       `${LOCK_WAITS.timeoutMs / 1000} s, again after ${LOCK_WAITS.pauseMs / 1000} s, for ${LOCK_WAITS.waitMsMax / 60_000} minutes`,
     ],
+    ['Hosts in `REDIS_URL`', `| ${REDIS_HOSTS_MAX} `],
     ['Attempts of a run, explicit', `8, ${REPLAYS_MAX}, ${RUN_AGE_DAYS_MAX} days`],
   ])('gives the figure of the code for: %s', (beginning, figure) => {
     expect(row(beginning)).toContain(figure);

@@ -1,6 +1,6 @@
 import { createAddressFilter, createPortFilter, parseAllowedNetworks, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
-import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
@@ -25,9 +25,10 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const database = app.ownDatabase(new Database(app.databaseSettings));
 
-const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
-const notices = app.own('notices', new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices')));
+const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
 
 const callers = new CallerCache((hashes) => findApiKeysByHash(database.sql, hashes), systemClock);
 notices.on('apiKeyRevoked', (keyHash) => callers.forget(keyHash));

@@ -1,6 +1,13 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
-import { JobProducer, JobWorker, QUEUE_NAMES, QUEUE_OF_OPERATION, REDIS_TROUBLES } from '@callplane/queue';
+import {
+  JobProducer,
+  JobWorker,
+  QUEUE_NAMES,
+  QUEUE_OF_OPERATION,
+  REDIS_TROUBLES,
+  readRedisTarget,
+} from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
@@ -9,6 +16,7 @@ import { openMediaNodes } from './media/open-media-nodes.js';
 import { operationMetrics, relayMetrics } from './metrics.js';
 import { Certificates } from './observe/certificates.js';
 import { Observer } from './observe/observe.js';
+import { RedisObserver } from './observe/redis.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
@@ -43,7 +51,8 @@ const ANNOUNCEMENTS = 16;
 const app = AppProcess.start('cleanup-worker', CleanupWorkerConfig);
 const { config, logger, metrics } = app;
 const database = app.ownDatabase(new Database(app.databaseSettings));
-const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
 const media = app.own(
   'media',
@@ -92,7 +101,7 @@ app.own('operations', { close: async () => due.release(await scheduler.close()) 
 const workers = Object.values(QUEUE_OF_OPERATION).map(
   (queue) =>
     new JobWorker({
-      redisUrl: config.REDIS_URL,
+      redisUrl: redis,
       queue,
       concurrency: ANNOUNCEMENTS,
       lockSeconds: JOB_LOCK_SECONDS,
@@ -107,6 +116,7 @@ const orphans = new MediaOrphans(deps);
 const observer = new Observer(deps, metrics, config.ROOM_RETENTION_DAYS);
 const expired = newExpiredPosition();
 const lostSessions = newLostSessionsPosition();
+const redisObserver = new RedisObserver(producer.redis, metrics);
 const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task has its own timer, so that one that waits for a server does not delay the others.
@@ -115,6 +125,7 @@ for (const [name, intervalMs, work] of [
   ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
+  ['observe redis', OBSERVE_INTERVAL_MS, () => redisObserver.pass()],
   ['certificates', CERTIFICATES_INTERVAL_MS, () => certificates.pass()],
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);

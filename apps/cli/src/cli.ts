@@ -2,7 +2,8 @@ import { parseMasterKeys, type Clock, type MasterKeys } from '@callplane/core';
 import { Database, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
 import type { MigrationTarget } from '@callplane/migrations';
 import type { Notice } from '@callplane/queue';
-import { parseEnvironment } from '@callplane/runtime';
+import { readRedisTarget, RedisSettingsError, type RedisTarget } from '@callplane/queue/redis-target';
+import { ConfigurationError, parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
 import { UsageError } from './failure.js';
 
@@ -20,7 +21,24 @@ export interface Cli {
 
 /** @throws ConfigurationError */
 export function configOf(cli: Cli): CliConfig {
-  return parseEnvironment(CliConfig, cli.environment);
+  const config = parseEnvironment(CliConfig, cli.environment);
+  // A command must not change the database first and fail on the settings of Redis then.
+  redisOf(config);
+  return config;
+}
+
+/**
+ * Where Redis is; undefined if it is not configured.
+ * @throws ConfigurationError
+ */
+export function redisOf({ REDIS_URL, ...settings }: CliConfig): RedisTarget | undefined {
+  if (REDIS_URL === undefined) return undefined;
+  try {
+    return readRedisTarget({ REDIS_URL, ...settings });
+  } catch (error) {
+    if (!(error instanceof RedisSettingsError)) throw error;
+    throw new ConfigurationError([`${error.setting} ${error.message}`]);
+  }
 }
 
 /** The database to migrate, and the directory of the migrations. */
@@ -46,35 +64,32 @@ export async function withDatabase<T>(
  * Publishes a notice to the running apps. Returns false if Redis is not configured or fails; the apps then notice the
  * change within seconds.
  */
-export async function notifyApps({ REDIS_URL }: CliConfig, notice: Notice, payload: string): Promise<boolean> {
-  if (REDIS_URL === undefined) return false;
+export async function notifyApps(config: CliConfig, notice: Notice, payload: string): Promise<boolean> {
+  const redis = redisOf(config);
+  if (redis === undefined) return false;
   // Imported on demand: loading this package takes longer than most commands.
   const { publishNoticeOnce } = await import('@callplane/queue');
-  return publishNoticeOnce(REDIS_URL, notice, payload);
+  return publishNoticeOnce(redis, notice, payload);
 }
 
 /**
  * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a sweep then finds the
  * rows.
  */
-export async function wakeWorkers(
-  { REDIS_URL }: CliConfig,
-  operations: readonly WakeableOperation[],
-): Promise<boolean> {
-  if (REDIS_URL === undefined) return false;
+export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
+  const redis = redisOf(config);
+  if (redis === undefined) return false;
   const { wakeOperationsOnce } = await import('@callplane/queue');
-  return wakeOperationsOnce(REDIS_URL, operations);
+  return wakeOperationsOnce(redis, operations);
 }
 
 /** Wakes the webhook workers for these deliveries. Returns false if Redis is not configured or fails. */
-export async function wakeDeliveries(
-  { REDIS_URL }: CliConfig,
-  deliveries: readonly WakeableDelivery[],
-): Promise<boolean> {
+export async function wakeDeliveries(config: CliConfig, deliveries: readonly WakeableDelivery[]): Promise<boolean> {
   if (deliveries.length === 0) return true;
-  if (REDIS_URL === undefined) return false;
+  const redis = redisOf(config);
+  if (redis === undefined) return false;
   const { wakeDeliveriesOnce } = await import('@callplane/queue');
-  return wakeDeliveriesOnce(REDIS_URL, deliveries);
+  return wakeDeliveriesOnce(redis, deliveries);
 }
 
 /** @throws UsageError */

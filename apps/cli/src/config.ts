@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 
 /** The environment variables of this app, parsed once. docs/configuration.md is generated from this schema. */
 export const CliConfig = Type.Object({
+  ...redisSettings,
   DATABASE_URL: databaseSettings.DATABASE_URL,
   REDIS_URL: Type.Optional(
     Type.String({

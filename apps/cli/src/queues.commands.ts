@@ -1,15 +1,17 @@
 import { readBacklogs } from '@callplane/db';
+import type { RedisTarget } from '@callplane/queue/redis-target';
 import type { Command } from 'commander';
-import { withDatabase, type Cli } from './cli.js';
+import { redisOf, withDatabase, type Cli } from './cli.js';
 import { addCommand, column, printList, type OutputOptions } from './output.js';
 
 /** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of wake-ups and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {
   const description = 'Show due rows and their age, and the wake-ups and workers in Redis';
   addCommand(rtc, 'queues', description, 'rtc queues').action((options: OutputOptions) =>
-    withDatabase(cli, async ({ sql }, { REDIS_URL }) => {
+    withDatabase(cli, async ({ sql }, config) => {
       const backlogs = await readBacklogs(sql);
-      const depths = REDIS_URL === undefined ? null : await depthsOf(REDIS_URL);
+      const where = redisOf(config);
+      const depths = where === undefined ? null : await depthsOf(where);
       const rows = backlogs.map((backlog) => ({
         ...backlog,
         redis: depths?.find(({ queue }) => queue === backlog.queue) ?? null,
@@ -46,9 +48,9 @@ export function addQueuesCommand(rtc: Command, cli: Cli): void {
   );
 }
 
-async function depthsOf(redisUrl: string) {
+async function depthsOf(where: RedisTarget) {
   const { readQueueDepths } = await import('@callplane/queue');
-  return readQueueDepths(redisUrl).catch(() => null);
+  return readQueueDepths(where).catch(() => null);
 }
 
 function seconds(ms: number): string {

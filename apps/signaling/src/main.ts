@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationKeys, nodeLoads } from '@callplane/db';
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
-import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus } from '@callplane/queue';
+import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { ArrivalLimits } from './admission/arrival-limits.js';
 import { SignalingConfig } from './config.js';
@@ -30,12 +30,13 @@ const callerAddress = orExit('TRUST_PROXY', () => createCallerAddress(config.TRU
 
 const database = app.ownDatabase(new Database(app.databaseSettings));
 const heartbeats = app.own('heartbeats', new Database({ ...app.databaseSettings, poolMax: 1 }));
-const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
-const notices = app.own('notices', new NoticeListener(config.REDIS_URL, redisEvents(logger, 'notices')));
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
 
 const roomEvents = redisEvents(logger, 'rooms');
 const bus = new RoomBus({
-  redisUrl: config.REDIS_URL,
+  redisUrl: redis,
   instanceId,
   publisher: producer.redis,
   events: {

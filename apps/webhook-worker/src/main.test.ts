@@ -43,6 +43,14 @@ test('the webhook worker reports all configuration errors at once and exits with
   });
   expect(await other.exited).toEqual({ code: 1, signal: null });
   expect(other.output()).toContain('WEBHOOK_ALLOWED_CIDRS');
+  const third = await spawnApp({
+    name: 'webhook-worker',
+    untilReady: false,
+    env: { DATABASE_URL: kit.databaseUrl, REDIS_URL: 'redis+sentinel://:hunter2@s1,s2' },
+  });
+  expect(await third.exited).toEqual({ code: 1, signal: null });
+  expect(third.output()).toContain('REDIS_URL: the name of the master is missing');
+  expect(third.output()).not.toContain('hunter2');
 });
 
 describe('the webhook worker process', () => {

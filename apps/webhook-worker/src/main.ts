@@ -7,7 +7,7 @@ import {
   parseMasterKeys,
 } from '@callplane/core';
 import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
-import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES } from '@callplane/queue';
+import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { Doorbells } from './deliveries/doorbells.js';
@@ -54,13 +54,14 @@ const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(con
 
 const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
 const database = app.ownDatabase(new Database(databaseSettings));
-// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The maximum of the pool is higher,
-// but the pool opens connections only as needed.
+// At most three statements run at once, for any number of workers: a claim, a read for doorbells, and the scan. The
+// maximum of the pool is higher, but the pool opens connections only as needed.
 const claimsDatabase = app.own(
   'claims',
   new Database({ ...databaseSettings, poolMax: CONCURRENCY_PER_WORKER + 1, asynchronousCommit: true }),
 );
-const producer = app.ownProducer(new JobProducer(config.REDIS_URL, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
+const redis = orExit('REDIS_URL', () => readRedisTarget(config));
+const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
 const slots = config.WORKERS_PER_PROCESS * CONCURRENCY_PER_WORKER;
 const agents = new PinnedAgents({ idlePerAgentMax: slots });
@@ -111,7 +112,7 @@ const doorbells = app.own('doorbells', new Doorbells(deps, workers));
 app.own(
   'queue',
   new JobWorker({
-    redisUrl: config.REDIS_URL,
+    redisUrl: redis,
     queue: 'webhook-delivery',
     concurrency: DOORBELLS_AT_ONCE,
     lockSeconds: DOORBELL_LOCK_SECONDS,

@@ -8,7 +8,7 @@ export { SHORT_RUN_FLAGS } from './node-flags.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
 export { startPrometheus, type PrometheusOptions } from './prometheus.js';
-export { startRedis, type RedisOptions } from './redis.js';
+export { startRedis, startSentinel, type RedisCertificates, type RedisOptions, type SentinelOptions } from './redis.js';
 export {
   childrenOf,
   commandLineOf,

@@ -38,12 +38,21 @@ export {
   startTestJanus,
   startTestPostgres,
   startTestPrometheus,
-  startTestRedis,
   temporaryDirectory,
   type TestCoturn,
   type TestJanus,
   type TestPostgres,
   type TestServer,
 } from './test-servers.js';
+export {
+  askTestRedis,
+  makeTestAuthority,
+  startTestCluster,
+  startTestRedis,
+  startTestSentinels,
+  type TestAuthority,
+  type TestCluster,
+  type TestSentinels,
+} from './test-redis.js';
 export { openTurnClient, type TurnClient, type TurnClientOptions } from './turn-client.js';
 export { relaysByUser, turnCredential } from './turn-facts.js';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { breakRedis, REDIS_FAULTS } from './redis-faults.js';
-import { startTestRedis } from './test-servers.js';
+import { startTestRedis } from './test-redis.js';
 
 const REFUSALS = { frozen: 'Command timed out', full: 'OOM', 'read-only': 'READONLY', unreachable: 'ECONNREFUSED' };
 /** Long enough for a busy machine. */

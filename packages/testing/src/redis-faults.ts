@@ -1,5 +1,5 @@
-import { Redis } from 'ioredis';
 import { eventually } from './eventually.js';
+import { overRedis } from './test-redis.js';
 import type { TestServer } from './test-servers.js';
 
 /** The ways in which a Redis becomes unusable. */
@@ -43,27 +43,16 @@ export async function sendToRedis(
   redis: TestServer,
   commands: readonly (readonly [string, ...string[]])[],
 ): Promise<void> {
-  await overConnection(redis, async (connection) => {
+  await overRedis(redis.url, async (connection) => {
     for (const [command, ...values] of commands) await connection.call(command, ...values);
   });
 }
 
 async function answers(redis: TestServer): Promise<boolean> {
   try {
-    await overConnection(redis, (connection) => connection.ping());
+    await overRedis(redis.url, (connection) => connection.ping());
     return true;
   } catch {
     return false;
-  }
-}
-
-async function overConnection<T>(redis: TestServer, work: (connection: Redis) => Promise<T>): Promise<T> {
-  const connection = new Redis(redis.url, { lazyConnect: true, retryStrategy: null, connectTimeout: 3000 });
-  connection.on('error', () => undefined);
-  try {
-    await connection.connect();
-    return await work(connection);
-  } finally {
-    connection.disconnect();
   }
 }

@@ -10,7 +10,6 @@ import {
   startJanus,
   startPostgres,
   startPrometheus,
-  startRedis,
   type CoturnOptions,
   type LocalServer,
 } from '@callplane/local-servers';
@@ -42,13 +41,6 @@ export type TestPostgres = TestServer & {
   /** Creates a migrated database on this server. */
   createDatabase(): Promise<TestDatabase>;
 };
-
-/** Starts a Redis for this test file alone, with an append-only file and a password. */
-export async function startTestRedis(): Promise<TestServer> {
-  const dir = temporaryDirectory('redis');
-  const port = await freePort();
-  return testServer(dir, () => startRedis({ dir: join(dir, 'redis'), port, password: 'test-redis-password' }));
-}
 
 /**
  * Starts a durable PostgreSQL for this test file alone, for tests that kill, freeze or restart it. All others share one
@@ -134,7 +126,8 @@ export function temporaryDirectory(purpose: string): string {
   return dir;
 }
 
-async function testServer(
+/** Makes a server one of this test file: it ends with the file, and `dir` is deleted. */
+export async function testServer(
   dir: string,
   begin: () => Promise<LocalServer>,
   politeSignal: 'TERM' | 'INT' = 'TERM',

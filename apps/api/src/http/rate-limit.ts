@@ -1,5 +1,5 @@
 import { PublicError } from '@callplane/core';
-import type { JobProducer, Redis, RedisTrouble } from '@callplane/queue';
+import { keyPrefixOf, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -93,7 +93,7 @@ async function takeShared(limiter: RateLimiterRedis, key: string): Promise<Taken
   }
 }
 
-function limiter(redis: Redis, name: string, { perSecond, burst }: Bucket) {
+function limiter(redis: RedisClient, name: string, { perSecond, burst }: Bucket) {
   if (perSecond === 0) return null;
   const capacity = Math.max(burst, perSecond);
   const refillSeconds = capacity / perSecond;
@@ -103,7 +103,7 @@ function limiter(redis: Redis, name: string, { perSecond, burst }: Bucket) {
     local: new LocalBuckets(capacity, perSecond),
     shared: new RateLimiterRedis({
       storeClient: redis,
-      keyPrefix: `callplane:rate:${name}`,
+      keyPrefix: `${keyPrefixOf(redis)}:rate:${name}`,
       points: capacity,
       duration: refillSeconds,
       customIncrTtlLuaScript: TOKEN_BUCKET,

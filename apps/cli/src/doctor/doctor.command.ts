@@ -14,7 +14,7 @@ import {
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
 import { parseRows } from '../arguments.js';
-import { configOf, targetOf, type Cli } from '../cli.js';
+import { configOf, redisOf, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
 import { addCommand, column, printList, type OutputOptions } from '../output.js';
@@ -31,7 +31,8 @@ import {
 import { checkSnapshots, checkTables } from './health-findings.js';
 import { checkInvariant } from './invariant-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
-import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
+import { examineRedis } from './examine-redis.js';
+import { checkQueue } from './work-findings.js';
 
 /** Enough for the latest hours of a busy deployment, in about a second. */
 const ROWS_DEFAULT = 1000;
@@ -112,20 +113,9 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
   }
 }
 
-async function examineRedis({ REDIS_URL }: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
-  if (REDIS_URL === undefined) {
-    return [{ check: 'redis', status: 'warning', detail: 'not checked', advice: 'Set REDIS_URL to check Redis.' }];
-  }
-  const { readRedisFacts, RedisUnusable } = await import('@callplane/queue');
-  try {
-    return checkRedis(await readRedisFacts(REDIS_URL), backlogs);
-  } catch (error) {
-    return [checkRedisTrouble(error instanceof RedisUnusable ? error.reason : 'unreachable', backlogs)];
-  }
-}
-
-async function depthsOf({ REDIS_URL }: CliConfig) {
-  if (REDIS_URL === undefined) return null;
+async function depthsOf(config: CliConfig) {
+  const where = redisOf(config);
+  if (where === undefined) return null;
   const { readQueueDepths } = await import('@callplane/queue');
-  return readQueueDepths(REDIS_URL).catch(() => null);
+  return readQueueDepths(where).catch(() => null);
 }

@@ -10,7 +10,7 @@ import {
   type InvariantResult,
   type MediaNodeRow,
 } from '@callplane/db';
-import type { RedisFacts } from '@callplane/queue';
+import type { SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   breakRedis,
@@ -34,7 +34,8 @@ import {
 } from './findings.js';
 import { checkInvariant } from './invariant-findings.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
-import { checkQueue, checkRedis, checkRedisTrouble } from './work-findings.js';
+import { checkCluster, checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis-findings.js';
+import { checkQueue } from './work-findings.js';
 
 const GOOD: DatabaseFacts = {
   versionNumber: 180_004,
@@ -48,15 +49,27 @@ const GOOD: DatabaseFacts = {
   signalingInstances: 2,
   projects: 1,
 };
-const REDIS: RedisFacts = {
+const REDIS: DoctorFacts = {
   version: '7.2.0',
   maxmemoryPolicy: 'noeviction',
   appendOnly: true,
+  isPersisting: true,
   role: 'master',
+  replicas: 1,
   usedBytes: 50,
   maxBytes: 100,
+  systemBytes: 1000,
   trouble: null,
 };
+const SENTINELS: SentinelFacts = {
+  named: 3,
+  answering: 3,
+  failures: [],
+  known: 3,
+  masters: ['10.0.0.1:6379'],
+  quorumProblem: null,
+};
+const CLUSTER = { state: 'ok', slotsOk: 16_384, nodes: 6 };
 const NODE: MediaNodeRow = {
   id: 'm1',
   state: 'up',
@@ -85,6 +98,7 @@ describe('the findings of the doctor', () => {
   test('are all ok for a healthy installation', () => {
     expect(bad(checkDatabase(GOOD, 3))).toEqual([]);
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
+    expect(bad([...checkSentinels(SENTINELS, 1), ...checkCluster(CLUSTER, 1)])).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
@@ -104,7 +118,19 @@ describe('the findings of the doctor', () => {
     ['redis memory: failure', checkRedis({ ...REDIS, maxmemoryPolicy: 'allkeys-lru' }, [])],
     ['redis persistence: warning', checkRedis({ ...REDIS, maxmemoryPolicy: null, appendOnly: false }, [])],
     ['redis writes: failure', checkRedis({ ...REDIS, role: 'slave', trouble: 'read-only' }, null)],
-    ['redis writes: warning', checkRedis({ ...REDIS, usedBytes: 81, maxBytes: 100 }, [])],
+    ['redis memory: warning', checkRedis({ ...REDIS, usedBytes: 81, maxBytes: 100 }, [])],
+    ['redis memory: warning', checkRedis({ ...REDIS, usedBytes: 801, maxBytes: 0 }, [])],
+    ['redis memory: warning', checkRedis({ ...REDIS, maxBytes: 751 }, [])],
+    ['redis persistence: failure', checkRedis({ ...REDIS, isPersisting: false }, [])],
+    ['redis: failure', [checkRedisTrouble('untrusted', null, 'self-signed certificate')]],
+    ['redis sentinels: failure', checkSentinels({ ...SENTINELS, answering: 0, masters: [] }, null)],
+    ['redis sentinels: failure', checkSentinels({ ...SENTINELS, quorumProblem: 'NOQUORUM' }, 1)],
+    ['redis sentinels: warning', checkSentinels({ ...SENTINELS, answering: 2, failures: ['s3: refused'] }, 1)],
+    ['redis sentinels: warning', checkSentinels({ ...SENTINELS, masters: ['a:1', 'b:1'] }, 1)],
+    ['redis sentinels: warning', checkSentinels({ ...SENTINELS, known: 2 }, 1)],
+    ['redis replicas: warning', checkSentinels(SENTINELS, 0)],
+    ['redis cluster: failure', checkCluster({ ...CLUSTER, state: 'fail', slotsOk: 16_000 }, null)],
+    ['redis replicas: warning', checkCluster(CLUSTER, 0)],
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],

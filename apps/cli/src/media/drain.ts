@@ -7,7 +7,7 @@ import {
   type Database,
 } from '@callplane/db';
 import { pause } from '@callplane/runtime';
-import { configOf, type Cli } from '../cli.js';
+import { configOf, redisOf, type Cli } from '../cli.js';
 import { CommandError } from '../failure.js';
 import { serverOf } from './servers.js';
 
@@ -100,8 +100,8 @@ async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[
 
 /** Notifies the gateways that rooms have moved. Without Redis they notice it within seconds. */
 async function notifyRooms(cli: Cli, rooms: readonly MovedRoom[]): Promise<void> {
-  const { REDIS_URL } = configOf(cli);
-  if (REDIS_URL === undefined || rooms.length === 0) return;
+  const redis = redisOf(configOf(cli));
+  if (redis === undefined || rooms.length === 0) return;
   const { publishRoomsChangedOnce } = await import('@callplane/queue');
-  await publishRoomsChangedOnce(REDIS_URL, rooms);
+  await publishRoomsChangedOnce(redis, rooms);
 }

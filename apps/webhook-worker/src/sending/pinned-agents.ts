@@ -13,7 +13,6 @@ export interface PinnedAgent {
  * request on a connection that the server is closing fails and would cost the delivery an attempt.
  */
 const IDLE_MS = 2000;
-const IDLE_PER_AGENT_MAX = 4;
 
 interface Entry {
   readonly agent: { http: http.Agent; https: https.Agent };
@@ -27,14 +26,17 @@ interface Entry {
 export class PinnedAgents {
   readonly #entries = new Map<string, Entry>();
   readonly #max: number;
+  readonly #idlePerAgentMax: number;
 
-  constructor(max = 200) {
+  /** @param idlePerAgentMax idle connections to one address; as many as attempts can use at once. */
+  constructor({ max = 200, idlePerAgentMax = 4 } = {}) {
     this.#max = max;
+    this.#idlePerAgentMax = idlePerAgentMax;
   }
 
   acquire(url: URL, address: string): PinnedAgent {
     const key = `${url.origin} ${address}`;
-    const entry = this.#entries.get(key) ?? newEntry(address);
+    const entry = this.#entries.get(key) ?? newEntry(address, this.#idlePerAgentMax);
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.users += 1;
@@ -66,10 +68,10 @@ export class PinnedAgents {
   }
 }
 
-function newEntry(address: string): Entry {
+function newEntry(address: string, idleMax: number): Entry {
   const options = {
     keepAlive: true,
-    maxFreeSockets: IDLE_PER_AGENT_MAX,
+    maxFreeSockets: idleMax,
     timeout: IDLE_MS,
     // Overrides every other look-up, so that a changed DNS answer cannot lead to an unchecked address.
     lookup: pinnedTo(address),

@@ -406,7 +406,7 @@ describe('pinned agents', () => {
   });
 
   test('evict agents without users, and keep those in use', () => {
-    const few = new PinnedAgents(2);
+    const few = new PinnedAgents({ max: 2 });
     const held = few.acquire(new URL('http://a.test'), '127.0.0.1');
     for (const name of ['b', 'c', 'd']) few.acquire(new URL(`http://${name}.test`), '127.0.0.1').release();
     expect(few.size).toBe(2);

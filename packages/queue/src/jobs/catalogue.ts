@@ -1,9 +1,6 @@
 import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
-/** Prefix of all keys of this product, because other applications may share the Redis. */
-export const QUEUE_PREFIX = 'callplane';
-
 /** A job says only that a worker should look at this row now. */
 export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
 export type OperationJob = Static<typeof OperationJob>;

@@ -1,10 +1,10 @@
 import type { OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
-import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { Allowance } from './allowance.js';
-import { QUEUE_NAMES, QUEUE_OF_OPERATION, QUEUE_PREFIX, wakeUpJobId, type QueueName } from './catalogue.js';
+import { QUEUE_NAMES, QUEUE_OF_OPERATION, wakeUpJobId, type QueueName } from './catalogue.js';
 import { Doorbells } from './doorbells.js';
 
 /** Announces that an endpoint has due deliveries. */
@@ -50,7 +50,7 @@ const COUNT_INTERVAL_MS = 1000;
  */
 export class JobProducer {
   /** The `command` connection of this producer. The process may use it for other short commands. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   /** Whether Redis currently accepts writes. */
   readonly health: RedisHealth;
   /** Bounds the wake-ups of operations that Redis holds for each environment. */
@@ -61,14 +61,14 @@ export class JobProducer {
   readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
-  constructor(redisUrl: string, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
+  constructor(where: RedisLocation, events: ProducerEvents, connection: { commandTimeout?: number } = {}) {
     this.#events = events;
-    this.redis = connectRedis(redisUrl, 'command', events, connection);
+    this.redis = connectRedis(where, 'command', events, connection);
     this.health = watchRedis(this.redis);
     for (const name of QUEUE_NAMES) {
       const queue = new Queue(name, {
         connection: this.redis,
-        prefix: QUEUE_PREFIX,
+        prefix: keyPrefixOf(this.redis),
         skipVersionCheck: true,
         defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
       });

@@ -1,11 +1,11 @@
 import { Ajv } from 'ajv';
 import { Worker, type Job } from 'bullmq';
-import type { Redis } from 'ioredis';
-import { connectRedis, disconnectRedis, type RedisEvents } from '../redis/redis.js';
-import { QUEUE_PREFIX, QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { QUEUES, type JobPayloads, type QueueName } from './catalogue.js';
 
 export interface JobWorkerSettings<Name extends QueueName> {
-  redisUrl: string;
+  redisUrl: RedisLocation;
   queue: Name;
   /** Maximum number of jobs that are taken at once, while many wait. */
   concurrency: number;
@@ -48,20 +48,15 @@ const FAREWELL_MS = 1000;
 
 /** Takes jobs of one queue and passes on their payload. BullMQ's retries are off, because the rows decide them. */
 export class JobWorker<Name extends QueueName = QueueName> {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   /** BullMQ duplicates our connection for its blocking commands, and could wait forever to close the copy. */
-  readonly #copies: Redis[] = [];
+  readonly #copies: RedisClient[] = [];
   readonly #worker: Worker<unknown>;
 
   constructor(settings: JobWorkerSettings<Name>) {
     const { queue, events } = settings;
     this.#redis = connectRedis(settings.redisUrl, 'blocking', events, { enableAutoPipelining: true });
-    const duplicate = this.#redis.duplicate.bind(this.#redis);
-    this.#redis.duplicate = (...options) => {
-      const copy = duplicate(...options);
-      this.#copies.push(copy);
-      return copy;
-    };
+    keepCopies(this.#redis, this.#copies);
     const isPayload = ajv.compile<JobPayloads[Name]>(QUEUES[queue]);
     this.#worker = new Worker<unknown>(
       queue,
@@ -73,7 +68,7 @@ export class JobWorker<Name extends QueueName = QueueName> {
       },
       {
         connection: this.#redis,
-        prefix: QUEUE_PREFIX,
+        prefix: keyPrefixOf(this.#redis),
         concurrency: 1,
         lockDuration: settings.lockSeconds * 1000,
         stalledInterval: Math.min(STALLED_INTERVAL_MS, settings.lockSeconds * 1000),
@@ -119,4 +114,16 @@ export class JobWorker<Name extends QueueName = QueueName> {
     clearTimeout(timer);
     await Promise.all([this.#redis, ...this.#copies].map(disconnectRedis));
   }
+}
+
+/** Adds every copy that BullMQ makes of the connection to `copies`. */
+function keepCopies(redis: RedisClient, copies: RedisClient[]): void {
+  const duplicate = (redis.duplicate as (...options: unknown[]) => RedisClient).bind(redis);
+  Object.assign(redis, {
+    duplicate: (...options: unknown[]) => {
+      const copy = duplicate(...options);
+      copies.push(copy);
+      return copy;
+    },
+  });
 }

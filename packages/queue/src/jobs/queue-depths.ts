@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
-import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from '../redis/redis-health.js';
-import { connectRedis, disconnectRedis } from '../redis/redis.js';
-import { QUEUE_NAMES, QUEUE_PREFIX, type QueueName } from './catalogue.js';
+import { untilReady } from '../redis/redis-facts.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf } from '../redis/redis.js';
+import { QUEUE_NAMES, type QueueName } from './catalogue.js';
 import { JobProducer, type Doorbell, type OperationWakeUp } from './job-producer.js';
 
 /** The state of one queue in Redis. */
@@ -19,20 +19,18 @@ export interface QueueDepth {
 }
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
-/** How long an interactive command waits for Redis, in milliseconds. */
-const PATIENCE_MS = 3000;
 
 /**
  * Reads the depths of all queues over its own connection.
  * @throws RedisUnusable if Redis cannot be reached.
  */
-export async function readQueueDepths(redisUrl: string): Promise<QueueDepth[]> {
-  const redis = connectRedis(redisUrl, 'command', quiet);
+export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[]> {
+  const redis = connectRedis(where, 'command', quiet);
   try {
     await untilReady(redis);
     return await Promise.all(
       QUEUE_NAMES.map(async (name) => {
-        const queue = new Queue(name, { connection: redis, prefix: QUEUE_PREFIX, skipVersionCheck: true });
+        const queue = new Queue(name, { connection: redis, prefix: keyPrefixOf(redis), skipVersionCheck: true });
         queue.on('error', () => undefined);
         const [counts, workers] = await Promise.all([
           queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
@@ -52,57 +50,21 @@ export async function readQueueDepths(redisUrl: string): Promise<QueueDepth[]> {
   }
 }
 
-/** The facts from `INFO` that Callplane depends on. */
-export interface RedisFacts {
-  version: string;
-  /** Must be `noeviction`, otherwise Redis evicts jobs under memory pressure. Null if the server does not report it. */
-  maxmemoryPolicy: string | null;
-  /** Whether jobs survive a restart of Redis. If they do not, scans of the workers find the rows of lost jobs. */
-  appendOnly: boolean;
-  role: string;
-  usedBytes: number;
-  /** 0 if there is no limit. */
-  maxBytes: number;
-  /** Why Redis rejects writes; null if it accepts them. */
-  trouble: RedisTrouble | null;
-}
-
-/** @throws RedisUnusable if Redis cannot be reached. */
-export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
-  const redis = connectRedis(redisUrl, 'command', quiet);
-  try {
-    await untilReady(redis);
-    const info = await redis.info();
-    const health = watchRedis(redis);
-    await health.probe();
-    health.close();
-    const field = (name: string): string | null => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? null;
-    return {
-      version: field('redis_version') ?? 'unknown',
-      maxmemoryPolicy: field('maxmemory_policy'),
-      appendOnly: field('aof_enabled') === '1',
-      role: field('role') ?? 'unknown',
-      usedBytes: Number(field('used_memory') ?? 0),
-      maxBytes: Number(field('maxmemory') ?? 0),
-      trouble: health.trouble,
-    };
-  } finally {
-    await disconnectRedis(redis);
-  }
-}
-
 /** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
-export function wakeOperationsOnce(redisUrl: string, operations: readonly OperationWakeUp[]): Promise<boolean> {
-  return sendOnce(redisUrl, (producer) => producer.wakeOperations(operations));
+export function wakeOperationsOnce(where: RedisLocation, operations: readonly OperationWakeUp[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeOperations(operations));
 }
 
 /** Like {@link wakeOperationsOnce}, for deliveries. */
-export function wakeDeliveriesOnce(redisUrl: string, deliveries: readonly Doorbell[]): Promise<boolean> {
-  return sendOnce(redisUrl, (producer) => producer.wakeDeliveries(deliveries));
+export function wakeDeliveriesOnce(where: RedisLocation, deliveries: readonly Doorbell[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeDeliveries(deliveries));
 }
 
-async function sendOnce(redisUrl: string, send: (producer: JobProducer) => Promise<{ ok: boolean }>): Promise<boolean> {
-  const producer = new JobProducer(redisUrl, quiet);
+async function sendOnce(
+  where: RedisLocation,
+  send: (producer: JobProducer) => Promise<{ ok: boolean }>,
+): Promise<boolean> {
+  const producer = new JobProducer(where, quiet);
   try {
     await untilReady(producer.redis);
     return (await send(producer)).ok;
@@ -111,19 +73,4 @@ async function sendOnce(redisUrl: string, send: (producer: JobProducer) => Promi
   } finally {
     await producer.close();
   }
-}
-
-function untilReady(redis: Redis): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Connected, but the server does not answer.
-    const timer = setTimeout(() => reject(new RedisUnusable('frozen')), PATIENCE_MS);
-    redis.once('ready', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    redis.once('error', (error) => {
-      clearTimeout(timer);
-      reject(new RedisUnusable(troubleOf(error), error));
-    });
-  });
 }

@@ -1,6 +1,13 @@
 import type { Redis } from 'ioredis';
 import { isAnswering } from '../redis/redis-health.js';
-import { connectRedis, connectSubscriber, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import {
+  connectRedis,
+  connectSubscriber,
+  disconnectRedis,
+  type RedisClient,
+  type RedisEvents,
+} from '../redis/redis.js';
 
 /**
  * Hints between processes over Redis publish/subscribe. A notice may be lost, so a process that waits for one needs a
@@ -20,12 +27,12 @@ const NOTICES = {
 export type Notice = keyof typeof NOTICES;
 
 /** Publishes a notice to all listening processes. Resolves to false if Redis cannot be reached. */
-export function publishNotice(redis: Redis, notice: Notice, payload: string): Promise<boolean> {
+export function publishNotice(redis: RedisClient, notice: Notice, payload: string): Promise<boolean> {
   return publish(redis, NOTICES[notice], payload);
 }
 
 /** Publishes on a channel. Resolves to false if Redis cannot be reached. */
-export async function publish(redis: Redis, channel: string, payload: string): Promise<boolean> {
+export async function publish(redis: RedisClient, channel: string, payload: string): Promise<boolean> {
   if (!isAnswering(redis)) return false;
   try {
     await redis.publish(channel, payload);
@@ -36,13 +43,16 @@ export async function publish(redis: Redis, channel: string, payload: string): P
 }
 
 /** Publishes one notice over its own connection, for commands that exit afterwards. */
-export function publishNoticeOnce(redisUrl: string, notice: Notice, payload: string): Promise<boolean> {
-  return withRedis(redisUrl, (redis) => publishNotice(redis, notice, payload));
+export function publishNoticeOnce(where: RedisLocation, notice: Notice, payload: string): Promise<boolean> {
+  return withRedis(where, (redis) => publishNotice(redis, notice, payload));
 }
 
 /** Runs `work` with its own connection. Resolves to false if Redis cannot be reached. */
-export async function withRedis(redisUrl: string, work: (redis: Redis) => Promise<boolean>): Promise<boolean> {
-  const redis = connectRedis(redisUrl, 'command', { onLost: () => undefined, onReady: () => undefined });
+export async function withRedis(
+  where: RedisLocation,
+  work: (redis: RedisClient) => Promise<boolean>,
+): Promise<boolean> {
+  const redis = connectRedis(where, 'command', { onLost: () => undefined, onReady: () => undefined });
   try {
     await new Promise<void>((resolve, reject) => {
       redis.once('ready', resolve);
@@ -61,8 +71,8 @@ export class NoticeListener {
   readonly #redis: Redis;
   readonly #handlers = new Map<string, (payload: string) => void>();
 
-  constructor(redisUrl: string, events: RedisEvents) {
-    this.#redis = connectSubscriber(redisUrl, events);
+  constructor(where: RedisLocation, events: RedisEvents) {
+    this.#redis = connectSubscriber(where, events);
     this.#redis.on('message', (channel: string, payload: string) => this.#handlers.get(channel)?.(payload));
   }
 

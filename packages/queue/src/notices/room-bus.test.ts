@@ -1,11 +1,10 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { eventually, startTestRedis, stopAtEnd, type TestServer } from '@callplane/testing';
-import type { Redis } from 'ioredis';
-import { connectRedis, disconnectRedis } from '../redis/redis.js';
+import { connectRedis, disconnectRedis, type RedisClient } from '../redis/redis.js';
 import { publishRoomChanged, RoomBus } from './room-bus.js';
 
 let redis: TestServer;
-let publisher: Redis;
+let publisher: RedisClient;
 const silent = { onLost: () => undefined, onReady: () => undefined };
 beforeAll(async () => {
   redis = await startTestRedis();

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { connectSubscriber, disconnectRedis, type RedisEvents } from '../redis/redis.js';
+import type { RedisLocation } from '../redis/redis-target.js';
+import { connectSubscriber, disconnectRedis, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { publish, withRedis } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
@@ -40,11 +41,11 @@ export interface RoomHandlers {
 const NOTICE_CHARS_MAX = 64 * 1024;
 
 export interface RoomBusSettings {
-  redisUrl: string;
+  redisUrl: RedisLocation;
   /** Id of this instance, which receivers get as `from`. */
   instanceId: string;
   /** A `command` connection, so that publishing fails at once while Redis is unavailable. */
-  publisher: Redis;
+  publisher: RedisClient;
   /** `onReady` is called after each reconnection. Notices in between are lost, so rooms have to be read again. */
   events: RedisEvents;
 }
@@ -62,7 +63,7 @@ function channelOf(roomId: string): string {
  * does not know it: every instance reads the room.
  * @returns false if Redis cannot be reached.
  */
-export function publishRoomChanged(redis: Redis, roomId: string, version: number | null): Promise<boolean> {
+export function publishRoomChanged(redis: RedisClient, roomId: string, version: number | null): Promise<boolean> {
   return publish(
     redis,
     channelOf(roomId),
@@ -77,16 +78,21 @@ export function publishRoomChanged(redis: Redis, roomId: string, version: number
  * @param from identifies the sender to the receivers; no instance has this id.
  * @returns false if Redis cannot be reached.
  */
-export function publishRoomMessage(redis: Redis, roomId: string, from: string, message: unknown): Promise<boolean> {
+export function publishRoomMessage(
+  redis: RedisClient,
+  roomId: string,
+  from: string,
+  message: unknown,
+): Promise<boolean> {
   return publish(redis, channelOf(roomId), JSON.stringify({ type: 'message', from, message } satisfies Payload));
 }
 
 /** Like `publishRoomChanged` for several rooms, over its own connection, for commands that exit afterwards. */
 export function publishRoomsChangedOnce(
-  redisUrl: string,
+  where: RedisLocation,
   rooms: readonly { roomId: string; version: number }[],
 ): Promise<boolean> {
-  return withRedis(redisUrl, async (redis) => {
+  return withRedis(where, async (redis) => {
     const published = await Promise.all(rooms.map(({ roomId, version }) => publishRoomChanged(redis, roomId, version)));
     return published.every(Boolean);
   });

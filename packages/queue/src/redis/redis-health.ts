@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { keyPrefixOf, type RedisClient } from './redis.js';
 
 /** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
 export const REDIS_TROUBLES = [
@@ -16,6 +16,10 @@ export const REDIS_TROUBLES = [
   'not-persisting',
   /** The password or the permissions are wrong. */
   'refused',
+  /** No TLS connection that can be trusted: another issuer or name, an expired certificate, or a server without TLS. */
+  'untrusted',
+  /** The cluster has slots without a master. */
+  'cluster-down',
 ] as const;
 export type RedisTrouble = (typeof REDIS_TROUBLES)[number];
 
@@ -36,17 +40,27 @@ const REPLIES: readonly (readonly [RegExp, RedisTrouble])[] = [
   [/^(LOADING|BUSY)\b/, 'loading'],
   [/^MISCONF\b/, 'not-persisting'],
   [/^(NOAUTH|WRONGPASS|NOPERM)\b/, 'refused'],
+  [/^CLUSTERDOWN\b/, 'cluster-down'],
   [/timed out/i, 'frozen'],
 ];
+/** Codes of Node.js and OpenSSL for a failed TLS handshake. */
+const TLS_CODES = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO)/;
 
 /** Derives the trouble of the server from the error of a command; `unreachable` for unknown errors. */
 export function troubleOf(error: unknown): RedisTrouble {
-  const message = error instanceof Error ? error.message : '';
-  return REPLIES.find(([pattern]) => pattern.test(message))?.[1] ?? 'unreachable';
+  // A cluster client reports that all nodes failed, with the failure of the last one.
+  const { code, message, lastNodeError } = Object(error) as {
+    code?: unknown;
+    message?: unknown;
+    lastNodeError?: unknown;
+  };
+  if (lastNodeError !== undefined) return troubleOf(lastNodeError);
+  if (typeof code === 'string' && TLS_CODES.test(code)) return 'untrusted';
+  return REPLIES.find(([pattern]) => typeof message === 'string' && pattern.test(message))?.[1] ?? 'unreachable';
 }
 
 /** Every probe writes this key. It expires after the last process has ended. */
-const PROBE_KEY = 'callplane:health';
+const PROBE_KEY = 'health';
 const PROBE_TTL_MS = 60_000;
 /** One write per second and process bounds the cost of probes, however often the health is read. */
 const PROBE_INTERVAL_MS = 1000;
@@ -58,23 +72,30 @@ const REASON_LASTS_MS = 8000;
  * triggers the probes, so that reading the state costs a request nothing.
  */
 export class RedisHealth {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #timer: NodeJS.Timeout;
   #trouble: RedisTrouble | null = null;
   #knownAtMs = -Infinity;
   /** The last attempt to connect failed. */
   #isRefused = false;
+  /** Why the attempts to connect fail, if the server or TLS gives a reason. */
+  #refusal: RedisTrouble | null = null;
   #probing: Promise<void> | undefined;
 
   /** @param redis a `command` connection: its commands fail within their deadline. */
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
     this.#timer = setInterval(() => void this.probe(), PROBE_INTERVAL_MS).unref();
-    redis.on('ready', () => void this.probe());
+    redis.on('ready', () => {
+      this.#refusal = null;
+      void this.probe();
+    });
     redis.on('connect', () => {
       this.#isRefused = false;
     });
     redis.on('error', (error: NodeJS.ErrnoException) => {
+      const reason = troubleOf(error);
+      this.#refusal = reason === 'unreachable' || reason === 'frozen' ? null : reason;
       if (error.syscall === 'connect' || error.syscall === 'getaddrinfo') this.#isRefused = true;
     });
   }
@@ -111,7 +132,8 @@ export class RedisHealth {
   }
 
   async #look(): Promise<void> {
-    const trouble = await this.#tryAWrite();
+    const result = await this.#tryAWrite();
+    const trouble = result === 'unreachable' ? (this.#refusal ?? result) : result;
     const now = performance.now();
     // Without a connection a probe learns nothing. The reason from the last connection is more specific.
     const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);
@@ -124,7 +146,7 @@ export class RedisHealth {
   async #tryAWrite(): Promise<RedisTrouble | null> {
     try {
       if (this.#redis.status === 'connect') return await this.#greeting();
-      await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
+      await this.#redis.set(`${keyPrefixOf(this.#redis)}:${PROBE_KEY}`, '1', 'PX', PROBE_TTL_MS);
       return null;
     } catch (error) {
       return troubleOf(error);
@@ -138,16 +160,16 @@ export class RedisHealth {
 }
 
 /** The health of each probed connection, for helpers that get only the connection. */
-const healthOf = new WeakMap<Redis, RedisHealth>();
+const healthOf = new WeakMap<RedisClient, RedisHealth>();
 
 /** Starts to probe this connection. */
-export function watchRedis(redis: Redis): RedisHealth {
+export function watchRedis(redis: RedisClient): RedisHealth {
   const health = new RedisHealth(redis);
   healthOf.set(redis, health);
   return health;
 }
 
 /** False if Redis did not answer the last probe. Another command would then take its full deadline. */
-export function isAnswering(redis: Redis): boolean {
+export function isAnswering(redis: RedisClient): boolean {
   return redis.status === 'ready' && (healthOf.get(redis)?.answers ?? true);
 }

@@ -90,10 +90,36 @@ export const databaseSettings = {
 export const redisSettings = {
   REDIS_URL: Type.String({
     ...SECRET,
-    pattern: '^rediss?://.+',
-    expected: 'a URL like redis://:password@host:6379',
-    description: 'Redis, which wakes workers and carries notices. Needs 6.2 or later with maxmemory-policy noeviction.',
+    pattern: '^rediss?(\\+(sentinel|cluster))?://.+',
+    expected:
+      'a URL like redis://:password@host:6379, redis+sentinel://host1,host2,host3/name or redis+cluster://host1,host2,host3 ' +
+      '(with TLS rediss://, rediss+sentinel:// or rediss+cluster://)',
+    description:
+      'Redis, which wakes workers and carries notices. Needs 6.2 or later with maxmemory-policy noeviction. Special ' +
+      'characters in user and password are escaped (%40 for @).',
   }),
+  REDIS_PASSWORD: Type.Optional(
+    Type.String({ ...SECRET, description: 'Password of Redis, if it is not part of `REDIS_URL`.' }),
+  ),
+  REDIS_CA_FILE: Type.Optional(
+    Type.String({
+      description:
+        'File with the certificates (PEM) of the authorities that may certify Redis and its Sentinels. Without it, those ' +
+        'of the system are trusted. Needs a `rediss` URL.',
+    }),
+  ),
+  REDIS_CERT_FILE: Type.Optional(
+    Type.String({ description: 'File with the certificate (PEM) of this client, if Redis asks for one.' }),
+  ),
+  REDIS_KEY_FILE: Type.Optional(Type.String({ description: 'File with the private key (PEM) of `REDIS_CERT_FILE`.' })),
+  REDIS_SENTINEL_USERNAME: Type.Optional(
+    Type.String({
+      description: 'User at the Sentinels, if they have users. User and password of `REDIS_URL` are for Redis.',
+    }),
+  ),
+  REDIS_SENTINEL_PASSWORD: Type.Optional(
+    Type.String({ ...SECRET, description: 'Password of the Sentinels, if they have one.' }),
+  ),
 };
 
 export const encryptionSettings = {

@@ -81,12 +81,14 @@ export function loadConfig<T extends TObject>(schema: T): Static<T> {
 /**
  * For `main.ts`: returns the result of `make`, or writes its error to stderr and exits with code 1.
  * @param make builds a value from the setting. It throws if the setting is wrong in a way that a schema cannot express.
+ *   If the error names another `setting`, that one is reported.
  */
 export function orExit<T>(name: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
-    process.stderr.write(`${new ConfigurationError([`${name}: ${(error as Error).message}`]).message}\n`);
+    const { message, setting = name } = error as Error & { setting?: string };
+    process.stderr.write(`${new ConfigurationError([`${setting}: ${message}`]).message}\n`);
     process.exit(1);
   }
 }

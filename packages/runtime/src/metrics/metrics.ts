@@ -26,8 +26,8 @@ export interface Metrics {
   histogram<Label extends string = never>(
     settings: MetricSettings<Label> & Known<Label> & { buckets: readonly number[] },
   ): Histogram<Label>;
-  /** @param read called at each scrape; returns the value. */
-  gauge(settings: Omit<MetricSettings<never>, 'labels'>, read: () => number): void;
+  /** @param read called at each scrape; returns the value, or null if it is unknown: the gauge is then absent. */
+  gauge(settings: Omit<MetricSettings<never>, 'labels'>, read: () => number | null): void;
   /**
    * One gauge with several values.
    * @param read called at each scrape; returns the values by label value.
@@ -94,7 +94,9 @@ export function createMetrics({ app }: { app: string }): Metrics {
         help,
         registers,
         collect() {
-          this.set(read());
+          const value = read();
+          if (value === null) this.remove();
+          else this.set(value);
         },
       });
     },

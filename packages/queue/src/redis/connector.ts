@@ -1,0 +1,114 @@
+import { connect as connectTcp, Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { textOf, type RedisAddress, type RedisTls } from './redis-target.js';
+
+type Connector = NonNullable<RedisOptions['Connector']>;
+
+/** Knows where a connection has to lead at this moment. */
+export interface Guide {
+  /** Rejects if no address is known now. A connection then asks again. */
+  find(): Promise<RedisAddress>;
+  /** Called with the reply of INFO, as fields. False: the server is the wrong one, and the connection asks again. */
+  accepts?(info: Record<string, string>): boolean;
+  /** Called while a connection exists or is being made. The guide calls `leave` when it has to lead elsewhere. */
+  readonly followers?: Set<Follower>;
+}
+
+export interface Follower {
+  /** Closes the connection unless it leads to this address. ioredis then asks the guide again. */
+  leave(unless: RedisAddress): void;
+}
+
+const RETRY_DELAY_MS_MAX = 1000;
+
+/**
+ * Returns the class with which ioredis opens a connection to an address that may change. ioredis's own connector for
+ * Sentinels asks one after the other, and ends a connection for good that is closed while it asks.
+ */
+export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: number): Connector {
+  return class extends AbstractConnector implements Follower {
+    #address: string | null = null;
+    /** The search for an address that is under way. It ends when the connection is ended or begins anew. */
+    #search = new AbortController();
+
+    constructor() {
+      super(disconnectMs);
+    }
+
+    override check(info: Record<string, string>): boolean {
+      return guide.accepts?.(info) ?? true;
+    }
+
+    override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
+      this.connecting = true;
+      this.#address = null;
+      const search = new AbortController();
+      this.#search = search;
+      const stopped = new Promise<null>((resolve) => {
+        search.signal.addEventListener('abort', () => resolve(null));
+      });
+      const address = await Promise.race([this.#find(emit, search.signal), stopped]);
+      // A rejection would end the connection for good, also one that only has to reconnect.
+      if (address === null || search.signal.aborted) return (this.stream = new Socket().destroy());
+      const { host, port } = address;
+      this.#address = textOf(address);
+      const stream =
+        tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port, ...serverName(host) });
+      this.stream = stream;
+      guide.followers?.add(this);
+      stream.once('close', () => {
+        if (this.stream === stream) guide.followers?.delete(this);
+      });
+      stream.once('error', (error: Error) => {
+        this.firstError = error;
+      });
+      return stream;
+    }
+
+    override disconnect(): void {
+      this.#search.abort();
+      super.disconnect();
+    }
+
+    leave(unless: RedisAddress): void {
+      if (this.#address !== null && this.#address !== textOf(unless)) this.stream.destroy();
+    }
+
+    async #find(emit: (type: string, error: Error) => void, signal: AbortSignal): Promise<RedisAddress | null> {
+      for (let attempt = 0; !signal.aborted; attempt += 1) {
+        try {
+          return await guide.find();
+        } catch (error) {
+          if (isAborted(signal)) break;
+          emit('error', error as Error);
+          const pauseMs = Math.min(50 * 2 ** Math.min(attempt, 10), RETRY_DELAY_MS_MAX);
+          await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        }
+      }
+      return null;
+    }
+  };
+}
+
+/** The compiler takes a value that it has seen once for fixed. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+/** The name for SNI. Addresses have none. */
+export function serverName(host: string): { servername?: string } {
+  return /^[\d.]+$|:/.test(host) ? {} : { servername: host };
+}
+
+/** Leads to the given addresses in turn, for connections that any node of a cluster can serve. */
+export function inTurn(addresses: readonly RedisAddress[]): Guide {
+  let next = 0;
+  return {
+    find: () => {
+      const address = addresses[next % addresses.length];
+      next += 1;
+      return address === undefined ? Promise.reject(new Error('no address')) : Promise.resolve(address);
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { Cluster } from 'ioredis';
+import { askSentinel, fieldsOf, type SentinelTarget } from './master-finder.js';
+import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from './redis-health.js';
+import { parseRedisUrl, textOf, type RedisLocation, type RedisTarget } from './redis-target.js';
+import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient } from './redis.js';
+
+/** The facts from `INFO` that Callplane depends on, of the server that holds its keys. */
+export interface RedisFacts {
+  version: string;
+  /** Must be `noeviction`, otherwise Redis evicts jobs under memory pressure. Null if the server does not report it. */
+  maxmemoryPolicy: string | null;
+  /** Whether jobs survive a restart of Redis. If they do not, scans of the workers find the rows of lost jobs. */
+  appendOnly: boolean;
+  /** Whether the last write of the append-only file, its last rewrite and the last snapshot succeeded. */
+  isPersisting: boolean;
+  /** `master` or `slave`. */
+  role: string;
+  /** Replicas that are connected and in step. */
+  replicas: number;
+  usedBytes: number;
+  /** `maxmemory`; 0 if there is no limit. */
+  maxBytes: number;
+  /** Memory of the machine; 0 if the server does not report it. */
+  systemBytes: number;
+}
+
+/** How long an interactive command waits for Redis, in milliseconds. */
+const PATIENCE_MS = 3000;
+
+/** Resolves once commands can be sent. @throws RedisUnusable with the first reason why they cannot. */
+export function untilReady(redis: RedisClient): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Connected, but the server does not answer.
+    const timer = setTimeout(() => reject(new RedisUnusable('frozen')), PATIENCE_MS);
+    redis.once('ready', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    redis.once('error', (error: Error) => {
+      clearTimeout(timer);
+      reject(new RedisUnusable(troubleOf(error), error));
+    });
+  });
+}
+
+/** Reads the facts over an existing connection. Rejects like any command. */
+export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
+  if (!(redis instanceof Cluster)) return factsOf(await redis.info());
+  // A cluster sends INFO to any node. A script runs where its key is.
+  return factsOf(String(await redis.eval("return redis.call('INFO')", 1, `${keyPrefixOf(redis)}:health`)));
+}
+
+/**
+ * Reads the facts over a connection of its own, and why Redis rejects writes; null if it accepts them.
+ * @throws RedisUnusable if Redis cannot be reached.
+ */
+export async function readRedisFacts(where: RedisLocation): Promise<RedisFacts & { trouble: RedisTrouble | null }> {
+  const redis = connectRedis(where, 'command', { onLost: () => undefined, onReady: () => undefined });
+  try {
+    await untilReady(redis);
+    const facts = await observeRedis(redis);
+    const health = watchRedis(redis);
+    await health.probe();
+    health.close();
+    return { ...facts, trouble: health.trouble };
+  } finally {
+    await disconnectRedis(redis);
+  }
+}
+
+function factsOf(info: string): RedisFacts {
+  const field = (name: string): string | null => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? null;
+  const succeeded = (name: string): boolean => (field(name) ?? 'ok') === 'ok';
+  return {
+    // Valkey reports a version of Redis that it is compatible with.
+    version: field('redis_version') ?? 'unknown',
+    maxmemoryPolicy: field('maxmemory_policy'),
+    appendOnly: field('aof_enabled') === '1',
+    isPersisting: ['aof_last_write_status', 'aof_last_bgrewrite_status', 'rdb_last_bgsave_status'].every(succeeded),
+    role: field('role') ?? 'unknown',
+    replicas: info.match(/^slave\d+:.*state=online/gm)?.length ?? 0,
+    usedBytes: Number(field('used_memory') ?? 0),
+    maxBytes: Number(field('maxmemory') ?? 0),
+    systemBytes: Number(field('total_system_memory') ?? 0),
+  };
+}
+
+/** What the Sentinels of a master say. */
+export interface SentinelFacts {
+  /** Sentinels in REDIS_URL, and those of them that answer. */
+  named: number;
+  answering: number;
+  /** Why the others do not answer. */
+  failures: string[];
+  /** Sentinels that the answering ones know, themselves included: the most that one of them knows. */
+  known: number;
+  /** Addresses that they name as the master. More than one for a moment after a promotion. */
+  masters: string[];
+  /** Why a promotion would find no agreement now; null if it would. */
+  quorumProblem: string | null;
+}
+
+/** Where several servers serve the keys: the state of the Sentinels, or of the cluster. */
+export async function readSentinelFacts(where: RedisLocation): Promise<SentinelFacts | null> {
+  const target = targetOf(where);
+  if (target.kind !== 'sentinel') return null;
+  const answers = await Promise.allSettled(target.sentinels.map((sentinel) => askOne(target, sentinel)));
+  const good = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const problems = good.map(({ quorumProblem }) => quorumProblem);
+  return {
+    named: answers.length,
+    answering: good.length,
+    failures: answers.flatMap((answer) => (answer.status === 'rejected' ? [(answer.reason as Error).message] : [])),
+    known: Math.max(0, ...good.map(({ known }) => known)),
+    masters: [...new Set(good.map(({ master }) => master))],
+    // One Sentinel that sees enough others can lead a promotion.
+    quorumProblem: good.length === 0 || problems.includes(null) ? null : (problems[0] ?? null),
+  };
+}
+
+async function askOne(target: SentinelTarget, sentinel: SentinelTarget['sentinels'][number]) {
+  try {
+    const fields = fieldsOf(await askSentinel(target, sentinel, 'MASTER'));
+    const quorum = await askSentinel(target, sentinel, 'CKQUORUM').then(
+      () => null,
+      (error: unknown) => (error as Error).message,
+    );
+    return {
+      master: textOf({ host: fields['ip'] ?? '', port: Number(fields['port']) }),
+      known: Number(fields['num-other-sentinels']) + 1,
+      quorumProblem: quorum,
+    };
+  } catch (error) {
+    throw new Error(`${textOf(sentinel)}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** The state of a cluster, as one of its nodes sees it. */
+export interface ClusterFacts {
+  /** `ok`, or `fail` if it refuses commands. */
+  state: string;
+  /** Slots that a node serves, of 16,384. */
+  slotsOk: number;
+  nodes: number;
+}
+
+/** Null if REDIS_URL names no cluster. @throws RedisUnusable if no node answers. */
+export async function readClusterFacts(where: RedisLocation): Promise<ClusterFacts | null> {
+  const target = targetOf(where);
+  if (target.kind !== 'cluster') return null;
+  let failure: unknown;
+  for (const address of target.nodes) {
+    const { credentials, tls } = target;
+    const node: RedisTarget = { kind: 'server', address, database: 0, credentials, tls };
+    const redis = connectRedis(node, 'command', { onLost: () => undefined, onReady: () => undefined });
+    try {
+      await untilReady(redis);
+      const info = String(await redis.call('CLUSTER', 'INFO'));
+      const field = (name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+      return {
+        state: field('cluster_state'),
+        slotsOk: Number(field('cluster_slots_ok')),
+        nodes: Number(field('cluster_known_nodes')),
+      };
+    } catch (error) {
+      failure = error;
+    } finally {
+      await disconnectRedis(redis);
+    }
+  }
+  throw failure instanceof RedisUnusable ? failure : new RedisUnusable(troubleOf(failure), failure);
+}
+
+function targetOf(where: RedisLocation): RedisTarget {
+  return typeof where === 'string' ? parseRedisUrl(where) : where;
+}
