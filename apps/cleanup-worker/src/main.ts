@@ -1,5 +1,5 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { Database, isDatabaseUnavailable } from '@callplane/db';
+import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
 import {
   JobProducer,
   JobWorker,
@@ -20,7 +20,7 @@ import { RedisObserver } from './observe/redis.js';
 import { workOnOperation } from './operations/work-on-operation.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
-import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
+import { endLostSessions, forgetDeadInstances, newLostSessionsPosition } from './reconcile/lost-sessions.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { followRegistry } from './reconcile/media-registry.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
@@ -29,7 +29,7 @@ import { OperationScheduler } from './scheduler/scheduler.js';
 import { sweepErasures } from './sweep/erasures.js';
 import { sweepRooms } from './sweep/rooms.js';
 import { sweepUsage } from './sweep/usage.js';
-import { settleExhausted, sweepExpired } from './sweep/sweep.js';
+import { newExpiredPosition, settleExhausted, sweepExpired } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
@@ -115,29 +115,40 @@ app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.clos
 const orphans = new MediaOrphans(deps);
 // On a connection of its own, because the metrics matter most while all others wait for a standby.
 const observing = app.own('observing', new Database({ ...app.databaseSettings, poolMax: 1 }));
-const observer = new Observer({ ...deps, database: observing }, metrics);
+const observer = new Observer({ ...deps, database: observing }, metrics, config.ROOM_RETENTION_DAYS);
+const expired = newExpiredPosition();
+const lostSessions = newLostSessionsPosition();
 const redisObserver = new RedisObserver(producer.redis, metrics);
 const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
-// Every repeated task (the sweeps, the reconciler, the observer) has its own timer, so that one that waits for a server
-// does not delay the others.
+// Every repeated task has its own timer, so that one that waits for a server does not delay the others.
 for (const [name, intervalMs, work] of [
-  ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
-  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
-  ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
-  ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
-  ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
-  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
-  ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
   ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
   ['observe redis', OBSERVE_INTERVAL_MS, () => redisObserver.pass()],
   ['certificates', CERTIFICATES_INTERVAL_MS, () => certificates.pass()],
-  ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
+}
+const keepDueFloor = async (): Promise<void> => {
+  await moveDueFloor(database, 'operations');
+};
+// One process does each of these for all cleanup workers.
+const elections = app.elections(sweepLeases(database.sql, app.processName));
+for (const [name, intervalMs, work] of [
+  ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
+  ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
+  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps, expired)],
+  ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
+  ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
+  ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
+  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps, lostSessions)],
+  ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
+  ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
+] as const) {
+  app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }
 
 const healthPort = await app.serveHealth(config);

@@ -7,11 +7,14 @@ import {
   pendingMigrations,
   resolveMigration,
 } from '@callplane/migrations';
+import { formatTimestamp } from '@callplane/core';
+import { readOldestSnapshots, readTableHealth, type TableHealth } from '@callplane/db';
 import { Command } from 'commander';
 import { parseMigrationName } from './arguments.js';
-import { configOf, targetOf, type Cli } from './cli.js';
+import { configOf, targetOf, withDatabase, type Cli } from './cli.js';
+import { describeSnapshot } from './doctor/health-findings.js';
 import { CommandError, UsageError } from './failure.js';
-import { addCommand, print, type OutputOptions } from './output.js';
+import { addCommand, column, print, tableOf, type OutputOptions } from './output.js';
 
 interface DiffOptions extends OutputOptions {
   check?: true;
@@ -44,6 +47,14 @@ export function dbCommands(cli: Cli): Command {
     const text = pending.length === 0 ? 'Up to date.' : pending.map((name) => `Pending ${name}`).join('\n');
     print(cli, options, { pending }, text);
   });
+  const tablesDescription = 'Show dead rows, size and last vacuum of the busy tables, and the oldest snapshots';
+  addCommand(db, 'tables', tablesDescription, 'rtc db tables').action((options: OutputOptions) =>
+    withDatabase(cli, async ({ sql }) => {
+      const [tables, snapshots] = [await readTableHealth(sql), await readOldestSnapshots(sql)];
+      const held = snapshots.filter(({ name }) => name !== null).map(describeSnapshot);
+      print(cli, options, { tables, snapshots }, [tableOf(cli, tables, TABLE_COLUMNS), ...held].join('\n'));
+    }),
+  );
   const diffDescription = 'Print the SQL that leads from the migrations to schema.prisma (needs CREATEDB)';
   addCommand(db, 'diff', diffDescription, 'rtc db diff --check')
     .option('--check', 'exit with 1 when there is a difference')
@@ -56,6 +67,26 @@ export function dbCommands(cli: Cli): Command {
     .action((name: string, options: ResolveOptions) => resolve(cli, name, options));
   return db;
 }
+
+const TABLE_COLUMNS = [
+  column<TableHealth>('TABLE', ({ table }) => table),
+  column<TableHealth>(
+    'LIVE',
+    ({ liveRows }) => String(liveRows),
+    ({ liveRows }) => `${liveRows} live`,
+  ),
+  column<TableHealth>(
+    'DEAD',
+    ({ deadRows }) => String(deadRows),
+    ({ deadRows }) => `${deadRows} dead`,
+  ),
+  column<TableHealth>('SIZE', ({ bytes }) => `${(bytes / 1_048_576).toFixed(1)} MiB`),
+  column<TableHealth>(
+    'VACUUMED',
+    ({ vacuumedAt }) => (vacuumedAt === null ? 'never' : formatTimestamp(vacuumedAt)),
+    ({ vacuumedAt }) => `vacuumed ${vacuumedAt === null ? 'never' : formatTimestamp(vacuumedAt)}`,
+  ),
+];
 
 async function diff(cli: Cli, options: DiffOptions): Promise<void> {
   if (options.check === true && options.name !== undefined) throw new UsageError('Give --check or --name, not both.');

@@ -223,6 +223,10 @@ describe('rtc db', () => {
   test('diff --check passes if the migrations produce the schema', async () => {
     expect(await rtc('db', 'diff', '--check')).toMatchObject({ code: 0, stdout: 'No difference.\n', stderr: '' });
     expect(await json('db', 'diff')).toEqual({ drift: false, sql: '' });
+    const { tables, snapshots } = await json('db', 'tables');
+    expect(tables).toContainEqual(expect.objectContaining({ table: 'webhook_deliveries', bytes: expect.any(Number) }));
+    expect(snapshots).toContainEqual(expect.objectContaining({ holder: 'slot', seconds: null }));
+    expect((await rtc('db', 'tables')).stdout).toMatch(/^webhook_deliveries +\d+ live +\d+ dead +[\d.]+ MiB/m);
   });
 
   test('exits with 2 on invalid input, and says how to correct it', async () => {

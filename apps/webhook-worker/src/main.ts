@@ -6,11 +6,12 @@ import {
   parseAllowedNetworks,
   parseMasterKeys,
 } from '@callplane/core';
-import { Database, isDatabaseUnavailable } from '@callplane/db';
+import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
 import { JobProducer, JobWorker, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
 import { WebhookWorkerConfig } from './config.js';
 import { Doorbells } from './deliveries/doorbells.js';
+import { Beginnings } from './deliveries/beginnings.js';
 import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { SCAN_FAST_MS, Scan } from './deliveries/scan.js';
@@ -22,7 +23,7 @@ import { webhookMetrics } from './metrics.js';
 import { PinnedAgents } from './sending/pinned-agents.js';
 import { FailingEndpoints } from './sweep/failing-endpoints.js';
 import { sweepRecoveries } from './sweep/recoveries.js';
-import { sweepRetention } from './sweep/retention.js';
+import { newRetentionPosition, sweepRetention } from './sweep/retention.js';
 import { sweepDeliveries, type SweepPosition } from './sweep/sweep.js';
 
 // deliveries/README.md: the way of a delivery through this worker, and the file of each step.
@@ -72,6 +73,7 @@ app.own('connections', {
 });
 
 const deps: Deps = {
+  beginnings: new Beginnings(),
   database,
   claimsDatabase,
   openClaims: new OpenClaims(claimsDatabase.sql, config.LEASE_MS),
@@ -127,15 +129,23 @@ app.own(
 
 const scan = new Scan(deps, workers, config.SWEEP_INTERVAL_MS);
 const sweepPosition: SweepPosition = { parkedFrom: null };
+const retentionPosition = newRetentionPosition();
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
+app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
+app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
+const keepDueFloor = async (): Promise<void> => {
+  await moveDueFloor(database, 'deliveries');
+};
+// One process does each of these for all webhook workers.
+const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
-  ['scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick()],
+  ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
   ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
-  ['failing endpoints', RETENTION_INTERVAL_MS, () => failing.sweep()],
-  ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal)],
+  ['endpoint reports', RETENTION_INTERVAL_MS, () => failing.sweep()],
+  ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retentionPosition)],
 ] as const satisfies readonly (readonly [string, number, (signal: AbortSignal) => Promise<void>])[]) {
-  app.repeat(name, intervalMs, work, isDatabaseUnavailable);
+  app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }
 
 const healthPort = await app.serveHealth(config);

@@ -81,6 +81,7 @@ describe('the metrics of the webhook worker', () => {
     const failing = new FailingEndpoints(worker.deps, 5);
     await failing.sweep();
     await failing.sweep();
+    await failing.count();
     expect(
       await grown(
         `callplane_webhook_endpoints_failing{${app}}`,
@@ -90,7 +91,7 @@ describe('the metrics of the webhook worker', () => {
     ).toEqual([1, 1, 1]);
   });
 
-  test('are served by the process together with process metrics', async () => {
+  test('are served by the process together with process metrics, and a stopped process releases its sweeps', async () => {
     await worker.sql(`TRUNCATE webhook_deliveries, webhook_attempts`);
     const process = await spawnApp({
       name: 'webhook-worker',
@@ -116,6 +117,13 @@ describe('the metrics of the webhook worker', () => {
     );
     await eventually(async () => valueIn(await scrape(), `callplane_webhook_in_flight{${app}}`) === 0);
     expect(valueIn(await scrape(), `nodejs_eventloop_lag_p99_seconds{${app}}`)).toBeGreaterThan(0);
+    const sweep = 'webhook-worker deliveries';
+    await eventually(async () => valueIn(await scrape(), `callplane_sweep_held{sweep="${sweep}",${app}}`) === 1);
+    await eventually(async () => valueIn(await scrape(), `callplane_sweep_age_seconds{sweep="${sweep}",${app}}`) >= 0);
+    const held = () =>
+      worker.deps.database.sql.$queryRaw<unknown[]>`SELECT name FROM sweeps WHERE held_until > now() ORDER BY name`;
+    expect(await held()).toContainEqual({ name: sweep });
     expect(await process.stop()).toEqual({ code: 0, signal: null });
+    expect(await held()).toEqual([]);
   });
 });

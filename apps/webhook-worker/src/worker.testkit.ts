@@ -17,6 +17,7 @@ import {
   PATIENT_DEADLINES,
 } from '@callplane/testing';
 import { attemptDelivery } from './deliveries/attempt.js';
+import { Beginnings } from './deliveries/beginnings.js';
 import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { Settling } from './deliveries/settling.js';
@@ -91,6 +92,7 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
+    beginnings: new Beginnings(),
     database,
     claimsDatabase,
     openClaims: new OpenClaims(claimsDatabase.sql, more.leaseMs ?? 60_000),

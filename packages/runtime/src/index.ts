@@ -10,6 +10,7 @@ export * from './lifecycle/lifecycle.js';
 export * from './logging/logger.js';
 export * from './metrics/metrics.js';
 export * from './process/app-process.js';
+export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
 export { startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';

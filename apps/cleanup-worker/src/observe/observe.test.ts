@@ -11,7 +11,7 @@ beforeAll(async () => {
 test('the observer reports the oldest due row per queue and live counts, and nothing while the database is unavailable', async () => {
   const metrics = createMetrics({ app: 'cleanup-worker' });
   const deps = { ...worker.deps };
-  const observer = new Observer(deps, metrics);
+  const observer = new Observer(deps, metrics, 90);
   const valueOf = async (name: string): Promise<number | undefined> => {
     const line = (await metrics.text()).split('\n').find((each) => each.startsWith(name));
     return line === undefined ? undefined : Number(line.split(' ').at(-1));
@@ -19,11 +19,18 @@ test('the observer reports the oldest due row per queue and live counts, and not
   await observer.pass();
   expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBe(0);
   expect(await valueOf('callplane_live{what="participants"')).toBe(0);
+  expect(await valueOf('callplane_due{queue="room-end"')).toBe(0);
+  expect(await valueOf('callplane_dead_rows{table="webhook_deliveries"')).toBeGreaterThanOrEqual(0);
+  expect(await valueOf('callplane_oldest_transaction_seconds{holder="session"')).toBeGreaterThanOrEqual(0);
+  expect(await valueOf('callplane_oldest_transaction_seconds{holder="slot"')).toBeUndefined();
+  expect(await valueOf('callplane_oldest_snapshot_transactions{holder="slot"')).toBe(0);
+  expect(await valueOf('callplane_retention_lag_seconds{what="rooms"')).toBe(0);
 
   const operationId = await worker.newOperation();
   await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '90 seconds' WHERE id = '${operationId}'`);
   await observer.pass();
   expect(await valueOf('callplane_oldest_due_seconds{queue="room-end"')).toBeGreaterThanOrEqual(90);
+  expect(await valueOf('callplane_due{queue="room-end"')).toBe(1);
   expect(await valueOf('callplane_oldest_due_seconds{queue="participant-remove"')).toBe(0);
   expect(await valueOf('callplane_oldest_due_seconds{queue="webhook-delivery"')).toBe(0);
 

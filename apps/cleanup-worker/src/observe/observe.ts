@@ -1,34 +1,150 @@
 import {
   countMediaNodes,
   isSynchronous,
+  readDue,
   readLiveCounts,
-  readOldestDue,
+  readOldestSnapshots,
   readReplication,
+  readRetentionLags,
+  readTableHealth,
+  type DueNow,
+  type OldestSnapshot,
   type Replication,
+  type Retained,
+  type RetentionMarks,
+  type TableHealth,
 } from '@callplane/db';
 import type { Metrics } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
+
+/** Interval of the gauges about tables, snapshots and retention, in milliseconds. */
+const DATABASE_INTERVAL_MS = 30_000;
+/**
+ * Live participants are counted at most every this many times the duration of the count, up to LIVE_PAUSE_MS_MAX. It
+ * reads all sessions that ended since the oldest snapshot.
+ */
+const LIVE_PAUSE_FACTOR = 20;
+const LIVE_PAUSE_MS_MAX = 60_000;
+
+type Observed = Pick<Deps, 'database' | 'media' | 'relays'>;
+
+/** A gauge whose values are computed from the last observation. */
+interface ObservedGauge {
+  name: string;
+  help: string;
+  label: string;
+  read: (values: Values) => Readonly<Record<string, number>>;
+}
+
+interface Values {
+  replication: Replication;
+  due: Readonly<Record<string, DueNow>>;
+  live: Record<string, number>;
+  mediaNodes: Record<string, number>;
+  tables: readonly TableHealth[];
+  snapshots: readonly OldestSnapshot[];
+  retention: Partial<Record<Retained, number>>;
+}
+
+const GAUGES: readonly ObservedGauge[] = [
+  {
+    name: 'callplane_postgres_standbys',
+    help: 'Standbys that stream from PostgreSQL. `wanted` is 1 if commits need a synchronous one.',
+    label: 'kind',
+    read: ({ replication: { standbys, synchronousNames } }) => {
+      const streaming = standbys.filter(({ state }) => state === 'streaming');
+      const synchronous = streaming.filter(isSynchronous).length;
+      return { synchronous, other: streaming.length - synchronous, wanted: synchronousNames === '' ? 0 : 1 };
+    },
+  },
+  {
+    name: 'callplane_postgres_replication_lag_bytes',
+    help: 'Log that a standby of PostgreSQL has not replayed yet.',
+    label: 'standby',
+    read: ({ replication: { standbys } }) =>
+      Object.fromEntries(
+        standbys.flatMap(({ name, lagBytes }) => (name === null || lagBytes === null ? [] : [[name, lagBytes]])),
+      ),
+  },
+  {
+    name: 'callplane_postgres_commits_waiting',
+    help: 'Commits of Callplane that wait for a synchronous standby.',
+    label: 'for',
+    read: ({ replication }) => ({ standby: replication.waitingCommits }),
+  },
+  {
+    name: 'callplane_oldest_due_seconds',
+    help: 'Age of the oldest due row, in seconds.',
+    label: 'queue',
+    read: ({ due }) => valuesOf(due, ({ oldestSeconds }) => oldestSeconds),
+  },
+  {
+    name: 'callplane_due',
+    help: 'Due rows that no worker has taken, counted up to 10,000.',
+    label: 'queue',
+    read: ({ due }) => valuesOf(due, ({ count }) => count),
+  },
+  {
+    name: 'callplane_live',
+    help: 'Rooms with live participants, and live participants.',
+    label: 'what',
+    read: ({ live }) => live,
+  },
+  {
+    name: 'callplane_live_rows',
+    help: 'Live rows of a table, as PostgreSQL estimates them.',
+    label: 'table',
+    read: ({ tables }) => Object.fromEntries(tables.map(({ table, liveRows }) => [table, liveRows])),
+  },
+  {
+    name: 'callplane_dead_rows',
+    help: 'Rows of a table that vacuum has not removed, as PostgreSQL estimates them.',
+    label: 'table',
+    read: ({ tables }) => Object.fromEntries(tables.map(({ table, deadRows }) => [table, deadRows])),
+  },
+  {
+    name: 'callplane_oldest_transaction_seconds',
+    help: 'Age of the oldest open transaction of a session, and of the oldest prepared transaction, in seconds.',
+    label: 'holder',
+    read: ({ snapshots }) =>
+      Object.fromEntries(snapshots.flatMap(({ holder, seconds }) => (seconds === null ? [] : [[holder, seconds]]))),
+  },
+  {
+    name: 'callplane_oldest_snapshot_transactions',
+    help: 'Transactions since the oldest snapshot: while it is held, vacuum removes no row that was deleted later.',
+    label: 'holder',
+    read: ({ snapshots }) => Object.fromEntries(snapshots.map(({ holder, transactions }) => [holder, transactions])),
+  },
+  {
+    name: 'callplane_retention_lag_seconds',
+    help: 'How long the oldest row is past its retention, in seconds.',
+    label: 'what',
+    read: ({ retention }) => retention,
+  },
+];
+
+function valuesOf(due: Values['due'], value: (now: DueNow) => number): Record<string, number> {
+  return Object.fromEntries(Object.entries(due).map(([queue, now]) => [queue, value(now)]));
+}
 
 /**
  * Gauges of the whole deployment that only the database knows. A pass reads them periodically, and every scrape shows
  * the last values. All workers report the same values, so a dashboard has to take the maximum instead of the sum.
  */
 export class Observer {
-  readonly #deps: Pick<Deps, 'database' | 'media' | 'relays'>;
-  #values: Record<'oldestDue' | 'live' | 'mediaNodes', Record<string, number>> | null = null;
-  #replication: Replication | null = null;
+  readonly #deps: Observed;
+  readonly #roomRetentionDays: number;
+  readonly #retentionMarks: RetentionMarks = {};
+  #values: Values | null = null;
+  #liveAtMs = -Infinity;
+  #databaseAtMs = -Infinity;
 
-  constructor(deps: Pick<Deps, 'database' | 'media' | 'relays'>, metrics: Metrics) {
+  constructor(deps: Observed, metrics: Metrics, roomRetentionDays: number) {
     this.#deps = deps;
-    metrics.gauges(
-      { name: 'callplane_oldest_due_seconds', help: 'Age of the oldest due row, in seconds.', label: 'queue' },
-      () => this.#values?.oldestDue ?? {},
-    );
-    metrics.gauges(
-      { name: 'callplane_live', help: 'Rooms with live participants, and live participants.', label: 'what' },
-      () => this.#values?.live ?? {},
-    );
-    this.#addReplication(metrics);
+    this.#roomRetentionDays = roomRetentionDays;
+    for (const { read, ...gauge } of GAUGES) {
+      metrics.gauges(gauge, () => (this.#values === null ? {} : read(this.#values)));
+    }
     metrics.gauges(
       {
         name: 'callplane_media_nodes',
@@ -62,55 +178,40 @@ export class Observer {
    * makes such scrapes likely.
    */
   async pass(): Promise<void> {
-    const { sql } = this.#deps.database;
     try {
-      this.#replication = await readReplication(sql);
-      const oldestDue = await readOldestDue(sql);
-      const { rooms, participants } = await readLiveCounts(sql);
-      const mediaNodes = await countMediaNodes(sql);
-      this.#values = { oldestDue, live: { rooms, participants }, mediaNodes };
+      const last = this.#values;
+      const replication = await readReplication(this.#deps.database.sql);
+      const due = await readDue(this.#deps.database.sql);
+      const live = (await this.#live(last === null)) ?? last?.live ?? {};
+      const mediaNodes = await countMediaNodes(this.#deps.database.sql);
+      this.#values = { replication, due, live, mediaNodes, ...(await this.#database(last)) };
     } catch (error) {
       this.#values = null;
-      this.#replication = null;
       throw error;
     }
   }
 
-  #addReplication(metrics: Metrics): void {
-    metrics.gauges(
-      {
-        name: 'callplane_postgres_standbys',
-        help: 'Standbys that stream from PostgreSQL. `wanted` is 1 if commits need a synchronous one.',
-        label: 'kind',
-      },
-      () => {
-        if (this.#replication === null) return {};
-        const { standbys, synchronousNames } = this.#replication;
-        const streaming = standbys.filter(({ state }) => state === 'streaming');
-        const synchronous = streaming.filter(isSynchronous).length;
-        return { synchronous, other: streaming.length - synchronous, wanted: synchronousNames === '' ? 0 : 1 };
-      },
-    );
-    metrics.gauges(
-      {
-        name: 'callplane_postgres_replication_lag_bytes',
-        help: 'Log that a standby of PostgreSQL has not replayed yet.',
-        label: 'standby',
-      },
-      () =>
-        Object.fromEntries(
-          (this.#replication?.standbys ?? []).flatMap(({ name, lagBytes }) =>
-            name === null || lagBytes === null ? [] : [[name, lagBytes]],
-          ),
-        ),
-    );
-    metrics.gauges(
-      {
-        name: 'callplane_postgres_commits_waiting',
-        help: 'Commits of Callplane that wait for a synchronous standby.',
-        label: 'for',
-      },
-      () => (this.#replication === null ? {} : { standby: this.#replication.waitingCommits }),
-    );
+  /** @returns null while the last count is recent enough. */
+  async #live(isFirst: boolean): Promise<Record<string, number> | null> {
+    const startedAtMs = performance.now();
+    if (!isFirst && startedAtMs < this.#liveAtMs) return null;
+    const { rooms, participants } = await readLiveCounts(this.#deps.database.sql);
+    const endedAtMs = performance.now();
+    this.#liveAtMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * LIVE_PAUSE_FACTOR, LIVE_PAUSE_MS_MAX);
+    return { rooms, participants };
+  }
+
+  async #database(last: Values | null): Promise<Pick<Values, 'tables' | 'snapshots' | 'retention'>> {
+    const nowMs = performance.now();
+    if (last !== null && nowMs - this.#databaseAtMs < DATABASE_INTERVAL_MS) {
+      const { tables, snapshots, retention } = last;
+      return { tables, snapshots, retention };
+    }
+    const { sql } = this.#deps.database;
+    const tables = await readTableHealth(sql);
+    const snapshots = await readOldestSnapshots(sql);
+    const retention = await readRetentionLags(sql, this.#retentionMarks, this.#roomRetentionDays);
+    this.#databaseAtMs = nowMs;
+    return { tables, snapshots, retention };
   }
 }

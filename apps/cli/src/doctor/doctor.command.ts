@@ -8,6 +8,8 @@ import {
   readBacklogs,
   readDatabaseFacts,
   readReplication,
+  readOldestSnapshots,
+  readTableHealth,
   type Backlog,
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
@@ -27,6 +29,7 @@ import {
   checkSignaling,
   type Finding,
 } from './findings.js';
+import { checkSnapshots, checkTables } from './health-findings.js';
 import { checkInvariant } from './invariant-findings.js';
 import { checkReplication } from './replication.js';
 import { checkWebhookNetworks } from './webhook-networks.js';
@@ -92,6 +95,8 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
       ...checkDatabase(facts, differenceMs),
       checkReplication(await readReplication(database.sql)),
       schema,
+      checkSnapshots(await readOldestSnapshots(database.sql)),
+      checkTables(await readTableHealth(database.sql)),
       checkMasterKeys(facts.masterKeyIds, configured),
       ...backlogs.map((backlog) => checkQueue(backlog, running, depths)),
       checkSignaling(facts.signalingInstances),

@@ -1,21 +1,18 @@
 import type { ClaimRequest } from '@callplane/core';
-import { claimGated, type DueClaim, type DueRequest, type GatedClaim, type TypedSql } from '@callplane/db';
+import { claimGated, LATE_MS, type DueClaim, type DueRequest, type GatedClaim, type TypedSql } from '@callplane/db';
+import type { Beginnings } from './beginnings.js';
 import type { OpenClaims } from './open-claims.js';
+
+type GatedOrNot = Pick<DueClaim, 'claimed' | 'isGated'>;
 
 /** Low-water mark of one endpoint and kind. Claims skip rows that were due before it. */
 interface Mark {
   since: Date;
-  /** When a claim last read from the first row on, which also finds rows before the mark. */
+  /** When a claim last read from the beginning of the endpoint, which also finds rows before the mark. */
   fromStartAtMs: number;
 }
 
-/**
- * Distance of the mark from the due time of the newest claimed row, in milliseconds. A row with an earlier due time may
- * still become visible: a row is due from the start of its transaction, which may take 15 s until its commit, and a
- * claim skips a row that another transaction has locked, equally long.
- */
-const LATE_MS = 20_000;
-/** Interval of claims that ignore the mark, in milliseconds. They find rows that appeared even later. */
+/** Interval of claims that ignore the mark, in milliseconds. They find rows that another transaction had locked. */
 const FROM_START_EVERY_MS = 5000;
 const MARKS_MAX = 20_000;
 /** Endpoints that are remembered as gated. Beyond it, a claim of the first statement finds out again. */
@@ -28,6 +25,8 @@ export interface Claim extends Pick<GatedClaim, 'claimed' | 'nextInMs' | 'isPace
 }
 
 export interface ClaimsSettings {
+  /** Where claims without a mark begin. */
+  beginnings: Beginnings;
   openClaims: OpenClaims;
   /** For claims of gated endpoints. */
   sql: TypedSql;
@@ -37,8 +36,9 @@ export interface ClaimsSettings {
 }
 
 /**
- * Claims due deliveries by endpoint, and keeps a low-water mark for each endpoint. Without it, a claim would read past
- * every delivery that was claimed since the oldest open transaction began, for example a backup.
+ * Claims due deliveries by endpoint, and keeps a low-water mark for each endpoint: the due time of the newest claimed
+ * row, but at least LATE_MS ago, because rows with an earlier due time may still become visible. Without it, a claim
+ * would read past every delivery that was claimed since the oldest open transaction began, for example a backup.
  */
 export class Claims {
   readonly #settings: ClaimsSettings;
@@ -118,7 +118,8 @@ export class Claims {
     const mark = this.#marks.get(`${endpointId} ${kind}`);
     const isFromStart = mark === undefined || nowMs - mark.fromStartAtMs >= FROM_START_EVERY_MS;
     if (mark !== undefined && isFromStart) mark.fromStartAtMs = nowMs;
-    return { endpointId, isRetry: kind === 'retry', count, since: isFromStart ? null : mark.since };
+    const since = isFromStart ? this.#settings.beginnings.of(endpointId, kind) : mark.since;
+    return { endpointId, isRetry: kind === 'retry', count, since };
   }
 
   #noteGated(endpointId: string): void {
@@ -126,9 +127,13 @@ export class Claims {
     this.#gated.add(endpointId);
   }
 
-  #noteClaimed({ endpointId, kind }: ClaimRequest, { claimed }: Pick<Claim, 'claimed'>, nowMs: number): void {
+  #noteClaimed({ endpointId, kind }: ClaimRequest, { claimed, isGated }: GatedOrNot, nowMs: number): void {
     const newest = claimed.at(-1);
-    if (newest !== undefined) this.#note(`${endpointId} ${kind}`, newest.dueAt, nowMs);
+    if (newest === undefined) return;
+    const lateAtMs = newest.startedAt.getTime() - LATE_MS;
+    // A claim of an endpoint with an order leaves rows that are older than those that it takes.
+    const sinceMs = isGated ? newest.dueAt.getTime() - LATE_MS : Math.min(newest.dueAt.getTime(), lateAtMs);
+    this.#note(`${endpointId} ${kind}`, new Date(sinceMs), nowMs);
   }
 
   /** Makes the next claim of the endpoint ignore its mark. Call it if there may be due rows before the mark. */
@@ -137,8 +142,7 @@ export class Claims {
     this.#marks.delete(`${endpointId} retry`);
   }
 
-  #note(key: string, dueAt: Date, nowMs: number): void {
-    const since = new Date(dueAt.getTime() - LATE_MS);
+  #note(key: string, since: Date, nowMs: number): void {
     const mark = this.#marks.get(key);
     if (mark !== undefined) mark.since = since;
     else {

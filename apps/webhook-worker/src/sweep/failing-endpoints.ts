@@ -29,14 +29,21 @@ export class FailingEndpoints {
     this.#disableAfterDays = disableAfterDays;
   }
 
+  /** Reports and disables. One worker does. */
   async sweep(): Promise<void> {
     await this.#report();
     await this.#disable();
   }
 
-  /** Logs the beginning and the end of a failure, each in one worker, and sets the metric in every worker. */
+  /** Sets the metric. Every worker does. */
+  async count(): Promise<void> {
+    const { database, metrics } = this.#deps;
+    metrics.setEndpointsFailing(await countEndpointsFailing(database.sql, REPORTED_AFTER_MS, RECENT_MS));
+  }
+
+  /** Logs the beginning and the end of a failure. */
   async #report(): Promise<void> {
-    const { database, logger, metrics } = this.#deps;
+    const { database, logger } = this.#deps;
     const limits = { forMs: REPORTED_AFTER_MS, recentMs: RECENT_MS, limit: BATCH };
     const { failing, recovered } = await takeEndpointReports(database.sql, limits);
     for (const { id, environmentId, failingSince } of failing) {
@@ -45,7 +52,6 @@ export class FailingEndpoints {
     for (const { id, environmentId, failingSince } of recovered) {
       logger.info('webhook endpoint works again', { endpointId: id, environmentId, failingSince });
     }
-    metrics.setEndpointsFailing(await countEndpointsFailing(database.sql, REPORTED_AFTER_MS, RECENT_MS));
   }
 
   async #disable(): Promise<void> {

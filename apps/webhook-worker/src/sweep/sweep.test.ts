@@ -229,6 +229,7 @@ describe('endpoints that fail', () => {
     const workers = [0, 1, 2].map(() => new FailingEndpoints({ ...worker.deps, metrics }, 0));
     await Promise.all(workers.map((endpoints) => endpoints.sweep()));
     await workers[0]!.sweep();
+    await workers[1]!.count();
     expect(said('webhook endpoint fails')).toMatchObject([{ endpointId: failing, failingSince: expect.anything() }]);
     expect(shown).toBe(1);
     expect(said('webhook endpoint works again')).toEqual([]);
@@ -236,6 +237,7 @@ describe('endpoints that fail', () => {
     const [delivery] = await worker.emit(failing);
     await worker.attempt(delivery!.id);
     await Promise.all(workers.map((endpoints) => endpoints.sweep()));
+    await workers[1]!.count();
     expect(said('webhook endpoint works again')).toMatchObject([{ endpointId: failing }]);
     expect(shown).toBe(0);
   });

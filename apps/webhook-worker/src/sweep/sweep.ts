@@ -1,8 +1,11 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import {
+  FULL_CHECK_MS,
   endDeliveriesOfDeleted,
   endExpiredLeases,
   expireRuns,
+  firstLeaseExpiry,
+  firstOldRun,
   freeParkedDeliveries,
   type LinePosition,
 } from '@callplane/db';
@@ -13,24 +16,41 @@ const BATCH = 500;
 /** Batches per sweep that free parked deliveries. The next sweep continues where the last one ended. */
 const PARKED_BATCHES_MAX = 4;
 
+/** After a complete pass, freeing pauses for this many times the pass's last part, at most PARKED_PAUSE_MS_MAX milliseconds. */
+const PARKED_PAUSE_FACTOR = 20;
+const PARKED_PAUSE_MS_MAX = 10_000;
+
 /** Where the next sweep continues. */
 export interface SweepPosition {
   /** Null is the first line. */
   parkedFrom: LinePosition | null;
+  /** No lease expired earlier. Null is the first lease. */
+  leasesFrom?: Date | null;
+  /** When parked deliveries are next freed, in milliseconds of `performance.now()`. */
+  parkedAtMs?: number;
+  /** No open run started earlier. Null is the first run. */
+  runsFrom?: Date | null;
+  /** When leases and runs were last read from the first one on, in milliseconds of `performance.now()`. */
+  checkedAtMs?: number;
 }
 
 /** Ends leases, runs and deliveries that no attempt will end. The scan (`deliveries/scan.ts`) finds due deliveries. */
 export async function sweepDeliveries(deps: Deps, position: SweepPosition = { parkedFrom: null }): Promise<void> {
-  await endLeases(deps);
-  await endOldRuns(deps);
+  const nowMs = performance.now();
+  if (nowMs - (position.checkedAtMs ?? -Infinity) >= FULL_CHECK_MS) {
+    Object.assign(position, { leasesFrom: null, runsFrom: null, checkedAtMs: nowMs });
+  }
+  await endLeases(deps, position);
+  await endOldRuns(deps, position);
   await endRemoved(deps);
   await freeParked(deps, position);
 }
 
-async function endLeases(deps: Deps): Promise<void> {
+async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
+  const from = position.leasesFrom ?? null;
   let ended: number;
   do {
-    const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH);
+    const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH, from);
     ended = rows.length;
     for (const { id, endpointId, runAttempts, exhausted } of rows) {
       const status = exhausted ? 'failed' : 'pending';
@@ -41,17 +61,20 @@ async function endLeases(deps: Deps): Promise<void> {
     // Best effort: the scan finds deliveries whose wake-up fails.
     await deps.producer.wakeDeliveries(rows.filter(({ exhausted }) => !exhausted));
   } while (ended === BATCH);
+  position.leasesFrom = await firstLeaseExpiry(deps.database.sql, from);
 }
 
-async function endOldRuns(deps: Deps): Promise<void> {
+async function endOldRuns(deps: Deps, position: SweepPosition): Promise<void> {
+  const from = position.runsFrom ?? null;
   let ended: number;
   do {
-    const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH);
+    const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH, from);
     ended = ids.length;
     deps.metrics.swept('run_expired', ended);
     if (ended > 0) deps.metrics.finished('failed', 'run_expired', ended);
     if (ended > 0) deps.logger.warn('delivery runs expired', { count: ended, deliveryIds: ids.slice(0, 20) });
   } while (ended === BATCH);
+  position.runsFrom = await firstOldRun(deps.database.sql, RUN_AGE_MS_MAX, from);
 }
 
 /**
@@ -69,8 +92,13 @@ async function endRemoved(deps: Deps): Promise<void> {
   } while (ended === BATCH);
 }
 
-/** Frees deliveries whose turn in their room has come, because one of the above has ended the delivery before them. */
+/**
+ * Frees deliveries whose turn in their room has come, because one of the above has ended the delivery before them. The
+ * pass reads every line that was parked since the oldest snapshot, so it pauses in proportion.
+ */
 async function freeParked(deps: Deps, position: SweepPosition): Promise<void> {
+  const startedAtMs = performance.now();
+  if (startedAtMs < (position.parkedAtMs ?? -Infinity)) return;
   for (let batch = 0; batch < PARKED_BATCHES_MAX; batch += 1) {
     const { freed, next } = await freeParkedDeliveries(deps.database.sql, position.parkedFrom, BATCH);
     position.parkedFrom = next;
@@ -79,4 +107,7 @@ async function freeParked(deps: Deps, position: SweepPosition): Promise<void> {
     await deps.producer.wakeDeliveries(freed);
     if (next === null && freed.length < BATCH) break;
   }
+  if (position.parkedFrom !== null) return;
+  const endedAtMs = performance.now();
+  position.parkedAtMs = endedAtMs + Math.min((endedAtMs - startedAtMs) * PARKED_PAUSE_FACTOR, PARKED_PAUSE_MS_MAX);
 }

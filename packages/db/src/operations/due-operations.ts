@@ -1,5 +1,7 @@
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
+import { dueKeys } from '../sweeps/due.sql.js';
+import { PENDING } from '../webhooks/delivery.sql.js';
 import { isExhausted, isUnleased, WAKEABLE_COLUMNS } from './operation.sql.js';
 import type { WakeableOperation } from './operations.repository.js';
 
@@ -28,35 +30,33 @@ export interface TakenOperations {
  * Takes due rows without a valid lease, because their job was lost or Redis is unavailable. Marks them as woken, so
  * that workers that scan at the same time share the rows.
  *
- * Fair: it walks through the environments that have pending rows on the index (environment_id, due_at), and reads a few
- * rows of each. It takes the first row of every environment before the second row of any. 100,000 due rows of one
- * environment cost as much as its first few. The limited sub-selects are wrapped in `ARRAY(…)`, which runs them once.
- * In a join, PostgreSQL could run them several times, and each run would take other rows.
+ * Fair: it walks through the environments that have due rows, and reads a few rows of each on the index
+ * (environment_id, due_at). It takes the first row of every environment before the second row of any. 100,000 due rows
+ * of one environment cost as much as its first few, once they are due for longer than the floor lies back. The limited sub-selects are wrapped in `ARRAY(…)`, which runs them once.
+ * In a join, PostgreSQL could run them several times, and each run would take other rows. PENDING is written so that
+ * the search by id uses no index of pending rows, which an old snapshot makes long.
  */
 export async function takeDueOperations(db: TypedSql, scan: DueScan): Promise<TakenOperations> {
-  const isTakeable = Prisma.sql`status = 'pending' AND due_at <= now()
+  const isTakeable = Prisma.sql`due_at <= now()
     AND woken_at <= now() - ${scan.quietMs}::int * interval '1 millisecond' AND ${isUnleased} AND NOT ${isExhausted}`;
   const rows = await db.$queryRaw<(WakeableOperation & { last: string | null })[]>`
-    WITH RECURSIVE walk AS (
-      (SELECT environment_id, 1 AS step FROM runtime_operations
-        WHERE status = 'pending' AND environment_id > ${scan.after ?? ''} ORDER BY environment_id LIMIT 1)
-      UNION ALL
-      SELECT (SELECT environment_id FROM runtime_operations
-        WHERE status = 'pending' AND environment_id > walk.environment_id ORDER BY environment_id LIMIT 1), step + 1
-      FROM walk WHERE walk.environment_id IS NOT NULL AND step < ${ENVIRONMENTS_PER_SCAN}::int
+    WITH ${dueKeys('operations')}, walk AS MATERIALIZED (
+      SELECT key AS environment_id, since FROM due_key
+      WHERE key > ${scan.after ?? ''} ORDER BY key LIMIT ${ENVIRONMENTS_PER_SCAN}::int
     ), due AS (
       SELECT operation.id, operation.due_at,
         row_number() OVER (PARTITION BY walk.environment_id ORDER BY operation.due_at) AS turn
       FROM walk CROSS JOIN LATERAL (
         SELECT id, due_at FROM runtime_operations
-        WHERE environment_id = walk.environment_id AND ${isTakeable}
+        WHERE environment_id = walk.environment_id AND status = 'pending' AND due_at >= walk.since
+          AND ${isTakeable}
         ORDER BY due_at LIMIT ${scan.perEnvironment}::int
       ) operation
     ), taken AS (
       UPDATE runtime_operations SET woken_at = now(), wake_ups = wake_ups + 1
       WHERE id = ANY(ARRAY(
         SELECT id FROM runtime_operations
-        WHERE id = ANY(ARRAY(SELECT id FROM due ORDER BY turn, due_at LIMIT ${scan.limit}::int)) AND ${isTakeable}
+        WHERE id = ANY(ARRAY(SELECT id FROM due ORDER BY turn, due_at LIMIT ${scan.limit}::int)) AND ${PENDING} AND ${isTakeable}
         FOR NO KEY UPDATE SKIP LOCKED
       ))
       RETURNING id, environment_id, kind, run, run_attempts, wake_ups, due_at

@@ -3,6 +3,8 @@ import type { TypedSql } from '../client/database.js';
 import { literals } from '../client/literals.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased } from '../operations/operation.sql.js';
+import { dueKeys } from '../sweeps/due.sql.js';
+import { PENDING } from '../webhooks/delivery.sql.js';
 
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
@@ -43,27 +45,59 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
   );
 }
 
-/** Wait of the oldest due row of each queue, in seconds; 0 when none is due. */
-export type OldestDue = Record<Backlog['queue'], number>;
+/** Due rows are counted up to this number, so that the cost is bounded. */
+export const DUE_COUNT_MAX = 10_000;
 
-/** Cheap enough for frequent polling: each part reads only the first entry of an index of open rows. */
-export async function readOldestDue(db: TypedSql): Promise<OldestDue> {
-  const [row] = await db.$queryRaw<[{ roomEnd: number; participantRemove: number; delivery: number }]>`
-    SELECT ${ageOf(oldestOperation('room.end'))} AS "roomEnd",
-      ${ageOf(oldestOperation('participant.remove'))} AS "participantRemove",
-      ${ageOf(Prisma.sql`
-        SELECT d.due_at FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-        WHERE d.status IN ('pending', 'delivering') AND d.status = 'pending' AND d.due_at <= now() AND e.enabled
-          AND e.deleted_at IS NULL ORDER BY d.due_at LIMIT 1`)} AS delivery`;
-  return { 'room-end': row.roomEnd, 'participant-remove': row.participantRemove, 'webhook-delivery': row.delivery };
+/** Due rows of each queue without a lease. */
+export interface DueNow {
+  /** Wait of the oldest one, in seconds; 0 when none is due. */
+  oldestSeconds: number;
+  /** Their number, at most DUE_COUNT_MAX. */
+  count: number;
 }
 
-const oldestOperation = (kind: OperationKind): Prisma.Sql => Prisma.sql`
-  SELECT due_at FROM runtime_operations WHERE status = 'pending' AND kind = ${literals([kind])} AND due_at <= now()
-    AND ${isUnleased} ORDER BY due_at LIMIT 1`;
+/**
+ * Cheap enough for frequent polling: it begins at the floor of each queue and at its backlogs
+ * (docs/decisions/0039). Deliveries of disabled endpoints do not count.
+ */
+export async function readDue(db: TypedSql): Promise<Record<Backlog['queue'], DueNow>> {
+  // The keys are sorted in a subquery of their own, so that the limit ends the reading.
+  const [delivery] = await db.$queryRaw<[DueNow]>`
+    WITH ${dueKeys('deliveries')}, due AS MATERIALIZED (
+      SELECT d.due_at FROM (
+        SELECT due_key.* FROM due_key JOIN webhook_endpoints e ON e.id = key AND e.enabled AND e.deleted_at IS NULL
+        ORDER BY since OFFSET 0
+      ) AS k CROSS JOIN LATERAL (${firstDue(
+        Prisma.sql`webhook_deliveries`,
+        Prisma.sql`${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry`,
+      )}) AS d LIMIT ${DUE_COUNT_MAX}::int
+    )
+    SELECT ${DUE_NOW} FROM due`;
+  const operation = async (kind: OperationKind): Promise<DueNow> => {
+    const [row] = await db.$queryRaw<[DueNow]>`
+      WITH ${dueKeys('operations')}, due AS MATERIALIZED (
+        SELECT o.due_at FROM (SELECT * FROM due_key ORDER BY since OFFSET 0) AS k CROSS JOIN LATERAL (${firstDue(
+          Prisma.sql`runtime_operations`,
+          Prisma.sql`status = 'pending' AND environment_id = k.key AND kind = ${literals([kind])} AND ${isUnleased}`,
+        )}) AS o LIMIT ${DUE_COUNT_MAX}::int
+      )
+      SELECT ${DUE_NOW} FROM due`;
+    return row;
+  };
+  return {
+    'room-end': await operation('room.end'),
+    'participant-remove': await operation('participant.remove'),
+    'webhook-delivery': delivery,
+  };
+}
 
-const ageOf = (due: Prisma.Sql): Prisma.Sql =>
-  Prisma.sql`coalesce((SELECT extract(epoch FROM now() - due_at)::float8 FROM (${due}) AS oldest), 0)`;
+/** The first due rows of the key `k`. */
+const firstDue = (table: Prisma.Sql, condition: Prisma.Sql): Prisma.Sql => Prisma.sql`
+  SELECT due_at FROM ${table} WHERE ${condition} AND due_at >= k.since AND due_at <= now()
+  ORDER BY due_at LIMIT ${Prisma.raw(String(DUE_COUNT_MAX))}`;
+
+const DUE_NOW = Prisma.sql`count(*)::int AS count,
+  coalesce(extract(epoch FROM now() - min(due_at))::float8, 0) AS "oldestSeconds"`;
 
 /** Live rooms and participants over all tenants. */
 export interface LiveCounts {

@@ -1,6 +1,10 @@
 import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
-import { IS_OPEN } from './delivery.sql.js';
+import { FLOOR_MAX } from '../sweeps/due.sql.js';
+import { IS_OPEN, PENDING } from './delivery.sql.js';
+
+const BEGINNING = new Date(0);
 
 export interface ExpiredLease {
   id: string;
@@ -11,14 +15,22 @@ export interface ExpiredLease {
 }
 
 /**
- * Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
+ * Only rows with a lease have an expiry, so these statements do not name the status: PostgreSQL could choose an index of
+ * it. Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
  * attempt. The log records the attempt as LEASE_EXPIRED, because its result is unknown.
+ * @param from ignores leases that expired earlier, as {@link firstLeaseExpiry} returned it; null ignores none.
  */
-export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): PromiseLike<ExpiredLease[]> {
+export function endExpiredLeases(
+  db: TypedSql,
+  leaseMs: number,
+  limit: number,
+  from: Date | null = null,
+): PromiseLike<ExpiredLease[]> {
   return db.$queryRaw<ExpiredLease[]>`
     WITH expired AS (
       SELECT id, lease_expires_at, ${isExhausted} AS exhausted FROM webhook_deliveries
-      WHERE status = 'delivering' AND lease_expires_at <= now()
+      WHERE lease_expires_at <= now()
+        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
       ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
       UPDATE webhook_deliveries d
@@ -39,21 +51,64 @@ export function endExpiredLeases(db: TypedSql, leaseMs: number, limit: number): 
 }
 
 /**
+ * The time before which no lease expires, also none that a running transaction commits later: a lease begins with its
+ * transaction. The next sweep begins there, so that it does not read leases that ended meanwhile
+ * (docs/decisions/0039).
+ * @param from the result of the call before; null begins with the first lease.
+ */
+export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise<Date> {
+  const [row] = await db.$queryRaw<[{ first: Date }]>`
+    SELECT least(${FLOOR_MAX}, (
+      SELECT lease_expires_at FROM webhook_deliveries
+      WHERE lease_expires_at <= now()
+        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+      ORDER BY lease_expires_at LIMIT 1
+    )) AS first`;
+  return row.first;
+}
+
+/**
  * Ends runs that are too old, also those of disabled endpoints. A delivery that is being sent is left to its worker,
  * which checks the run's age too.
+ * @param from ignores runs that started earlier, as {@link firstOldRun} returned it; null ignores none. The range also
+ * keeps the statement from reading what has finished.
  * @returns the ids of the deliveries.
  */
-export async function expireRuns(db: TypedSql, runAgeMsMax: number, limit: number): Promise<string[]> {
+export async function expireRuns(
+  db: TypedSql,
+  runAgeMsMax: number,
+  limit: number,
+  from: Date | null = null,
+): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     UPDATE webhook_deliveries
     SET status = 'failed', failure_reason = 'run_expired', completed_at = now()
     WHERE id = ANY(ARRAY(
       SELECT id FROM webhook_deliveries
-      WHERE status = 'pending' AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'
+      WHERE ${startedBetween(from, runAgeMsMax)}
       ORDER BY run_started_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ))
     RETURNING id`;
   return rows.map(({ id }) => id);
+}
+
+/** Pending deliveries, on the index `webhook_deliveries_pending_run_idx`. */
+const startedBetween = (from: Date | null, runAgeMsMax: number): Prisma.Sql => Prisma.sql`
+  ${PENDING} AND run_started_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+  AND run_started_at <= now() - ${runAgeMsMax}::float8 * interval '1 millisecond'`;
+
+/**
+ * The time before which no pending run started, also none that a running transaction commits later. A delivery whose
+ * attempt is in flight may become pending below it: the next full check finds it.
+ * @param from the result of the call before; null begins with the first run.
+ */
+export async function firstOldRun(db: TypedSql, runAgeMsMax: number, from: Date | null): Promise<Date> {
+  const [row] = await db.$queryRaw<[{ first: Date }]>`
+    SELECT least(${FLOOR_MAX} - ${runAgeMsMax}::float8 * interval '1 millisecond', (
+      SELECT run_started_at FROM webhook_deliveries WHERE ${startedBetween(from, runAgeMsMax)}
+      ORDER BY run_started_at LIMIT 1
+    )) AS first`;
+  return row.first;
 }
 
 /**

@@ -3,8 +3,8 @@ import { Prisma } from '../generated/client.js';
 import { isErasureRequested } from '../participants/participant.sql.js';
 
 /**
- * The exact condition of the partial index `webhook_deliveries_due_idx` (endpoint, retry or not, due time), which
- * contains only pending deliveries. It is written so that no other index matches it. With `status = 'pending'`,
+ * The exact condition of the partial indexes of pending deliveries: `webhook_deliveries_due_idx` (endpoint, retry or
+ * not, due time), `webhook_deliveries_due_at_idx` and `webhook_deliveries_pending_run_idx`. It is written so that no other index matches it. With `status = 'pending'`,
  * PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then read the backlogs of
  * other tenants, or sort the whole backlog of an endpoint.
  */

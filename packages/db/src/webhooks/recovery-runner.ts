@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
 import type { WakeableDelivery } from '../events/write-events.js';
+import { Prisma } from '../generated/client.js';
+import { beginningOf } from '../sweeps/due.sql.js';
 import { BRING_FORWARD, hasReplaysLeft, isErased, PENDING, START_RUN } from './delivery.sql.js';
 
 /** The result of one committed step of a recovery. */
@@ -80,7 +82,8 @@ async function takeRecovery(tx: TypedSql, dueMax: number): Promise<Taken | null>
       e.deleted_at IS NOT NULL AS "endpointDeleted",
       (SELECT count(*) FROM (VALUES (false), (true)) AS kind (is_retry) CROSS JOIN LATERAL (
         SELECT 1 FROM webhook_deliveries
-        WHERE ${PENDING} AND endpoint_id = r.endpoint_id AND (run_attempts > 0) = kind.is_retry AND due_at <= now()
+        WHERE ${PENDING} AND endpoint_id = r.endpoint_id AND (run_attempts > 0) = kind.is_retry
+          AND due_at >= ${beginningOf('deliveries', Prisma.sql`r.endpoint_id`, Prisma.sql`kind.is_retry`)} AND due_at <= now()
         LIMIT ${dueMax}::int
       ) AS due) >= ${dueMax}::int AS "isBusy"
     FROM webhook_recoveries r JOIN webhook_endpoints e ON e.id = r.endpoint_id

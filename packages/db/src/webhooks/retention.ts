@@ -3,29 +3,45 @@ import { deleteBatch } from '../client/delete-batch.js';
 import { Prisma } from '../generated/client.js';
 import { IS_OPEN } from './delivery.sql.js';
 
-/** Each function deletes one batch, as {@link deleteBatch} describes. */
+/** Each function deletes one batch: locked rows are skipped, so it never waits for a lock and holds none for long. */
 
-/** Deletes terminal deliveries with their attempts, `days` days after their latest terminal outcome. */
-export function deleteOldDeliveries(db: TypedSql, days: number, limit: number): PromiseLike<number> {
-  const rows = Prisma.sql`
-    SELECT target.id FROM webhook_deliveries target
-    WHERE target.status IN ('succeeded', 'failed') AND target.completed_at <= now() - ${days}::int * interval '1 day'
-    ORDER BY target.completed_at`;
-  return deleteBatch(db, 'webhook_deliveries', { rows, limit });
+/**
+ * Deletes terminal deliveries with their attempts, `days` days after their latest terminal outcome, oldest first.
+ * @param from the cursor of the last batch; null starts from the beginning. With it, a batch does not read again what
+ * the batches before it have deleted, which an old snapshot keeps in the index (docs/decisions/0039).
+ * @returns `next` is the cursor of this batch; null when it found no delivery.
+ */
+export async function deleteOldDeliveries(
+  db: TypedSql,
+  days: number,
+  limit: number,
+  from: Date | null = null,
+): Promise<{ deleted: number; next: Date | null }> {
+  const [batch] = await db.$queryRaw<[{ deleted: number; next: Date | null }]>`
+    WITH old AS MATERIALIZED (
+      SELECT id, completed_at FROM webhook_deliveries
+      WHERE status IN ('succeeded', 'failed') AND completed_at <= now() - ${days}::int * interval '1 day'
+        AND completed_at >= ${(from ?? new Date(0)).toISOString()}::timestamptz
+      ORDER BY completed_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), deleted AS (
+      DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING 1
+    )
+    SELECT (SELECT count(*)::int FROM deleted) AS deleted, (SELECT max(completed_at) FROM old) AS next`;
+  return batch;
 }
 
 /**
  * Deletes events that are at least `days` days old and that no delivery refers to. Walks through them by time with a
  * cursor, so that batches do not read events again that a delivery keeps.
  * @param from the cursor of the last batch; null starts from the beginning.
- * @returns `next` is the cursor of this batch; null when there are no more events.
+ * @returns `next` is the cursor of this batch; null when it found no event.
  */
 export async function deleteOldEvents(
   db: TypedSql,
   days: number,
   limit: number,
   from: { createdAt: Date; id: string } | null,
-): Promise<{ deleted: number; next: { createdAt: Date; id: string } | null }> {
+): Promise<{ deleted: number; next: { createdAt: Date; id: string } | null; isMore: boolean }> {
   const after = from ?? { createdAt: new Date(0), id: '' };
   const [batch] = await db.$queryRaw<{ seen: number; deleted: number; createdAt: Date | null; id: string | null }[]>`
     WITH old AS (
@@ -43,9 +59,9 @@ export async function deleteOldEvents(
     SELECT (SELECT count(*)::int FROM old) AS seen, (SELECT count(*)::int FROM deleted) AS deleted,
       (SELECT created_at FROM old ORDER BY created_at DESC, id DESC LIMIT 1) AS "createdAt",
       (SELECT id FROM old ORDER BY created_at DESC, id DESC LIMIT 1) AS id`;
-  if (batch === undefined || batch.createdAt === null || batch.id === null) return { deleted: 0, next: null };
-  const next = batch.seen < limit ? null : { createdAt: batch.createdAt, id: batch.id };
-  return { deleted: batch.deleted, next };
+  if (batch === undefined || batch.createdAt === null || batch.id === null)
+    return { deleted: 0, next: null, isMore: false };
+  return { deleted: batch.deleted, next: { createdAt: batch.createdAt, id: batch.id }, isMore: batch.seen === limit };
 }
 
 /**

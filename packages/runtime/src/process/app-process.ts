@@ -6,6 +6,7 @@ import { createHealth, redisCheck, startHealthServer, type Health, type HealthCh
 import { Lifecycle } from '../lifecycle/lifecycle.js';
 import { createLogger, redisEvents, type Logger, type LogSettings } from '../logging/logger.js';
 import { addDatabaseMetrics, addRedisMetrics, createMetrics, serveMetrics, type Metrics } from '../metrics/metrics.js';
+import { Elections, type ElectionStore } from '../repeating/elected.js';
 import { Repeating } from '../repeating/repeating.js';
 import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
@@ -89,13 +90,18 @@ export class AppProcess<Config extends ProcessConfig> {
     return resource;
   }
 
+  /** Names this process for operators, also when it has ended. */
+  get processName(): string {
+    return `${this.#app} ${process.pid}@${hostname()}`;
+  }
+
   /** Settings for `new Database(…)`. Exits with code 1 if they are wrong. */
   get databaseSettings() {
     return {
       ...orExitWithProblems(() => databaseConnection(this.config)),
       poolMax: this.config.DATABASE_POOL_MAX,
       // `rtc doctor` finds the running processes by this name, also when Redis is away.
-      applicationName: `callplane ${this.#app} ${process.pid}@${hostname()}`,
+      applicationName: `callplane ${this.processName}`,
       onConnectionError: (error: Error): void => this.logger.warn('database connection lost', { error }),
     };
   }
@@ -158,6 +164,28 @@ export class AppProcess<Config extends ProcessConfig> {
     const onError = (error: unknown): void =>
       this.logger.error(isOutage(error) ? 'task waits for PostgreSQL' : 'task failed', { task, error });
     this.own(`task ${task}`, new Repeating(intervalMs, work, onError));
+  }
+
+  /**
+   * Prepares tasks that one process does for all processes of the app (docs/decisions/0039).
+   * @param store of their leases
+   */
+  elections(store: ElectionStore): Elections {
+    return new Elections(store, this);
+  }
+
+  /** Repeats `work` like {@link repeat}, in one process of the app at a time. */
+  repeatElected(
+    elections: Elections,
+    task: string,
+    intervalMs: number,
+    work: (signal: AbortSignal) => Promise<void>,
+    isOutage: (error: unknown) => boolean,
+  ): void {
+    const elected = elections.add({ name: `${this.#app} ${task}`, intervalMs, work });
+    // Resources close in the reverse order: the task ends before its lease.
+    this.own(`lease ${task}`, { close: () => elected.release().catch(() => undefined) });
+    this.repeat(task, intervalMs, (signal) => elected.tick(signal), isOutage);
   }
 
   /** Health of the process: the checks of its database and its producer, and those of the app. */

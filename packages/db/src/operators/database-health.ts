@@ -1,0 +1,127 @@
+import { TERMINAL_RETENTION_DAYS } from '@callplane/core';
+import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
+
+/** Tables whose rows change often. docs/data-model.md has the reasons for their autovacuum settings. */
+export const HOT_TABLES = [
+  'events',
+  'idempotency_records',
+  'participant_sessions',
+  'rooms',
+  'runtime_operations',
+  'signaling_instances',
+  'webhook_attempts',
+  'webhook_deliveries',
+  'webhook_gates',
+] as const;
+
+export interface TableHealth {
+  table: (typeof HOT_TABLES)[number];
+  /** PostgreSQL's estimates. */
+  liveRows: number;
+  deadRows: number;
+  /** Size of the table with its indexes. */
+  bytes: number;
+  /** The last vacuum, automatic or not; null if there was none since the statistics began. */
+  vacuumedAt: Date | null;
+}
+
+export async function readTableHealth(db: TypedSql): Promise<TableHealth[]> {
+  return db.$queryRaw<TableHealth[]>`
+    SELECT relname::text AS table, n_live_tup::float8 AS "liveRows", n_dead_tup::float8 AS "deadRows",
+      pg_total_relation_size(relid)::float8 AS bytes,
+      greatest(last_vacuum, last_autovacuum)::timestamptz(3) AS "vacuumedAt"
+    FROM pg_stat_user_tables
+    WHERE schemaname = current_schema() AND relname = ANY(${[...HOT_TABLES]}::text[]) ORDER BY relname`;
+}
+
+/** What keeps PostgreSQL from removing dead rows. */
+export const SNAPSHOT_HOLDERS = ['session', 'prepared', 'slot', 'standby'] as const;
+export type SnapshotHolder = (typeof SNAPSHOT_HOLDERS)[number];
+
+export interface OldestSnapshot {
+  holder: SnapshotHolder;
+  /** Number of transactions since the oldest snapshot of this kind; 0 if there is none. */
+  transactions: number;
+  /** Age of the oldest open transaction, in seconds; null for slots and standbys, which have no time. */
+  seconds: number | null;
+  /** The process, prepared transaction, slot or standby with the oldest snapshot; null if there is none. */
+  name: string | null;
+}
+
+/**
+ * Reads the oldest snapshot of each kind. Without the rights of `pg_read_all_stats`, it misses sessions and standbys of
+ * other database roles.
+ */
+export async function readOldestSnapshots(db: TypedSql): Promise<OldestSnapshot[]> {
+  const rows = await db.$queryRaw<OldestSnapshot[]>`
+    SELECT 'session' AS holder, coalesce(max(age(backend_xmin)), 0)::int AS transactions,
+      coalesce(extract(epoch FROM now() - min(xact_start)), 0)::float8 AS seconds,
+      (array_agg(concat_ws(' ', 'pid ' || pid, usename, application_name) ORDER BY xact_start))[1] AS name
+    FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+    UNION ALL
+    SELECT 'prepared', coalesce(max(age(transaction)), 0)::int,
+      coalesce(extract(epoch FROM now() - min(prepared)), 0)::float8, (array_agg(gid ORDER BY prepared))[1]
+    FROM pg_prepared_xacts
+    UNION ALL
+    SELECT 'slot', coalesce(max(age), 0)::int, NULL, (array_agg(slot_name::text ORDER BY age DESC))[1]
+    FROM pg_replication_slots, LATERAL (SELECT greatest(age(xmin), age(catalog_xmin)) AS age) a WHERE age IS NOT NULL
+    UNION ALL
+    SELECT 'standby', coalesce(max(age(backend_xmin)), 0)::int, NULL,
+      (array_agg(application_name ORDER BY age(backend_xmin) DESC))[1]
+    FROM pg_stat_replication WHERE backend_xmin IS NOT NULL`;
+  return rows.map((row) => ({ ...row, seconds: row.seconds === null ? null : Math.max(0, row.seconds) }));
+}
+
+/** Rows that retention deletes, and whose lag {@link readRetentionLags} reads. */
+export const RETAINED = ['deliveries', 'idempotency_records', 'rooms'] as const;
+export type Retained = (typeof RETAINED)[number];
+
+/** The oldest times that the reader has seen: it begins there next time, and reads no rows that were deleted since. */
+export type RetentionMarks = Partial<Record<Retained, Date>>;
+
+/**
+ * Reads for how long the oldest row is past its retention, in seconds; 0 if none is.
+ * @param marks changed by the call
+ * @param roomDays 0 keeps rooms for ever.
+ */
+export async function readRetentionLags(
+  db: TypedSql,
+  marks: RetentionMarks,
+  roomDays: number,
+): Promise<Partial<Record<Retained, number>>> {
+  const lags: Partial<Record<Retained, number>> = {};
+  for (const what of RETAINED) {
+    if (what === 'rooms' && roomDays === 0) continue;
+    const { table, time, condition, days } = retention(what, roomDays);
+    const [row] = await db.$queryRaw<[{ at: Date; lag: number }]>`
+      SELECT coalesce(oldest, over)::timestamptz(3) AS at,
+        coalesce(extract(epoch FROM over - oldest), 0)::float8 AS lag
+      FROM (SELECT now() - ${days}::int * interval '1 day' AS over) o CROSS JOIN LATERAL (SELECT (
+        SELECT ${time} FROM ${table}
+        WHERE ${condition} AND ${time} <= over AND ${time} >= ${(marks[what] ?? new Date(0)).toISOString()}::timestamptz
+        ORDER BY ${time} LIMIT 1
+      ) AS oldest) f`;
+    marks[what] = row.at;
+    lags[what] = row.lag;
+  }
+  return lags;
+}
+
+function retention(what: Retained, roomDays: number) {
+  const name = Prisma.raw;
+  switch (what) {
+    case 'deliveries':
+      return {
+        table: name('webhook_deliveries'),
+        time: name('completed_at'),
+        condition: name("status IN ('succeeded', 'failed')"),
+        days: TERMINAL_RETENTION_DAYS,
+      };
+    case 'idempotency_records':
+      return { table: name('idempotency_records'), time: name('expires_at'), condition: name('true'), days: 0 };
+    case 'rooms':
+      return { table: name('rooms'), time: name('ended_at'), condition: name("status = 'ended'"), days: roomDays };
+  }
+}

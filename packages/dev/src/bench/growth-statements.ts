@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { RUN_AGE_MS_MAX, roomCreated } from '@callplane/core';
+import {
+  claimDueDeliveries,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  endExpiredLeases,
+  expireRuns,
+  findDelivery,
+  findRoom,
+  firstLeaseExpiry,
+  freeParkedDeliveries,
+  insertRooms,
+  listDeliveries,
+  listEvents,
+  moveDueFloor,
+  readDue,
+  scanBacklogs,
+  scanNewlyDue,
+  settleDeliveries,
+  settleExhaustedOperation,
+  takeDueOperations,
+} from '@callplane/db';
+import type pg from 'pg';
+
+/** Its functions run on {@link TypedSql} of the benchmark. */
+export type Statement = readonly [name: string, run: (db: any) => unknown];
+
+/** Where claims and sweeps begin, as in a worker. */
+export interface Beginnings {
+  since: Date;
+  leasesFrom: Date;
+  runsFrom: Date;
+}
+
+/**
+ * The frequent statements and the sweeps, on the rows of `growth-rows.ts`.
+ */
+export async function growthStatements(
+  client: pg.Client,
+  tenant: { projectId: string; environmentId: string },
+  { since, leasesFrom, runsFrom }: Beginnings,
+): Promise<Statement[]> {
+  const { rows } = await client.query(
+    `SELECT id, endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY id LIMIT 4`,
+  );
+  const asks = rows.map(({ endpoint_id: endpointId }) => ({ endpointId, isRetry: false, count: 1, since }));
+  const endpointId = `whep_${'0'.repeat(26)}`;
+  const deliveryId = `dlv_${'1'.padStart(26, '0')}`;
+  const roomId = `room_${'0'.repeat(25)}x`;
+  const room = {
+    id: roomId,
+    name: 'Growth',
+    metadata: {},
+    maxParticipants: 10,
+    createdAt: new Date(),
+    status: 'created' as const,
+    startedAt: null,
+    endedAt: null,
+  };
+  const page = { beforeId: null, limit: 20 };
+  const noFilter = { endpointId: null, status: null, eventType: null, since: null, until: null };
+  const attempt = {
+    durationMs: 20,
+    outcome: 'success' as const,
+    errorCode: null,
+    statusCode: 200,
+    address: '192.0.2.1',
+    timings: { dnsMs: 1, connectMs: 1, tlsMs: 1, firstByteMs: 1 },
+    responseBody: '',
+    responseTruncated: false,
+  };
+  const settled = rows.map(({ id }) => ({
+    claim: {
+      id,
+      leaseToken: randomUUID(),
+      url: 'https://example.com/',
+      secretVersion: 1,
+      startedAt: new Date(),
+      replayCount: 0,
+      runAttempt: 1,
+    },
+    attempt,
+    after: { status: 'succeeded' } as const,
+    proves: true,
+    slotMs: 20,
+  }));
+  const inTransaction = (db: any): any => ({ sqlTransaction: (work: (tx: any) => unknown) => work(db) });
+  return [
+    ['create a room: 10 deliveries', (db) => insertRooms(db, [{ tenant, room, created: roomCreated(tenant, room) }])],
+    ['claim 4 deliveries', (db) => claimDueDeliveries(db, asks, 120_000)],
+    ['settle 4 deliveries (not held)', (db) => settleDeliveries(db, settled)],
+    ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],
+    ['list deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId }, page)],
+    ['list failed deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId, status: 'failed' }, page)],
+    [
+      'list failed deliveries of all endpoints',
+      (db) => listDeliveries(db, tenant, { ...noFilter, status: 'failed' }, page),
+    ],
+    [
+      'list deliveries of all endpoints, of a type',
+      (db) => listDeliveries(db, tenant, { ...noFilter, eventType: 'webhook.test' }, page),
+    ],
+    ['list events', (db) => listEvents(db, tenant, { type: null, after: null, limit: 20 })],
+    ['read a room', (db) => findRoom(db, tenant, roomId)],
+    ['sweep: parked deliveries to free', (db) => freeParkedDeliveries(db, null, 500)],
+    ['scan: endpoints with newly due deliveries', (db) => scanNewlyDue(db, null, 5000)],
+    ['scan: endpoints with a backlog', (db) => scanBacklogs(db, '', 500)],
+    ['sweep: move the floor', (db) => moveDueFloor(inTransaction(db), 'deliveries', Infinity)],
+    ['sweep: move the floor of operations', (db) => moveDueFloor(inTransaction(db), 'operations', Infinity)],
+    ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', 0)],
+    ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, leasesFrom)],
+    ['sweep: first lease', (db) => firstLeaseExpiry(db, leasesFrom)],
+    ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100, runsFrom)],
+    [
+      'scan: operations',
+      (db) => takeDueOperations(db, { quietMs: 10_000, perEnvironment: 16, limit: 64, after: null }),
+    ],
+    ['retention: 500 deliveries', (db) => deleteOldDeliveries(db, 30, 500)],
+    ['retention: events', (db) => deleteOldEvents(db, 30, 500, null)],
+    ['metric: due rows', (db) => readDue(db)],
+    ['sweep: operations without an attempt left', (db) => settleExhaustedOperation(db)],
+  ];
+}

@@ -1,0 +1,100 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { createLogger } from '../logging/logger.js';
+import { createMetrics } from '../metrics/metrics.js';
+import { Elections, type ElectionStore } from './elected.js';
+
+/** A store whose lease the test gives and takes away. */
+function fakeStore() {
+  const store = {
+    isHolder: true,
+    finishedMsAgo: null as number | null,
+    taken: [] as Parameters<ElectionStore['take']>[0][],
+    released: [] as string[],
+    take: (lease: Parameters<ElectionStore['take']>[0]) => {
+      store.taken.push(lease);
+      return Promise.resolve({ isHolder: store.isHolder, previous: 'other', finishedMsAgo: store.finishedMsAgo });
+    },
+    release: (name: string) => {
+      store.released.push(name);
+      return Promise.resolve();
+    },
+  };
+  return store;
+}
+
+function setUp() {
+  const store = fakeStore();
+  const stream = new PassThrough();
+  let log = '';
+  stream.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const logger = createLogger({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' }, 'test', stream);
+  const metrics = createMetrics({ app: 'test' });
+  let runs = 0;
+  const work = (): Promise<void> => {
+    runs += 1;
+    return Promise.resolve();
+  };
+  const task = new Elections(store, { logger, metrics }).add({ name: 'test sweep', intervalMs: 100, work });
+  return { store, metrics, task, runs: () => runs, log: () => log };
+}
+
+const { signal } = new AbortController();
+
+test('a sweep runs only while the process holds its lease, which lasts three intervals', async () => {
+  const { store, task, runs } = setUp();
+  await task.tick(signal);
+  expect([runs(), store.taken[0]]).toEqual([1, { name: 'test sweep', leaseMs: 300, finishedMsAgo: null }]);
+  store.isHolder = false;
+  await task.tick(signal);
+  expect([runs(), task.isHolder]).toEqual([1, false]);
+  store.isHolder = true;
+  await task.tick(signal);
+  expect([runs(), task.isHolder]).toEqual([2, true]);
+});
+
+test('the holder reports when it last completed the sweep, and not after it has lost it', async () => {
+  const { store, task } = setUp();
+  await task.tick(signal);
+  await task.tick(signal);
+  expect(store.taken[1]!.finishedMsAgo).toEqual(expect.any(Number));
+  store.isHolder = false;
+  await task.tick(signal);
+  await task.tick(signal);
+  expect(store.taken[3]!.finishedMsAgo).toBeNull();
+});
+
+test('metrics show the holder, and the age of the last sweep in every process', async () => {
+  const { store, task, metrics } = setUp();
+  store.isHolder = false;
+  store.finishedMsAgo = 60_000;
+  await task.tick(signal);
+  const text = await metrics.text();
+  expect(text).toContain('callplane_sweep_held{sweep="test sweep",app="test"} 0');
+  expect(Number(/callplane_sweep_age_seconds\{[^}]*\} (\S+)/.exec(text)![1])).toBeGreaterThanOrEqual(60);
+});
+
+test('a lease that was never taken is not released, and a taken one is released once', async () => {
+  const { store, task } = setUp();
+  await task.release();
+  await task.tick(signal);
+  await task.release();
+  await task.release();
+  expect(store.released).toEqual(['test sweep']);
+});
+
+test('a sweep that fails keeps its lease, and the next tick runs it again', async () => {
+  const { store, metrics } = setUp();
+  let fails = true;
+  const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
+  const task = new Elections(store, { logger, metrics: createMetrics({ app: 'other' }) }).add({
+    name: 'failing sweep',
+    intervalMs: 100,
+    work: () => (fails ? Promise.reject(new Error('broken')) : Promise.resolve()),
+  });
+  await expect(task.tick(signal)).rejects.toThrow('broken');
+  fails = false;
+  await task.tick(signal);
+  expect([task.isHolder, store.taken.map(({ finishedMsAgo }) => finishedMsAgo)]).toEqual([true, [null, null]]);
+  expect(await metrics.text()).not.toContain('failing sweep');
+});
