@@ -145,7 +145,7 @@ export function connectionClass(
       return new Promise((resolve, reject) => {
         this.#ask(args, (error: unknown, result: unknown) => {
           if (error === null || error === undefined) resolve(result);
-          else reject(error as Error);
+          else reject(error);
         });
       }) as never;
     }
