@@ -113,7 +113,7 @@ describe('the webhook worker process', () => {
 
   test('finishes running attempts after SIGTERM and starts no other', async () => {
     const pit = await startTarPit();
-    const app = await spawnWorker({ DELIVERY_DEADLINE_MS: '2000', WORKERS_PER_PROCESS: '2' });
+    const app = await spawnWorker({ DELIVERY_DEADLINE_MS: '5000', WORKERS_PER_PROCESS: '2' });
     await wake(await kit.newEndpoint(pit.url), 6);
     await wake(await kit.newEndpoint(pit.url), 6);
     await eventually(() => pit.requests.length === 4);

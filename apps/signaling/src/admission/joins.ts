@@ -30,7 +30,7 @@ export class Joins {
   }
 
   /**
-   * @param wanted is called when the join has its turn, and right before its commit
+   * @param wanted is called when the join has its turn, and before it is written or its transaction commits
    * @throws if PostgreSQL is unavailable, or this join failed
    */
   async join(input: JoinInput, wanted: () => Wanted): Promise<Exclude<JoinOutcome, { outcome: 'failed' }> | Unwanted> {

@@ -59,7 +59,7 @@ export class Scheduler {
   }
 
   /** What this worker knows and does at present. */
-  get schedule(): Pick<DeliverySchedule, 'endpoint' | 'hasFreePlace' | 'isReady' | 'knows' | 'sending'> {
+  get schedule(): Pick<DeliverySchedule, 'endpoint' | 'hasFreePlace' | 'isReady' | 'knows' | 'load' | 'sending'> {
     return this.#schedule;
   }
 

@@ -12,11 +12,13 @@ const SHARE_EVERY_MS = 100;
  */
 export class Workers {
   readonly #deps: Deps;
+  readonly #slots: number;
   readonly #all: readonly Scheduler[];
   #sharedAtMs = -Infinity;
 
   constructor(deps: Deps, count: number, settings: SchedulerSettings) {
     this.#deps = deps;
+    this.#slots = settings.slots;
     this.#all = Array.from({ length: count }, (_, index) => {
       const logger = count === 1 ? deps.logger : deps.logger.child({ worker: index + 1 });
       return new Scheduler({ ...deps, logger }, settings, (endpoint) => this.#share(endpoint));
@@ -70,21 +72,22 @@ export class Workers {
   }
 
   /**
-   * Prefers the first worker that knows the endpoint and has a free place: while the load is low, one worker gets all
-   * deliveries and claims them together.
+   * Prefers the first worker that knows the endpoint and has little to do: while the load is low, one worker gets all
+   * deliveries and claims them together. Endpoints that wait count, because several doorbells may arrive before the
+   * first claim is answered, and because slow receivers leave a place free that other slow ones may not use.
    */
   #choose(endpointId: string): Scheduler {
     const nowMs = performance.now();
-    const knowing = this.#all.find(({ schedule }) => schedule.hasFreePlace && schedule.knows(endpointId, nowMs));
-    return knowing ?? this.#all.reduce((best, each) => (each.schedule.sending < best.schedule.sending ? each : best));
+    const knowing = this.#all.find(({ schedule }) => schedule.load < this.#slots && schedule.knows(endpointId, nowMs));
+    return knowing ?? this.#all.reduce((best, each) => (each.schedule.load < best.schedule.load ? each : best));
   }
 
+  /** Prefers a worker that knows the endpoint: the slot time that another one remembers may be old. */
   #endpoint(endpointId: string): SchedulableEndpoint | undefined {
-    for (const worker of this.#all) {
-      const endpoint = worker.schedule.endpoint(endpointId);
-      if (endpoint !== undefined) return endpoint;
-    }
-    return undefined;
+    const nowMs = performance.now();
+    const remembering = this.#all.filter(({ schedule }) => schedule.endpoint(endpointId) !== undefined);
+    const knowing = remembering.find(({ schedule }) => schedule.knows(endpointId, nowMs)) ?? remembering[0];
+    return knowing?.schedule.endpoint(endpointId);
   }
 
   /** Passes an endpoint of a full worker on: to a worker of this process, or with a doorbell to another process. */

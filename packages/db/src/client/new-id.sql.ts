@@ -10,8 +10,8 @@ const RANDOM_LENGTH = 16;
  *
  * PostgreSQL has no base 32, so the random characters come from base 64: in lower case, with those characters replaced
  * that the alphabet of ids does not have. Digits then occur less often than letters, which costs 0.05 of the 5 bits of
- * a character. Two positions hold the version and the variant of a UUIDv7. They lie where the characters of
- * `gen_random_uuid()` have few random bits, and 69 bits remain. An id takes 3.5 µs; the same in PL/pgSQL took 45 µs.
+ * a character. Two positions hold the version and the variant of a UUIDv7. One of them lies where `gen_random_uuid()`
+ * has its version, and 68 random bits remain. An id takes 3.5 µs; the same in PL/pgSQL took 45 µs.
  */
 export function newIdInSql(kind: IdKind): Prisma.Sql {
   const start = newId(kind).slice(0, -RANDOM_LENGTH);

@@ -51,6 +51,8 @@ describe('the slots of a worker', () => {
     run();
     expect([countOf('a'), schedule.sending]).toEqual([4, 4]);
     expect(schedule.take(0)).toEqual([]);
+    // Eight places, and the endpoint that waits for more.
+    expect(schedule.load).toBe(9);
     expect(schedule.surplus).toMatchObject({ endpointId: 'a' });
   });
 

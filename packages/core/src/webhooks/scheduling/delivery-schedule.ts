@@ -74,9 +74,7 @@ export class DeliverySchedule {
   /** The endpoint as it was learned, with its present slot time. */
   endpoint(endpointId: string): EndpointRow | undefined {
     const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint === undefined) return undefined;
-    const { environmentId, slotMs } = endpoint;
-    return { endpointId, environmentId, slotMs };
+    return endpoint && { endpointId, environmentId: endpoint.environmentId, slotMs: endpoint.slotMs };
   }
 
   /** Whether the endpoint can be woken. Otherwise read its row and call `learn` first. */
@@ -227,15 +225,17 @@ export class DeliverySchedule {
     return endpoint.slotMs;
   }
 
+  /** How much this worker has to do: its places, and the endpoints that wait for one. */
+  get load(): number {
+    return this.#places.size + this.#rules.waiting;
+  }
+
   /** Whether fewer deliveries are claimed than there are slots. */
   get hasFreePlace(): boolean {
     return this.#places.size < this.#slots;
   }
 
-  /**
-   * An endpoint of the fast or the slow lane that waits while all slots of this worker are taken: another worker may
-   * have a free one. Null if there is none.
-   */
+  /** A fast or slow endpoint that waits while all slots are taken: another worker may have a free one. Or null. */
   get surplus(): EndpointRow | null {
     if (this.hasFreePlace) return null;
     const waiting = this.#rules.lanes.fast.peek(() => true) ?? this.#rules.lanes.slow.peek(() => true);

@@ -45,11 +45,17 @@ export class FairLane {
   /** Virtual time of each environment, including idle ones that are ahead of the lane. */
   readonly #usedMs = new Map<string, number>();
   #virtualMs = 0;
+  #size = 0;
   #arrivals = 0;
   #picks = 0;
 
   constructor({ stepMs }: LaneOrder) {
     this.#stepMs = stepMs;
+  }
+
+  /** The number of endpoints that wait. */
+  get size(): number {
+    return this.#size;
   }
 
   /** Adds an endpoint, or updates one that is already waiting. */
@@ -64,13 +70,15 @@ export class FairLane {
       picks: 0,
     };
     this.#environments.set(environment.id, environment);
-    if (waiting.isNew && !environment.endpoints.has(waiting.endpointId)) environment.newestArrival = arrival;
+    const isAdded = !environment.endpoints.has(waiting.endpointId);
+    if (isAdded) this.#size += 1;
+    if (isAdded && waiting.isNew) environment.newestArrival = arrival;
     environment.endpoints.set(waiting.endpointId, waiting);
   }
 
   delete({ environmentId, endpointId }: Pick<WaitingEndpoint, 'environmentId' | 'endpointId'>): void {
     const environment = this.#environments.get(environmentId);
-    environment?.endpoints.delete(endpointId);
+    if (environment?.endpoints.delete(endpointId) === true) this.#size -= 1;
     if (environment?.endpoints.size === 0) this.#environments.delete(environmentId);
   }
 

@@ -14,8 +14,9 @@ const AHEAD_SLOT_MS_MAX = 250;
 const OTHERS_ACTIVE_MS = 60_000;
 
 /**
- * Decides in which lane an endpoint waits, which waiting endpoint gets the next place, and which claimed delivery may use a slot. Endpoints that are not
- * fast never occupy all slots, and unknown ones at most half of them, so that deliveries to quick endpoints go on.
+ * Decides in which lane an endpoint waits, which waiting endpoint gets the next place, and which claimed delivery may
+ * use a slot. Endpoints that are not fast never occupy all slots, and unknown ones at most half of them, so that
+ * deliveries to quick endpoints go on.
  */
 export class SlotRules {
   readonly lanes: Readonly<Record<Lane, FairLane>> = {
@@ -40,6 +41,11 @@ export class SlotRules {
     this.#unknownMax = Math.max(1, Math.floor(slots / 2));
     this.#endpoints = endpoints;
     this.#places = places;
+  }
+
+  /** The number of endpoints that wait for a place. */
+  get waiting(): number {
+    return this.lanes.fast.size + this.lanes.slow.size + this.lanes.unknown.size;
   }
 
   /** Records that an endpoint of the environment was woken. */
