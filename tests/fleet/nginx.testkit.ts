@@ -53,7 +53,7 @@ export async function startNginx(
   const healthPort = tls === undefined ? port : await freePort();
   writeFileSync(join(dir, 'listen.conf'), `listen 127.0.0.1:${port};\n`);
   if (tls !== undefined) await writeTls(dir, tls, { port, healthPort });
-  writeFileSync(join(dir, 'upstreams.conf'), upstreamsOf(upstreams));
+  writeFileSync(join(dir, 'upstreams.conf'), edit('upstreams.conf', upstreamsOf(upstreams)));
   const logFile = join(dir, 'nginx.log');
   const log = openSync(logFile, 'a');
   const child = spawn('nginx', ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'], {

@@ -31,7 +31,8 @@ const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'] as const;
  */
 const UNKNOWN_IN_CALM = [
   'callplane_http_requests_total{status=~"5.."}',
-  // No TLS server and no standby belong to this deployment.
+  // No TLS server, no standby and no exporter of the machine belong to this deployment.
+  'up{job="machine"}',
   'callplane_certificate_valid_seconds',
   'callplane_postgres_replication_lag_bytes',
 ];
