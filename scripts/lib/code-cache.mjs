@@ -3,7 +3,8 @@
  * its 2 to 8 MB of source. V8 can keep compiled functions in a file, and checks the file against its own version and
  * flags. Node 22 has `module.enableCompileCache` for this; Node 20 has only `vm.Script`.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
@@ -25,7 +26,7 @@ export function runBundle(base, file, cache) {
   /** @type {Map<string, Script>} */
   const unsaved = new Map();
   const save = () => {
-    for (const [path, script] of unsaved) keep(join(folder, basename(path)), script.createCachedData());
+    for (const [path, script] of unsaved) keep(join(folder, basename(path)), script);
     unsaved.clear();
   };
   /**
@@ -72,10 +73,20 @@ export function runBundle(base, file, cache) {
   load(resolve(base, file));
 }
 
+/** Length of the checksum at the beginning of a file. V8 does not compare its own, and runs damaged code. */
+const SUM_BYTES = 32;
+
+/** @param {Buffer} code */
+function sumOf(code) {
+  return createHash('sha256').update(code).digest();
+}
+
 /** @param {string} path */
 function contentOf(path) {
   try {
-    return readFileSync(path);
+    const content = readFileSync(path);
+    const code = content.subarray(SUM_BYTES);
+    return content.subarray(0, SUM_BYTES).equals(sumOf(code)) ? code : undefined;
   } catch {
     return undefined;
   }
@@ -85,14 +96,27 @@ function contentOf(path) {
  * Another process never reads half of a file. A failure, as in a folder that belongs to another user, costs nothing but
  * the time of the next start.
  * @param {string} path
- * @param {Buffer} content
+ * @param {Script} script
  */
-function keep(path, content) {
+function keep(path, script) {
+  const draft = `${path}.${process.pid}`;
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(`${path}.${process.pid}`, content);
-    renameSync(`${path}.${process.pid}`, path);
+    const code = script.createCachedData();
+    // Who may write these files decides what the app runs: only its user, whatever the umask is.
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    writeFileSync(draft, Buffer.concat([sumOf(code), code]), { mode: 0o644 });
+    renameSync(draft, path);
   } catch {
     // The next start compiles its code again.
+    discard(draft);
+  }
+}
+
+/** @param {string} path */
+function discard(path) {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Nothing was written.
   }
 }

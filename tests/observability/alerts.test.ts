@@ -24,6 +24,12 @@ test('promtool accepts the configuration and the rules', () => {
   expect(promtool('check', 'rules', fileOf('infra/prometheus/alerts.yml'))).toContain(`${rules.length} rules found`);
 });
 
+test('Alertmanager names only alerts that exist', () => {
+  const named = read('infra/alertmanager/alertmanager.yml').match(/\bCallplane\w+/g) ?? [];
+  expect(named.length).toBeGreaterThan(0);
+  expect(rules.map(({ alert }) => alert)).toEqual(expect.arrayContaining(named));
+});
+
 describe('alerts', () => {
   test('fire at the right time with the expected texts, and not before', () => {
     expect(promtool('test', 'rules', fileOf('infra/prometheus/alerts.test.yml'))).toContain('SUCCESS');

@@ -70,7 +70,7 @@ export async function runAgent(deps: AgentDeps, settings: AgentSettings, signal:
   } finally {
     await janus.close();
   }
-  if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node.id, settings.drainSeconds);
+  if (settings.drainSeconds !== null && hasRegistered) await drain(deps, node, settings.drainSeconds);
 }
 
 /** One heartbeat. The first one of an agent that drains puts its server back into service. */
@@ -102,8 +102,24 @@ function isRegistered(step: Step): boolean {
   return step === 'registered' || step === 'known';
 }
 
-async function drain({ cli, database, say }: AgentDeps, nodeId: string, waitSeconds: number): Promise<void> {
+/** Goes on after an outage of PostgreSQL: the media server stops with the agent, and its calls would end. */
+async function drain({ cli, database, say }: AgentDeps, node: AgentSettings['node'], waitSeconds: number) {
+  const nodeId = node.id;
   say('draining', `${nodeId} takes no new rooms. Waiting for the end of its calls.`);
-  const { moved, rooms, sessions } = await drainServer(cli, database, nodeId, { waitSeconds, move: true });
-  say('drained', `${moved} rooms were moved. ${nodeId} carries ${rooms} rooms with ${sessions} sessions.`);
+  const endMs = cli.clock.now().getTime() + waitSeconds * 1000;
+  let hasFailed = false;
+  for (;;) {
+    const leftMs = Math.max(0, endMs - cli.clock.now().getTime());
+    try {
+      const settings = { waitSeconds: leftMs / 1000, move: true };
+      const { moved, rooms, sessions } = await drainServer(cli, database, nodeId, settings);
+      say('drained', `${moved} rooms were moved. ${nodeId} carries ${rooms} rooms with ${sessions} sessions.`);
+      return;
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || leftMs === 0) throw error;
+      if (!hasFailed) say('database', LINES.database(node));
+      hasFailed = true;
+    }
+    await pause(HEARTBEAT_EVERY_MS, new AbortController().signal);
+  }
 }

@@ -65,21 +65,25 @@ test('a worker that still knows a removed media server does not bring it back', 
   expect([await record(false), await record(false)]).toEqual([true, false]);
 });
 
-test('removes a silent media server only if no worker reaches it and it carries no rooms', async () => {
+test('removes a silent media server only if workers fail to reach it and it carries no rooms', async () => {
   const roomId = await rooms.newRoom();
   await rooms.enter(roomId, { mediaNodeId: 'carries' });
-  for (const id of ['carries', 'reached', 'beats', 'gone']) await register(id, 'ws://a/');
+  for (const id of ['carries', 'reached', 'beats', 'gone', 'unseen', 'long-unseen']) await register(id, 'ws://a/');
   await register('by-hand', 'ws://a/', false);
-  for (const id of ['carries', 'reached', 'gone']) await silence(id, 3601);
+  for (const id of ['carries', 'reached', 'gone', 'unseen', 'long-unseen']) await silence(id, 3601);
   await silence('beats', 3599);
   await recordNodeState(rooms.database.sql, 'reached', 'up');
-  await recordNodeState(rooms.database.sql, 'gone', 'down');
+  for (const id of ['carries', 'beats', 'gone', 'long-unseen']) await recordNodeState(rooms.database.sql, id, 'down');
+  await rooms.database.prisma
+    .$executeRaw`UPDATE media_nodes SET checked_at = now() - interval '1 hour' WHERE id = 'long-unseen'`;
   expect(await removeSilentNodes(rooms.database.sql)).toEqual(['gone']);
   expect((await listRegisteredNodes(rooms.database.sql)).map(({ id }) => id)).toEqual([
     'beats',
     'by-hand',
     'carries',
+    'long-unseen',
     'reached',
+    'unseen',
   ]);
 });
 

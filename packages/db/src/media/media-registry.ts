@@ -79,15 +79,15 @@ export async function removeMediaNode(db: TypedSql, nodeId: string): Promise<boo
 }
 
 /**
- * Removes media servers whose agent has been silent for {@link SILENT_NODE_KEPT_MS}, that no worker reaches, and that
- * carry no rooms.
+ * Removes media servers whose agent has been silent for {@link SILENT_NODE_KEPT_MS}, that workers have just failed to
+ * reach, and that carry no rooms. After an outage of PostgreSQL all agents are silent, and no worker has looked yet.
  * @returns their names.
  */
 export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
   const rows = await db.$queryRaw<{ id: string }[]>`
     DELETE FROM media_nodes WHERE url IS NOT NULL
       AND heartbeat_at < now() - ${SILENT_NODE_KEPT_MS}::int * interval '1 millisecond'
-      AND NOT (state = 'up' AND coalesce(${isObservationValid}, false))
+      AND state = 'down' AND ${isObservationValid}
       AND NOT EXISTS (SELECT FROM rooms WHERE rooms.media_node_id = media_nodes.id AND rooms.status <> 'ended')
     RETURNING id`;
   return rows.map(({ id }) => id).sort();

@@ -59,6 +59,28 @@ describe('the Helm chart', () => {
     });
   });
 
+  test('migrates past a pooler in transaction mode', async () => {
+    const manifests = await manifestsWith('settings.all.DATABASE_POOLER=transaction');
+    expect(problemsOf(manifests)).toEqual([]);
+    const pod = manifests.find(({ kind }) => kind === 'Job')!.spec.template.spec;
+    expect(pod.containers[0].env).toEqual(
+      expect.arrayContaining([
+        { name: 'DATABASE_POOLER', value: 'transaction' },
+        { name: 'DATABASE_DIRECT_URL_FILE', value: '/run/secrets/callplane/database_direct_url' },
+      ]),
+    );
+    const items = pod.volumes[0].projected.sources[0].secret.items as { key: string }[];
+    expect(items.map(({ key }) => key)).toContain('database_direct_url');
+  });
+
+  test('runs another media server without the apps', async () => {
+    const without = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'].map((app) => `apps.${app}=null`);
+    const manifests = await manifestsWith(...without, 'coturn.enabled=false');
+    expect(problemsOf(manifests)).toEqual([]);
+    expect(manifests.map(({ kind }) => kind)).not.toContain('Deployment');
+    expect(named(manifests, 'StatefulSet', 'callplane-janus')).toBeDefined();
+  });
+
   test('works without media servers, relays, autoscalers and network policies', async () => {
     const manifests = await manifestsWith(
       'janus.enabled=false',

@@ -31,7 +31,7 @@ export class LogTransport extends Transport {
   }
 
   override log(info: { message: unknown }, done: () => void): void {
-    if (info.message !== this.#omitted) this.#emit(JSON.parse(redactText(JSON.stringify(info, redactFields))) as Line);
+    if (info.message !== this.#omitted) this.#emit(JSON.parse(JSON.stringify(info, redacted)) as Line);
     done();
   }
 
@@ -53,6 +53,12 @@ export class LogTransport extends Transport {
       ...(hasSpan ? { context: trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: 1 }) } : {}),
     });
   }
+}
+
+/** Redacts each text by itself: in the text of the whole line, a pattern may span two fields and break its JSON. */
+function redacted(key: string, value: unknown): unknown {
+  const shown = redactFields(key, value);
+  return typeof shown === 'string' ? redactText(shown) : shown;
 }
 
 function exceptionOf({ name = 'Error', message = '', stack = '' }: NonNullable<Line['error']>): Record<string, string> {

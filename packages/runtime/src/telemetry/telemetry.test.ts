@@ -148,9 +148,11 @@ describe('to a collector', () => {
       status: 200,
     });
     child.error('task failed', { traceId: TRACE_ID, error: new TypeError('whsec_hushhushhush') });
+    child.warn('a text that looks like a password across two fields', { url: 'http://host', name: 'a@b' });
+    child.warn('a password', { url: 'redis://user:hush@host' });
     child.debug('below the level');
     await telemetry.close();
-    const [first, second] = collector.logs.filter(({ attributes }) => attributes['instanceId'] === 'i1');
+    const [first, second, third, fourth] = collector.logs.filter(({ attributes }) => attributes['instanceId'] === 'i1');
     expect(first).toMatchObject({
       body: 'request',
       severityText: 'INFO',
@@ -164,6 +166,8 @@ describe('to a collector', () => {
       'exception.type': 'TypeError',
       'exception.message': 'whsec_[redacted]',
     });
+    expect(third!.attributes).toEqual({ instanceId: 'i1', url: 'http://host', name: 'a@b' });
+    expect(fourth!.attributes).toMatchObject({ url: 'redis://user:[redacted]@host' });
     expect(collector.logs.map(({ body }) => body)).not.toContain('below the level');
     expect(collector.requests.map(({ body }) => body.toString()).join()).not.toMatch(/hush(?!\w)|203\.0/);
   });
