@@ -181,10 +181,11 @@ export function connectionClass(
         return undefined as never;
       }
       return new Promise((resolve, reject) => {
-        this.#ask(args, (error: unknown, result: unknown) => {
-          if (error === null || error === undefined) resolve(result);
-          else reject(error as Error);
-        });
+        const settle = (error: Error | null | undefined, result: unknown): void => {
+          if (error) reject(error);
+          else resolve(result);
+        };
+        this.#ask(args, settle as Query);
       }) as never;
     }
 
