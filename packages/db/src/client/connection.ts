@@ -10,7 +10,6 @@ import { isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailab
 const READ_ONLY_REPLACED_AFTER_MS = 2000;
 
 const IS_STANDBY = 'SELECT pg_is_in_recovery() AS "isStandby"';
-/** Every role sees the process ids of all sessions. */
 const KNOWN_SESSIONS = 'SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::int[])';
 
 type Query = (...args: unknown[]) => unknown;
@@ -73,10 +72,9 @@ export function connectionClass(
       // An emitter without a listener would throw the error, and end the process.
       this.on('error', () => undefined);
       const inner = this as unknown as Inner;
-      const { connection } = inner;
-      this.#owed = { host, pid: () => inner.processID, destroy: () => connection.stream.destroy() };
+      this.#owed = { host, pid: () => inner.processID, destroy: () => inner.connection.stream.destroy() };
       this.once('end', () => hosts.forget(this.#owed));
-      connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
+      inner.connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
         if (parameterName === 'in_hot_standby') this.#mayBeStandby = parameterValue === 'on';
         if (parameterName === 'default_transaction_read_only') this.#isReadOnly = parameterValue === 'on';
       });
