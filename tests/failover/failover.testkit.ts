@@ -4,7 +4,6 @@ import {
   startTestPostgres,
   startTestSentinels,
   startTestStandby,
-  stopAtEnd,
   type TestApp,
   type TestPostgres,
   type TestSentinels,
@@ -29,6 +28,7 @@ export interface Stage {
   apps: TestApp[];
   api: TestApp;
   receiver: Receiver;
+  load?: Load;
 }
 
 export async function startStage(): Promise<Stage> {
@@ -55,6 +55,16 @@ export async function startStage(): Promise<Stage> {
   const nginx = await startNginx({ api: [portOf(api)], signaling: [portOf(gateway)] });
   await stack.register(api, receiver);
   return { stack, primary, standby, redis, nginx, apps, api, receiver };
+}
+
+/** Ends its apps and servers, so that they take no processor time from the next stage. */
+export async function endStage({ load, apps, nginx, primary, standby, redis }: Stage): Promise<void> {
+  const servers = [primary, standby, ...redis.servers, ...redis.sentinels];
+  // Frozen servers cannot be stopped.
+  for (const server of servers) server.thaw();
+  await load?.close();
+  await Promise.all(apps.map((app) => app.stop()));
+  await Promise.all([nginx, ...servers].map((server) => server.stop()));
 }
 
 export const portOf = (app: TestApp): number => Number(new URL(app.url).port);
@@ -104,7 +114,7 @@ export interface Outcome {
 export async function survive(stage: Stage, places: number, fault: () => Promise<void>): Promise<Outcome> {
   const { stack, nginx, receiver } = stage;
   const load = new Load({ url: nginx.url, key: stack.tenant.key });
-  stopAtEnd(() => load.close());
+  stage.load = load;
   const running = load.start(places);
   await eventually(() => {
     expect(load.failures).toEqual([]);
@@ -154,7 +164,7 @@ export async function checkNothingLost(
   const sessions = await prisma.participantSession.findMany({ select: { id: true } });
   expect(sessions.map(({ id }) => id)).toEqual(expect.arrayContaining([...load.sessionIds]));
   await eventually(
-    async () => expect(await prisma.runtimeOperation.count({ where: { status: { not: 'completed' } } })).toBe(0),
+    async () => (await prisma.runtimeOperation.count({ where: { status: { not: 'completed' } } })) === 0,
     { timeoutMs: 120_000, intervalMs: 250 },
   );
   await stack.allDelivered(120_000);

@@ -84,13 +84,18 @@ function tlsOf(url: DatabaseUrl, caFile: string | undefined): () => HostConfig['
   });
 }
 
-/** Reads the file whenever it is called, and returns its last text while it cannot be read. */
+/**
+ * Reads the file whenever it is called, and returns its last text while it is empty or cannot be read. With an empty CA,
+ * Node would trust its own.
+ */
 function lastReadable(file: string | undefined): (() => string) | undefined {
   if (file === undefined) return undefined;
   let text = readFileSync(file, 'utf8');
+  if (text.trim() === '') throw new Error(`the file ${file} is empty`);
   return () => {
     try {
-      text = readFileSync(file, 'utf8');
+      const read = readFileSync(file, 'utf8');
+      if (read.trim() !== '') text = read;
     } catch {
       // A rotation may replace the file at this moment.
     }

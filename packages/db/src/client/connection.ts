@@ -10,10 +10,13 @@ import { isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailab
 const READ_ONLY_REPLACED_AFTER_MS = 2000;
 
 const IS_STANDBY = 'SELECT pg_is_in_recovery() AS "isStandby"';
+const KNOWN_SESSIONS = 'SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::int[])';
 
 type Query = (...args: unknown[]) => unknown;
 /** PostgreSQL reports some settings when a session begins. */
 type Reporting = Pick<NodeJS.EventEmitter, 'on'> & { readonly stream: { destroy(error?: Error): void } };
+/** Fields of node-postgres's client that its types leave out. */
+type Inner = { readonly connection: Reporting; readonly processID: number | null };
 type Reported = { parameterName: string; parameterValue: string };
 
 export interface ConnectionRules {
@@ -43,7 +46,8 @@ export type Refusals = WeakSet<Error>;
  *
  * After a statement without an answer in time, a connection takes no further statement. Its socket stays open until the
  * answer comes, because a server whose commits wait for a standby does not notice that a client has gone
- * (docs/decisions/0038-postgresql-that-fails-over.md).
+ * (docs/decisions/0038-postgresql-that-fails-over.md). While too many are kept, a new connection waits, or asks the
+ * server whether it still knows them.
  *
  * The failure of a connection rejects its statement and makes the pool replace it. Callers may therefore take a
  * connection without listening for its `error`. Between the pool's own listener and a caller's there is a gap: one read
@@ -57,7 +61,7 @@ export function connectionClass(
 ): typeof pg.Client {
   return class extends pg.Client {
     readonly #openedAtMs = awake.nowMs;
-    readonly #owed: { readonly host: number; destroy(): void };
+    readonly #owed: { readonly host: number; pid(): number | null; destroy(): void };
     #mayBeStandby = false;
     #isReadOnly = false;
     #isOverdue = false;
@@ -67,10 +71,10 @@ export function connectionClass(
       super({ ...(config as pg.ClientConfig), ...hosts.configOf(host) });
       // An emitter without a listener would throw the error, and end the process.
       this.on('error', () => undefined);
-      const { connection } = this as unknown as { connection: Reporting };
-      this.#owed = { host, destroy: () => (this as unknown as { connection: Reporting }).connection.stream.destroy() };
+      const inner = this as unknown as Inner;
+      this.#owed = { host, pid: () => inner.processID, destroy: () => inner.connection.stream.destroy() };
       this.once('end', () => hosts.forget(this.#owed));
-      connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
+      inner.connection.on('parameterStatus', ({ parameterName, parameterValue }: Reported) => {
         if (parameterName === 'in_hot_standby') this.#mayBeStandby = parameterValue === 'on';
         if (parameterName === 'default_transaction_read_only') this.#isReadOnly = parameterValue === 'on';
       });
@@ -88,26 +92,58 @@ export function connectionClass(
           this.connect((error: Error | null) => (error === null ? resolve(this) : reject(error)));
         });
       }
-      const { connection } = this as unknown as { connection: Reporting };
+      const { host } = this.#owed;
+      const isProbe = hosts.startProbe(host);
+      let noLongerWaiting = (): void => undefined;
       let isOver = false;
       const finish = (error: Error | null): void => {
         if (isOver) return;
         isOver = true;
         inTime();
         noLongerWaiting();
-        if (error === null) hosts.onConnected(this.#owed.host);
-        else if (!isRefusedLogin(error)) {
-          hosts.onFailure(this.#owed.host);
-          refusals.add(error);
+        if (isProbe) hosts.endProbe(host);
+        if (error === null) hosts.onConnected(host);
+        else {
+          // After an error of our own, such as a missing password, the server would wait for us.
+          this.#owed.destroy();
+          if (!isRefusedLogin(error)) {
+            hosts.onFailure(host);
+            refusals.add(error);
+          }
         }
         callback(error as Error);
       };
-      const inTime = awake.after(rules.hostMs, () => {
-        connection.stream.destroy();
-        finish(new Error('Connection terminated: the host has not answered in time'));
-      });
-      const noLongerWaiting = hosts.whenFree(this.#owed.host, () => this.#open(finish));
+      const inTime = awake.after(rules.hostMs, () =>
+        finish(new Error('Connection terminated: the host has not answered in time')),
+      );
+      const wait = (then: () => void): void => {
+        if (!isOver) noLongerWaiting = hosts.whenFree(host, then);
+      };
+      this.once('end', () => finish(new Error('Connection terminated unexpectedly')));
+      if (isProbe) {
+        this.#open((error) => {
+          if (error === null) this.#probe((failure) => (failure === null ? wait(() => finish(null)) : finish(failure)));
+          else finish(error);
+        });
+      } else wait(() => this.#open(finish));
       return undefined;
+    }
+
+    /** Closes kept connections that the server does not know. */
+    #probe(finish: (error: Error | null) => void): void {
+      const { host } = this.#owed;
+      const own = this.#owed.pid() ?? 0;
+      const kept = hosts.keptPids(host);
+      super.query<{ pid: number }>(KNOWN_SESSIONS, [[own, ...kept]], (error: Error | null | undefined, result) => {
+        if (error) {
+          finish(error);
+          return;
+        }
+        const known = new Set(result.rows.map(({ pid }) => pid));
+        // A pooler invents process ids of its own.
+        if (known.has(own)) hosts.dropKept(host, new Set(kept.filter((pid) => !known.has(pid))));
+        finish(null);
+      });
     }
 
     #open(finish: (error: Error | null) => void): void {
@@ -143,10 +179,11 @@ export function connectionClass(
         return undefined as never;
       }
       return new Promise((resolve, reject) => {
-        this.#ask(args, (error: unknown, result: unknown) => {
-          if (error === null || error === undefined) resolve(result);
-          else reject(error);
-        });
+        const settle = (error: Error | null | undefined, result: unknown): void => {
+          if (error) reject(error);
+          else resolve(result);
+        };
+        this.#ask(args, settle as Query);
       }) as never;
     }
 

@@ -283,6 +283,15 @@ test('works through PgBouncer in transaction mode, with deadlines in transaction
   await expect(open({ ...settings, pooler: 'none' }).ping()).rejects.toThrow('unsupported startup parameter');
 });
 
+test('moves to another server at the same address, although the former one never answers', async () => {
+  const proxy = await testProxy(new URL(url));
+  const database = open({ url: proxy.url });
+  await database.ping();
+  proxy.loseServer();
+  expect((await outcome(database.ping())).result).toBe('unavailable');
+  await eventually(async () => (await outcome(database.ping())).result === 'done');
+});
+
 test('survives a connection that fails in the read that gives it to the next caller', async () => {
   const proxy = await testProxy(new URL(url));
   const database = open({ url: proxy.url });
@@ -299,17 +308,24 @@ test('survives a connection that fails in the read that gives it to the next cal
 });
 
 /**
- * Forwards to PostgreSQL. It can end a connection as a restart of PostgreSQL does, and report a standby to new ones as
- * PgBouncer may do after a failover.
+ * Forwards to PostgreSQL. It can end a connection as a restart of PostgreSQL does, leave connections open whose server is
+ * gone, and report a standby to new ones as PgBouncer may do after a failover.
  */
 async function testProxy(target: URL) {
   let isEnding = false;
   let isStandby = false;
   let standbyReports = 0;
+  const losses: (() => void)[] = [];
   const server = createServer((socket) => {
     const upstream = connect(Number(target.port), target.hostname);
+    let isLost = false;
+    losses.push(() => {
+      isLost = true;
+      socket.unpipe(upstream).resume();
+      upstream.destroy();
+    });
     socket.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
-    upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+    upstream.on('error', () => socket.destroy()).on('close', () => isLost || socket.destroy());
     socket.pipe(upstream);
     upstream.on('data', (sent) => {
       const data = isStandby ? withStandby(sent) : sent;
@@ -331,6 +347,8 @@ async function testProxy(target: URL) {
   return {
     url: proxied.href,
     endAfterNextStatement: () => void (isEnding = true),
+    /** The client notices nothing. New connections reach PostgreSQL. */
+    loseServer: () => losses.splice(0).forEach((lose) => lose()),
     reportStandby: () => void (isStandby = true),
     /** The number of connections that got a changed report. */
     standbyReports: () => standbyReports,

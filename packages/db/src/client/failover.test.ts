@@ -139,6 +139,10 @@ test('a password and a CA that are replaced in their files need no restart', asy
   const url = urlOf([primary.port], 'sslmode=verify-ca', { user: 'app' });
   const database = open({ url, passwordFile, caFile: ownCa });
   expect(await outcome(database.ping())).toBe('unavailable');
+  // As in the middle of a replacement that is not atomic.
+  writeFileSync(ownCa, '');
+  writeFileSync(passwordFile, '');
+  expect(await outcome(database.ping())).toBe('unavailable');
   writeFileSync(ownCa, authority.ca);
   expect(await outcome(database.ping())).toBe('done');
 
@@ -170,10 +174,10 @@ test('while a synchronous standby is away, writes hold a bounded number of conne
       expect(await outcome(reads.sql.$queryRaw`SELECT n FROM notes`)).toBe('done');
     }
     expect(new Set(answers)).toEqual(new Set(['unavailable']));
-    const { rows } = await admin.query<{ wait_event: string }>(
-      `SELECT wait_event FROM pg_stat_activity WHERE application_name = 'hanging'`,
+    const { rows } = await admin.query(
+      `SELECT 1 FROM pg_stat_activity WHERE application_name = 'hanging' AND wait_event = 'SyncRep'`,
     );
-    expect(new Set(rows.map((row) => row.wait_event))).toEqual(new Set(['SyncRep']));
+    expect(rows.length).toBeGreaterThanOrEqual(2);
     // Twice the pool at most: connections that were given up, and those that replaced the first of them.
     expect(rows.length).toBeLessThanOrEqual(4);
     // Rows whose commit waits are not visible yet: a failover could lose them.

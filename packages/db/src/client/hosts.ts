@@ -4,6 +4,8 @@ import type { HostConfig, Target } from './connection-config.js';
 /** A connection on which PostgreSQL still owes an answer. */
 interface Owed {
   readonly host: number;
+  /** The process id of its session, as the server reported it; null before the login. */
+  pid(): number | null;
   destroy(): void;
 }
 
@@ -14,6 +16,7 @@ export class Hosts {
   readonly #owedMax: number;
   readonly #owed = new Set<Owed>();
   readonly #waiting = new Set<() => void>();
+  readonly #probed = new Set<number>();
   readonly #suspectSinceMs: number[];
   #next = 0;
   #answering: number | null = null;
@@ -86,6 +89,34 @@ export class Hosts {
   /** Whether as many statements wait for a late answer of the host as the pool has connections. */
   isFull(host: number): boolean {
     return [...this.#owed].filter((owed) => owed.host === host).length >= this.#owedMax;
+  }
+
+  /**
+   * Whether a new connection to a full host should open nevertheless, and ask the server which of the kept ones it
+   * knows. One connection at a time does. Their server may be gone without a word, while its address leads to another.
+   */
+  startProbe(host: number): boolean {
+    if (!this.isFull(host) || this.#probed.has(host)) return false;
+    this.#probed.add(host);
+    return true;
+  }
+
+  endProbe(host: number): void {
+    this.#probed.delete(host);
+  }
+
+  /** The process ids of the connections to the host that wait for a late answer. */
+  keptPids(host: number): number[] {
+    return [...this.#owed].flatMap((owed) => (owed.host === host ? (owed.pid() ?? []) : []));
+  }
+
+  /** Closes those of the given sessions that wait for a late answer: their server is gone. */
+  dropKept(host: number, pids: ReadonlySet<number>): void {
+    for (const owed of [...this.#owed]) {
+      if (owed.host !== host || !pids.has(owed.pid() ?? 0)) continue;
+      this.forget(owed);
+      owed.destroy();
+    }
   }
 
   /**

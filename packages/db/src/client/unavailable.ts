@@ -33,9 +33,9 @@ const DRIVER_KINDS = new Set([
   'AuthenticationFailed',
   'TlsConnectionError',
 ]);
-/** node-postgres gives these errors no code. */
+/** node-postgres gives these errors no code. `SASL: ` begins those of a login. */
 const PG_MESSAGES =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end|The server does not support SSL connections)/;
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed and is not queryable|Cannot use a pool after calling end|The server does not support SSL connections|There was an error establishing an SSL connection|SASL: )/;
 
 /** A transaction exceeded its deadline and is rolled back. */
 export class TransactionLateError extends Error {

@@ -80,8 +80,7 @@ export function databaseConnection(config: Settings) {
 function unreadable(name: string, file: string | undefined): string[] {
   if (file === undefined) return [];
   try {
-    readFileSync(file);
-    return [];
+    return readFileSync(file, 'utf8').trim() === '' ? [`${name} is empty (${file})`] : [];
   } catch (error) {
     return [`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}: ${file})`];
   }

@@ -70,7 +70,7 @@ describe('parseEnvironment', () => {
     ]);
   });
 
-  test('names files of a database connection that cannot be read, and settings of TLS that contradict', () => {
+  test('names files of a database connection that are empty or cannot be read, and settings of TLS that contradict', () => {
     const settings = (given: object) => () =>
       databaseConnection({ DATABASE_URL: url, DATABASE_POOLER: 'none', ...given });
     expect(settings({ DATABASE_PASSWORD_FILE: '/nowhere' })).toThrow(
@@ -79,6 +79,9 @@ describe('parseEnvironment', () => {
     expect(settings({ DATABASE_URL: `${url}?sslmode=verify-full&sslrootcert=/none` })).toThrow(
       'sslrootcert of DATABASE_URL cannot be read (ENOENT: /none)',
     );
+    const empty = join(mkdtempSync(join(tmpdir(), 'callplane-')), 'empty');
+    writeFileSync(empty, '\n');
+    expect(settings({ DATABASE_PASSWORD_FILE: empty })).toThrow(`DATABASE_PASSWORD_FILE is empty (${empty})`);
     expect(settings({ DATABASE_CA_FILE: '/ca' })).toThrow('DATABASE_URL needs sslmode=verify-full');
   });
 
