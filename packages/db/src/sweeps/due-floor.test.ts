@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import pg from 'pg';
 import { buffersOf } from '../client/buffers.testkit.js';
 import { Database, type TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import { takeDueOperations } from '../operations/due-operations.js';
 import { settleExhaustedOperation } from '../operations/operation-sweep.js';
 import { readDue } from '../operators/backlog.js';
@@ -176,6 +178,36 @@ describe('the floor of due deliveries', () => {
     expect(await floor()).toEqual(expect.any(Date));
     expect((await floor()).getTime()).toBeGreaterThan(rows[0]!.at.getTime());
     expect(await backlogs()).toMatchObject([{ key: A }]);
+  });
+
+  test('a delivery of a transaction whose beginning is hidden keeps the floor where it is', async () => {
+    const role = `mover_${randomBytes(6).toString('hex')}`;
+    await rooms.sql(`CREATE ROLE ${role}`);
+    await rooms.sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON webhook_deliveries, due_floors, due_backlogs TO ${role}`);
+    const moveAsRole = (lateMs?: number) =>
+      moveDueFloor(
+        {
+          sqlTransaction: (work) =>
+            database.sqlTransaction(async (tx) => {
+              await tx.$executeRaw(Prisma.sql`SET LOCAL ROLE ${Prisma.raw(role)}`);
+              return work(tx);
+            }),
+        },
+        'deliveries',
+        Infinity,
+        lateMs,
+      );
+    await check();
+    const writer = await connect();
+    await writer.query('BEGIN');
+    await writer.query(insertion('hidden', '0'));
+    const { floor: before } = await moveAsRole();
+    expect((await moveAsRole(0)).floor).toEqual(before);
+    await writer.query('COMMIT');
+    expect((await moveAsRole(0)).floor.getTime()).toBeGreaterThan(before.getTime());
+    expect(await backlogs()).toMatchObject([{ key: A }]);
+    await rooms.sql(`DROP OWNED BY ${role}`);
+    await rooms.sql(`DROP ROLE ${role}`);
   });
 
   test('a claim that is rolled back after the floor has passed leaves a backlog', async () => {

@@ -34,14 +34,21 @@ export async function moveDueFloor(
   return { floor: await database.sqlTransaction((tx) => checkFully(tx, queue, lateMs)), isChecked: true };
 }
 
+/** Other sessions whose transactions have written. */
+const WRITERS = Prisma.sql`pg_stat_activity
+  WHERE backend_xid IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()`;
+
 /**
- * The next floor. Transactions that have written may commit rows that are due from their beginning on. A transaction
- * of another database role is not visible here; LATE_MS covers it.
+ * The next floor. Transactions that have written may commit rows that are due from their beginning on. Without the
+ * rights of `pg_read_all_stats`, PostgreSQL shows the transaction id of another role, such as the gateway's, but not
+ * the beginning. If such a transaction had written before the last step, the floor stays. The first floor has no last
+ * step.
  */
-const nextFloor = (lateMs: number): Prisma.Sql => Prisma.sql`least(now() - ${lateMs}::int * interval '1 millisecond', (
-  SELECT min(xact_start) FROM pg_stat_activity
-  WHERE backend_xid IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
-))`;
+const nextFloor = (lateMs: number): Prisma.Sql => Prisma.sql`least(now() - ${lateMs}::int * interval '1 millisecond',
+  (SELECT min(xact_start) FROM ${WRITERS}),
+  CASE WHEN due_floors.floor > 'epoch' AND EXISTS (
+    SELECT 1 FROM ${WRITERS} AND xact_start IS NULL AND age(backend_xid) > age(due_floors.xmin)
+  ) THEN due_floors.floor END)`;
 
 interface Step {
   floor: Date;

@@ -41,10 +41,10 @@ function setUp() {
 
 const { signal } = new AbortController();
 
-test('a sweep runs only while the process holds its lease, which lasts three intervals', async () => {
+test('a sweep runs only while the process holds its lease, which lasts two intervals', async () => {
   const { store, task, runs } = setUp();
   await task.tick(signal);
-  expect([runs(), store.taken[0]]).toEqual([1, { name: 'test sweep', leaseMs: 300, finishedMsAgo: null }]);
+  expect([runs(), store.taken[0]]).toEqual([1, { name: 'test sweep', leaseMs: 200, finishedMsAgo: null }]);
   store.isHolder = false;
   await task.tick(signal);
   expect([runs(), task.isHolder]).toEqual([1, false]);
@@ -81,6 +81,32 @@ test('a lease that was never taken is not released, and a taken one is released 
   await task.release();
   await task.release();
   expect(store.released).toEqual(['test sweep']);
+});
+
+test('a sweep ends after its lease is prolonged, so that no late answer takes a released lease again', async () => {
+  const store = fakeStore();
+  const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
+  const order: string[] = [];
+  const { take } = store;
+  let answer = (): void => undefined;
+  const prolongs = new Promise<void>((begins) => {
+    store.take = async (lease) => {
+      if (store.taken.length === 1) {
+        begins();
+        await new Promise<void>((resolve) => (answer = resolve));
+        order.push('prolonged');
+      }
+      return take(lease);
+    };
+  });
+  const elections = new Elections(store, { logger, metrics: createMetrics({ app: 'test' }) });
+  const task = elections.add({ name: 'test sweep', intervalMs: 5, work: () => prolongs });
+  const ended = task.tick(signal).then(() => order.push('ended'));
+  await prolongs;
+  await new Promise((resolve) => setImmediate(resolve));
+  answer();
+  await ended;
+  expect(order).toEqual(['prolonged', 'ended']);
 });
 
 test('a sweep that fails keeps its lease, and the next tick runs it again', async () => {

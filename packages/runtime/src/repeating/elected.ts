@@ -13,8 +13,11 @@ export interface ElectionStore {
   release(name: string): Promise<void>;
 }
 
-/** Duration of the lease, in intervals of the task: a dead process is replaced within this time. */
-const LEASE_INTERVALS = 3;
+/**
+ * Duration of the lease, in intervals of the task. The others try once per interval, so one of them replaces a dead
+ * process within three.
+ */
+const LEASE_INTERVALS = 2;
 interface Task {
   readonly name: string;
   readonly intervalMs: number;
@@ -93,10 +96,12 @@ export class ElectedTask {
   /** Runs the task if this process holds or gets the lease, and prolongs the lease while the task runs. */
   async tick(signal: AbortSignal): Promise<void> {
     if (!(await this.#take())) return;
+    let prolonged: Promise<unknown> = Promise.resolve();
     const prolonging = setInterval(() => {
-      this.#take().catch((error: unknown) =>
+      const taken = this.#take().catch((error: unknown) =>
         this.#logger.warn('sweep lease not prolonged', { sweep: this.name, error }),
       );
+      prolonged = Promise.all([prolonged, taken]);
     }, this.#task.intervalMs).unref();
     try {
       await this.#task.work(signal);
@@ -104,6 +109,8 @@ export class ElectedTask {
       this.#knownFinishedAtMs = this.#finishedAtMs;
     } finally {
       clearInterval(prolonging);
+      // Otherwise it could take the lease again after its release.
+      await prolonged;
     }
   }
 
