@@ -14,6 +14,8 @@ export class Toolbar {
   readonly #context: Context;
   /** Sources with an operation in progress: a second press must not overtake the first. */
   readonly #busy = new Set<TrackSource>();
+  /** What a press asked for during an operation. The label may already show the new state then. */
+  readonly #next = new Map<TrackSource, () => Promise<void>>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -32,8 +34,15 @@ export class Toolbar {
     this.show();
   }
 
-  /** Publishes on the first press; later presses mute and unmute. */
+  /**
+   * Publishes on the first press; later presses mute and unmute. A press during an operation counts when it has ended;
+   * two of them cancel each other out.
+   */
   toggleDevice(source: 'microphone' | 'camera'): Promise<void> {
+    if (this.#busy.has(source)) {
+      if (!this.#next.delete(source)) this.#next.set(source, () => this.toggleDevice(source));
+      return Promise.resolve();
+    }
     return this.#once(source, async () => {
       const { call } = this.#context;
       const track = this.#track(source);
@@ -92,6 +101,9 @@ export class Toolbar {
     } finally {
       this.#busy.delete(source);
       this.show();
+      const next = this.#next.get(source);
+      this.#next.delete(source);
+      void next?.();
     }
   }
 }
