@@ -4,7 +4,6 @@ import {
   claimOperation,
   Database,
   ensureSigningKey,
-  insertWebhookEndpoint,
   loadSigningKeys,
   readBacklogs,
   settleFailed,
@@ -21,6 +20,7 @@ import {
   type TestDatabase,
   type TestServer,
   type TestTenant,
+  insertTestEndpoint,
 } from '@callplane/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { run } from './program.js';
@@ -238,16 +238,7 @@ async function failedRoomEnd() {
   return { roomId, operationId };
 }
 
-async function endpoint(): Promise<string> {
-  const id = newId('webhookEndpoint');
-  const fields = { url: 'https://example.com/hook', events: ['*' as const], description: null, enabled: true };
-  const state = { disabledReason: null, signingKeyVersion: 1, createdAt: new Date(), updatedAt: new Date() };
-  const sending = { ordering: 'none' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
-  await database.transaction((tx) =>
-    insertWebhookEndpoint(tx, tenant, { id, ...fields, ...sending, ...state }, 's1.k1.sealed'),
-  );
-  return id;
-}
+const endpoint = () => insertTestEndpoint(database, tenant, { url: 'https://example.com/hook' });
 
 async function deliveryTo(endpointId: string): Promise<string> {
   const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };

@@ -1,7 +1,7 @@
 import { newId, RECOVERY_PACE, roomCreated, type Tenant } from '@callplane/core';
-import { Database, insertRooms, insertWebhookEndpoint, stepRecovery, writeEvents } from '@callplane/db';
+import { Database, insertRooms, stepRecovery, writeEvents } from '@callplane/db';
 import { systemClock } from '@callplane/runtime';
-import { createTestDatabase, createTestTenant, eventually, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, createTestTenant, eventually, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { run } from './program.js';
 
@@ -190,21 +190,8 @@ async function carriedOut(command: Promise<any>): Promise<any> {
   return result;
 }
 
-async function endpoint(): Promise<string> {
-  const id = newId('webhookEndpoint');
-  const fields = {
-    url: 'https://example.com/hook',
-    events: ['webhook.test' as const],
-    description: null,
-    enabled: true,
-  };
-  const state = { disabledReason: null, signingKeyVersion: 1, createdAt: new Date(), updatedAt: new Date() };
-  const sending = { ordering: 'none' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
-  await database.transaction((tx) =>
-    insertWebhookEndpoint(tx, tenant, { id, ...fields, ...sending, ...state }, 's1.k1.sealed'),
-  );
-  return id;
-}
+const endpoint = () =>
+  insertTestEndpoint(database, tenant, { url: 'https://example.com/hook', events: ['webhook.test'] });
 
 async function deliveries(endpointId: string, count: number): Promise<string[]> {
   const createdAt = new Date();

@@ -6,7 +6,6 @@ import {
   acceptRoomEnd,
   Database,
   ensureSigningKey,
-  insertParticipantIfOpen,
   listRegisteredNodes,
   loadSigningKeys,
   loadVerificationKeys,
@@ -20,6 +19,7 @@ import {
   createTestDatabase,
   createTestTenant,
   gatewayUrlOf,
+  insertTestParticipant,
   startTestRedis,
   stopAtEnd,
   TEST_ENCRYPTION_KEYS,
@@ -186,7 +186,7 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
       const [participantId, tokenId] = [newId('participant'), newId('token')];
       const now = new Date();
       const issuedSeconds = Math.floor(now.getTime() / 1000);
-      const status = await insertParticipantIfOpen(database.sql, tenant, {
+      const status = await insertTestParticipant(database.sql, tenant, {
         id: participantId,
         roomId,
         externalId: null,

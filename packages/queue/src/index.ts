@@ -8,7 +8,6 @@ export * from './redis/redis-facts.js';
 export * from './redis/redis-health.js';
 export * from './redis/redis.js';
 export {
-  describeTarget,
   parseRedisUrl,
   readRedisTarget,
   RedisSettingsError,

@@ -27,7 +27,8 @@ export {
 export { testClock, type TestClock } from './test-clock.js';
 export { hasMediaRoom } from './media-rooms.js';
 export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf } from './one-session.js';
-export { inviteTestParticipant, type TestParticipant } from './test-participant.js';
+export { insertTestEndpoint } from './test-endpoint.js';
+export { insertTestParticipant, inviteTestParticipant, type TestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
 export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';

@@ -6,12 +6,11 @@ import {
   createProject,
   Database,
   insertRooms,
-  insertWebhookEndpoint,
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
 } from '@callplane/db';
-import { createTestDatabase, eventually, PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
+import { createTestDatabase, eventually, PATIENT_DEADLINES, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
 import { sharedStatements, type SharedStatements } from './shared-statements.js';
 
 const NOON = new Date('2030-01-01T12:00:00.000Z');
@@ -49,25 +48,7 @@ async function newTenant(): Promise<Tenant> {
   return tenant;
 }
 
-async function newEndpoint(tenant: Tenant): Promise<string> {
-  const endpoint = {
-    id: newId('webhookEndpoint'),
-    url: 'https://example.com/',
-    events: ['*' as const],
-    description: null,
-    enabled: true,
-    disabledReason: null,
-    signingKeyVersion: 1,
-    ordering: 'none' as const,
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    createdAt: NOON,
-    updatedAt: NOON,
-  };
-  await database.transaction((tx) => insertWebhookEndpoint(tx, tenant, endpoint, 's1'));
-  return endpoint.id;
-}
+const newEndpoint = (tenant: Tenant) => insertTestEndpoint(database, tenant, { createdAt: NOON, updatedAt: NOON });
 
 function roomOf(tenant: Tenant, metadata: Record<string, unknown> = {}): RoomToInsert {
   const room = { id: newId('room'), name: 'Room', metadata, maxParticipants: 7, createdAt: NOON };

@@ -1,7 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { insertWebhookEndpoint, requestErasure } from '@callplane/db';
-import { newId } from '@callplane/core';
-import { endOne, eventually } from '@callplane/testing';
+import { requestErasure } from '@callplane/db';
+import { endOne, eventually, insertTestEndpoint } from '@callplane/testing';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { sweepErasures } from './erasures.js';
 import { sweepRooms } from './rooms.js';
@@ -68,22 +67,7 @@ test('the room sweep starts no further step after the worker begins to stop', as
 
 test('events are erased once their running deliveries have finished', async () => {
   const { database } = worker.deps;
-  const endpoint = {
-    id: newId('webhookEndpoint'),
-    url: 'https://example.com/',
-    events: ['*' as const],
-    description: null,
-    enabled: true,
-    disabledReason: null,
-    signingKeyVersion: 1,
-    ordering: 'none' as const,
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    createdAt: NOON,
-    updatedAt: NOON,
-  };
-  await database.transaction((tx) => insertWebhookEndpoint(tx, worker.tenant, endpoint, 's1'));
+  await insertTestEndpoint(database, worker.tenant, { createdAt: NOON, updatedAt: NOON });
   const { participantId, held } = await worker.enter(await worker.newRoom());
   await endOne(database, held, 'left', NOON);
   expect(await requestErasure(database, participantId, NOON)).toBe('requested');

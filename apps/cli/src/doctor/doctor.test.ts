@@ -1,8 +1,6 @@
-import { newId } from '@callplane/core';
 import {
   Database,
   INVARIANTS,
-  insertWebhookEndpoint,
   readBacklogs,
   writeEvents,
   type Backlog,
@@ -21,6 +19,7 @@ import {
   spawnApp,
   startTestRedis,
   TEST_ENCRYPTION_KEYS,
+  insertTestEndpoint,
 } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../program.js';
@@ -224,15 +223,10 @@ describe('rtc doctor', () => {
     const tenant = await createTestTenant(database);
     const repair = await breakRedis(redis, 'frozen');
     try {
-      const endpoint = { id: newId('webhookEndpoint'), url: 'https://192.0.2.1/', events: ['*' as const] };
-      const rest = { description: null, enabled: true, disabledReason: null, signingKeyVersion: 1 };
-      const sending = { ordering: 'none' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
-      const now = new Date();
+      const endpointId = await insertTestEndpoint(database, tenant, { url: 'https://192.0.2.1/' });
       await database.transaction(async (tx) => {
-        const state = { ...endpoint, ...rest, ...sending, createdAt: now, updatedAt: now };
-        await insertWebhookEndpoint(tx, tenant, state, 's1.k1.sealed');
         const event = { type: 'webhook.test' as const, tenant, roomId: null, participantId: null, data: {} };
-        await writeEvents(tx, [{ ...event, createdAt: now }], { only: endpoint.id });
+        await writeEvents(tx, [{ ...event, createdAt: new Date() }], { only: endpointId });
         await tx.$executeRaw`UPDATE webhook_deliveries SET due_at = now() - interval '70 seconds'`;
       });
       const lone = await doctor(env);

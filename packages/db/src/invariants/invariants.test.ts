@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
-import { endOne } from '@callplane/testing';
+import { endOne, insertTestEndpoint } from '@callplane/testing';
 import { endRoomPresence, markRoomEnded } from '../rooms/room-cleanup.js';
-import { insertWebhookEndpoint } from '../webhooks/endpoints.repository.js';
 import { writeSessionsEnded } from '../sessions/ended-sessions.js';
 import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
@@ -19,14 +17,8 @@ beforeAll(async () => {
   rooms = await startTestRooms({ poolMax: 4 });
   const { database, tenant } = rooms;
   const now = new Date();
-  const endpoint = newId('webhookEndpoint');
-  const state = { id: endpoint, url: 'https://192.0.2.1/', events: ['*' as const], description: null, enabled: true };
-  const sending = { ordering: 'room' as const, maxPerSecond: null, maxConcurrent: null, standardWebhooks: false };
   const long = new Date(now.getTime() - 3_600_000);
-  const rest = { disabledReason: null, signingKeyVersion: 1, createdAt: long, updatedAt: long };
-  await database.transaction((tx) =>
-    insertWebhookEndpoint(tx, tenant, { ...state, ...sending, ...rest }, 's1.k1.sealed'),
-  );
+  const endpoint = await insertTestEndpoint(database, tenant, { ordering: 'room', createdAt: long, updatedAt: long });
 
   const live = await rooms.newRoom();
   const one = await rooms.enter(live);

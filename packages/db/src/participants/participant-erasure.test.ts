@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { newId, RECOVERY_PACE } from '@callplane/core';
-import { endOne } from '@callplane/testing';
+import { endOne, insertTestEndpoint } from '@callplane/testing';
 import { NOON, startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { replayDelivery } from '../webhooks/deliveries.repository.js';
-import { insertWebhookEndpoint } from '../webhooks/endpoints.repository.js';
 import { stepRecovery } from '../webhooks/recovery-runner.js';
 import { completeErasures, countEventsToErase, eraseEvents, requestErasure } from './participant-erasure.js';
 
@@ -13,25 +12,7 @@ beforeEach(async () => {
 });
 
 /** Adds an endpoint, so that events have deliveries. */
-async function newEndpoint(): Promise<string> {
-  const endpoint = {
-    id: newId('webhookEndpoint'),
-    url: 'https://example.com/',
-    events: ['*' as const],
-    description: null,
-    enabled: true,
-    disabledReason: null,
-    signingKeyVersion: 1,
-    ordering: 'none' as const,
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    createdAt: NOON,
-    updatedAt: NOON,
-  };
-  await rooms.database.transaction((tx) => insertWebhookEndpoint(tx, rooms.tenant, endpoint, 's1'));
-  return endpoint.id;
-}
+const newEndpoint = () => insertTestEndpoint(rooms.database, rooms.tenant, { createdAt: NOON, updatedAt: NOON });
 
 /** Creates a participant who joined a room and left it, with the events `participant.joined` and `participant.left`. */
 async function leftParticipant(roomId: string): Promise<string> {

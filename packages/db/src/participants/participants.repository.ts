@@ -114,19 +114,6 @@ async function insertOneIfOpen(
   return room?.status ?? null;
 }
 
-/**
- * Inserts a participant with its token if the room is open.
- * @returns the room's status (nothing was written unless the room is open), or null when the room does not exist.
- */
-export async function insertParticipantIfOpen(
-  db: TypedSql,
-  tenant: Tenant,
-  participant: NewParticipant,
-): Promise<RoomStatus | null> {
-  const [status = null] = await insertParticipantsIfOpen(db, [{ tenant, participant }], { skipLocked: false });
-  return status === 'busy' ? null : status;
-}
-
 /** A request for a participant of a room. */
 export interface WantedParticipant extends WantedRow {
   roomId: string;

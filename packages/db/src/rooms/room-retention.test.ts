@@ -1,9 +1,8 @@
+import { insertTestEndpoint } from '@callplane/testing';
 import { beforeEach, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
 import { listEvents } from '../events/events.repository.js';
 import { NOON, startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
-import { insertWebhookEndpoint } from '../webhooks/endpoints.repository.js';
 import { countExpiredRooms, purgeExpiredRooms, type PurgeStep } from './room-retention.js';
 
 let rooms: TestRooms;
@@ -71,22 +70,7 @@ test('deletes rooms that ended long enough ago with everything that belongs to t
 });
 
 test('keeps deliveries and events of a purged room readable', async () => {
-  const endpoint = {
-    id: newId('webhookEndpoint'),
-    url: 'https://example.com/',
-    events: ['*' as const],
-    description: null,
-    enabled: true,
-    disabledReason: null,
-    signingKeyVersion: 1,
-    ordering: 'none' as const,
-    maxPerSecond: null,
-    maxConcurrent: null,
-    standardWebhooks: false,
-    createdAt: NOON,
-    updatedAt: NOON,
-  };
-  await rooms.database.transaction((tx) => insertWebhookEndpoint(tx, rooms.tenant, endpoint, 's1'));
+  await insertTestEndpoint(rooms.database, rooms.tenant, { createdAt: NOON, updatedAt: NOON });
   const roomId = await endedRoom(31);
   const deliveries = await count('webhook_deliveries');
   expect(deliveries).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ export interface JoiningPerson {
 }
 
 /** The system column `xmin` of a row: the transaction that wrote it last. A lock does not change it. */
-export type RowVersion = string;
+type RowVersion = string;
 
 /** A room that participants join, with their live sessions. */
 export interface RoomToJoin extends RoomPlacement {
@@ -63,14 +63,17 @@ const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSeq
   rooms.roster_paged AS "rosterPaged", rooms.media_node_id AS "mediaNodeId",
   rooms.media_generation AS "mediaGeneration", rooms.xmin::text AS "rowVersion"`;
 
-const COUNT_LIVE = (roomId: string): Prisma.Sql => Prisma.sql`
+const countLive = (roomId: string): Prisma.Sql => Prisma.sql`
   SELECT count(*)::int AS count FROM participant_sessions WHERE room_id = ${roomId} AND ended_at IS NULL`;
 
 type RoomRow = RoomState & Omit<RoomToJoin, 'room' | 'liveSessionOf' | 'liveSessions'>;
-/** A room as JSON, in which times are texts. */
-type RoomJson = Record<'createdAt', string> &
-  Record<'startedAt' | 'endedAt', string | null> &
-  RoomRow & { count: number };
+/** A room as JSON, in which times are texts, with the number of its live sessions. */
+type RoomJson = Omit<RoomRow, 'createdAt' | 'startedAt' | 'endedAt'> & {
+  createdAt: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  count: number;
+};
 
 /** Reads without locks all that decides the joins, in one statement, so that it belongs to one moment. */
 export async function readJoining(sql: TypedSql, roomId: string, inputs: readonly JoinInput[]): Promise<Joining> {
@@ -80,7 +83,7 @@ export async function readJoining(sql: TypedSql, roomId: string, inputs: readonl
       // Once, because the metadata of a room may be large.
       Prisma.sql`, own.id AS "liveSession", CASE WHEN row_number() OVER () = 1 THEN (
         SELECT to_json(x) FROM (
-          SELECT ${ROOM_TO_JOIN}, (${COUNT_LIVE(roomId)}) AS count FROM rooms WHERE rooms.id = ${roomId}
+          SELECT ${ROOM_TO_JOIN}, (${countLive(roomId)}) AS count FROM rooms WHERE rooms.id = ${roomId}
         ) x
       ) END AS room`,
     )}
@@ -128,7 +131,7 @@ export async function lockRoom(
     FOR NO KEY UPDATE OF rooms`;
   if (row === undefined) return null;
   // A statement of its own: the snapshot of the one before is older than the lock.
-  const [live] = await sql.$queryRaw<{ count: number }[]>`${COUNT_LIVE(roomId)}`;
+  const [live] = await sql.$queryRaw<{ count: number }[]>`${countLive(roomId)}`;
   const { own, ...room } = row;
   return toRoom(room, live?.count ?? 0, own);
 }

@@ -1,6 +1,7 @@
 import { connect as connectTcp, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { reconnectDelayMs } from './reconnect-delay.js';
 import { textOf, type RedisAddress, type RedisTls } from './redis-target.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;
@@ -19,8 +20,6 @@ export interface Follower {
   /** Closes the connection unless it leads to this address. ioredis then asks the guide again. */
   leave(unless: RedisAddress): void;
 }
-
-const RETRY_DELAY_MS_MAX = 1000;
 
 /**
  * Returns the class with which ioredis opens a connection to an address that may change. ioredis's own connector for
@@ -82,8 +81,7 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
         } catch (error) {
           if (isAborted(signal)) break;
           emit('error', error as Error);
-          const pauseMs = Math.min(50 * 2 ** Math.min(attempt, 10), RETRY_DELAY_MS_MAX);
-          await new Promise((resolve) => setTimeout(resolve, pauseMs));
+          await new Promise((resolve) => setTimeout(resolve, reconnectDelayMs(attempt)));
         }
       }
       return null;

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Follower, Guide } from './connector.js';
+import { reconnectDelayMs } from './reconnect-delay.js';
 import { textOf, type RedisAddress, type RedisCredentials, type RedisTarget } from './redis-target.js';
 
 /** Replies keep the shapes of RESP2, which the type of a connection states. */
@@ -11,7 +12,6 @@ export type SentinelTarget = Extract<RedisTarget, { kind: 'sentinel' }>;
 const ANSWER_MS = 1000;
 /** How long the finder waits for further answers after the first one, in milliseconds. A frozen Sentinel sends none. */
 const FURTHER_ANSWERS_MS = 200;
-const RECONNECT_DELAY_MS_MAX = 1000;
 /** Interval of the pings on a subscription, and the silence after which it is replaced, in milliseconds. */
 const PING_MS = 5000;
 
@@ -68,7 +68,7 @@ export class MasterFinder implements Guide {
       ...sentinelOptions(this.#target, sentinel),
       maxRetriesPerRequest: null,
       socketTimeout: PING_MS,
-      retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), RECONNECT_DELAY_MS_MAX),
+      retryStrategy: reconnectDelayMs,
     });
     redis.on('error', () => undefined);
     // A promotion may have happened while this subscription was away.

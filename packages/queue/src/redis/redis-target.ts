@@ -108,19 +108,6 @@ export function readRedisTarget(settings: RedisSettings): RedisTarget {
   return { kind, address, database: parseDatabase(path), credentials, tls };
 }
 
-/** The addresses of a target, for messages. */
-export function describeTarget(target: RedisTarget): string {
-  const list = (addresses: readonly RedisAddress[]): string => addresses.map(textOf).join(', ');
-  switch (target.kind) {
-    case 'server':
-      return textOf(target.address);
-    case 'sentinel':
-      return `master ${target.master} of the Sentinels ${list(target.sentinels)}`;
-    case 'cluster':
-      return `cluster ${list(target.nodes)}`;
-  }
-}
-
 export function textOf({ host, port }: RedisAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

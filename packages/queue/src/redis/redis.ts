@@ -1,6 +1,7 @@
 import { Cluster, Redis, type ClusterOptions } from 'ioredis';
 import { connectorOf, inTurn, serverName } from './connector.js';
 import { credentialsOf, MasterFinder, type ConnectionOptions, type SentinelTarget } from './master-finder.js';
+import { reconnectDelayMs } from './reconnect-delay.js';
 import { parseRedisUrl, type RedisLocation, type RedisTarget } from './redis-target.js';
 
 /** A connection: to one Redis, to the master that Sentinels name, or to all nodes of a cluster. */
@@ -20,7 +21,6 @@ export interface RedisEvents {
 
 /** How long one command may take on a `command` connection, in milliseconds. */
 const COMMAND_DEADLINE_MS = 200;
-const RECONNECT_DELAY_MS_MAX = 1000;
 /**
  * A connection is replaced if a command gets no answer for this long, in milliseconds. The address may lead to another
  * server by now, while the old one is frozen and keeps its connections open. `blocking` exceeds the 10 s that BullMQ
@@ -106,12 +106,8 @@ function optionsOf(target: RedisTarget, role: RedisRole, refusals: Refusals): Co
     connectTimeout: CONNECT_MS,
     keepAlive: 5000,
     disconnectTimeout: DISCONNECT_MS,
-    retryStrategy: (attempt) => Math.max(refusals.pauseMs, delayMs(attempt)),
+    retryStrategy: (attempt) => Math.max(refusals.pauseMs, reconnectDelayMs(attempt)),
   };
-}
-
-function delayMs(attempt: number): number {
-  return Math.min(50 * 2 ** Math.min(attempt, 10), RECONNECT_DELAY_MS_MAX);
 }
 
 function addressOf(target: Exclude<RedisTarget, { kind: 'cluster' }>): ConnectionOptions {
