@@ -13,12 +13,16 @@ interface Route {
 export const ROUTES: readonly Route[] = [
   { path: '/', page: lazy(() => import('../pages/overview/overview.page.js')) },
   { path: '/rooms', page: lazy(() => import('../pages/rooms/rooms.page.js')) },
+  { path: '/rooms/:roomId', page: lazy(() => import('../pages/room/room.page.js')) },
+  { path: '/developers', page: lazy(() => import('../pages/developers/developers.page.js')) },
+  { path: '/call', page: lazy(() => import('../pages/call/call.page.js')) },
 ];
 
 /** The entries of the navigation. One without the scope of its page is left out. */
 export const NAVIGATION: readonly { to: string; label: string; icon: IconName; scope?: Scope }[] = [
   { to: '/', label: 'Overview', icon: 'overview' },
   { to: '/rooms', label: 'Rooms', icon: 'rooms', scope: 'rooms:read' },
+  { to: '/developers', label: 'Developers', icon: 'developers' },
 ];
 
 export function routeOf(path: string): { page: PageComponent; parameters: PathParameters; path: string } | undefined {
