@@ -27,6 +27,7 @@ export interface ConsoleStage {
   /** Of the console: behind a proxy, which stays while the API restarts. */
   readonly origin: string;
   readonly database: Database;
+  readonly databaseUrl: string;
   readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
   readonly other: Awaited<ReturnType<typeof createTestTenant>>;
   readonly browsers: Browsers;
@@ -79,6 +80,7 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
   const stage: ConsoleStage = {
     origin,
     database,
+    databaseUrl,
     tenant,
     other,
     browsers,
@@ -142,9 +144,10 @@ export async function inspect(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width: pictureWidth, height });
     expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0]);
     for (const colorScheme of ['dark', 'light'] as const) {
+      if (folder === undefined && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      const path = folder === undefined ? undefined : join(folder, `${name}-${pictureWidth}-${colorScheme}.png`);
-      if (path !== undefined) await page.screenshot({ path });
+      if (folder !== undefined)
+        await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
       // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
       if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
     }
