@@ -70,7 +70,7 @@ export class EventFeed {
 
   /** Never rejects. */
   async #run(from: EventPosition): Promise<void> {
-    for (let position = from; !this.#stop.signal.aborted; ) {
+    for (let position = from; !this.#stop.signal.aborted;) {
       try {
         const newest = await this.#wait.next(position, WAIT_MS);
         // Null: nothing new, or the process drains, which closes the feed as well.
