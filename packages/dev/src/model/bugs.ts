@@ -120,7 +120,10 @@ const SESSION_BUGS: readonly SeededBug[] = [
     name: 'A removal completes before it has ended the session',
     file: 'sessions.qnt',
     module: 'smallRooms',
-    edit: ['person.removal == "ended", move("completeRemoval")', 'person.removal == "accepted", move("completeRemoval")'],
+    edit: [
+      'person.removal == "ended", move("completeRemoval")',
+      'person.removal == "accepted", move("completeRemoval")',
+    ],
     breaks: 'removedGone',
   },
   {

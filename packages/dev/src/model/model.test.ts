@@ -24,10 +24,13 @@ describe('the model', () => {
   test.each([
     ['leases.qnt', 'operations'],
     ['leases.qnt', 'deliveries'],
-  ] as const)('%s: every reachable state of %s keeps the invariants, and can reach the end of its work', (file, module) => {
-    const found = exploreAll(sources[file].open(module), MODEL_INVARIANTS[file], 3000);
-    expect(found).toMatchObject({ isExhaustive: true, violation: null });
-  });
+  ] as const)(
+    '%s: every reachable state of %s keeps the invariants, and can reach the end of its work',
+    (file, module) => {
+      const found = exploreAll(sources[file].open(module), MODEL_INVARIANTS[file], 3000);
+      expect(found).toMatchObject({ isExhaustive: true, violation: null });
+    },
+  );
 
   test.each([
     ['leases.qnt', 'lines'],

@@ -29,11 +29,7 @@ const said = (transition: string, { at, ...fields }: Said) => ({
   ...(transition === 'claim' ? { untilMs: LEASE_MS } : {}),
   ...fields,
 });
-const verdict = (
-  subject: 'operation' | 'delivery',
-  lines: ReturnType<typeof said>[],
-  validator: keyof typeof validators = subject,
-) => {
+const verdict = (subject: 'operation' | 'delivery', lines: object[], validator: keyof typeof validators = subject) => {
   const [trace] = readTraces(lines.map((line) => ({ ...line, subject })));
   const refusal = validators[validator].validate(trace!);
   return refusal === null ? 'allowed' : `${refusal.line.transition} after ${refusal.allowed}`;
@@ -48,26 +44,37 @@ describe.each(['operation', 'delivery'] as const)('of the lines about one %s, th
     expect(verdict(subject, [claimed, completed])).toBe('allowed');
     const again = said('claim', { at: 5100, lease: 'b', attempt: 2 });
     expect(verdict(subject, [claimed, failed, again])).toBe('allowed');
-    expect(verdict(subject, [claimed, failed, { ...again, time: said('claim', { at: 4900 }).time }])).toBe('claim after 2');
+    expect(verdict(subject, [claimed, failed, { ...again, time: said('claim', { at: 4900 }).time }])).toBe(
+      'claim after 2',
+    );
   });
 
   test('no settlement with another lease, another attempt or without a claim', () => {
     expect(verdict(subject, [claimed, { ...completed, lease: 'b' }])).toBe('complete after 1');
     expect(verdict(subject, [claimed, { ...completed, attempt: 2 }])).toBe('complete after 1');
-    expect(verdict(subject, [claimed, completed, said('retry', { at: 30, lease: 'a', attempt: 1 })])).toBe('retry after 2');
+    expect(verdict(subject, [claimed, completed, said('retry', { at: 30, lease: 'a', attempt: 1 })])).toBe(
+      'retry after 2',
+    );
   });
 
   test('no attempt after a success, and none that is counted twice', () => {
-    expect(verdict(subject, [claimed, completed, said('claim', { at: 2000, lease: 'b', attempt: 2 })])).toBe('claim after 2');
-    expect(verdict(subject, [claimed, failed, said('claim', { at: 6000, lease: 'b', attempt: 1 })])).toBe('claim after 2');
+    expect(verdict(subject, [claimed, completed, said('claim', { at: 2000, lease: 'b', attempt: 2 })])).toBe(
+      'claim after 2',
+    );
+    expect(verdict(subject, [claimed, failed, said('claim', { at: 6000, lease: 'b', attempt: 1 })])).toBe(
+      'claim after 2',
+    );
   });
 
   test('lines of several processes in any order that their times allow', () => {
     const late = { ...completed, time: said('claim', { at: 9 }).time };
     expect(verdict(subject, [late, { ...claimed, tookMs: 8 }])).toBe('allowed');
-    expect(verdict(subject, [{ ...late, tookMs: 0 }, { ...claimed, time: said('claim', { at: 30 }).time }])).not.toBe(
-      'allowed',
-    );
+    expect(
+      verdict(subject, [
+        { ...late, tookMs: 0 },
+        { ...claimed, time: said('claim', { at: 30 }).time },
+      ]),
+    ).not.toBe('allowed');
   });
 });
 
