@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
 import { Database } from '@callplane/db';
 import {
+  appMain,
   createTestDatabase,
   createTestTenant,
   repositoryRoot,
@@ -39,6 +42,8 @@ export interface ConsoleStage {
   newPage(options?: BrowserContextOptions): Promise<Page>;
   /** A page of a new session, at a path of the console. */
   signIn(path?: string, options?: { key?: string; readOnly?: boolean }): Promise<Page>;
+  /** The link that `rtc console login` prints. */
+  loginLink(): Promise<string>;
   /** Stops the API, runs `meanwhile`, and starts another one. */
   restartApi(meanwhile: () => Promise<void>): Promise<void>;
 }
@@ -118,6 +123,13 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('navigation').waitFor();
       return page;
+    },
+    async loginLink() {
+      const options = ['--env', tenant.environmentId, '--url', origin, '--json'];
+      const environment = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
+      const args = [appMain('cli'), 'console', 'login', ...options];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env: environment });
+      return String(JSON.parse(stdout).url);
     },
     async restartApi(meanwhile) {
       await api.stop();

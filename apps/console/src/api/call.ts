@@ -25,7 +25,7 @@ export async function callApi<Id extends OperationId>(
 ): Promise<ResultOf<Id>> {
   const { signal, ...others } = options;
   const request = buildRequest(id, OPERATIONS[id], {
-    input: input as object,
+    input,
     options: others,
     newKey: () => crypto.randomUUID(),
   });
