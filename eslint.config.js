@@ -18,12 +18,13 @@ const mayImport = {
   'packages/webhook-verifier': [],
   'packages/server-js': ['webhook-verifier'],
   'packages/testing': ['core', 'db', 'migrations', 'queue', 'runtime', 'local-servers'],
-  'apps/!(cli|demo)': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
+  'apps/!(cli|demo|console)': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
   // Only `rtc` migrates. The images of the other apps contain no schema engine.
   'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],
+  'apps/console': ['client-js', 'server'],
 };
 const everyPackage = [
   'core',
@@ -44,6 +45,7 @@ const everyPackage = [
   'webhook-worker',
   'signaling',
   'demo',
+  'console',
   'cli',
 ];
 
@@ -135,7 +137,7 @@ export default tseslint.config(
   js.configs.recommended,
   { rules: { 'no-restricted-syntax': ['error', packedLines] } },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', 'apps/console/src/**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked],
     languageOptions: {
       parserOptions: {
@@ -148,6 +150,7 @@ export default tseslint.config(
           'packages/client-js/tsconfig.json',
           'packages/client-js/examples/tsconfig.json',
           'apps/demo/tsconfig.json',
+          'apps/console/tsconfig.json',
         ],
         tsconfigRootDir: import.meta.dirname,
       },
@@ -170,7 +173,7 @@ export default tseslint.config(
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: globals.node } },
   { files: ['tests/browser/page.mjs'], languageOptions: { globals: globals.browser } },
   ...Object.entries(mayImport).map(([folder, allowed]) => ({
-    files: [`${folder}/src/**/*.ts`],
+    files: [`${folder}/src/**/*.{ts,tsx}`],
     ignores: ['**/*.test.ts', '**/*.testkit.ts'],
     rules: {
       'no-restricted-imports': importRule(allowed, [
@@ -184,7 +187,7 @@ export default tseslint.config(
     files: [`apps/signaling/src/${folder}/**/*.ts`],
     ignores: ['**/*.test.ts', '**/*.testkit.ts'],
     rules: {
-      'no-restricted-imports': importRule(mayImport['apps/!(cli|demo)'], [
+      'no-restricted-imports': importRule(mayImport['apps/!(cli|demo|console)'], [
         prismaStaysInDb,
         bullmqStaysInQueue,
         promStaysInRuntime,
@@ -208,6 +211,7 @@ export default tseslint.config(
       'packages/testing/src/**',
       'packages/webhook-verifier/src/**',
       '**/main.ts',
+      'apps/console/src/clock.ts',
       '**/*.test.ts',
       '**/*.testkit.ts',
       'tests/**',
