@@ -2,7 +2,12 @@ import { DELIVERY_STATUSES, formatTimestamp } from '@callplane/core';
 import { listAllDeliveries, type DeliveryListing } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
-import { addDeliveryFilters, deliveryFilterOf, type DeliveryOptions, type SendAgainOptions } from './delivery-options.js';
+import {
+  addDeliveryFilters,
+  deliveryFilterOf,
+  type DeliveryOptions,
+  type SendAgainOptions,
+} from './delivery-options.js';
 import { addCommand, column, printList, type OutputOptions } from './output.js';
 import { replayDeliveries, retryDeliveries } from './send-again.js';
 import { showDelivery } from './show-delivery.js';

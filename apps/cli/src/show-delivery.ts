@@ -71,7 +71,9 @@ const diagnosisFacts = ({ summary, advice }: Diagnosis): string[][] => [
 
 function lastAttemptLines({ phases, requestHeaders, responseHeaders, durationMs }: ShownAttempt): string[] {
   return [
-    ...(phases.length === 0 ? [] : ['', 'Time of the last attempt:', align(phases.map((each) => bar(each, durationMs)))]),
+    ...(phases.length === 0
+      ? []
+      : ['', 'Time of the last attempt:', align(phases.map((each) => bar(each, durationMs)))]),
     ...headerLines('Headers of the request, with cut signatures:', requestHeaders),
     ...headerLines('Headers of the answer:', responseHeaders),
   ];

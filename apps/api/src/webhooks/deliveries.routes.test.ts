@@ -179,9 +179,15 @@ describe('GET …/deliveries/{deliveryId}', () => {
           { phase: 'first_byte', startMs: 6, durationMs: 4, failed: false },
           { phase: 'body', startMs: 10, durationMs: 2, failed: false },
         ],
-        diagnosis: { summary: expect.stringContaining('HTTP 503: '), advice: expect.stringContaining('Callplane retries') },
+        diagnosis: {
+          summary: expect.stringContaining('HTTP 503: '),
+          advice: expect.stringContaining('Callplane retries'),
+        },
       },
-      diagnosis: { summary: expect.stringContaining('All 8 attempts failed'), advice: expect.stringContaining('replay') },
+      diagnosis: {
+        summary: expect.stringContaining('All 8 attempts failed'),
+        advice: expect.stringContaining('replay'),
+      },
     });
     // The signature covers these bytes.
     expect(body.body).toBe(stored.body);

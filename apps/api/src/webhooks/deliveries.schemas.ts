@@ -141,9 +141,7 @@ export const DeliveryPath = Type.Object({
 const deliveryFilters = {
   status: Type.Optional(oneOf(DELIVERY_STATUSES)),
   eventType: Type.Optional(oneOf(EVENT_TYPES)),
-  failureReason: Type.Optional(
-    oneOf(DELIVERY_FAILURE_REASONS, 'Returns only failed deliveries with this reason.'),
-  ),
+  failureReason: Type.Optional(oneOf(DELIVERY_FAILURE_REASONS, 'Returns only failed deliveries with this reason.')),
   since: Type.Optional(timestamp('Returns only deliveries that were created at this time or later.')),
   until: Type.Optional(timestamp('Returns only deliveries that were created up to this time.')),
 };

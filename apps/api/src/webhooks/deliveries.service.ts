@@ -1,4 +1,10 @@
-import { PublicError, type DeliveryFailureReason, type DeliveryStatus, type EventType, type Tenant } from '@callplane/core';
+import {
+  PublicError,
+  type DeliveryFailureReason,
+  type DeliveryStatus,
+  type EventType,
+  type Tenant,
+} from '@callplane/core';
 import {
   findDelivery,
   findDeliveryDetail,

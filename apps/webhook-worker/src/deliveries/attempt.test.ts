@@ -212,7 +212,9 @@ describe('the lease of a delivery', () => {
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    expect(await worker.attempts(claim.id)).toEqual([expect.objectContaining({ durationMs: 2, firstByteMs: 3, exchange: attempt.exchange })]);
+    expect(await worker.attempts(claim.id)).toEqual([
+      expect.objectContaining({ durationMs: 2, firstByteMs: 3, exchange: attempt.exchange }),
+    ]);
   });
 
   test('is claimed without waiting for the disk, but settled with it', async () => {

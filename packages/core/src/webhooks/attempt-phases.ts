@@ -57,9 +57,12 @@ export function attemptPhases(attempt: TimedAttempt): AttemptPhase[] {
   for (const [phase, durationMs] of measured) if (durationMs !== null) add(phase, durationMs);
   const last = lastPhase(attempt);
   if (last === null) return phases;
-  if (phases.at(-1)?.phase === last) phases[phases.length - 1]!.durationMs += attempt.durationMs - endMs;
-  else if (last !== 'body' || attempt.durationMs > endMs) add(last, attempt.durationMs - endMs);
-  if (last !== 'body') phases[phases.length - 1]!.failed = true;
+  const restMs = attempt.durationMs - endMs;
+  const previous = phases.at(-1);
+  if (previous?.phase === last) previous.durationMs += restMs;
+  else if (last !== 'body' || restMs > 0) add(last, restMs);
+  const ended = phases.at(-1);
+  if (ended !== undefined && last !== 'body') ended.failed = true;
   return phases;
 }
 

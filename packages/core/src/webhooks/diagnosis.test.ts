@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { diagnoseAttempt, diagnoseDelivery, DIAGNOSES } from './diagnosis.js';
-import { ATTEMPT_OUTCOMES, DELIVERY_FAILURE_REASONS } from './vocabulary.js';
+import { DELIVERY_FAILURE_REASONS, type AttemptOutcome } from './vocabulary.js';
 
 const answered = (statusCode: number) =>
   diagnoseAttempt({ outcome: 'response', errorCode: `HTTP_${statusCode}`, statusCode });
-const unanswered = (outcome: (typeof ATTEMPT_OUTCOMES)[number], errorCode: string | null) =>
+const unanswered = (outcome: AttemptOutcome, errorCode: string | null) =>
   diagnoseAttempt({ outcome, errorCode, statusCode: null });
 
 describe('the diagnosis of an attempt', () => {

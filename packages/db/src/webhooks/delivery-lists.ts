@@ -63,7 +63,11 @@ export async function listDeliveries(
   const id = isFiltered ? FILTERED_ID : Prisma.sql`d.id`;
   const types = eventType === null ? EVENT_TYPES : [eventType];
   const statuses = status === null ? DELIVERY_STATUSES : [status];
-  const part = !isFiltered ? OF_ENDPOINT : failureReason === null ? OF_TYPE_AND_STATUS : OF_TYPE_AND_REASON(failureReason);
+  const part = !isFiltered
+    ? OF_ENDPOINT
+    : failureReason === null
+      ? OF_TYPE_AND_STATUS
+      : OF_TYPE_AND_REASON(failureReason);
   return db.$queryRaw<DeliveryRow[]>`
     WITH page AS (
       SELECT found.id FROM (

@@ -70,7 +70,11 @@ export async function growthStatements(
     responseBody: '',
     responseTruncated: false,
     exchange: {
-      request: { signedAt: 1_795_000_000, signature: '0123abcd', traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` },
+      request: {
+        signedAt: 1_795_000_000,
+        signature: '0123abcd',
+        traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      },
     },
   };
   const settled = rows.map(({ id }) => ({
