@@ -13,12 +13,21 @@ interface Route {
 export const ROUTES: readonly Route[] = [
   { path: '/', page: lazy(() => import('../pages/overview/overview.page.js')) },
   { path: '/rooms', page: lazy(() => import('../pages/rooms/rooms.page.js')) },
+  { path: '/webhooks', page: lazy(() => import('../pages/webhooks/endpoints.page.js')) },
+  { path: '/webhooks/:endpointId', page: lazy(() => import('../pages/webhooks/endpoint.page.js')) },
+  {
+    path: '/webhooks/:endpointId/deliveries/:deliveryId',
+    page: lazy(() => import('../pages/webhooks/delivery.page.js')),
+  },
+  { path: '/deliveries', page: lazy(() => import('../pages/webhooks/deliveries.page.js')) },
 ];
 
 /** The entries of the navigation. One without the scope of its page is left out. */
 export const NAVIGATION: readonly { to: string; label: string; icon: IconName; scope?: Scope }[] = [
   { to: '/', label: 'Overview', icon: 'overview' },
   { to: '/rooms', label: 'Rooms', icon: 'rooms', scope: 'rooms:read' },
+  { to: '/webhooks', label: 'Webhooks', icon: 'webhooks', scope: 'webhooks:read' },
+  { to: '/deliveries', label: 'Deliveries', icon: 'deliveries', scope: 'webhooks:read' },
 ];
 
 export function routeOf(path: string): { page: PageComponent; parameters: PathParameters; path: string } | undefined {
