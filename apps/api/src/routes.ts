@@ -1,4 +1,5 @@
 import { contextRoutes } from './context/context.routes.js';
+import { consoleRoutes } from './console/console.routes.js';
 import type { Deps } from './deps.js';
 import { eventRoutes } from './events/events.routes.js';
 import type { Route } from './http/route.js';
@@ -7,6 +8,7 @@ import { participantRoutes } from './participants/participants.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
+import { streamRoutes } from './stream/stream.routes.js';
 import { turnRoutes } from './turn/turn.routes.js';
 import { usageRoutes } from './usage/usage.routes.js';
 import { deliveryRoutes } from './webhooks/deliveries.routes.js';
@@ -22,7 +24,8 @@ export function apiRoutes(deps: Deps): Route[] {
 
 function routesWith(deps: Deps): Route[] {
   return [
-    ...contextRoutes(),
+    ...contextRoutes(deps),
+    ...consoleRoutes(deps),
     ...roomRoutes(deps),
     ...messageRoutes(deps),
     ...participantRoutes(deps),
@@ -36,5 +39,6 @@ function routesWith(deps: Deps): Route[] {
     ...deliveryRoutes(deps),
     ...recoveryRoutes(deps),
     ...eventRoutes(deps),
+    ...streamRoutes(deps),
   ];
 }

@@ -1,4 +1,5 @@
 export * from './api-keys/api-key.js';
+export * from './api-keys/console-session.js';
 export * from './api-keys/scopes.js';
 export * from './database-url/database-url.js';
 export * from './errors/details.js';
@@ -9,6 +10,7 @@ export * from './events/event-waits.js';
 export * from './events/operation.events.js';
 export * from './events/participant.events.js';
 export * from './events/room.events.js';
+export * from './events/stream.js';
 export type { EndedSession, RoomSubject, SessionSubject } from './events/subject.js';
 export * from './events/track.events.js';
 export * from './events/webhook.events.js';

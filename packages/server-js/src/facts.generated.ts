@@ -4,6 +4,8 @@ import type { OperationFacts, OperationId } from './operation.js';
 
 export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   readContext: { method: 'GET', path: '/v1/' },
+  createConsoleSession: { method: 'POST', path: '/v1/console/sessions', hasBody: true },
+  endConsoleSession: { method: 'DELETE', path: '/v1/console/sessions/current' },
   createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
   listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'name', 'limit', 'cursor'], cursor: 'cursor' },
   readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },

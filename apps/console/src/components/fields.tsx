@@ -1,4 +1,8 @@
 import { useEffect, useId, useState, type InputHTMLAttributes, type ReactNode } from 'react';
+import type { ApiError } from '../api/api-error.js';
+import { Button } from './button.js';
+import { DialogActions } from './dialog.js';
+import { ErrorText } from './error-text.js';
 import { Icon } from './icons.js';
 
 /** A field of a form with its label, a hint and what is wrong with its value. */
@@ -41,6 +45,38 @@ export function Check({
         {hint !== undefined && <span className="field-hint">{hint}</span>}
       </label>
     </div>
+  );
+}
+
+/** The end of a form in a dialog: what went wrong, and its buttons. */
+export function FormEnd({
+  error,
+  action,
+  isBusy,
+  isDangerous = false,
+  onCancel,
+}: {
+  error: ApiError | undefined;
+  /** The verb of the button. */
+  action: string;
+  isBusy: boolean;
+  isDangerous?: boolean;
+  onCancel: () => void;
+}) {
+  return (
+    <>
+      {error !== undefined && (
+        <div role="alert" className="form-error">
+          <ErrorText error={error} />
+        </div>
+      )}
+      <DialogActions>
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind={isDangerous ? 'danger' : 'primary'} type="submit" isBusy={isBusy}>
+          {action}
+        </Button>
+      </DialogActions>
+    </>
   );
 }
 

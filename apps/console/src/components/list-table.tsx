@@ -21,8 +21,8 @@ export interface Column<Item> {
 }
 
 /**
- * A list of the API as a table. Only rows in view exist, and further pages load as the reader scrolls. The first column
- * holds the link of the row; arrow keys move between rows.
+ * A list of the API as a table. Only rows in view exist, and further pages load as the reader scrolls. Arrow
+ * keys move between rows.
  * @param to path of the page behind a row
  */
 export function ListTable<Item>({
@@ -60,13 +60,13 @@ export function ListTable<Item>({
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
-    if (step === undefined || row === null || (event.target as HTMLElement).tagName !== 'A') return;
+    if (step === undefined || row === null) return;
     const next = Number(row.dataset['index']) + step;
     if (next < 0 || next >= items.length) return;
     event.preventDefault();
     virtualizer.scrollToIndex(next);
     const parent = event.currentTarget;
-    requestAnimationFrame(() => parent.querySelector<HTMLElement>(`[data-index="${next}"] a`)?.focus());
+    requestAnimationFrame(() => parent.querySelector<HTMLElement>(`[data-index="${next}"] .row-link`)?.focus());
   };
   return (
     <div className="list">
@@ -99,7 +99,7 @@ export function ListTable<Item>({
                   key={key}
                   data-index={index}
                   aria-rowindex={index + 2}
-                  className={`list-row${to === undefined ? '' : ' linked'}`}
+                  className="list-row"
                   style={{
                     gridTemplateColumns: template,
                     transform: `translateY(${start - virtualizer.options.scrollMargin}px)`,

@@ -20,6 +20,9 @@ export const ROUTES: readonly Route[] = [
     page: lazy(() => import('../pages/webhooks/delivery.page.js')),
   },
   { path: '/deliveries', page: lazy(() => import('../pages/webhooks/deliveries.page.js')) },
+  { path: '/rooms/:roomId', page: lazy(() => import('../pages/room/room.page.js')) },
+  { path: '/developers', page: lazy(() => import('../pages/developers/developers.page.js')) },
+  { path: '/call', page: lazy(() => import('../pages/call/call.page.js')) },
 ];
 
 /** The entries of the navigation. One without the scope of its page is left out. */
@@ -28,6 +31,7 @@ export const NAVIGATION: readonly { to: string; label: string; icon: IconName; s
   { to: '/rooms', label: 'Rooms', icon: 'rooms', scope: 'rooms:read' },
   { to: '/webhooks', label: 'Webhooks', icon: 'webhooks', scope: 'webhooks:read' },
   { to: '/deliveries', label: 'Deliveries', icon: 'deliveries', scope: 'webhooks:read' },
+  { to: '/developers', label: 'Developers', icon: 'developers' },
 ];
 
 export function routeOf(path: string): { page: PageComponent; parameters: PathParameters; path: string } | undefined {

@@ -3,11 +3,13 @@ import { IconButton } from '../components/button.js';
 import { Icon } from '../components/icons.js';
 import { Page } from '../components/layout.js';
 import { Empty, Loading } from '../components/states.js';
+import { Badge } from '../components/text.js';
 import { Link } from '../navigation/link.js';
 import { usePath } from '../navigation/location.js';
 import { useSession } from '../session/session.js';
 import { LiveState } from '../stream/live-state.js';
 import { ErrorBoundary } from './error-boundary.js';
+import { PageRequests } from './page-requests.js';
 import { NAVIGATION, routeOf } from './routes.js';
 import { useTheme, type Theme } from './theme.js';
 
@@ -97,15 +99,13 @@ function Navigation({ path }: { path: string }) {
 }
 
 function SidebarEnd() {
-  const { environmentId, signOut } = useSession();
+  const { signOut } = useSession();
   const [theme, changeTheme] = useTheme();
   return (
     <div className="sidebar-end">
       <LiveState />
-      <p className="tenant">
-        <span>Environment</span>
-        <code title={environmentId}>{environmentId}</code>
-      </p>
+      <Tenant />
+      <PageRequests />
       <div className="sidebar-buttons">
         <IconButton
           icon={theme === 'light' ? 'sun' : theme === 'dark' ? 'moon' : 'system'}
@@ -117,6 +117,22 @@ function SidebarEnd() {
           Sign out
         </button>
       </div>
+    </div>
+  );
+}
+
+/** Which environment the console shows, and whether it may change anything. */
+function Tenant() {
+  const { environmentId, session } = useSession();
+  return (
+    <div className="tenant">
+      {session !== undefined && (
+        <p>
+          <strong>{session.projectName}</strong> / {session.environmentName}
+        </p>
+      )}
+      <code>{environmentId}</code>
+      {session?.readOnly === true && <Badge tone="busy">read only</Badge>}
     </div>
   );
 }

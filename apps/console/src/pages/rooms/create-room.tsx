@@ -1,10 +1,8 @@
 import { useState, type FormEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
-import { Button } from '../../components/button.js';
-import { Dialog, DialogActions } from '../../components/dialog.js';
-import { ErrorText } from '../../components/error-text.js';
-import { Field } from '../../components/fields.js';
+import { Dialog } from '../../components/dialog.js';
+import { Field, FormEnd } from '../../components/fields.js';
 import { navigate } from '../../navigation/location.js';
 
 export function CreateRoom({ onClose }: { onClose: () => void }) {
@@ -50,17 +48,7 @@ export function CreateRoom({ onClose }: { onClose: () => void }) {
             />
           )}
         </Field>
-        {error !== undefined && (
-          <div role="alert" className="form-error">
-            <ErrorText error={error} />
-          </div>
-        )}
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" isBusy={create.isPending}>
-            Create the room
-          </Button>
-        </DialogActions>
+        <FormEnd error={error} action="Create the room" isBusy={create.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

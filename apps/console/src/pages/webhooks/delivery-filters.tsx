@@ -1,5 +1,6 @@
 import type { InputOf } from '@callplane/server/requests';
 import { useId, useMemo } from 'react';
+import { nowMs } from '../../clock.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { EVENT_TEXTS, REASONS, REASON_TEXTS, STATUSES } from './vocabulary.js';
@@ -26,7 +27,7 @@ const PARAMETERS = { status: '', type: '', reason: '', period: '', from: '', to:
 /** The filters of a list of deliveries, kept in the address. */
 export function useDeliveryFilter(): { filter: DeliveryFilter; isFiltered: boolean; clear: () => void } {
   const [parameters, change] = useQueryParameters();
-  const filter = useMemo(() => filterOf(parameters, Date.now()), [parameters]);
+  const filter = useMemo(() => filterOf(parameters, nowMs()), [parameters]);
   return { filter, isFiltered: Object.keys(filter).length > 0, clear: () => change(PARAMETERS) };
 }
 

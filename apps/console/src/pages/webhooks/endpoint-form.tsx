@@ -1,5 +1,5 @@
 import type { InputOf, WebhookEndpoint } from '@callplane/server/requests';
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import type { ApiError } from '../../api/api-error.js';
 import { Button } from '../../components/button.js';
 import { DialogActions } from '../../components/dialog.js';
@@ -75,7 +75,7 @@ export function EndpointForm({
 }) {
   const [values, setValues] = useState(endpoint === undefined ? EMPTY : valuesOf(endpoint));
   const set = (changes: Partial<Values>) => setValues((before) => ({ ...before, ...changes }));
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     onSubmit(inputOf(values), values.description.trim());
   };

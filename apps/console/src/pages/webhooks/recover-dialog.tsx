@@ -1,7 +1,8 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApi, useApiAction } from '../../api/hooks.js';
+import { nowMs } from '../../clock.js';
 import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
 import { ErrorText } from '../../components/error-text.js';
@@ -75,10 +76,10 @@ function WindowForm({
   onSubmit: (range: Range) => void;
   onClose: () => void;
 }) {
-  const [since, setSince] = useState(() => localTime(Date.now() - HOUR_MS));
+  const [since, setSince] = useState(() => localTime(nowMs() - HOUR_MS));
   const [until, setUntil] = useState('');
   const [includePending, setIncludePending] = useState(true);
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const from = isoOf(since);
     if (from !== undefined) onSubmit({ since: from, until: isoOf(until) ?? new Date().toISOString(), includePending });
