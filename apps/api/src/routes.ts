@@ -3,6 +3,7 @@ import { consoleRoutes } from './console/console.routes.js';
 import type { Deps } from './deps.js';
 import { eventRoutes } from './events/events.routes.js';
 import type { Route } from './http/route.js';
+import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
@@ -31,6 +32,7 @@ function routesWith(deps: Deps): Route[] {
     ...participantRoutes(deps),
     ...moderationRoutes(deps),
     ...sessionRoutes(deps),
+    ...overviewRoutes(deps),
     ...usageRoutes(deps),
     ...turnRoutes(deps),
     // Must come before the endpoint routes: `/v1/webhooks/{endpointId}` matches this path too.

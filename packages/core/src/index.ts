@@ -41,6 +41,7 @@ export * from './text/text.js';
 export * from './time.js';
 export * from './turn/turn-credentials.js';
 export * from './trace/traceparent.js';
+export * from './usage/overview.js';
 export * from './usage/usage.js';
 export * from './validation/cut-to-schema.js';
 export * from './validation/schema-failure.js';

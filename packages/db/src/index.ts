@@ -77,5 +77,6 @@ export * from './operators/running-apps.js';
 export * from './sweeps/due-floor.js';
 export { LATE_MS, type DueQueue } from './sweeps/due.sql.js';
 export * from './sweeps/sweep-lease.js';
+export * from './overview/overview.js';
 export * from './usage/usage.js';
 export * from './usage/usage-rollup.js';

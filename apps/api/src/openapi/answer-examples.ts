@@ -186,6 +186,8 @@ const attempt = {
   },
 };
 
+const OUTCOMES = { pending: 1, delivering: 0, succeeded: 24, failed: 1 };
+
 /** Example values for the schemas of successful answers, keyed by the title of the schema. */
 export const ANSWER_EXAMPLES: Record<string, unknown> = {
   ApiContext: {
@@ -194,6 +196,33 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     keyId: 'key_01m7xhkw0cfvqteeeq2c3fv3qb',
     keyType: 'secret',
     scopes: ['rooms:create', 'rooms:read', 'tokens:create'],
+  },
+  Overview: {
+    at: formatTimestamp(at('11:00:00')),
+    calls: {
+      activeRooms: { count: 1, capped: false },
+      participants: { count: 3, capped: false },
+      joins: { count: 4, capped: false, since: formatTimestamp(BEGIN), buckets: [{ from: formatTimestamp(BEGIN), count: 4 }] },
+    },
+    webhooks: {
+      deliveries: {
+        since: formatTimestamp(BEGIN),
+        ...OUTCOMES,
+        capped: false,
+        buckets: [{ from: formatTimestamp(BEGIN), ...OUTCOMES }],
+      },
+      oldestDueAt: null,
+      endpoints: { enabled: 1, disabled: 0 },
+      failingEndpoints: [
+        {
+          endpointId: EXAMPLE_IDS.endpointId,
+          url: RECEIVER_URL,
+          enabled: true,
+          failingSince: formatTimestamp(JOINED),
+          lastFailedAt: formatTimestamp(LEFT),
+        },
+      ],
+    },
   },
   Room: room,
   Participant: participant,

@@ -1,5 +1,5 @@
 import type { InputOf, Room } from '@callplane/server/requests';
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { callApi } from '../../api/call.js';
 import { useApi } from '../../api/hooks.js';
@@ -53,7 +53,7 @@ function Form({
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const isListed = rooms.some(({ id }) => id === room);
-  const join = async (event: FormEvent) => {
+  const join = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     setError(undefined);

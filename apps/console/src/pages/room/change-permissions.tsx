@@ -1,5 +1,5 @@
 import type { Participant, Session } from '@callplane/server/requests';
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
@@ -31,7 +31,7 @@ export function ChangePermissions({
     onDone: onClose,
     onError: (failure) => setError(asApiError(failure)),
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     // `room:join` cannot be taken away: removing the participant does that.
     const permissions = [...new Set<Permission>(['room:join', ...chosen])];

@@ -1,5 +1,5 @@
 import type { Room } from '@callplane/server/requests';
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
@@ -14,7 +14,7 @@ export function EditRoom({ room, onClose }: { room: Room; onClose: () => void })
     onDone: onClose,
     onError: (failure) => setError(asApiError(failure)),
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     update.mutate({ roomId: room.id, name, maxParticipants: Number(capacity) });
   };

@@ -1,4 +1,4 @@
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
@@ -23,7 +23,7 @@ export function SendMessage({
     onDone: onClose,
     onError: (failure) => setError(asApiError(failure)),
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     setError(undefined);
     let data: unknown;

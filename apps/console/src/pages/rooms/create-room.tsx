@@ -1,4 +1,4 @@
-import { useState, type FormEvent } from 'react';
+import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
@@ -14,7 +14,7 @@ export function CreateRoom({ onClose }: { onClose: () => void }) {
     onDone: ({ id }) => navigate(`/rooms/${id}`),
     onError: (failure) => setError(asApiError(failure)),
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     setError(undefined);
     create.mutate({ name, maxParticipants: Number(capacity) });

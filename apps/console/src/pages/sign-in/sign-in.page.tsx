@@ -1,5 +1,5 @@
 import type { ApiContext } from '@callplane/server/requests';
-import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { useEffect, useRef, useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { Button } from '../../components/button.js';
 import { ErrorText } from '../../components/error-text.js';
@@ -22,7 +22,7 @@ export function SignInPage({
     document.title = 'Sign in · Callplane console';
     input.current?.focus();
   }, []);
-  const submit = async (event: FormEvent) => {
+  const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;
     setBusy(true);
