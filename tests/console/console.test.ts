@@ -2,6 +2,7 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import type { Page } from 'playwright-core';
 import { inspect, openConsole, type ConsoleStage } from './console.testkit.js';
+import { webhookCases } from './webhooks.cases.js';
 
 const SLOW_MS = 240_000;
 /** Markup that would run if a page inserted it as HTML. */
@@ -10,7 +11,7 @@ let stage: ConsoleStage;
 const opened: Page[] = [];
 
 beforeAll(async () => {
-  stage = await openConsole();
+  stage = await openConsole({ more: ['webhook-worker'] });
 }, SLOW_MS);
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((page) => page.context().close()));
@@ -263,6 +264,8 @@ test('a read-only session offers no change, and the API refuses one', async () =
   );
   expect(status).toBe(403);
 });
+
+webhookCases({ stage: () => stage, open });
 
 test(
   'a page survives a restart of the API: it says so, connects again, and shows what has changed meanwhile',

@@ -64,6 +64,9 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
     REDIS_URL: redis.url,
     RATE_LIMIT_READS_PER_SECOND: '0',
     RATE_LIMIT_WRITES_PER_SECOND: '0',
+    // Receivers of the tests are on this machine.
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     MEDIA_NODES: `one=${janus.url}`,
     MEDIA_API_SECRET: janus.apiSecret,
     MEDIA_ADMIN_KEY: janus.adminKey,

@@ -84,13 +84,24 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listDeliveries: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/deliveries',
-    query: ['projectId', 'environmentId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: ['projectId', 'environmentId', 'status', 'eventType', 'failureReason', 'since', 'until', 'limit', 'cursor'],
     cursor: 'cursor',
   },
   listAllDeliveries: {
     method: 'GET',
     path: '/v1/deliveries',
-    query: ['projectId', 'environmentId', 'endpointId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: [
+      'projectId',
+      'environmentId',
+      'endpointId',
+      'status',
+      'eventType',
+      'failureReason',
+      'since',
+      'until',
+      'limit',
+      'cursor',
+    ],
     cursor: 'cursor',
   },
   readDelivery: {

@@ -1523,6 +1523,30 @@ export interface components {
             responseBody: string | null;
             /** @description Whether the response was longer than `responseBody`. */
             responseTruncated: boolean;
+            responseHeaders: {
+                [key: string]: string;
+            } | null;
+            requestHeaders: {
+                [key: string]: string;
+            } | null;
+            /** @description Addresses of the host that refused a connection before `address` was tried, at most 3. */
+            earlierAddresses: {
+                address: string;
+                errorCode: string | null;
+                durationMs: number;
+            }[];
+            /** @description The time of the attempt as a waterfall: its phases one after another. A phase that did not happen is left out, such as `connect` on a connection that was kept alive. */
+            phases: {
+                /** @enum {string} */
+                phase: "dns" | "earlier_addresses" | "connect" | "tls" | "first_byte" | "body";
+                /** @description From the beginning of the attempt, in milliseconds. */
+                startMs: number;
+                /** @description In milliseconds. */
+                durationMs: number;
+                /** @description Whether the attempt ended in this phase without an answer. */
+                failed: boolean;
+            }[];
+            diagnosis: components["schemas"]["WebhookDiagnosis"] | null;
         };
         WebhookAttemptPage: {
             data: components["schemas"]["WebhookAttempt"][];
@@ -1582,11 +1606,21 @@ export interface components {
             createdAt: string;
             completedAt: string | null;
             event: components["schemas"]["Event"];
+            /** @description The exact text of the request body, which the signature covers. */
+            body: string;
             lastAttempt: components["schemas"]["WebhookAttempt"] | null;
+            diagnosis: components["schemas"]["WebhookDiagnosis"] | null;
         };
         WebhookDeliveryPage: {
             data: components["schemas"]["WebhookDelivery"][];
             nextCursor: string | null;
+        };
+        /** @description An explanation for people. Programs use `outcome`, `errorCode` and `failureReason`. */
+        WebhookDiagnosis: {
+            /** @description Why it failed, in one sentence. */
+            summary: string;
+            /** @description What the owner of the receiver can do. */
+            advice: string;
         };
         WebhookDisabledEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -4558,6 +4592,8 @@ export interface operations {
                 environmentId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
                 eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only failed deliveries with this reason. */
+                failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
                 since?: string;
                 /** @description Returns only deliveries that were created up to this time. */
@@ -4636,6 +4672,8 @@ export interface operations {
                 endpointId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
                 eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only failed deliveries with this reason. */
+                failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
                 since?: string;
                 /** @description Returns only deliveries that were created up to this time. */
@@ -4788,6 +4826,7 @@ export interface operations {
                      *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
                      *         }
                      *       },
+                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
                      *       "lastAttempt": {
                      *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
@@ -4808,8 +4847,53 @@ export interface operations {
                      *           "firstByteMs": 36
                      *         },
                      *         "responseBody": "maintenance",
-                     *         "responseTruncated": false
-                     *       }
+                     *         "responseTruncated": false,
+                     *         "responseHeaders": {
+                     *           "content-type": "text/plain",
+                     *           "retry-after": "120",
+                     *           "server": "nginx"
+                     *         },
+                     *         "requestHeaders": {
+                     *           "content-type": "application/json",
+                     *           "user-agent": "Callplane-Webhooks/1",
+                     *           "x-service-signature": "t=1795255200,v1=3f9c01ab…",
+                     *           "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *           "x-service-replay-count": "0",
+                     *           "x-service-signing-key-version": "1"
+                     *         },
+                     *         "earlierAddresses": [],
+                     *         "phases": [
+                     *           {
+                     *             "phase": "dns",
+                     *             "startMs": 0,
+                     *             "durationMs": 3,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "connect",
+                     *             "startMs": 3,
+                     *             "durationMs": 21,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "tls",
+                     *             "startMs": 24,
+                     *             "durationMs": 24,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "first_byte",
+                     *             "startMs": 48,
+                     *             "durationMs": 36,
+                     *             "failed": false
+                     *           }
+                     *         ],
+                     *         "diagnosis": {
+                     *           "summary": "HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.",
+                     *           "advice": "Check that the receiver runs and is healthy. Callplane retries."
+                     *         }
+                     *       },
+                     *       "diagnosis": null
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookDeliveryDetail"];
@@ -4887,7 +4971,51 @@ export interface operations {
                      *             "firstByteMs": 36
                      *           },
                      *           "responseBody": "maintenance",
-                     *           "responseTruncated": false
+                     *           "responseTruncated": false,
+                     *           "responseHeaders": {
+                     *             "content-type": "text/plain",
+                     *             "retry-after": "120",
+                     *             "server": "nginx"
+                     *           },
+                     *           "requestHeaders": {
+                     *             "content-type": "application/json",
+                     *             "user-agent": "Callplane-Webhooks/1",
+                     *             "x-service-signature": "t=1795255200,v1=3f9c01ab…",
+                     *             "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *             "x-service-replay-count": "0",
+                     *             "x-service-signing-key-version": "1"
+                     *           },
+                     *           "earlierAddresses": [],
+                     *           "phases": [
+                     *             {
+                     *               "phase": "dns",
+                     *               "startMs": 0,
+                     *               "durationMs": 3,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "connect",
+                     *               "startMs": 3,
+                     *               "durationMs": 21,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "tls",
+                     *               "startMs": 24,
+                     *               "durationMs": 24,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "first_byte",
+                     *               "startMs": 48,
+                     *               "durationMs": 36,
+                     *               "failed": false
+                     *             }
+                     *           ],
+                     *           "diagnosis": {
+                     *             "summary": "HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.",
+                     *             "advice": "Check that the receiver runs and is healthy. Callplane retries."
+                     *           }
                      *         }
                      *       ],
                      *       "nextCursor": null

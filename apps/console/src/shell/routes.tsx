@@ -13,6 +13,13 @@ interface Route {
 export const ROUTES: readonly Route[] = [
   { path: '/', page: lazy(() => import('../pages/overview/overview.page.js')) },
   { path: '/rooms', page: lazy(() => import('../pages/rooms/rooms.page.js')) },
+  { path: '/webhooks', page: lazy(() => import('../pages/webhooks/endpoints.page.js')) },
+  { path: '/webhooks/:endpointId', page: lazy(() => import('../pages/webhooks/endpoint.page.js')) },
+  {
+    path: '/webhooks/:endpointId/deliveries/:deliveryId',
+    page: lazy(() => import('../pages/webhooks/delivery.page.js')),
+  },
+  { path: '/deliveries', page: lazy(() => import('../pages/webhooks/deliveries.page.js')) },
   { path: '/rooms/:roomId', page: lazy(() => import('../pages/room/room.page.js')) },
   { path: '/developers', page: lazy(() => import('../pages/developers/developers.page.js')) },
   { path: '/call', page: lazy(() => import('../pages/call/call.page.js')) },
@@ -22,6 +29,8 @@ export const ROUTES: readonly Route[] = [
 export const NAVIGATION: readonly { to: string; label: string; icon: IconName; scope?: Scope }[] = [
   { to: '/', label: 'Overview', icon: 'overview' },
   { to: '/rooms', label: 'Rooms', icon: 'rooms', scope: 'rooms:read' },
+  { to: '/webhooks', label: 'Webhooks', icon: 'webhooks', scope: 'webhooks:read' },
+  { to: '/deliveries', label: 'Deliveries', icon: 'deliveries', scope: 'webhooks:read' },
   { to: '/developers', label: 'Developers', icon: 'developers' },
 ];
 
