@@ -1,6 +1,13 @@
 import { createAddressFilter, createPortFilter, parseAllowedNetworks, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
-import { JobProducer, NoticeListener, publishNotice, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
+import {
+  JobProducer,
+  NoticeListener,
+  publishNotice,
+  QUEUE_NAMES,
+  REDIS_TROUBLES,
+  readRedisTarget,
+} from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
@@ -74,8 +81,7 @@ const deps: Deps = {
   turn: readTurnSettings(config, logger),
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
   webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed, isAllowedPort },
-  console:
-    consoleCallers === null ? null : { signalingUrl: config.CONSOLE_SIGNALING_URL ?? null, onSessionEnded },
+  console: consoleCallers === null ? null : { signalingUrl: config.CONSOLE_SIGNALING_URL ?? null, onSessionEnded },
   operationWaitMs: config.ROOM_END_WAIT_MS,
   logger,
   clock: systemClock,

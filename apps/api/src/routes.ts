@@ -6,6 +6,7 @@ import type { Route } from './http/route.js';
 import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
+import { tokenRoutes } from './participants/tokens.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
@@ -30,6 +31,7 @@ function routesWith(deps: Deps): Route[] {
     ...roomRoutes(deps),
     ...messageRoutes(deps),
     ...participantRoutes(deps),
+    ...tokenRoutes(deps),
     ...moderationRoutes(deps),
     ...sessionRoutes(deps),
     ...overviewRoutes(deps),

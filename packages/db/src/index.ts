@@ -12,6 +12,7 @@ export * from './operations/operation-sweep.js';
 export * from './operations/operations.repository.js';
 export * from './participants/participant-cleanup.js';
 export * from './participants/participant-erasure.js';
+export * from './participants/issued-tokens.js';
 export * from './participants/moderation.js';
 export * from './participants/participants.repository.js';
 export * from './rooms/room-cleanup.js';

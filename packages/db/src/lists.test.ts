@@ -2,6 +2,7 @@ import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
+import { listTokens } from './participants/issued-tokens.js';
 import { listParticipants } from './participants/participants.repository.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
@@ -128,15 +129,21 @@ test('each filter of a list is served by an index in the order of the list', asy
     planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
     planOf(database, (db) => listEvents(db, tenant, { type: null, after: null, limit: 20, since: at(3000) })),
     planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, failureReason: 'rejected' }, page)),
+    planOf(database, (db) =>
+      listRooms(db, tenant, { status: null, name: null, namePrefix: 'Room 7', beforeId: 'room_n004007', limit: 21 }),
+    ),
+    planOf(database, (db) => listTokens(db, tenant, roomId, { beforeId: null, limit: 21 })),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest, since, refused] = plans;
+  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens] = plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');
   expect(refused).toContain('webhook_deliveries_reason_idx');
   expect(within).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(named).toContain('rooms_name_idx');
+  expect(named).toContain('rooms_status_name_idx');
+  expect(prefixed).toContain('rooms_status_name_idx');
+  expect(tokens).toContain('participants_room_id_id_idx');
   expect(external).toContain('participants_external_id_idx');
   expect(external).not.toContain('Sort');
   expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
@@ -148,6 +155,25 @@ test('each filter of a list is served by an index in the order of the list', asy
     'events_environment_created_idx',
     'events_environment_id_transaction_id_id_idx',
   ]);
+});
+
+test('rooms whose names begin with a text are one list by name, over all statuses and pages', async () => {
+  await rooms.sql(`UPDATE rooms SET status = 'active', started_at = now() WHERE id = 'room_n002008'`);
+  const seen: string[] = [];
+  const page = { status: null, name: null, namePrefix: 'Room 8', limit: 100 };
+  for (let beforeId: string | null = null; ; ) {
+    const found = await listRooms(rooms.database.sql, rooms.tenant, { ...page, beforeId });
+    seen.push(...found.map(({ name, id }) => `${name} ${id}`));
+    if (found.length < page.limit) break;
+    beforeId = found.at(-1)!.id;
+  }
+  const all = await rooms.database.prisma.room.findMany({
+    where: { environmentId: rooms.tenant.environmentId, name: { startsWith: 'Room 8' } },
+  });
+  expect(all.length).toBeGreaterThan(page.limit);
+  expect(seen).toEqual(all.map(({ name, id }) => `${name} ${id}`).sort());
+  const active = await listRooms(rooms.database.sql, rooms.tenant, { ...page, status: 'active', beforeId: null });
+  expect(active.map(({ id }) => id)).toEqual(['room_n002008']);
 });
 
 test('rooms of one name are one list over all statuses', async () => {

@@ -21,11 +21,15 @@ export function consoleDirectories(
   return { sessions, links: linksOf(database) };
 }
 
-/** A code is looked up once and then used, so nothing is cached. */
+/**
+ * A code is looked up once and then used, so nothing is cached. A client address that sends too many unknown keys gets
+ * 429 without a look-up.
+ */
 function linksOf({ sql }: Database): CallerDirectory {
   return {
     hasSeen: () => false,
-    find: async (codeHash) => {
+    find: async (codeHash, { inBatch = false } = {}) => {
+      if (inBatch) return null;
       const link = await findConsoleLink(sql, codeHash);
       if (link === null) return null;
       const { id, projectId, environmentId } = link;

@@ -17,7 +17,8 @@ export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {
       responses: {
         200: { description: 'The project, environment, type and scopes of the key.', schema: ContextSchema },
       },
-      handle: ({ caller }) => Promise.resolve({ status: 200, body: presentContext(caller, console?.signalingUrl ?? null) }),
+      handle: ({ caller }) =>
+        Promise.resolve({ status: 200, body: presentContext(caller, console?.signalingUrl ?? null) }),
     }),
   ];
 }

@@ -85,7 +85,10 @@ function serve(route: Route) {
       cursor,
       preference: parsePrefer(request.headers['prefer']?.toString()),
       startedAtMs: context.startedAtMs,
-      isSecure: request.secure,
+      // Read by few routes, and found anew at each access.
+      get isSecure() {
+        return request.secure;
+      },
       lastEventId: request.headers['last-event-id']?.toString() ?? null,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),

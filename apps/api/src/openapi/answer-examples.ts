@@ -202,7 +202,12 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     calls: {
       activeRooms: { count: 1, capped: false },
       participants: { count: 3, capped: false },
-      joins: { count: 4, capped: false, since: formatTimestamp(BEGIN), buckets: [{ from: formatTimestamp(BEGIN), count: 4 }] },
+      joins: {
+        count: 4,
+        capped: false,
+        since: formatTimestamp(BEGIN),
+        buckets: [{ from: formatTimestamp(BEGIN), count: 4 }],
+      },
     },
     webhooks: {
       deliveries: {
@@ -232,6 +237,17 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     participantId: EXAMPLE_IDS.participantId,
     tokenId: 'tok_01m7xhkw0cfvqteeeq2c3fv3qc',
     expiresAt: formatTimestamp(at('10:10:00')),
+  },
+  IssuedToken: {
+    id: 'tok_01m7xhkw0cfvqteeeq2c3fv3qc',
+    participantId: EXAMPLE_IDS.participantId,
+    participantName: 'Ada',
+    permissions: ['room:join', 'video:publish'],
+    state: 'used',
+    createdAt: formatTimestamp(BEGIN),
+    expiresAt: formatTimestamp(at('10:10:00')),
+    usedAt: formatTimestamp(JOINED),
+    revokedAt: null,
   },
   TurnCredentials: {
     expiresAt: formatTimestamp(at('11:00:00')),

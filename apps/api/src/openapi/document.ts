@@ -90,6 +90,7 @@ function samplesOf(route: Route): CodeSample[] {
     body: Object.values(BODY_EXAMPLES[route.operationId] ?? {})[0],
     needsKey: true,
     isIdempotent: route.idempotent === true,
+    isStream: route.streams === true,
     isList: Object.values(route.responses).some(({ schema }) => itemTitleOf(schema) !== undefined),
   });
 }
@@ -228,6 +229,7 @@ function jwksOperation(components: SchemaComponents, failures: FailureComponents
       needsKey: false,
       isIdempotent: false,
       isList: false,
+      isStream: false,
     }),
   };
 }

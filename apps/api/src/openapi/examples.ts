@@ -79,6 +79,8 @@ const PARAMETER_EXAMPLES: Record<string, string> = {
   after: EXAMPLE_IDS.eventId,
   trackId: 'camera',
   name: 'Daily',
+  namePrefix: 'Dai',
+  kinds: 'rooms,participants',
   externalId: 'user-4711',
   since: '2026-11-20T10:00:00.000Z',
   until: '2026-11-20T12:00:00.000Z',

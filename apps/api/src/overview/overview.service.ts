@@ -24,7 +24,10 @@ type OverviewDeps = Pick<Deps, 'database' | 'clock'>;
 /** What is live in an environment. Each part is null if the caller may not read it. */
 export async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
   const now = deps.clock.now();
-  const span = { since: new Date(now.getTime() - OVERVIEW_SLOTS * OVERVIEW_SLOT_SECONDS * 1000), slotSeconds: OVERVIEW_SLOT_SECONDS };
+  const span = {
+    since: new Date(now.getTime() - OVERVIEW_SLOTS * OVERVIEW_SLOT_SECONDS * 1000),
+    slotSeconds: OVERVIEW_SLOT_SECONDS,
+  };
   const [calls, webhooks] = await Promise.all([
     may.calls ? readCalls(deps, tenant, span) : null,
     may.webhooks ? readWebhooks(deps, tenant, span) : null,

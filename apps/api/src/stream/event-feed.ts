@@ -7,6 +7,8 @@ import type { EventStream } from './event-stream.js';
 
 /** How long the feed waits for the next event before it asks again, in milliseconds. */
 const WAIT_MS = 60_000;
+/** Pause after a wait without an event, in milliseconds. */
+const QUIET_PAUSE_MS = 100;
 /** Pause after a failed read, in milliseconds. */
 const FAILURE_PAUSE_MS = 1000;
 
@@ -70,11 +72,11 @@ export class EventFeed {
 
   /** Never rejects. */
   async #run(from: EventPosition): Promise<void> {
-    for (let position = from; !this.#stop.signal.aborted; ) {
+    for (let position = from; !this.#stop.signal.aborted;) {
       try {
         const newest = await this.#wait.next(position, WAIT_MS);
         // Null: nothing new, or the process drains, which closes the feed as well.
-        if (newest === null) await pause(0, this.#stop.signal);
+        if (newest === null) await pause(QUIET_PAUSE_MS, this.#stop.signal);
         else position = await this.#pass(position, newest);
       } catch {
         // PostgreSQL is away. The feed goes on from its position, so the streams miss nothing.

@@ -14,8 +14,7 @@ import type { StreamReads } from './stream-hub.js';
 export function streamReads({ sql }: Pick<Database, 'sql'>, clock: Clock): StreamReads {
   return {
     feed: (tenant) => ({
-      newest: async () =>
-        (await newestEvents(sql, [tenant.environmentId])).get(tenant.environmentId) ?? BEFORE_ALL,
+      newest: async () => (await newestEvents(sql, [tenant.environmentId])).get(tenant.environmentId) ?? BEFORE_ALL,
       after: (after, until, limit) => listEventChanges(sql, tenant, { after, until, limit }),
     }),
     watch: {

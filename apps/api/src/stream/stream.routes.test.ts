@@ -109,7 +109,8 @@ describe('GET /v1/stream', () => {
     const first = await open(tenant, `?kinds=rooms&roomId=${roomId}`);
     await first.next('ready');
     const [seen] = await write(tenant, roomId);
-    const last = (await first.next('changes', ({ data }) => data!.changes!.some(({ eventId }) => eventId === seen))).id!;
+    const last = (await first.next('changes', ({ data }) => data!.changes!.some(({ eventId }) => eventId === seen)))
+      .id!;
     first.close();
     const missed = [...(await write(tenant, roomId, 2)), ...(await write(tenant, roomId))];
     await write(tenant, otherId);
@@ -128,7 +129,13 @@ describe('GET /v1/stream', () => {
     const begun = await open(tenant, '?kinds=rooms');
     const { id } = await begun.next('ready');
     begun.close();
-    for (const after of ['hostile', '1.evt_1', `1.${newId('event')}x`, '99999999999999999999.evt_01', `5.evt_${'0'.repeat(26)}`]) {
+    for (const after of [
+      'hostile',
+      '1.evt_1',
+      `1.${newId('event')}x`,
+      '99999999999999999999.evt_01',
+      `5.evt_${'0'.repeat(26)}`,
+    ]) {
       const reader = await open(tenant, '?kinds=rooms', { 'last-event-id': after });
       expect([after, (await reader.next('reset')).data]).toEqual([after, { reason: 'gap' }]);
       expect((await reader.next('ready')).data!['resumed']).toBe(false);
@@ -152,7 +159,11 @@ describe('GET /v1/stream', () => {
     ) as [number, number, number];
     await room(tenant);
     await eventually(() => told('deliveries.changed') > deliveries);
-    expect(changesOf(reader).at(-1)).toEqual({ kind: 'deliveries', type: 'deliveries.changed', endpointIds: [endpointId] });
+    expect(changesOf(reader).at(-1)).toEqual({
+      kind: 'deliveries',
+      type: 'deliveries.changed',
+      endpointIds: [endpointId],
+    });
     const path = `/v1/webhooks/${endpointId}`;
     await api.call('PATCH', path, { key: tenant.key, body: { description: 'Changed' } });
     await eventually(() => told('endpoints.changed') > endpoints);

@@ -1,4 +1,11 @@
-import { mayUse, PATH_ID_PATTERN, PublicError, STREAM_KINDS, STREAM_KIND_NAMES, type StreamKind } from '@callplane/core';
+import {
+  mayUse,
+  PATH_ID_PATTERN,
+  PublicError,
+  STREAM_KINDS,
+  STREAM_KIND_NAMES,
+  type StreamKind,
+} from '@callplane/core';
 import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';

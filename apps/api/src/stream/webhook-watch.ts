@@ -94,7 +94,10 @@ export class WebhookWatch {
       ofRecoveries.length === 0 ? [] : this.#reads.recoveries(ofRecoveries),
     ]);
     this.#readAt = now;
-    const marks = { endpoints: byEnvironment(ofEndpoints, endpoints), recoveries: byEnvironment(ofRecoveries, recoveries) };
+    const marks = {
+      endpoints: byEnvironment(ofEndpoints, endpoints),
+      recoveries: byEnvironment(ofRecoveries, recoveries),
+    };
     for (const [environmentId, kinds] of watched) {
       const notices = [
         ...endpointNotices(this.#endpoints.get(environmentId), marks.endpoints.get(environmentId)),
