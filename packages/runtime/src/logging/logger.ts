@@ -38,7 +38,6 @@ export function createLogger(
   const winston = createWinston({
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
     transports: [transport],
   });
   const logger = fieldsLogger(winston, { app });
@@ -79,7 +78,6 @@ const winstons = new WeakMap<Logger, Winston>();
 
 /** Passes every line of the logger's process on to another transport, too. */
 export function addTransport(logger: Logger, transport: Transport): void {
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- as above
   winstons.get(logger)?.add(transport);
 }
 
