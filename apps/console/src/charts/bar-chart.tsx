@@ -1,6 +1,7 @@
 import { useId, type ReactNode } from 'react';
 import { PlainTable } from '../components/layout.js';
 import { shortCount } from '../format/number.js';
+import { niceTop } from './nice-top.js';
 
 export interface Series {
   name: string;
@@ -121,12 +122,4 @@ function Legend({ series }: { series: readonly Series[] }) {
       ))}
     </ul>
   );
-}
-
-/** @returns the next round number at or above the value, so that half of it is round, too */
-export function niceTop(value: number): number {
-  if (value <= 2) return 2;
-  const power = 10 ** Math.floor(Math.log10(value));
-  const step = [1, 2, 4, 6, 8, 10].find((one) => one * power >= value) ?? 10;
-  return step * power;
 }

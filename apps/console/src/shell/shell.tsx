@@ -107,15 +107,15 @@ function SidebarEnd() {
       <Tenant />
       <PageRequests />
       <div className="sidebar-buttons">
+        <button type="button" className="button quiet" onClick={signOut}>
+          <Icon name="leave" />
+          Sign out
+        </button>
         <IconButton
           icon={theme === 'light' ? 'sun' : theme === 'dark' ? 'moon' : 'system'}
           label={`Colours: ${THEME_TEXT[theme]}`}
           onClick={changeTheme}
         />
-        <button type="button" className="button quiet" onClick={signOut}>
-          <Icon name="leave" />
-          Sign out
-        </button>
       </div>
     </div>
   );
@@ -131,7 +131,7 @@ function Tenant() {
           <strong>{session.projectName}</strong> / {session.environmentName}
         </p>
       )}
-      <code>{environmentId}</code>
+      <code title={environmentId}>{environmentId}</code>
       {session?.readOnly === true && <Badge tone="busy">read only</Badge>}
     </div>
   );

@@ -1,3 +1,4 @@
+import { CONSOLE_LIMITS } from '../limits.js';
 import type { Change, Kind } from './changes.js';
 
 export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting';
@@ -12,7 +13,6 @@ export interface StreamListener {
 }
 
 const FIRST_PAUSE_MS = 1_000;
-const PAUSE_MAX_MS = 30_000;
 
 /**
  * Reads `GET /v1/stream`. The browser connects again by itself, and names the position it has reached. It gives up after
@@ -56,7 +56,7 @@ export function openStream(
       if (current.readyState !== EventSource.CLOSED) return;
       listener.onRefused();
       timer = setTimeout(connect, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+      pauseMs = Math.min(pauseMs * 2, CONSOLE_LIMITS.streamPauseMaxMs);
     });
   };
   listener.onState('connecting');
