@@ -115,6 +115,21 @@ describe('the list of rooms', () => {
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1');
   });
 
+  test('on a phone the navigation covers the page until Escape or a choice', async () => {
+    const page = await open('/rooms');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await link.waitFor();
+    expect(await page.locator('main').evaluate((main) => main.inert)).toBe(true);
+    await page.keyboard.press('Escape');
+    await link.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await link.click();
+    await heading(page, 'Developers');
+    await link.waitFor({ state: 'hidden' });
+  });
+
   test('a room is created with a dialog, and its page opens', async () => {
     const page = await open('/rooms');
     await page.getByRole('button', { name: 'Create a room' }).click();
