@@ -48,10 +48,10 @@ export function webhookCases({ stage, open }: Context): void {
         const form = page.getByRole('dialog');
         await form.getByLabel('URL').fill(receiver.ok);
         await form.getByLabel('Description').fill(receiver.markup);
+        await inspect(page, 'webhooks-add');
         await form.getByLabel('All events').uncheck();
         await form.getByLabel('webhook.test').check();
         await form.getByLabel('Attempts a second').fill('50');
-        await inspect(page, 'webhooks-add');
         await form.getByRole('button', { name: 'Add the endpoint' }).click();
         const secret = page.getByRole('region', { name: 'Signing secret' });
         await secret.getByText(/^whsec_/).waitFor();
@@ -126,6 +126,7 @@ export function webhookCases({ stage, open }: Context): void {
         expect(answer).toBe(receiver.markup);
         expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined();
         await inspect(page, 'delivery-failed');
+        if (process.env['SHOT']) await page.screenshot({ path: process.env['SHOT'], fullPage: true });
 
         // The command that the page shows computes the signature that was sent.
         const command = (await page.getByRole('region', { name: 'Verify this delivery: By hand' }).textContent()) ?? '';
@@ -153,7 +154,7 @@ export function webhookCases({ stage, open }: Context): void {
         const page = await open(made.page);
         await isLive(page);
         await page.getByText('HTTP 503: a proxy in front of the receiver').first().waitFor();
-        await page.getByText('The next attempt is due').waitFor();
+        await page.getByText('Next attempt:').waitFor();
         await inspect(page, 'delivery-pending');
         receiver.mended = true;
         await page.getByRole('button', { name: 'Retry now' }).click();
@@ -230,7 +231,7 @@ export function webhookCases({ stage, open }: Context): void {
       receiver.mended = true;
       await page.getByRole('button', { name: 'Send all 3' }).click();
       await page.getByText('The recovery is complete.').waitFor({ timeout: 60_000 });
-      await confirm(page, 'Close');
+      await confirm(page, 'Done');
       await Promise.all(made.map((each) => eventually(async () => (await statusOf(each.path)) === 'succeeded')));
       await page.getByText('Brought forward').waitFor();
       await inspect(page, 'recoveries');
@@ -258,6 +259,6 @@ export function webhookCases({ stage, open }: Context): void {
     expect(await reader.getByRole('button', { name: 'Add an endpoint' }).count()).toBe(0);
     await reader.goto(`${stage().origin}/console/webhooks/${id}`);
     await heading(reader, receiver.ok);
-    expect(await reader.locator('.page-actions').getByRole('button').count()).toBe(0);
+    expect(await reader.getByRole('group', { name: 'Actions' }).count()).toBe(0);
   });
 }

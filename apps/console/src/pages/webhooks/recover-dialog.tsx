@@ -210,7 +210,7 @@ function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: nu
       <RecoveryFigures recovery={recovery} />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
-          {status === 'pending' ? 'Continue in the background' : 'Close'}
+          {status === 'pending' ? 'Continue in the background' : 'Done'}
         </Button>
       </DialogActions>
     </div>
