@@ -121,7 +121,10 @@ export function webhookCases({ stage, open }: Context): void {
         await figure.getByText('As a table').click();
         await figure.getByRole('row', { name: /First byte/ }).waitFor();
         await figure.getByText('As a table').click();
-        await page.getByRole('region', { name: 'Headers as sent' }).getByText(/v1=[0-9a-f]{8}…/).waitFor();
+        await page
+          .getByRole('region', { name: 'Headers as sent' })
+          .getByText(/v1=[0-9a-f]{8}…/)
+          .waitFor();
         const answer = await page.getByRole('region', { name: 'Body of the answer' }).textContent();
         expect(answer).toBe(receiver.markup);
         expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined();

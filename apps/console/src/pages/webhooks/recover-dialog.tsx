@@ -82,7 +82,8 @@ function WindowForm({
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const from = isoOf(since);
-    if (from !== undefined) onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
+    if (from !== undefined)
+      onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
   };
   return (
     <form className="form" onSubmit={submit}>
