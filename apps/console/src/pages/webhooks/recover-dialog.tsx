@@ -9,7 +9,7 @@ import { ErrorText } from '../../components/error-text.js';
 import { Check, Field } from '../../components/fields.js';
 import { Time } from '../../components/text.js';
 import { countText } from '../../format/number.js';
-import { isoOf } from './delivery-filters.js';
+import { isoOf } from './filter-of.js';
 import { RecoveryFigures } from './recoveries.js';
 
 interface Range {
