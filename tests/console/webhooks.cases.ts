@@ -227,7 +227,7 @@ export function webhookCases({ stage, open }: Context): void {
       await page.getByRole('button', { name: 'Recover a window' }).click();
       await inspect(page, 'recover-window');
       await page.getByRole('button', { name: 'Count the deliveries' }).click();
-      await page.getByText('3 deliveries would be sent again').waitFor();
+      await page.getByRole('button', { name: 'Send all 3' }).waitFor();
       for (const each of made) expect(await statusOf(each.path)).toBe('pending');
       await inspect(page, 'recover-consent');
       receiver.mended = true;
