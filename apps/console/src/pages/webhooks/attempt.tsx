@@ -15,12 +15,15 @@ export function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'repl
   return replayCount === 0 ? `Attempt ${attempt}` : `Replay ${replayCount}, attempt ${attempt}`;
 }
 
-/** Everything about one attempt: times, address, request headers and answer. */
-export function Attempt({ attempt }: { attempt: WebhookAttempt }) {
+/**
+ * Everything about one attempt: times, address, request headers and answer.
+ * @param isExplained whether the page shows the diagnosis of this attempt elsewhere
+ */
+export function Attempt({ attempt, isExplained }: { attempt: WebhookAttempt; isExplained: boolean }) {
   const { diagnosis, earlierAddresses } = attempt;
   return (
     <div className="stack attempt">
-      {diagnosis !== null && (
+      {diagnosis !== null && !isExplained && (
         <div className="notice bad">
           <p>{diagnosis.summary}</p>
           <p className="quiet">{diagnosis.advice}</p>
@@ -67,7 +70,7 @@ const headerText = (headers: Record<string, string>): string =>
 
 function RequestHeaders({ attempt: { requestHeaders } }: { attempt: WebhookAttempt }) {
   return (
-    <section className="stack" aria-label="Headers as sent">
+    <div className="stack">
       <h3>Headers as sent</h3>
       {requestHeaders === null ? (
         <p className="quiet">No request was sent.</p>
@@ -77,7 +80,7 @@ function RequestHeaders({ attempt: { requestHeaders } }: { attempt: WebhookAttem
           <p className="quiet">Signatures are cut to their first 8 characters, enough to compare them.</p>
         </>
       )}
-    </section>
+    </div>
   );
 }
 
@@ -88,7 +91,7 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
     ...(responseHeaders === null ? [] : [headerText(responseHeaders)]),
   ].join('\n');
   return (
-    <section className="stack" aria-label="Answer">
+    <div className="stack">
       <h3>Answer</h3>
       {statusCode === null ? (
         <p className="quiet">The receiver did not answer.</p>
@@ -103,6 +106,6 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
           {responseTruncated && <p className="quiet">The body was longer: its first KiB is kept.</p>}
         </>
       )}
-    </section>
+    </div>
   );
 }

@@ -25,7 +25,7 @@ export function Attempts({ delivery }: { delivery: WebhookDeliveryDetail }) {
               <Time value={attempt.startedAt} />
             </span>
           </summary>
-          <Attempt attempt={attempt} />
+          <Attempt attempt={attempt} isExplained={at === 0 && delivery.status !== 'succeeded'} />
         </details>
       ))}
       {list.hasMore && (
