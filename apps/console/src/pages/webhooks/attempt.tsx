@@ -15,12 +15,19 @@ export function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'repl
   return replayCount === 0 ? `Attempt ${attempt}` : `Replay ${replayCount}, attempt ${attempt}`;
 }
 
-/**
- * Everything about one attempt: times, address, request headers and answer.
- * @param isExplained whether the page shows the diagnosis of this attempt elsewhere
- */
-export function Attempt({ attempt, isExplained }: { attempt: WebhookAttempt; isExplained: boolean }) {
-  const { diagnosis, earlierAddresses } = attempt;
+/** Everything about one attempt: times, address, request headers and answer. */
+export function Attempt({
+  attempt,
+  deliveryUrl,
+  isExplained,
+}: {
+  attempt: WebhookAttempt;
+  /** URL of the current run, which the page shows elsewhere. */
+  deliveryUrl: string;
+  /** Whether the page shows the diagnosis of this attempt elsewhere. */
+  isExplained: boolean;
+}) {
+  const { diagnosis, earlierAddresses, url, errorCode, statusCode } = attempt;
   return (
     <div className="stack attempt">
       {diagnosis !== null && !isExplained && (
@@ -35,9 +42,9 @@ export function Attempt({ attempt, isExplained }: { attempt: WebhookAttempt; isE
           ['Began', <Time value={attempt.startedAt} full />],
           ['Took', millisecondsText(attempt.durationMs)],
           ['Address', attempt.address === null ? 'No connection' : <code>{attempt.address}</code>],
-          ['URL', attempt.url],
+          ...(url === deliveryUrl ? [] : ([['URL', url]] as const)),
           ['Signed with', `Secret version ${attempt.signingKeyVersion}`],
-          ...(attempt.errorCode === null ? [] : ([['Error code', <code>{attempt.errorCode}</code>]] as const)),
+          ...(errorCode === null || statusCode !== null ? [] : ([['Error code', <code>{errorCode}</code>]] as const)),
           ...(earlierAddresses.length === 0
             ? []
             : ([['Refused before', <EarlierAddresses addresses={earlierAddresses} />]] as const)),
