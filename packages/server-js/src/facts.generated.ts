@@ -4,6 +4,8 @@ import type { OperationFacts, OperationId } from './operation.js';
 
 export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   readContext: { method: 'GET', path: '/v1/' },
+  createConsoleSession: { method: 'POST', path: '/v1/console/sessions', hasBody: true },
+  endConsoleSession: { method: 'DELETE', path: '/v1/console/sessions/current' },
   createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
   listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'name', 'limit', 'cursor'], cursor: 'cursor' },
   readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },
@@ -75,13 +77,24 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listDeliveries: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/deliveries',
-    query: ['projectId', 'environmentId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: ['projectId', 'environmentId', 'status', 'eventType', 'failureReason', 'since', 'until', 'limit', 'cursor'],
     cursor: 'cursor',
   },
   listAllDeliveries: {
     method: 'GET',
     path: '/v1/deliveries',
-    query: ['projectId', 'environmentId', 'endpointId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: [
+      'projectId',
+      'environmentId',
+      'endpointId',
+      'status',
+      'eventType',
+      'failureReason',
+      'since',
+      'until',
+      'limit',
+      'cursor',
+    ],
     cursor: 'cursor',
   },
   readDelivery: {

@@ -4,6 +4,7 @@ import type { ListOperation, Operation } from './operation.js';
 import type { components } from './openapi.generated.js';
 
 export type ApiContext = components['schemas']['ApiContext'];
+export type ConsoleSession = components['schemas']['ConsoleSession'];
 export type EventPage = components['schemas']['EventPage'];
 export type IceServer = components['schemas']['IceServer'];
 export type MutedTrack = components['schemas']['MutedTrack'];
@@ -31,6 +32,7 @@ export type WebhookAttemptPage = components['schemas']['WebhookAttemptPage'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];
 export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
 export type WebhookDeliveryPage = components['schemas']['WebhookDeliveryPage'];
+export type WebhookDiagnosis = components['schemas']['WebhookDiagnosis'];
 export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
 export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
 export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
@@ -42,11 +44,27 @@ export interface Operations {
   /**
    * Read the context of the API key.
    *
-   * Accepts a secret or a publishable key. Needs no scope.
+   * Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.
    *
    * `GET /v1/`.
    */
   readContext: Operation<'readContext'>;
+  /**
+   * Sign in to the console.
+   *
+   * Send a secret API key, or the code of a link of `rtc console login`, as `Authorization: Bearer`. The answer sets the cookie of a session, which every route accepts instead of the key. The session has the scopes of the key or link. It ends after 8 hours, after one hour without a request, and with its key.
+   *
+   * `POST /v1/console/sessions`.
+   */
+  createConsoleSession: Operation<'createConsoleSession'>;
+  /**
+   * Sign out of the console.
+   *
+   * Ends the session of the request, at every instance within 5 seconds, and deletes its cookie.
+   *
+   * `DELETE /v1/console/sessions/current`.
+   */
+  endConsoleSession: Operation<'endConsoleSession'>;
   /**
    * Create a room.
    *

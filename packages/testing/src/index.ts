@@ -3,6 +3,7 @@
  * tests fail or Jest is killed.
  */
 export { appMain } from './app-bundles.js';
+export { BROWSER_PROGRAM } from './browser-program.js';
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
 export {

@@ -1,4 +1,10 @@
-import { PublicError, type DeliveryStatus, type EventType, type Tenant } from '@callplane/core';
+import {
+  PublicError,
+  type DeliveryFailureReason,
+  type DeliveryStatus,
+  type EventType,
+  type Tenant,
+} from '@callplane/core';
 import {
   findDelivery,
   findDeliveryDetail,
@@ -23,6 +29,7 @@ export interface DeliveriesQuery {
   endpointId?: string;
   status?: DeliveryStatus;
   eventType?: EventType;
+  failureReason?: DeliveryFailureReason;
   since?: string;
   until?: string;
   limit?: number;
@@ -43,6 +50,7 @@ export async function pageOfDeliveries(
     endpointId,
     status: query.status ?? null,
     eventType: query.eventType ?? null,
+    failureReason: query.failureReason ?? null,
     since: query.since === undefined ? null : new Date(query.since),
     until: query.until === undefined ? null : new Date(query.until),
   };
@@ -86,12 +94,12 @@ export async function pageOfAttempts(
   path: { endpointId: string; deliveryId: string },
   query: { limit?: number },
   cursor: PageCursor<{ id: string }>,
-): Promise<Page<AttemptRow>> {
-  await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
+): Promise<Page<AttemptRow> & { eventId: string }> {
+  const { eventId } = await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const beforeId = cursor.position?.id ?? null;
   const attempts = await listAttempts(deps.database.prisma, path.deliveryId, { beforeId, limit: limit + 1 });
-  return cutPage(cursor, attempts, limit);
+  return { eventId, ...cutPage(cursor, attempts, limit) };
 }
 
 /** Starts a new run of a finished delivery, with the endpoint's current URL and secret. */

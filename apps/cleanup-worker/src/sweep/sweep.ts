@@ -1,5 +1,11 @@
-import { deleteExpiredIdempotencyRecords, deleteExpiredSigningKeys, settleExhaustedOperation } from '@callplane/db';
+import {
+  deleteExpiredConsoleSessions,
+  deleteExpiredIdempotencyRecords,
+  deleteExpiredSigningKeys,
+  settleExhaustedOperation,
+} from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
+import { logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { writeOperationFailed } from '../operations/events.js';
 
@@ -9,6 +15,7 @@ const BATCH = 500;
 /** Settles operations whose worker died in the last attempt of the run. */
 export async function settleExhausted(deps: Deps): Promise<void> {
   for (;;) {
+    const startedAtMs = performance.now();
     // One operation per transaction, because each writes an event, which locks its room.
     const settled = await deps.database.transaction(async (tx) => {
       const operation = await settleExhaustedOperation(tx);
@@ -16,6 +23,12 @@ export async function settleExhausted(deps: Deps): Promise<void> {
       return { operation, deliveries: await writeOperationFailed(tx, operation, operation, deps.clock.now()) };
     });
     if (settled === null) return;
+    const row = settled.operation.id;
+    logTransition(deps.logger, 'endExhausted', () => ({
+      subject: 'operation',
+      row,
+      tookMs: performance.now() - startedAtMs,
+    }));
     deps.logger.error('operation settled by sweep', { operationId: settled.operation.id, outcome: 'failed' });
     deps.metrics.sweptExhausted(settled.operation.kind);
     await deps.producer.wakeDeliveries(settled.deliveries);
@@ -35,7 +48,7 @@ export interface ExpiredPosition {
 
 export const newExpiredPosition = (): ExpiredPosition => ({ from: null, beganAtMs: -Infinity });
 
-/** Deletes expired idempotency records, in batches, and expired signing keys. */
+/** Deletes expired idempotency records and console sessions, in batches, and expired signing keys. */
 export async function sweepExpired(deps: Deps, position = newExpiredPosition()): Promise<void> {
   const now = deps.clock.now();
   const nowMs = performance.now();
@@ -46,6 +59,10 @@ export async function sweepExpired(deps: Deps, position = newExpiredPosition()):
     ({ deleted } = batch);
     position.from = batch.next ?? position.from;
     deps.metrics.purged('idempotency_records', deleted);
+  } while (deleted === BATCH);
+  do {
+    deleted = await deleteExpiredConsoleSessions(deps.database.sql, BATCH);
+    deps.metrics.purged('console_sessions', deleted);
   } while (deleted === BATCH);
   await deleteExpiredSigningKeys(deps.database.prisma, now);
 }
