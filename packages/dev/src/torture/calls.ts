@@ -1,4 +1,5 @@
-import { connect, type Call, type Platform } from '@callplane/client-js';
+import { setMaxListeners } from 'node:events';
+import { connect, type Call } from '@callplane/client-js';
 import { WebSocket, type ClientOptions } from 'ws';
 import { withoutSecrets, type HistoryWriter } from './history-writer.js';
 import type { FrameLine, JsonObject } from './history.js';
@@ -22,7 +23,10 @@ export class Calls {
   constructor(
     readonly url: string,
     readonly history: HistoryWriter,
-  ) {}
+  ) {
+    // Every call listens.
+    setMaxListeners(0, this.#closing.signal);
+  }
 
   /** @returns null if the service refused the session, or did not answer in time. */
   async join({ tenant, roomId, participantId, token }: Joining): Promise<Call | null> {
@@ -31,8 +35,15 @@ export class Calls {
     const write: Write = (connection, what, more = {}) =>
       this.history.write('frames', {
         atMs: this.history.nowMs,
-        ...{ tenant, roomId, participantId, call, connection, what },
-        ...{ frame: null, code: null, reason: null },
+        tenant,
+        roomId,
+        participantId,
+        call,
+        connection,
+        what,
+        frame: null,
+        code: null,
+        reason: null,
         ...more,
       });
     const sockets = recordingSockets(call, write);
@@ -42,7 +53,7 @@ export class Calls {
         token,
         connectTimeoutMs: CONNECT_MS,
         signal: this.#closing.signal,
-        platform: { WebSocket: sockets as unknown as Platform['WebSocket'] },
+        platform: { WebSocket: sockets },
       });
       this.welcomed += 1;
       this.#open.add(joined);

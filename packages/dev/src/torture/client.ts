@@ -10,10 +10,23 @@ export interface Sent {
   prefer?: string;
 }
 
+/** The fields of answers that the harness itself uses. */
+export interface AnswerBody {
+  id?: string;
+  participantId?: string;
+  token?: string;
+  signingKeyVersion?: number;
+  signingSecret?: string;
+  data?: { id: string; replayCount: number }[];
+  nextCursor?: string | null;
+  error?: { code: string };
+}
+
 export interface Answer {
   /** Null if no answer came. */
   status: number | null;
-  body: any;
+  /** Empty without a JSON body. */
+  body: AnswerBody;
 }
 
 /** The sender of all requests of a run, which writes each of them down. */
@@ -63,7 +76,7 @@ export class Caller {
       retryAfter: header('retry-after'),
       idempotencyReplayed: header('idempotency-replayed') === 'true',
     });
-    return { status, body: answer };
+    return { status, body: typeof answer === 'object' && answer !== null ? answer : {} };
   }
 
   async #send(

@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Answer, Caller } from './client.js';
+import type { Answer, AnswerBody, Caller } from './client.js';
 import type { KnownTenant } from './fleet.js';
 import type { Known } from './tenant-load.js';
 
 const AT_ONCE = 4;
 const LOOK_EVERY_MS = 1000;
 const PAGES_MAX = 10_000;
+
+type Item = NonNullable<AnswerBody['data']>[number];
 
 interface Reader {
   caller: Caller;
@@ -17,15 +19,15 @@ function get({ caller, tenant }: Reader, path: string, client = 'final'): Promis
 }
 
 /** Reads a list to its last page. */
-async function readList(reader: Reader, path: string, client?: string): Promise<any[]> {
-  const items: any[] = [];
+async function readList(reader: Reader, path: string, client?: string): Promise<Item[]> {
+  const items: Item[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const more: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
     const { status, body } = await get(reader, `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`, client);
     if (status !== 200) return items;
-    items.push(...(body.data as unknown[]));
-    cursor = body.nextCursor as string | null;
+    items.push(...(body.data ?? []));
+    cursor = body.nextCursor ?? null;
     if (cursor === null) return items;
   }
   return items;
@@ -41,7 +43,7 @@ export async function untilSettled(readers: readonly Reader[], withinMs: number)
   ];
   while (performance.now() < untilMs) {
     const answers = await Promise.all(readers.flatMap((reader) => paths.map((path) => get(reader, path, 'settling'))));
-    if (answers.every(({ status, body }) => status === 200 && body.data.length === 0)) return true;
+    if (answers.every(({ status, body }) => status === 200 && body.data?.length === 0)) return true;
     await delay(LOOK_EVERY_MS);
   }
   return false;
@@ -50,7 +52,7 @@ export async function untilSettled(readers: readonly Reader[], withinMs: number)
 /** Reads everything that a tenant has, as `RequestLine` says. */
 export async function readAll(reader: Reader, known: Known, endpointIds: readonly string[]): Promise<void> {
   const listed = await readList(reader, '/v1/rooms');
-  const rooms = new Set([...known.rooms, ...listed.map(({ id }) => String(id))]);
+  const rooms = new Set([...known.rooms, ...listed.map(({ id }) => id)]);
   await each([...rooms], async (id) => {
     const room = `/v1/rooms/${id}`;
     await get(reader, room);
@@ -67,7 +69,7 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
   for (const endpointId of endpointIds) {
     const path = `/v1/webhooks/${endpointId}/deliveries`;
     const deliveries = await readList(reader, path);
-    await each(deliveries, ({ id }) => readList(reader, `${path}/${String(id)}/attempts`));
+    await each(deliveries, ({ id }) => readList(reader, `${path}/${id}/attempts`));
   }
 }
 
@@ -77,8 +79,9 @@ async function readEvents(reader: Reader, roomId: string): Promise<void> {
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const more: string = after === null ? '' : `&after=${encodeURIComponent(after)}`;
     const { status, body } = await get(reader, `/v1/events?roomId=${roomId}&limit=100${more}`);
-    if (status !== 200 || body.data.length < 100 || body.nextCursor === null) return;
-    after = String(body.nextCursor);
+    if (status !== 200 || (body.data?.length ?? 0) < 100) return;
+    after = body.nextCursor ?? null;
+    if (after === null) return;
   }
 }
 

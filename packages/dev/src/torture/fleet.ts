@@ -190,9 +190,9 @@ async function newInstance(
 function makeTenants(names: readonly string[], env: Record<string, string>): KnownTenant[] {
   rtc(env, 'db', 'migrate');
   return names.map((name) => {
-    const { id: projectId } = rtc(env, 'projects', 'create', '--name', name);
-    const { id: environmentId } = rtc(env, 'environments', 'create', '--project', projectId, '--name', name);
-    const { key } = rtc(env, 'keys', 'create', '--env', environmentId, '--type', 'secret');
+    const { id: projectId = '' } = rtc(env, 'projects', 'create', '--name', name);
+    const { id: environmentId = '' } = rtc(env, 'environments', 'create', '--project', projectId, '--name', name);
+    const { key = '' } = rtc(env, 'keys', 'create', '--env', environmentId, '--type', 'secret');
     return { name, projectId, environmentId, key };
   });
 }

@@ -43,7 +43,7 @@ export class Hooks {
       const path = `/v1/webhooks/${this.random.pick(this.endpointIds)}/deliveries`;
       const status = this.random.pick(['succeeded', 'succeeded', 'pending']);
       const listed = await this.#call('GET', `${path}?status=${status}&limit=20`);
-      const found = listed.status === 200 ? (listed.body.data as { id: string; replayCount: number }[]) : [];
+      const found = listed.body.data ?? [];
       if (found.length === 0) continue;
       const { id, replayCount } = this.random.pick(found);
       if (status === 'pending') await this.#call('POST', `${path}/${id}/retry`);

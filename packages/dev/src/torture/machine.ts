@@ -71,7 +71,6 @@ export class Machine {
         });
         return;
       } catch (error) {
-        if (!this.#isWanted) return;
         this.onDied(`start: ${(error as Error).message.split('\n')[0] ?? ''}`);
         await delay(RESTART_PAUSE_MS);
       }

@@ -1,9 +1,9 @@
 /**
  * `npm run torture -- [--minutes 10] [--seed N] [--out FOLDER]`: runs the whole fleet on this machine under mixed load,
  * with faults chosen from the seed, writes histories of everything that clients and receivers saw, and checks them.
- * `--base-url URL --key KEY` runs the load against a deployment, without faults; `--key` once for each tenant.
+ * `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load against a deployment, without faults; `--key` once for each tenant.
  */
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,6 +11,8 @@ import { parseArgs } from 'node:util';
 import { checkInvariants, Database } from '@callplane/db';
 import { ensurePrograms, Failure, progress } from '../bootstrap.js';
 import { Calls } from './calls.js';
+import { checkHistory } from './check/check-history.js';
+import { describeFinding } from './check/finding.js';
 import { Caller } from './client.js';
 import { readAll, untilSettled } from './final-reads.js';
 import { FAKETIME, failuresIn, keepLogs, LEASE_MS, startFleet, type Fleet, type KnownTenant } from './fleet.js';
@@ -20,7 +22,6 @@ import { Hooks } from './hooks.js';
 import { Nemesis } from './nemesis.js';
 import { Random } from './random.js';
 import { Receiver } from './receiver.js';
-import { existsSync } from 'node:fs';
 import { RoomLoop, type Known, type Shared } from './tenant-load.js';
 
 const TENANTS = ['a', 'b', 'c'];
@@ -44,14 +45,27 @@ interface Options {
 const say = (line: string): void => console.log(line);
 
 export async function main(args: string[]): Promise<void> {
+  if (args[0] === '--check' && args[1] !== undefined) {
+    process.exitCode = (await check(resolve(args[1]))) ? 0 : 1;
+    return;
+  }
   const options = readOptions(args);
   say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);
   if (options.target === null) {
     const missing = await ensurePrograms(PROGRAMS, { say, step: progress(say) });
     if (missing.length > 0) throw new Failure(`The fleet needs ${missing.join(' and ')}`);
   }
-  const isHeld = await torture(options);
-  process.exitCode = isHeld ? 0 : 1;
+  const problems = await torture(options);
+  for (const problem of problems) say(`BROKEN  ${problem}`);
+  const isHeld = await check(options.out);
+  process.exitCode = isHeld && problems.length === 0 ? 0 : 1;
+}
+
+/** Prints what the history of a run says about each guarantee. */
+async function check(folder: string): Promise<boolean> {
+  const findings = await checkHistory(folder);
+  for (const finding of findings) say(describeFinding(finding));
+  return findings.every(({ verdict }) => verdict !== 'broken');
 }
 
 function readOptions(args: string[]): Options {
@@ -79,8 +93,8 @@ function readOptions(args: string[]): Options {
   return { minutes, seed, out, target: { baseUrl, keys: values.key, receiverUrl: values['receiver-url'] } };
 }
 
-/** @returns whether nothing was found. */
-async function torture(options: Options): Promise<boolean> {
+/** @returns what was found inside of the fleet. What clients saw is in the history. */
+async function torture(options: Options): Promise<string[]> {
   const { minutes, seed, out, target } = options;
   const random = new Random(seed);
   const fleet = target === null ? await startFleet(TENANTS, say) : null;
@@ -93,7 +107,11 @@ async function torture(options: Options): Promise<boolean> {
     const tenants = fleet?.tenants ?? (await tenantsOf(baseUrl, target?.keys ?? []));
     history.write('run', {
       atMs: 0,
-      ...{ version: HISTORY_VERSION, seed, minutes, baseUrl, hasNemesis: fleet !== null },
+      version: HISTORY_VERSION,
+      seed,
+      minutes,
+      baseUrl,
+      hasNemesis: fleet !== null,
       tenants: tenants.map(({ name, projectId, environmentId }) => ({ name, projectId, environmentId })),
       settings: { leaseMs: fleet === null ? null : LEASE_MS, graceMs: null },
     });
@@ -124,8 +142,7 @@ async function torture(options: Options): Promise<boolean> {
       `rooms ${parts.reduce((sum, { known }) => sum + known.rooms.size, 0)}, sessions ${calls.welcomed}, deliveries received ${receiver.received}`,
     );
     if (!reached) problems.push('operations or deliveries are still open');
-    for (const problem of problems) say(`BROKEN  ${problem}`);
-    return problems.length === 0;
+    return problems;
   } finally {
     await calls.close();
     await receiver.close();
@@ -200,12 +217,18 @@ async function runLoad(given: {
     });
     return [...loops, hooks?.run(shared.isOver)];
   });
-  await delay(CALM_MS);
-  if (fleet === null) await delay(minutes * 60_000);
-  else await runFaults(fleet, history, random, minutes);
-  await delay(CALM_MS);
-  isOver = true;
-  await Promise.all(running);
+  const phases = async (): Promise<void> => {
+    await delay(CALM_MS);
+    if (fleet === null) await delay(minutes * 60_000);
+    else await runFaults(fleet, history, random, minutes);
+    await delay(CALM_MS);
+    isOver = true;
+  };
+  try {
+    await Promise.all([phases(), ...running]);
+  } finally {
+    isOver = true;
+  }
   history.mark('load ended');
 }
 
@@ -230,7 +253,8 @@ async function runFaults(fleet: Fleet, history: HistoryWriter, random: Random, m
 /** The invariants of `rtc doctor --deep`, and the logs of the apps. */
 async function lookInside(fleet: Fleet, history: HistoryWriter): Promise<string[]> {
   const database = new Database({ url: fleet.databaseUrl, poolMax: 1 });
-  const results = await checkInvariants(database, INVARIANT_ROWS).finally(() => database.close());
+  const results = await checkInvariants(database, INVARIANT_ROWS);
+  await database.close();
   const broken = results.filter((result) => result.broken > 0);
   history.mark('invariants', { broken: broken.map(({ invariant, ids }) => ({ name: invariant.name, ids })) });
   const failures = failuresIn(fleet.instances);

@@ -111,11 +111,15 @@ export class Nemesis {
     const isPostgres = postgres.nodes.some((node) => node.machine === machine);
     const lock = isPostgres ? 'postgres' : machine.name;
     const inStep = (): Promise<void> | undefined => (isPostgres ? postgres.inStep() : undefined);
-    const [begin, end] = {
-      kill: [() => machine.kill(), () => machine.start().then(inStep)],
-      freeze: [() => machine.freeze(), () => Promise.resolve(machine.thaw()).then(inStep)],
-      restart: [() => machine.stop(), () => machine.start()],
+    const end = {
+      kill: () => machine.start().then(inStep),
+      freeze: () => {
+        machine.thaw();
+        return inStep();
+      },
+      restart: () => machine.start(),
     }[action];
+    const begin = { kill: () => machine.kill(), freeze: () => machine.freeze(), restart: () => machine.stop() }[action];
     return this.#fault(action, machine.name, lock, random.from(FAULT_MS.min, FAULT_MS.max), begin, end);
   }
 

@@ -45,10 +45,17 @@ export class PostgresPair {
   }
 
   get primary(): Node {
-    return this.nodes[this.#primary]!;
+    return this.#node(this.#primary);
   }
+
   get standby(): Node {
-    return this.nodes[1 - this.#primary]!;
+    return this.#node(1 - this.#primary);
+  }
+
+  #node(index: number): Node {
+    const node = this.nodes[index];
+    if (node === undefined) throw new Error('PostgreSQL has not been started');
+    return node;
   }
 
   /** The URL of the application's role for these ports, which lead to the two servers. */

@@ -25,9 +25,8 @@ export class Random {
   }
 
   pick<T>(list: readonly T[]): T {
-    const picked = list[Math.floor(this.next() * list.length)];
-    if (picked === undefined) throw new Error('there is nothing to pick from');
-    return picked;
+    if (list.length === 0) throw new Error('there is nothing to pick from');
+    return list[Math.floor(this.next() * list.length)] as T;
   }
 
   /** Text for names and keys: 16 hexadecimal digits. */
