@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { connect, type Call } from '@callplane/client-js';
-import { WebSocket, type ClientOptions } from 'ws';
+import { connect, type Call, type Platform } from '@callplane/client-js';
+import { WebSocket } from 'ws';
 import { withoutSecrets, type HistoryWriter } from './history-writer.js';
 import type { FrameLine, JsonObject } from './history.js';
 
@@ -81,13 +81,13 @@ type Write = (
 ) => void;
 
 /** The class of the WebSockets of one call. */
-function recordingSockets(call: string, write: Write): typeof WebSocket {
+function recordingSockets(call: string, write: Write): Platform['WebSocket'] {
   let count = 0;
   return class extends WebSocket {
     readonly #name: string;
 
-    constructor(address: string | URL, protocols?: string | string[] | ClientOptions) {
-      super(address, protocols as string[]);
+    constructor(address: string, protocols: string[]) {
+      super(address, protocols);
       count += 1;
       this.#name = `${call}.${count}`;
       this.on('open', () => write(this.#name, 'opened'));

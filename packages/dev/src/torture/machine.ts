@@ -6,7 +6,7 @@ const RESTART_PAUSE_MS = 500;
 
 /** A process of the fleet, with a supervisor that starts it again, as systemd or Kubernetes does. */
 export class Machine {
-  /** Called when the process ends although nobody has ended it. */
+  /** Called when the process ends although it was neither killed nor stopped. */
   onDied: (how: string) => void = () => undefined;
   #server: LocalServer | undefined;
   #frozen: number[] = [];
