@@ -30,6 +30,7 @@ const SECRET = new Set(['token', 'key', 'secret', 'signingSecret', 'resumeSecret
 /** Writes the files of one history. */
 export class HistoryWriter {
   readonly #streams = new Map<keyof Lines, { stream: WriteStream; count: number }>();
+  #isClosed = false;
   readonly #startedAtMs = performance.now();
   readonly #startedAtWallMs = Date.now();
 
@@ -47,6 +48,8 @@ export class HistoryWriter {
   }
 
   write<Kind extends keyof Lines>(kind: Kind, fields: Fields<Kind>): void {
+    // A client may still learn of the end of its connection.
+    if (this.#isClosed) return;
     const to = this.#streams.get(kind);
     if (to === undefined) throw new Error(`the history has no file for ${kind}`);
     const { startMs, atMs } = fields as { startMs?: number; atMs?: number };
@@ -60,6 +63,7 @@ export class HistoryWriter {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#streams.values()].map(({ stream }) => new Promise((done) => stream.end(done))));
   }
 }

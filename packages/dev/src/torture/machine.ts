@@ -11,6 +11,7 @@ export class Machine {
   #server: LocalServer | undefined;
   #frozen: number[] = [];
   #isWanted = false;
+  #runs = false;
   #starting: Promise<void> | undefined;
 
   constructor(
@@ -19,8 +20,13 @@ export class Machine {
   ) {}
 
   /** Resolves when the process runs. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
     this.#isWanted = true;
+    if (this.#runs) return;
+    await this.#startOnce();
+  }
+
+  #startOnce(): Promise<void> {
     this.#starting ??= this.#start().finally(() => {
       this.#starting = undefined;
     });
@@ -32,11 +38,12 @@ export class Machine {
     return this.#server.pid;
   }
 
-  /** SIGKILL. It stays down until `start`. */
+  /** SIGKILL to the process and its children, which may be frozen, or serve on alone. It stays down until `start`. */
   kill(): void {
     this.#isWanted = false;
-    signal(this.pid, 'SIGKILL');
     this.#frozen = [];
+    this.#runs = false;
+    for (const pid of [this.pid, ...childrenOf(this.pid)]) signal(pid, 'SIGKILL');
   }
 
   /** SIGSTOP to the process and its children, the parent first. */
@@ -64,8 +71,11 @@ export class Machine {
       try {
         const server = await this.begin();
         this.#server = server;
+        this.#runs = true;
         server.onExit(({ code, signal: by }) => {
-          if (this.#server !== server || !this.#isWanted) return;
+          if (this.#server !== server) return;
+          this.#runs = false;
+          if (!this.#isWanted) return;
           this.onDied(by ?? `code ${code ?? '?'}`);
           void delay(RESTART_PAUSE_MS).then(() => (this.#isWanted ? this.start() : undefined));
         });

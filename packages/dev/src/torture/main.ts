@@ -1,13 +1,12 @@
 /**
  * `npm run torture -- [--minutes 10] [--seed N] [--out FOLDER]`: runs the whole fleet on this machine under mixed load,
  * with faults chosen from the seed, writes histories of everything that clients and receivers saw, and checks them.
- * `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load against a deployment, without faults; `--key` once for each tenant.
+ * `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load against a
+ * deployment, without faults; `--key` once for each tenant.
  */
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { checkInvariants, Database } from '@callplane/db';
 import { ensurePrograms, Failure, progress } from '../bootstrap.js';
 import { Calls } from './calls.js';
@@ -20,6 +19,7 @@ import { HistoryWriter } from './history-writer.js';
 import { HISTORY_VERSION } from './history.js';
 import { Hooks } from './hooks.js';
 import { Nemesis } from './nemesis.js';
+import { readOptions, type Options } from './options.js';
 import { Random } from './random.js';
 import { Receiver } from './receiver.js';
 import { RoomLoop, type Known, type Shared } from './tenant-load.js';
@@ -32,15 +32,6 @@ const CALM_MS = 5000;
 const SETTLED_WITHIN_MS = 240_000;
 const INVARIANT_ROWS = 100_000;
 const PROGRAMS = ['redis-server', 'nginx'];
-const SEED_MAX = 2 ** 31;
-
-interface Options {
-  minutes: number;
-  seed: number;
-  out: string;
-  /** A deployment in place of an own fleet. */
-  target: { baseUrl: string; keys: string[]; receiverUrl: string | undefined } | null;
-}
 
 const say = (line: string): void => console.log(line);
 
@@ -50,6 +41,8 @@ export async function main(args: string[]): Promise<void> {
     return;
   }
   const options = readOptions(args);
+  // The watchdog of the fleet stops its processes.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
   say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);
   if (options.target === null) {
     const missing = await ensurePrograms(PROGRAMS, { say, step: progress(say) });
@@ -66,31 +59,6 @@ async function check(folder: string): Promise<boolean> {
   const findings = await checkHistory(folder);
   for (const finding of findings) say(describeFinding(finding));
   return findings.every(({ verdict }) => verdict !== 'broken');
-}
-
-function readOptions(args: string[]): Options {
-  const { values } = parseArgs({
-    args,
-    options: {
-      minutes: { type: 'string', default: '10' },
-      seed: { type: 'string' },
-      out: { type: 'string' },
-      'base-url': { type: 'string' },
-      key: { type: 'string', multiple: true },
-      'receiver-url': { type: 'string' },
-    },
-  });
-  const minutes = Number(values.minutes);
-  if (!(minutes > 0 && minutes <= 24 * 60))
-    throw new Failure(`--minutes must be above 0 and at most 1440, not ${values.minutes}`);
-  const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed);
-  if (!Number.isInteger(seed) || seed < 0 || seed >= SEED_MAX)
-    throw new Failure(`--seed must be a whole number below 2^31, not ${values.seed}`);
-  const out = resolve(values.out ?? join(mkdtempSync(join(tmpdir(), 'callplane-history-')), 'run'));
-  const baseUrl = values['base-url'];
-  if (baseUrl === undefined) return { minutes, seed, out, target: null };
-  if (values.key === undefined) throw new Failure('--base-url needs --key, once for each tenant');
-  return { minutes, seed, out, target: { baseUrl, keys: values.key, receiverUrl: values['receiver-url'] } };
 }
 
 /** @returns what was found inside of the fleet. What clients saw is in the history. */

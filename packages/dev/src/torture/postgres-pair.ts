@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -110,14 +110,18 @@ export class PostgresPair {
   async stop(): Promise<void> {
     for (const { machine, disk } of [...this.nodes].reverse()) {
       await machine.stop();
-      if (this.hasSmallDisks) execFileSync('umount', ['-l', disk]);
+      if (this.hasSmallDisks) spawnSync('umount', ['-l', disk], { stdio: 'ignore' });
     }
   }
 
   async #newNode(name: string): Promise<Node> {
     const disk = join(this.dir, name.replace(' ', '-'));
     mkdirSync(disk);
-    if (this.hasSmallDisks) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK},mode=755`, 'tmpfs', disk]);
+    if (this.hasSmallDisks) {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK},mode=755`, 'tmpfs', disk]);
+      // Also if the run fails. A disk that is gone already is an error.
+      process.once('exit', () => spawnSync('umount', ['-l', disk], { stdio: 'ignore' }));
+    }
     const port = await freePort();
     const node: Node = {
       port,

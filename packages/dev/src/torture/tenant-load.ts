@@ -39,6 +39,8 @@ interface Invited {
 /** One sequential caller of a tenant, with the clients of its rooms. */
 export class RoomLoop {
   readonly #from: { tenant: string; key: string; client: string };
+  /** Joins that should be refused, and that a room does not wait for. */
+  readonly #late = new Set<Promise<unknown>>();
 
   constructor(
     private readonly shared: Shared,
@@ -53,6 +55,7 @@ export class RoomLoop {
   /** Runs rooms one after the other until the load is over. */
   async run(): Promise<void> {
     while (!this.shared.isOver()) await this.#meet();
+    await Promise.all(this.#late);
   }
 
   call(method: string, path: string, sent?: Sent): Promise<Answer> {
@@ -91,7 +94,7 @@ export class RoomLoop {
     const somebody = invited.length > 0 ? random.pick(invited) : null;
     if (somebody !== null && random.chance(0.4)) {
       await this.#remove(roomId, somebody.participantId);
-      if (random.chance(0.5)) void join(somebody).then((call) => call?.leave());
+      if (random.chance(0.5)) this.#late.add(join(somebody).then((call) => call?.leave()));
     } else if (somebody !== null && random.chance(0.3)) {
       // A second join of a participant ends the session before it.
       const again = await join(somebody);
@@ -100,7 +103,7 @@ export class RoomLoop {
     if (calls.length > 0 && random.chance(0.3)) await random.pick(calls).leave();
     await delay(random.from(0, 400));
     await this.#end(roomId, somebody);
-    if (somebody !== null && random.chance(0.3)) void join(somebody).then((call) => call?.leave());
+    if (somebody !== null && random.chance(0.3)) this.#late.add(join(somebody).then((call) => call?.leave()));
     await ended(calls);
   }
 
