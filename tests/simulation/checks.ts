@@ -1,0 +1,215 @@
+import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, REPLAYS_MAX } from '@callplane/core';
+import { INVARIANTS } from '@callplane/db';
+import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invariants.js';
+import type { Clients } from './clients.js';
+import type { Fleet } from './fleet.js';
+import type { Plan } from './plan.js';
+import type { Backend, Postgres } from './ports/postgres.js';
+import { hostOf, type Received, type SimReceivers } from './receivers.js';
+
+/** A guarantee that does not hold. The same name means the same guarantee. */
+export interface Violation {
+  readonly name: string;
+  readonly detail: string;
+}
+
+export interface Run {
+  readonly plan: Plan;
+  readonly postgres: Postgres;
+  readonly fleet: Fleet;
+  readonly clients: Clients;
+  readonly receivers: SimReceivers;
+  readonly backend: Backend;
+}
+
+type Row = Record<string, unknown>;
+
+/** The invariants of `rtc doctor --deep`. */
+export async function brokenInvariants({ backend }: Pick<Run, 'backend'>): Promise<Violation[]> {
+  const found: Violation[] = [];
+  for (const invariant of INVARIANTS) {
+    await backend.client.query('BEGIN');
+    for (const setting of SETTINGS) await backend.client.query(setting.text);
+    const { text, values } = queryOf(invariant, 1000);
+    const { rows } = await backend.client.query<{ broken: number; ids: string[] }>(text, values);
+    await backend.client.query('COMMIT');
+    const { broken = 0, ids = [] } = rows[0] ?? {};
+    if (broken > 0) found.push({ name: invariant.name, detail: ids.join(', ') });
+  }
+  return found;
+}
+
+/** What must be true once everything has settled. */
+export async function finalViolations(run: Run): Promise<Violation[]> {
+  const read = async (text: string): Promise<Row[]> => (await run.backend.client.query(text)).rows as Row[];
+  return [
+    ...(await brokenInvariants(run)),
+    ...run.clients.problems.map((detail) => ({ name: 'clients-served', detail })),
+    ...run.fleet.world.uncaught.map((error) => ({ name: 'nothing-uncaught', detail: String((error as Error).stack) })),
+    ...unexpectedLines(run),
+    ...(await roomViolations(run, read)),
+    ...(await joinViolations(run, read)),
+    ...(await deliveryViolations(run, read)),
+    ...(await attemptViolations(run, read)),
+    ...(await mediaViolations(run, read)),
+  ];
+}
+
+type Read = (text: string) => Promise<Row[]>;
+
+/** Messages that only a defect causes. */
+const DEFECTS = ['scheduler failed', 'claim failed', 'doorbell failed', 'delivery attempt failed', 'delivery attempt not logged'];
+
+function unexpectedLines({ fleet }: Run): Violation[] {
+  return fleet.lines.flatMap(({ process, message, fields }) => {
+    const error = fields['error'] as (Error & { code?: string }) | undefined;
+    const isDefect =
+      DEFECTS.includes(message) ||
+      (message === 'task failed' && error !== undefined && !/terminat|timeout|not queryable/.test(error.message));
+    if (!isDefect) return [];
+    return [{ name: 'nothing-unexpected', detail: `${process}: ${message}: ${String(error?.stack)}` }];
+  });
+}
+
+async function roomViolations({ clients }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const rows = await read(`
+    SELECT r.id, r.name, r.status, o.status AS operation, o.last_error
+    FROM rooms r LEFT JOIN runtime_operations o ON o.room_id = r.id AND o.kind = 'room.end'`);
+  for (const room of clients.rooms.values()) {
+    const theirs = rows.filter(({ name }) => name === room.name);
+    for (const id of room.ids) {
+      if (!theirs.some((row) => row['id'] === id)) found.push({ name: 'acknowledged-writes-exist', detail: id });
+    }
+    const isKeyed = new Set(room.ids).size <= 1;
+    if (!isKeyed) found.push({ name: 'idempotent-creation', detail: `${room.name} has ids ${room.ids.join(', ')}` });
+    if (room.ids.length > 0 && theirs.length > 1) {
+      found.push({ name: 'idempotent-creation', detail: `${room.name} was created ${theirs.length} times` });
+    }
+    const [row] = theirs;
+    if (room.endAcceptedAtMs !== undefined && row?.['status'] !== 'ended' && row?.['operation'] !== 'failed') {
+      found.push({ name: 'accepted-ends-complete', detail: `${room.ids[0]} is ${String(row?.['status'])}` });
+    }
+  }
+  const open = await read(`SELECT id FROM runtime_operations WHERE status = 'pending'`);
+  for (const { id } of open) found.push({ name: 'operations-settle', detail: String(id) });
+  return found;
+}
+
+async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  for (const { roomId, participantId, sentAtMs, outcome } of clients.joins) {
+    if (outcome !== 'joined') continue;
+    const room = [...clients.rooms.values()].find(({ ids }) => ids.includes(roomId));
+    const person = [...(room?.people.values() ?? [])].find((each) => each.participantId === participantId);
+    if (room?.endAcceptedAtMs !== undefined && sentAtMs > room.endAcceptedAtMs) {
+      found.push({ name: 'no-join-after-the-end', detail: `${participantId} joined ${roomId}` });
+    }
+    if (person?.removedAtMs !== undefined && sentAtMs > person.removedAtMs) {
+      found.push({ name: 'no-join-after-removal', detail: `${participantId} joined ${roomId}` });
+    }
+  }
+  // Every session that the rows call connected is held by a gateway that lives.
+  const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.members.keys() ?? [])]));
+  for (const { id } of await read(`SELECT id FROM participant_sessions WHERE ended_at IS NULL`)) {
+    if (!held.has(String(id))) found.push({ name: 'lost-sessions-end', detail: String(id) });
+  }
+  const ended = new Set(
+    (await read(`SELECT id FROM participant_sessions WHERE ended_at IS NOT NULL`)).map(({ id }) => id),
+  );
+  for (const id of held) if (ended.has(id)) found.push({ name: 'ended-sessions-let-go', detail: id });
+  return found;
+}
+
+async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const rows = await read(`
+    SELECT d.id, d.status, d.failure_reason, d.replay_count, d.run_attempts, d.room_id, d.sequence, v.body,
+      split_part(split_part(e.url, '/', 3), '.', 1) AS host
+    FROM webhook_deliveries d JOIN events v ON v.id = d.event_id JOIN webhook_endpoints e ON e.id = d.endpoint_id`);
+  const byId = new Map(rows.map((row) => [String(row['id']), row]));
+  const settled = ['succeeded', 'failed'];
+  for (const { id, status, failure_reason: reason, replay_count: replays } of rows) {
+    if (!settled.includes(String(status))) found.push({ name: 'deliveries-settle', detail: `${String(id)} is ${String(status)}` });
+    if (status === 'failed' && reason === null) found.push({ name: 'failures-have-a-reason', detail: String(id) });
+    if (Number(replays) > REPLAYS_MAX) found.push({ name: 'replays-bounded', detail: String(id) });
+  }
+  const seen = new Map<string, Received[]>();
+  for (const received of receivers.received.flat()) {
+    seen.set(received.deliveryId, [...(seen.get(received.deliveryId) ?? []), received]);
+  }
+  for (const [id, all] of seen) {
+    const row = byId.get(id);
+    if (row === undefined) found.push({ name: 'deliveries-known', detail: id });
+    else if (all.some(({ body }) => body !== row['body'])) found.push({ name: 'same-bytes', detail: id });
+    for (const replay of new Set(all.map(({ replayCount }) => replayCount))) {
+      const times = all.filter(({ replayCount }) => replayCount === replay).length;
+      if (times > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: `${id} was sent ${times} times` });
+    }
+  }
+  for (const { id, status, replay_count: replays } of rows) {
+    const proof = seen.get(String(id))?.some(({ status: code, replayCount }) => code === 200 && replayCount === replays);
+    if (status === 'succeeded' && proof !== true) found.push({ name: 'successes-received', detail: String(id) });
+  }
+  for (const [index, { ordering }] of plan.receivers.entries()) {
+    if (ordering === 'room') found.push(...orderViolations(rows.filter(({ host }) => host === hostOf(index).split('.')[0]), seen));
+  }
+  return found;
+}
+
+/** The next event of a room comes only after the one before was accepted, or has failed for good. */
+function orderViolations(rows: readonly Row[], seen: ReadonlyMap<string, Received[]>): Violation[] {
+  const found: Violation[] = [];
+  const firstRun = (row: Row): Received[] =>
+    (seen.get(String(row['id'])) ?? []).filter(({ replayCount }) => replayCount === 0);
+  for (const roomId of new Set(rows.map((row) => row['room_id']))) {
+    const line = rows
+      .filter((row) => row['room_id'] === roomId && roomId !== null)
+      .sort((a, b) => Number(a['sequence']) - Number(b['sequence']));
+    for (const [at, row] of line.entries()) {
+      const next = line[at + 1];
+      if (next === undefined) break;
+      const nextAtMs = Math.min(...firstRun(next).map(({ atMs }) => atMs));
+      const acceptedAtMs = Math.min(...firstRun(row).flatMap(({ atMs, status }) => (status === 200 ? [atMs] : [])));
+      const failed = acceptedAtMs === Infinity && (row['status'] === 'failed' || Number(row['replay_count']) > 0);
+      if (nextAtMs < acceptedAtMs && !failed) {
+        found.push({ name: 'order-of-rooms', detail: `${String(next['id'])} came before ${String(row['id'])}` });
+      }
+    }
+  }
+  return found;
+}
+
+/** The attempts of a run follow its schedule. */
+async function attemptViolations({ clients }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const rows = await read(`
+    SELECT delivery_id AS id, replay_count AS replay, attempt, outcome,
+      (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs", duration_ms AS "durationMs"
+    FROM webhook_attempts ORDER BY delivery_id, replay_count, attempt`);
+  for (const [at, row] of rows.entries()) {
+    const next = rows[at + 1];
+    if (Number(row['attempt']) > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: String(row['id']) });
+    if (next?.['id'] !== row['id'] || next?.['replay'] !== row['replay']) continue;
+    if (row['outcome'] === 'success') {
+      found.push({ name: 'nothing-after-success', detail: `attempt ${String(next?.['attempt'])} of ${String(row['id'])}` });
+    }
+    const delayMs = (BACKOFF_SECONDS[Number(row['attempt']) - 1] ?? 0) * 1000;
+    const waitedMs = Number(next?.['startedAtMs']) - Number(row['startedAtMs']) - Number(row['durationMs']);
+    const isNext = Number(next?.['attempt']) === Number(row['attempt']) + 1;
+    // Both times are PostgreSQL's, rounded to milliseconds.
+    if (isNext && waitedMs < delayMs - 5 && !clients.hastened.has(String(row['id']))) {
+      found.push({ name: 'delays-of-the-schedule', detail: `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}` });
+    }
+  }
+  return found;
+}
+
+async function mediaViolations({ postgres, fleet }: Run, read: Read): Promise<Violation[]> {
+  void postgres;
+  const ended = await read(`SELECT id FROM rooms WHERE status = 'ended'`);
+  const gone = new Set(ended.map(({ id }) => String(id)));
+  const found: Violation[] = [];
+  for (const roomId of fleet.mediaRooms()) if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
+  return found;
+}

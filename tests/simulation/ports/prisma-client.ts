@@ -1,0 +1,15 @@
+import { PrismaClient as RealClient } from '../../../packages/db/src/generated/client.js?real';
+
+export * from '../../../packages/db/src/generated/client.js?real';
+
+let shared: RealClient | undefined;
+
+/**
+ * One client for all simulated processes: to load the interpreter takes 100 ms of the machine's time. Its pool finds the
+ * process whose code runs.
+ */
+export const PrismaClient = class {
+  constructor(options: ConstructorParameters<typeof RealClient>[0]) {
+    return (shared ??= new RealClient(options));
+  }
+} as unknown as typeof RealClient;
