@@ -3,7 +3,7 @@
  * with the ports of the simulation in place of some modules, and with the given seeded bugs (bugs.mjs).
  */
 import { readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { build, defaultServerConditions } from 'vite';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -42,9 +42,6 @@ export async function bundle(outDir, patches = []) {
         enforce: 'pre',
         async resolveId(source, importer, options) {
           if (importer === undefined) return null;
-          if (source.endsWith('?real')) {
-            return join(dirname(importer), source.replace(/\.js\?real$/, '.ts'));
-          }
           const resolved = await this.resolve(source, importer, { ...options, skipSelf: true });
           const replacement = resolved === null ? undefined : REPLACED.get(resolved.id);
           return replacement === undefined || importer === replacement ? resolved : replacement;

@@ -181,12 +181,15 @@ function orderViolations(rows: readonly Row[], seen: ReadonlyMap<string, Receive
 }
 
 /** The attempts of a run follow its schedule. */
-async function attemptViolations({ clients }: Run, read: Read): Promise<Violation[]> {
+async function attemptViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {
   const found: Violation[] = [];
   const rows = await read(`
     SELECT delivery_id AS id, replay_count AS replay, attempt, outcome,
       (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs", duration_ms AS "durationMs"
     FROM webhook_attempts ORDER BY delivery_id, replay_count, attempt`);
+  // An attempt whose lease ended is followed by the next one at once.
+  const expired = fleet.lines.filter(({ message }) => message === 'delivery lease expired');
+  const isFree = new Set([...clients.hastened, ...expired.map(({ fields }) => fields['deliveryId'])]);
   for (const [at, row] of rows.entries()) {
     const next = rows[at + 1];
     if (Number(row['attempt']) > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: String(row['id']) });
@@ -198,7 +201,7 @@ async function attemptViolations({ clients }: Run, read: Read): Promise<Violatio
     const waitedMs = Number(next?.['startedAtMs']) - Number(row['startedAtMs']) - Number(row['durationMs']);
     const isNext = Number(next?.['attempt']) === Number(row['attempt']) + 1;
     // Both times are PostgreSQL's, rounded to milliseconds.
-    if (isNext && waitedMs < delayMs - 5 && !clients.hastened.has(String(row['id']))) {
+    if (isNext && waitedMs < delayMs - 5 && !isFree.has(row['id'])) {
       found.push({ name: 'delays-of-the-schedule', detail: `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}` });
     }
   }

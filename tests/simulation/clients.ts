@@ -53,7 +53,7 @@ export class Clients {
   readonly #world: World;
   readonly #tenants: readonly Tenant[];
   readonly #random: Stream;
-  readonly #deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
+  readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
   constructor(
     fleet: Fleet,
@@ -67,7 +67,7 @@ export class Clients {
     this.#process = process;
     this.#tenants = tenants;
     this.#random = random;
-    this.#deliveries = deliveries;
+    this.listDeliveries = deliveries;
   }
 
   /** Starts an action. */
@@ -92,7 +92,7 @@ export class Clients {
       const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
       if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.#world.nowMsValue;
     } else if (action.do === 'replay' || action.do === 'retry') await this.#again(room.tenant, action.do);
-    else await this.#moveAPerson(action, room, roomId);
+    else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
 
   async #create(action: Action & { do: 'create' }): Promise<void> {
@@ -113,7 +113,7 @@ export class Clients {
     await Promise.all(action.isRepeated ? [create(), create()] : [create()]);
   }
 
-  async #moveAPerson(action: Action & { who: number }, room: KnownRoom, roomId: string): Promise<void> {
+  async #moveAPerson(action: Extract<Action, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
     if (action.do === 'join') return this.#join(room, roomId, action.who);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
@@ -160,7 +160,9 @@ export class Clients {
   }
 
   async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
-    const deliveries = await this.#deliveries(tenant);
+    const deliveries = await new Promise<Awaited<ReturnType<Clients['listDeliveries']>>>((resolve) =>
+      this.#world.after(0, null, 'a client lists deliveries', async () => resolve(await this.listDeliveries(tenant))),
+    );
     if (deliveries.length === 0) return;
     const { id, endpointId, replayCount } = this.#random.pick(deliveries);
     const params = { endpointId, deliveryId: id };

@@ -67,7 +67,9 @@ function post(url: URL, { headers, body }: Options): SimRequest {
   });
   process.onDeath.push(() => void (isThere && receivers.ended(arrived)));
   const step = (ms: number, what: string, run: () => void): void => {
-    world.after(ms, process, `${what} ${url.hostname}`, () => running.run(process, () => request.destroyed || run()));
+    world.after(ms, process, `${what} ${url.hostname}`, () => {
+      if (!request.destroyed) running.run(process, run);
+    });
   };
   const fail = (code: string): void => {
     request.emit('error', Object.assign(new Error(code), { code }));

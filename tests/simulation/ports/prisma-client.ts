@@ -1,6 +1,6 @@
-import { PrismaClient as RealClient } from '../../../packages/db/src/generated/client.js?real';
+import { PrismaClient as RealClient } from '../../../packages/db/src/generated/client.js';
 
-export * from '../../../packages/db/src/generated/client.js?real';
+export * from '../../../packages/db/src/generated/client.js';
 
 let shared: RealClient | undefined;
 

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { repositoryRoot } from '@callplane/testing';
+
+/** Runs of one bundle, on the PostgreSQL of all tests. */
+const ARGS = ['--seeds', '1-12', '--coverage'];
+
+async function simulate(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const file = join(repositoryRoot, 'tests/simulation/simulate.mjs');
+  const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output };
+}
+
+describe('simulated fleets', () => {
+  let outcome: { code: number | null; output: string };
+  beforeAll(async () => {
+    outcome = await simulate([...ARGS, '--twice', '2']);
+  });
+
+  test('keep every guarantee under the faults of each seed, and repeat exactly', () => {
+    // The output names the broken guarantee and the interleaving.
+    expect(outcome.output).not.toContain('BROKEN');
+    expect(outcome.code).toBe(0);
+    expect(outcome.output.match(/^seed \d+: /gm)).toHaveLength(12);
+  });
+
+  test.each([
+    'operation attempt room.end completed',
+    'operation attempt participant.remove completed',
+    'delivery attempt succeeded',
+    'delivery attempt pending',
+  ])('reach the transition "%s"', (transition) => {
+    expect(outcome.output).toContain(` × ${transition}`);
+  });
+});
