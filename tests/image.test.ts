@@ -54,7 +54,7 @@ describe.each(APPS)('the image of %s', (name) => {
       const root = join(target, name);
       await run('infra/image/prune.sh', [name, root], { cwd: repositoryRoot, env: withPnpm() });
       const packages = readdirSync(join(root, 'node_modules', '.pnpm'));
-      for (const tool of ['typescript@', 'prisma@', '@swc', 'jest@', 'eslint@', 'turbo@', 'vite@']) {
+      for (const tool of ['typescript@', 'prisma@', '@swc', 'jest@', 'oxlint@', 'turbo@', 'vite@']) {
         expect(packages.filter((name) => name.startsWith(tool))).toEqual([]);
       }
       expect(existsSync(join(root, 'src'))).toBe(false);

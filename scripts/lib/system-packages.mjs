@@ -15,6 +15,7 @@ const PACKAGES = {
   // For a test through a pooler. Debian 12 has 1.18, which knows no named statements in transaction mode.
   pgbouncer: { debian: 'pgbouncer', homebrew: 'pgbouncer' },
   chromium: { debian: 'chromium', homebrew: 'chromium' },
+  'chromium-headless-shell': { debian: 'chromium-headless-shell', homebrew: 'chromium' },
   // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web
   // page, which this project does not use.
   prometheus: { debian: 'prometheus', homebrew: 'prometheus' },

@@ -20,7 +20,13 @@ beforeAll(async () => {
   browsers = await openBrowser();
 }, SLOW_MS);
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((page) => page.context().close()));
+  await Promise.all(
+    opened.splice(0).map(async (page) => {
+      // The participant leaves, and is not in the room of the next test. The end of a context alone tells no page.
+      if (!page.isClosed()) await page.goto('about:blank');
+      await page.context().close();
+    }),
+  );
   await Promise.all(calls.splice(0).map((call) => call.leave()));
 });
 

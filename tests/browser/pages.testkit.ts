@@ -4,9 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
-import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
+import { BROWSER_PROGRAM, eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 
-const CHROMIUM = '/usr/bin/chromium';
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -71,7 +70,7 @@ export async function openBrowser({ autoplay = true, more = [] as string[] } = {
   const args = [...ARGUMENTS, ...more, ...(autoplay ? [AUTOPLAY] : [])];
   // Playwright itself allows sound without a gesture.
   const ignoreDefaultArgs = autoplay ? [] : [AUTOPLAY];
-  const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args, ignoreDefaultArgs });
+  const browser = await chromium.launch({ executablePath: BROWSER_PROGRAM, headless: true, args, ignoreDefaultArgs });
   stopAtEnd(() => browser.close());
   const origin = await servePage();
   const newPage = async (options: BrowserContextOptions = {}) => {

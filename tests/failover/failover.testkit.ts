@@ -14,7 +14,7 @@ import { Load } from '../fleet/load.testkit.js';
 import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 
 /** Shorter than in production, so that a test waits less for work whose outcome was lost. */
-const LEASE_MS = '6000';
+export const LEASE_MS = '6000';
 /** How often a probe asks, in milliseconds. */
 const PROBE_EVERY_MS = 100;
 
@@ -31,13 +31,23 @@ export interface Stage {
   load?: Load;
 }
 
-export async function startStage(): Promise<Stage> {
-  const [primary, redis, receiver] = await Promise.all([startTestPostgres(), startTestSentinels(), startReceiver()]);
+/** A migrated database on a PostgreSQL with a synchronous standby. The URL names both. */
+export async function startPostgresPair(): Promise<{ primary: TestPostgres; standby: TestPostgres; url: string }> {
+  const primary = await startTestPostgres();
   const { url } = await primary.createDatabase();
   const standby = await startTestStandby(primary, 's1');
   await waitForStandby(primary);
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
-  const stack = await startWebhookStack(`${url.replace(/@[^/]*/, `@${hosts}`)}?target_session_attrs=read-write`);
+  return { primary, standby, url: `${url.replace(/@[^/]*/, `@${hosts}`)}?target_session_attrs=read-write` };
+}
+
+export async function startStage(): Promise<Stage> {
+  const [{ primary, standby, url }, redis, receiver] = await Promise.all([
+    startPostgresPair(),
+    startTestSentinels(),
+    startReceiver(),
+  ]);
+  const stack = await startWebhookStack(url);
   const env = {
     REDIS_URL: redis.url,
     REDIS_SENTINEL_PASSWORD: redis.sentinelPassword,

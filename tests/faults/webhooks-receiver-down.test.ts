@@ -1,10 +1,5 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { freePort } from '@callplane/local-servers';
-import { createClient } from '@callplane/server';
-import { eventually, repositoryRoot, stopAtEnd, type TestApp } from '@callplane/testing';
+import { eventually, type TestApp } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
 import { startReceiver, startWebhookStack, type WebhookStack } from './webhooks.testkit.js';
 
@@ -137,64 +132,4 @@ test('one call sends everything that waits for hours once the receiver is back',
   expect(receiver.rooms('room.created')).toEqual(new Map(rooms.map((id) => [id, 1])));
   expect((await stack.call(api, 'GET', `${path}/deliveries/${first!.id}`)).body).toMatchObject({ attempts: 6 });
   receiver.check();
-});
-
-/** Starts a receiver of docs/receivers.md as its reader would. It prints a line for each event that it processes. */
-async function startExample(name: string, port: number, secret: string) {
-  const child = spawn(process.execPath, [join(repositoryRoot, 'packages/webhook-verifier/examples', name)], {
-    env: { PATH: process.env['PATH'], PORT: String(port), WEBHOOK_SECRETS: JSON.stringify({ 1: secret }) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines: string[] = [];
-  createInterface(child.stdout).on('line', (line) => lines.push(line));
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const stop = async () => {
-    child.kill('SIGKILL');
-    await exited;
-  };
-  stopAtEnd(stop);
-  await eventually(() => lines.some((line) => line.startsWith('listening on')));
-  return { stop, processed: () => lines.filter((line) => line.startsWith('processing')) };
-}
-
-test('the receivers of the documentation process the first webhook of a newcomer, and after an outage one call sends the rest', async () => {
-  const callplane = createClient({ baseUrl: api.url, apiKey: stack.tenant.key });
-  const newcomers = await Promise.all(
-    ['express.mjs', 'fastify.mjs', 'node-http.mjs'].map(async (name) => {
-      const port = await freePort();
-      const url = `http://127.0.0.1:${port}/webhooks`;
-      const { id, signingSecret } = await callplane.createWebhook({ url, events: ['room.created'] });
-      const start = () => startExample(name, port, signingSecret);
-      return { endpointId: id, start, receiver: await start() };
-    }),
-  );
-  const eventOf = async (roomId: string) =>
-    eventually(async () => (await callplane.listEvents({ roomId, limit: 1 })).data[0]?.id);
-  const first = await callplane.createRoom({ name: 'First' });
-  const line = `processing room.created ${await eventOf(first.id)}`;
-  const latest = async (endpointId: string) => (await callplane.listDeliveries({ endpointId, limit: 1 })).data[0];
-  await Promise.all(
-    newcomers.map(async ({ endpointId, receiver }) => {
-      await eventually(() => receiver.processed().includes(line));
-      // A receiver that stops before its answer arrives gets the event again.
-      await eventually(async () => (await latest(endpointId))?.status === 'succeeded');
-    }),
-  );
-
-  const since = new Date(Date.now() - 60_000).toISOString();
-  await Promise.all(newcomers.map(({ receiver }) => receiver.stop()));
-  const missed = await callplane.createRoom({ name: 'Missed' });
-  const later = `processing room.created ${await eventOf(missed.id)}`;
-  for (const { endpointId, start } of newcomers) {
-    await eventually(async () => {
-      const delivery = await latest(endpointId);
-      return delivery?.status === 'pending' && delivery.attempts > 0;
-    });
-    const receiver = await start();
-    const calledAt = performance.now();
-    await callplane.createRecovery({ endpointId, since });
-    await eventually(() => receiver.processed().includes(later));
-    measured({ 'ms from the call to the missed event': performance.now() - calledAt });
-    expect(receiver.processed()).toEqual([later]);
-  }
 });

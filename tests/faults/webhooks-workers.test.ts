@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { writeEvents, type Prisma } from '@callplane/db';
 import { eventually, type TestApp } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
+import { compareWithModel, WITH_TRANSITIONS } from './model.testkit.js';
 import {
   closedGate,
   deliveriesIn,
@@ -18,6 +19,8 @@ let stack: WebhookStack;
 let api: TestApp;
 let receiver: Receiver;
 const workers: TestApp[] = [];
+/** Also those that have stopped. */
+const everyWorker: TestApp[] = [];
 beforeAll(async () => {
   [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
   api = await stack.spawnApi();
@@ -30,8 +33,9 @@ afterEach(async () => {
 });
 
 async function spawnWorker(): Promise<TestApp> {
-  const worker = await stack.spawnWebhookWorker({ LEASE_MS: String(LEASE_MS) });
+  const worker = await stack.spawnWebhookWorker({ LEASE_MS: String(LEASE_MS), ...WITH_TRANSITIONS });
   workers.push(worker);
+  everyWorker.push(worker);
   return worker;
 }
 
@@ -227,4 +231,10 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
   }
   expect(unavailable.size).toBe(3);
   expect(ofOrdered().filter(({ replayCount }) => replayCount > 0).length).toBeGreaterThanOrEqual(3);
+});
+
+test('the model allows every transition that the workers of the tests above logged', () => {
+  const { rows, refused } = compareWithModel(everyWorker);
+  expect(refused).toEqual([]);
+  expect(rows).toBeGreaterThan(10);
 });

@@ -32,6 +32,7 @@ import {
   type HttpDeadlines,
 } from '@callplane/runtime';
 import {
+  connectionTo,
   createTestDatabase,
   startTestRedis,
   stopAtEnd,
@@ -112,7 +113,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   const stream = new PassThrough();
   stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'api', stream);
-  const database = new Database({ url: databaseUrl, poolMax: 10, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ ...connectionTo(databaseUrl), poolMax: 10, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, redisEvents(logger, 'producer'));
   const notices = new NoticeListener(redis.url, redisEvents(logger, 'notices'));
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);

@@ -16,6 +16,7 @@ import type { ProtocolVersion } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
 import { createHealth, createLogger, createMetrics, redisEvents, Repeating, systemClock } from '@callplane/runtime';
 import {
+  connectionTo,
   createTestDatabase,
   createTestTenant,
   gatewayUrlOf,
@@ -145,7 +146,12 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
     databaseUrl ?? createTestDatabase().then((database) => database.url),
     startTestRedis(),
   ]);
-  const database = new Database({ url, poolMax: 10, deadlines: PATIENT_DEADLINES, onConnectionError: () => undefined });
+  const database = new Database({
+    ...connectionTo(url),
+    poolMax: 10,
+    deadlines: PATIENT_DEADLINES,
+    onConnectionError: () => undefined,
+  });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined }, PATIENT_REDIS);
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
   const tenant = await createTestTenant(database);
@@ -268,7 +274,7 @@ async function startInstance(
   const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'signaling', stream);
   const instanceId = `test-${randomUUID()}`;
   const databaseSettings = {
-    url: servers.databaseUrl,
+    ...connectionTo(servers.databaseUrl),
     deadlines: PATIENT_DEADLINES,
     onConnectionError: () => undefined,
   };

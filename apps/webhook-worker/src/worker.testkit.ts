@@ -4,6 +4,7 @@ import { claimDueDeliveries, Database, writeEvents, type ClaimedDelivery, type W
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
+  connectionTo,
   createTestDatabase,
   createTestTenant,
   startTestRedis,
@@ -66,9 +67,9 @@ export interface TestWorker {
 /** Creates the dependencies of the worker with real PostgreSQL and Redis. They are closed when the test file ends. */
 export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWorker> {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
+  const database = new Database({ ...connectionTo(url), poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
   const claimsDatabase = new Database({
-    url,
+    ...connectionTo(url),
     poolMax: 5,
     asynchronousCommit: true,
     indexesOnly: true,

@@ -10,7 +10,7 @@
  *
  * The SDK does not check values against it: validate metadata that others write.
  */
-// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- applications add its properties
+// oxlint-disable-next-line typescript/no-empty-object-type -- applications add its properties
 export interface Metadata {}
 
 type Json = Record<string, unknown>;

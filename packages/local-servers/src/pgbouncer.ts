@@ -14,6 +14,8 @@ export interface PgBouncerOptions extends ServerOptions {
   passwords: Readonly<Record<string, string>>;
   /** Sessions that it keeps open for each database and role; fewer than its clients, so that they change sessions. */
   poolSize: number;
+  /** Default: 200. */
+  clientsMax?: number;
 }
 
 /** SIGINT waits for transactions, SIGTERM does not. */
@@ -50,7 +52,9 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalSe
     `auth_file = ${users}`,
     'pool_mode = transaction',
     `default_pool_size = ${options.poolSize}`,
-    'max_client_conn = 200',
+    `max_client_conn = ${options.clientsMax ?? 200}`,
+    // Sessions of databases that nobody uses any more leave room for others.
+    'server_idle_timeout = 10',
     'query_timeout = 15',
     'idle_transaction_timeout = 20',
   ];

@@ -15,4 +15,5 @@ export * from './repeating/repeating.js';
 export { startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
+export * from './logging/transitions.js';
 export { systemClock } from './clock.js';

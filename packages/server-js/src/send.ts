@@ -98,9 +98,9 @@ async function textOf(request: Request, response: Response): Promise<string> {
 
 function readResponse(request: Request, status: number, headers: Headers, text: string): unknown {
   if (status === 204) return undefined;
-  const content = parse(text);
+  const content: ErrorBody | undefined = parse(text);
   if (status >= 200 && status <= 299 && content !== undefined) return content;
-  const described = (content as ErrorBody | undefined)?.error;
+  const described = content?.error;
   if (status < 400 || typeof described?.code !== 'string') {
     throw invalid(request, { status, headers }, `its body is not one of the API: ${text.slice(0, 200)}`);
   }

@@ -3,6 +3,7 @@
  * tests fail or Jest is killed.
  */
 export { appMain } from './app-bundles.js';
+export { BROWSER_PROGRAM } from './browser-program.js';
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
 export {
@@ -34,7 +35,13 @@ export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { rawExchange } from './raw-exchange.js';
 export { gatewayUrlOf } from './migrate.js';
-export { createTestDatabase, PATIENT_DEADLINES, PATIENT_REDIS, type TestDatabase } from './test-database.js';
+export {
+  connectionTo,
+  createTestDatabase,
+  PATIENT_DEADLINES,
+  PATIENT_REDIS,
+  type TestDatabase,
+} from './test-database.js';
 export {
   startTestCoturn,
   startTestJanus,

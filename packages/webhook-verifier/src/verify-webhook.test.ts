@@ -73,7 +73,7 @@ const deliveries = fc.record({
   deliveryId: fc.string({ unit: fc.constantFrom('a', 'z', 'A', 'Z', '0', '9', '_', '-'), minLength: 1, maxLength: 40 }),
   replayCount: fc.nat(100),
   body: fc
-    .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ noUnicodeString: false }))
+    .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ stringUnit: 'binary' }))
     .map((value) => JSON.stringify(value)),
 });
 

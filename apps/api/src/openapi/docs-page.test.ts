@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { eventually, stopAtEnd } from '@callplane/testing';
+import { BROWSER_PROGRAM, eventually, stopAtEnd } from '@callplane/testing';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -11,7 +11,7 @@ let browser: Browser;
 beforeAll(async () => {
   [api, browser] = await Promise.all([
     startTestApi(),
-    chromium.launch({ executablePath: '/usr/bin/chromium', args: [...ARGUMENTS, ...QUIET] }),
+    chromium.launch({ executablePath: BROWSER_PROGRAM, args: [...ARGUMENTS, ...QUIET] }),
   ]);
   stopAtEnd(() => browser.close());
 });

@@ -1,11 +1,7 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, isCallplaneError, type Callplane, type WebhookEvent } from '@callplane/server';
-import { eventually, repositoryRoot } from '@callplane/testing';
+import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { customerDatabase } from './consumer-example.testkit.js';
 
@@ -191,41 +187,6 @@ describe('the example of a consumer on PostgreSQL', () => {
     for await (const { id } of own.listEvents({ limit: 100 })) events.push(id);
     expect(await processed()).toEqual(events);
     expect([events.length, await counted()]).toEqual([made, made]);
-  });
-});
-
-describe('the first five minutes of the README', () => {
-  const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
-  const run = async (file: string, args: string[]): Promise<string> => {
-    const env = { ...process.env, BASE: `${api.url}/v1`, KEY: api.tenant.key };
-    return (await promisify(execFile)(file, args, { env })).stdout;
-  };
-
-  test('work from Node, with the file that the README shows', async () => {
-    const file = join(repositoryRoot, 'packages/server-js/examples/first-call.mjs');
-    expect(readme).toContain(`\`\`\`js\n${readFileSync(file, 'utf8')}\`\`\``);
-    // No worker runs in this file.
-    expect(await run(process.execPath, [file])).toMatch(/^room_\w{26} \d{3,} \d\npending\n$/);
-  });
-
-  test('work with curl: each command answers with the fields that the README shows', async () => {
-    const helper = /^\$ (api\(\) .*)$/m.exec(readme)?.[1] ?? '';
-    const byHand = readme.slice(readme.indexOf('### The same by hand'), readme.indexOf('### The same from Node'));
-    const lines = [...byHand.matchAll(/```console\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'));
-    const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => line.slice(2));
-    expect(commands).toHaveLength(7);
-    // The README copies the id from the answer into the variable.
-    const script = commands.map((line) =>
-      line.startsWith('ROOM=') ? 'ROOM=$(printf %s "$answer" | cut -d \\" -f 4)' : `answer=$(${line}); echo "$answer"`,
-    );
-    const printed = await run('bash', ['-c', [helper, ...script].join('\n')]);
-    const fieldsOf = (line: string) => Object.keys(JSON.parse(line.replace(/\d{3}$/, '')) as object).sort();
-    const shown = lines.filter((line) => line.startsWith('{')).map((line) => fieldsOf(line.replaceAll('…', '')));
-    const got = printed.split('\n').filter((line) => line.startsWith('{'));
-    // The end of the room answers 202 with its operation here, because no worker runs.
-    const [operation] = got.splice(3, 1);
-    expect(fieldsOf(operation!)).toEqual(shown[3]);
-    expect(got.map(fieldsOf)).toEqual(shown);
   });
 });
 

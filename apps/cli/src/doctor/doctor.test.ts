@@ -205,7 +205,13 @@ describe('rtc doctor', () => {
 
     for (const fault of ['full', 'read-only', 'frozen'] as const) {
       const repair = await breakRedis(redis, fault);
-      const broken = await doctor(env).finally(repair);
+      const broken = await (async () => {
+        try {
+          return await doctor(env);
+        } finally {
+          await repair();
+        }
+      })();
       const finding = broken.findings.find(({ detail }) => detail.startsWith(`is ${fault}`));
       expect(finding).toMatchObject({ status: 'failure', advice: expect.stringContaining('Redis') });
     }

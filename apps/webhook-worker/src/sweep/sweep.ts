@@ -9,6 +9,7 @@ import {
   freeParkedDeliveries,
   type LinePosition,
 } from '@callplane/db';
+import { logTransition, type Transition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
@@ -50,10 +51,12 @@ async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
   const from = position.leasesFrom ?? null;
   let ended: number;
   do {
+    const startedAtMs = performance.now();
     const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH, from);
     ended = rows.length;
     for (const { id, endpointId, runAttempts, exhausted } of rows) {
       const status = exhausted ? 'failed' : 'pending';
+      noteSwept(deps, 'endLease', id, startedAtMs);
       deps.logger.error('delivery lease expired', { deliveryId: id, endpointId, attempt: runAttempts, status });
       deps.metrics.swept('lease_expired', 1);
       if (exhausted) deps.metrics.finished('failed', 'attempts_exhausted');
@@ -64,11 +67,17 @@ async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
   position.leasesFrom = await firstLeaseExpiry(deps.database.sql, from);
 }
 
+function noteSwept({ logger }: Deps, transition: Transition, row: string, sinceMs: number): void {
+  logTransition(logger, transition, () => ({ subject: 'delivery', row, tookMs: performance.now() - sinceMs }));
+}
+
 async function endOldRuns(deps: Deps, position: SweepPosition): Promise<void> {
   const from = position.runsFrom ?? null;
   let ended: number;
   do {
+    const startedAtMs = performance.now();
     const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH, from);
+    for (const id of ids) noteSwept(deps, 'expireRun', id, startedAtMs);
     ended = ids.length;
     deps.metrics.swept('run_expired', ended);
     if (ended > 0) deps.metrics.finished('failed', 'run_expired', ended);

@@ -168,17 +168,21 @@ function skipLockedIfSeveral(rows: number): Prisma.Sql {
   return rows > 1 ? Prisma.sql`SKIP LOCKED` : Prisma.empty;
 }
 
-/** Releases a claimed row without counting the attempt. For failures of the worker itself, not of the receiver. */
+/**
+ * Releases a claimed row without counting the attempt. For failures of the worker itself, not of the receiver.
+ * @returns false if the lease was lost, so that nothing was written.
+ */
 export async function releaseDelivery(
   db: TypedSql,
   claim: Pick<ClaimedDelivery, 'id' | 'leaseToken'>,
   delayMs: number,
-): Promise<void> {
-  await db.$executeRaw`
+): Promise<boolean> {
+  const released = await db.$executeRaw`
     UPDATE webhook_deliveries
     SET status = 'pending', run_attempts = run_attempts - 1, lease_token = NULL, lease_expires_at = NULL,
       due_at = now() + ${delayMs}::int * interval '1 millisecond', woken_at = now()
     WHERE id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid`;
+  return released > 0;
 }
 
 /** Rounds a time for the log of attempts. */

@@ -24,7 +24,7 @@ import { nodePrograms } from './node-versions.js';
 import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
 const FLAGS = ['--full', '--containers', '--retry'];
-const PROGRAMS = ['redis-server', 'turnserver', 'janus', 'chromium', 'nginx', 'prometheus', 'pgbouncer'];
+const PROGRAMS = ['redis-server', 'turnserver', 'janus', 'chromium-headless-shell', 'nginx', 'prometheus', 'pgbouncer'];
 
 const NODE_OPTIONS = [
   '--experimental-vm-modules',

@@ -61,7 +61,7 @@ export class JobWorker<Name extends QueueName = QueueName> {
     this.#worker = new Worker<unknown>(
       queue,
       // BullMQ expects a promise.
-      // eslint-disable-next-line @typescript-eslint/require-await
+      // oxlint-disable-next-line typescript/require-await
       async (job: Job<unknown>) => {
         if (!isPayload(job.data)) throw new Error(`job ${String(job.id)} of ${queue} has an invalid payload`);
         settings.process(job.data, job.name);

@@ -12,7 +12,10 @@ export interface Guide {
   find(): Promise<RedisAddress>;
   /** Called with the reply of INFO, as fields. False: the server is the wrong one, and the connection asks again. */
   accepts?(info: Record<string, string>): boolean;
-  /** Called while a connection exists or is being made. The guide calls `leave` when it has to lead elsewhere. */
+  /**
+   * The connections that exist or look for an address. The guide calls `leave` when they have to lead elsewhere. One that
+   * still looks stays: it has to be counted, because its address may be older than the latest change.
+   */
   readonly followers?: Set<Follower>;
 }
 
@@ -44,21 +47,26 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       this.#address = null;
       const search = new AbortController();
       this.#search = search;
+      guide.followers?.add(this);
+      // Another attempt may have begun meanwhile.
+      const unfollow = (): void => {
+        if (this.#search === search) guide.followers?.delete(this);
+      };
       const stopped = new Promise<null>((resolve) => {
         search.signal.addEventListener('abort', () => resolve(null));
       });
       const address = await Promise.race([this.#find(emit, search.signal), stopped]);
       // A rejection would end the connection for good, also one that only has to reconnect.
-      if (address === null || search.signal.aborted) return (this.stream = new Socket().destroy());
+      if (address === null || search.signal.aborted) {
+        unfollow();
+        return (this.stream = new Socket().destroy());
+      }
       const { host, port } = address;
       this.#address = textOf(address);
       const stream =
         tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port, ...serverName(host) });
       this.stream = stream;
-      guide.followers?.add(this);
-      stream.once('close', () => {
-        if (this.stream === stream) guide.followers?.delete(this);
-      });
+      stream.once('close', unfollow);
       stream.once('error', (error: Error) => {
         this.firstError = error;
       });

@@ -1,3 +1,4 @@
+import { Cluster } from 'ioredis';
 import { keyPrefixOf, type RedisClient } from './redis.js';
 
 /** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
@@ -134,6 +135,8 @@ export class RedisHealth {
   async #look(): Promise<void> {
     const result = await this.#tryAWrite();
     const trouble = result === 'unreachable' ? (this.#refusal ?? result) : result;
+    // Commands that fail at once make ioredis look for a new master only at its interval of 5 s.
+    if (trouble !== null && this.#redis instanceof Cluster) this.#redis.refreshSlotsCache();
     const now = performance.now();
     // Without a connection a probe learns nothing. The reason from the last connection is more specific.
     const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);

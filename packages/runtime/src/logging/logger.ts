@@ -10,7 +10,8 @@ export interface Logger {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
-  debug(message: string, fields?: Record<string, unknown>): void;
+  /** @param fields a function is only called if the level is debug. */
+  debug(message: string, fields?: Record<string, unknown> | (() => Record<string, unknown>)): void;
   /** A logger that adds these fields to every line. */
   child(fields: Record<string, unknown>): Logger;
 }
@@ -37,7 +38,6 @@ export function createLogger(
   const winston = createWinston({
     level: settings.LOG_LEVEL,
     format: pretty ? prettyLine() : jsonLine(),
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types name an instance here
     transports: [transport],
   });
   const logger = fieldsLogger(winston, { app });
@@ -78,7 +78,6 @@ const winstons = new WeakMap<Logger, Winston>();
 
 /** Passes every line of the logger's process on to another transport, too. */
 export function addTransport(logger: Logger, transport: Transport): void {
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- as above
   winstons.get(logger)?.add(transport);
 }
 
@@ -91,10 +90,11 @@ function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger 
   };
   const at =
     (level: 'error' | 'warn' | 'info' | 'debug') =>
-    (message: string, fields?: Record<string, unknown>): void => {
+    (message: string, fields?: Record<string, unknown> | (() => Record<string, unknown>)): void => {
       if (!enabled[level]) return;
+      const given = typeof fields === 'function' ? fields() : fields;
       // The line keeps this order, so that the most important fields come first.
-      winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...fields });
+      winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...given });
     };
   const logger: Logger = {
     error: at('error'),

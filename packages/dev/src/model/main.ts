@@ -1,0 +1,82 @@
+/**
+ * `npm run model`: checks the specifications of the folder `specs` with larger bounds than `npm test`.
+ * `npm run model -- --trace FILE…`: checks the transitions in logs (JSON lines, LOG_LEVEL=debug) against them.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { Failure } from '../bootstrap.js';
+import { exploreAll, randomFrom, walkAtRandom, type Exploration } from './explore.js';
+import { MODEL_INVARIANTS, type SpecFile } from './invariants.js';
+import { readSource } from './spec.js';
+import { readTraces, TraceValidator } from './trace.js';
+
+/** Modules whose states are all examined, and modules with larger bounds, of which random walks examine a part. */
+const MODULES: Record<SpecFile, { all: string[]; walked: string[] }> = {
+  'leases.qnt': { all: ['operations', 'deliveries', 'lines', 'moreDeliveries'], walked: ['moreLines'] },
+  'sessions.qnt': { all: ['smallRooms', 'resumptions'], walked: ['moreRooms', 'rooms'] },
+};
+const STATES_MAX = 200_000;
+
+export function main(args: readonly string[]): void {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      trace: { type: 'boolean', default: false },
+      killed: { type: 'string', default: '0' },
+      walks: { type: 'string', default: '300' },
+      seed: { type: 'string', default: '1' },
+    },
+  });
+  const failures = values.trace
+    ? compare(positionals, Number(values.killed))
+    : check(Number(values.walks), Number(values.seed));
+  if (failures > 0) throw new Failure(`The model found ${failures} violations.`);
+}
+
+function check(walks: number, seed: number): number {
+  const found: Exploration[] = [];
+  for (const [file, { all, walked }] of Object.entries(MODULES) as [SpecFile, (typeof MODULES)[SpecFile]][]) {
+    const source = readSource(file);
+    for (const error of source.typeErrors()) throw new Failure(`${file}: ${error}`);
+    const invariants = MODEL_INVARIANTS[file];
+    for (const module of all) found.push(report(module, exploreAll(source.open(module), invariants, STATES_MAX)));
+    for (const module of walked) {
+      const settings = { walks, movesMax: 60, random: randomFrom(seed) };
+      found.push(report(module, walkAtRandom(source.open(module), invariants, settings)));
+    }
+  }
+  return found.filter(({ violation }) => violation !== null).length;
+}
+
+function report(module: string, found: Exploration): Exploration {
+  const { states, isExhaustive, violation } = found;
+  console.log(`${module}: ${states} states${isExhaustive ? ', all that can be reached' : ''}`);
+  if (violation !== null) console.log(`  breaks ${violation.invariant}:\n  ${violation.moves.join('\n  ')}`);
+  return found;
+}
+
+/** @returns the number of rows whose lines the model does not allow. */
+function compare(files: readonly string[], killed: number): number {
+  const source = readSource('leases.qnt');
+  const validators = {
+    operation: new TraceValidator(source.open('realOperation'), { cutOffMax: killed }),
+    delivery: new TraceValidator(source.open('realDelivery'), { cutOffMax: killed }),
+  };
+  const traces = readTraces(files.flatMap((file) => readFileSync(file, 'utf8').split('\n').flatMap(parsed)));
+  const refusals = traces.flatMap((trace) => validators[trace.subject].validate(trace) ?? []);
+  console.log(`${traces.length} rows with their first attempt in the log, ${refusals.length} not allowed by the model`);
+  for (const { row, allowed, line } of refusals) {
+    console.log(`${row}: ${line.transition} after ${allowed} lines: ${JSON.stringify(line)}`);
+  }
+  return refusals.length;
+}
+
+function parsed(line: string): Record<string, unknown>[] {
+  try {
+    return line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : [];
+  } catch {
+    // Another program's line, or the last line of a killed process.
+    return [];
+  }
+}

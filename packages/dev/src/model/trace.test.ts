@@ -1,0 +1,123 @@
+import { describe, expect, test } from '@jest/globals';
+import { readSource } from './spec.js';
+import { readTraces, TraceValidator } from './trace.js';
+
+const LEASE_MS = 1000;
+const source = readSource('leases.qnt');
+const validators = {
+  operation: new TraceValidator(source.open('realOperation'), { cutOffMax: 0 }),
+  delivery: new TraceValidator(source.open('realDelivery'), { cutOffMax: 0 }),
+  killed: new TraceValidator(source.open('realDelivery'), { cutOffMax: 1 }),
+};
+
+interface Said {
+  /** Milliseconds. */
+  at: number;
+  lease?: string;
+  run?: number;
+  attempt?: number;
+  tookMs?: number;
+  untilMs?: number;
+}
+const said = (transition: string, { at, ...fields }: Said) => ({
+  message: 'transition',
+  time: new Date(Date.UTC(2026, 0, 1) + at).toISOString(),
+  row: 'row_1',
+  transition,
+  run: 1,
+  tookMs: 1,
+  ...(transition === 'claim' ? { untilMs: LEASE_MS } : {}),
+  ...fields,
+});
+const verdict = (subject: 'operation' | 'delivery', lines: object[], validator: keyof typeof validators = subject) => {
+  const [trace] = readTraces(lines.map((line) => ({ ...line, subject })));
+  const refusal = validators[validator].validate(trace!);
+  return refusal === null ? 'allowed' : `${refusal.line.transition} after ${refusal.allowed}`;
+};
+
+const claimed = said('claim', { at: 10, lease: 'a', attempt: 1 });
+const completed = said('complete', { at: 20, lease: 'a', attempt: 1 });
+const failed = said('retry', { at: 20, lease: 'a', attempt: 1, untilMs: 5000 });
+
+describe.each(['operation', 'delivery'] as const)('of the lines about one %s, the model allows', (subject) => {
+  test('an attempt, and a retry after its delay', () => {
+    expect(verdict(subject, [claimed, completed])).toBe('allowed');
+    const again = said('claim', { at: 5100, lease: 'b', attempt: 2 });
+    expect(verdict(subject, [claimed, failed, again])).toBe('allowed');
+    expect(verdict(subject, [claimed, failed, { ...again, time: said('claim', { at: 4900 }).time }])).toBe(
+      'claim after 2',
+    );
+  });
+
+  test('no settlement with another lease, another attempt or without a claim', () => {
+    expect(verdict(subject, [claimed, { ...completed, lease: 'b' }])).toBe('complete after 1');
+    expect(verdict(subject, [claimed, { ...completed, attempt: 2 }])).toBe('complete after 1');
+    expect(verdict(subject, [claimed, completed, said('retry', { at: 30, lease: 'a', attempt: 1 })])).toBe(
+      'retry after 2',
+    );
+  });
+
+  test('no attempt after a success, and none that is counted twice', () => {
+    expect(verdict(subject, [claimed, completed, said('claim', { at: 2000, lease: 'b', attempt: 2 })])).toBe(
+      'claim after 2',
+    );
+    expect(verdict(subject, [claimed, failed, said('claim', { at: 6000, lease: 'b', attempt: 1 })])).toBe(
+      'claim after 2',
+    );
+  });
+
+  test('lines of several processes in any order that their times allow', () => {
+    const late = { ...completed, time: said('claim', { at: 9 }).time };
+    expect(verdict(subject, [late, { ...claimed, tookMs: 8 }])).toBe('allowed');
+    expect(
+      verdict(subject, [
+        { ...late, tookMs: 0 },
+        { ...claimed, time: said('claim', { at: 30 }).time },
+      ]),
+    ).not.toBe('allowed');
+  });
+});
+
+describe('of the lines about an operation, the model allows', () => {
+  test('a second claim once the lease has expired, and no write of the first worker then', () => {
+    const second = said('claim', { at: 1100, lease: 'b', attempt: 2 });
+    expect(verdict('operation', [claimed, second])).toBe('allowed');
+    expect(verdict('operation', [claimed, { ...second, time: said('claim', { at: 900 }).time }])).toBe('claim after 1');
+    expect(verdict('operation', [claimed, second, { ...completed, time: said('claim', { at: 1200 }).time }])).toBe(
+      'complete after 2',
+    );
+  });
+
+  test('a new run only of a failed operation', () => {
+    expect(verdict('operation', [claimed, completed, said('claim', { at: 50, lease: 'b', run: 2, attempt: 1 })])).toBe(
+      'claim after 2',
+    );
+  });
+});
+
+describe('of the lines about a delivery, the model allows', () => {
+  test('a second claim only after a sweep has ended the lease', () => {
+    const second = said('claim', { at: 1200, lease: 'b', attempt: 2 });
+    const { run: _, ...swept } = said('endLease', { at: 1100 });
+    expect(verdict('delivery', [claimed, swept, second])).toBe('allowed');
+    expect(verdict('delivery', [claimed, second])).toBe('claim after 1');
+  });
+
+  test('a late answer while no other worker has claimed the row', () => {
+    expect(verdict('delivery', [claimed, { ...completed, time: said('claim', { at: 1500 }).time }])).toBe('allowed');
+  });
+
+  test('a replay, which starts a run', () => {
+    expect(verdict('delivery', [claimed, completed, said('claim', { at: 50, lease: 'b', run: 2, attempt: 1 })])).toBe(
+      'allowed',
+    );
+  });
+
+  test('one move without a line for each process that was killed', () => {
+    const { run: _, ...swept } = said('endLease', { at: 2100 });
+    const second = said('claim', { at: 2200, lease: 'c', attempt: 3 });
+    const cut = [claimed, { ...failed, untilMs: 0 }, swept, second];
+    expect(verdict('delivery', cut, 'killed')).toBe('allowed');
+    expect(verdict('delivery', cut)).toBe('endLease after 2');
+  });
+});

@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { HISTORY_FILES } from '../history.js';
+import { checkHistory, checkHistoryLines } from './check-history.js';
+import { describeFinding } from './finding.js';
+import { event, fault, goodParts, historyOf, type Parts } from './history.testkit.js';
+
+const brokenIn = (parts: Parts) =>
+  checkHistoryLines(historyOf(parts))
+    .filter(({ verdict }) => verdict === 'broken')
+    .map(({ guarantee }) => guarantee);
+
+/** A change of the good history that breaks a guarantee, and which others it breaks as well. */
+const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => void, also?: string[]][] = [
+  ['A1', 'a created room is not found', (parts) => (parts.readRoom.status = 404)],
+  [
+    'A2',
+    'an operation is pending after the service has settled',
+    (parts) => (parts.readRemoval.answer = { id: 'op_remove', status: 'pending', attempts: 1, lastError: null }),
+  ],
+  [
+    'A2',
+    'an operation failed before its last attempt',
+    (parts) => (parts.readRemoval.answer = { id: 'op_remove', status: 'failed', attempts: 3, lastError: {} }),
+  ],
+  ['A3', 'the first attempt comes too late', (parts) => (parts.received[0]!.startMs = 40_000)],
+  ['A4', 'one attempt has two outcomes', (parts) => (parts.attempts[1]!['attempt'] = 1)],
+  ['A5', 'a repeated request creates another room', (parts) => (parts.roomAgain.answer = { id: 'room_two' })],
+  ['A6', 'a tenant reads the room of another one', (parts) => (parts.foreign.status = 200)],
+  ['A6', 'a receiver gets an event of another tenant', (parts) => (parts.received[6]!.tenant = 'b')],
+  [
+    'R1',
+    'a room has more participants than places',
+    (parts) => {
+      parts.events[2] = event(3, 'participant.joined', 'sess_2', 'part_ben');
+      parts.events[3] = event(4, 'participant.left', 'sess_1');
+    },
+  ],
+  [
+    'R2',
+    'a participant is welcomed after the end of the room was accepted',
+    (parts) => {
+      parts.frames[3] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
+      parts.remove.path = '/v1/rooms/room_one/participants/part_ben';
+    },
+  ],
+  [
+    'R2',
+    'an ended room has a live session',
+    (parts) => (parts.sessions[1] = { ...parts.sessions[1]!, leftAt: null! }),
+    ['R3'],
+  ],
+  [
+    'R3',
+    'a participant is welcomed after its removal',
+    (parts) => {
+      parts.frames[3] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
+      parts.end.startMs = parts.end.endMs = 80_000;
+    },
+  ],
+  ['R4', 'a session never leaves', (parts) => (parts.events[4] = event(5, 'participant.updated', 'sess_2'))],
+  ['R4', 'a session leaves twice', (parts) => (parts.events[3] = event(4, 'participant.left', 'sess_1'))],
+  [
+    'R5',
+    'a participant has two live sessions',
+    (parts) => {
+      parts.room.answer = parts.roomAgain.answer = parts.readRoom.answer = { id: 'room_one', maxParticipants: 5 };
+      parts.events[2] = event(3, 'participant.joined', 'sess_2');
+      parts.events[3] = event(4, 'participant.left', 'sess_1');
+    },
+  ],
+  ['W1', 'an event has no delivery', (parts) => parts.deliveries.splice(3, 1)],
+  ['W2', 'a sequence has a gap', (parts) => (parts.events[5]!['sequence'] = 7)],
+  ['W3', 'a delivery stays open', (parts) => (parts.deliveries[0]!['status'] = 'pending')],
+  ['W3', 'a delivery failed without a reason', (parts) => (parts.deliveries[0]!['status'] = 'failed')],
+  ['W3', 'a delivery succeeded that no receiver accepted', (parts) => (parts.received[6]!.answer = 500)],
+  ['W4', 'a retry has other bytes', (parts) => (parts.received[2]!.bodySha256 = 'other')],
+  ['W5', 'a retry comes before its delay', (parts) => (parts.received[2]!.startMs = 6000)],
+  [
+    'W6',
+    'an event is sent before the one before it has succeeded',
+    (parts) => Object.assign(parts.received[3]!, { startMs: 7500, answeredMs: 7505 }),
+  ],
+  ['W9', 'an event that was sent is not in the list', (parts) => parts.events.pop()],
+];
+
+describe('the checker of histories', () => {
+  test('finds that a good history keeps every guarantee that it exercises', () => {
+    const findings = checkHistoryLines(historyOf(goodParts()));
+    expect(findings.filter(({ verdict }) => verdict === 'broken').map(describeFinding)).toEqual([]);
+    expect(findings.filter(({ verdict }) => verdict === 'not exercised').map(({ guarantee }) => guarantee)).toEqual([
+      'R6',
+      'W7',
+      'W8',
+    ]);
+  });
+
+  test.each(BREAKS)('finds %s broken if %s', (guarantee, _sentence, change, also = []) => {
+    const parts = goodParts();
+    change(parts);
+    const findings = checkHistoryLines(historyOf(parts));
+    const finding = findings.find((each) => each.guarantee === guarantee)!;
+    expect(finding).toMatchObject({ verdict: 'broken', brokenCases: expect.any(Number) });
+    expect(finding.proofs[0]!.evidence.length).toBeGreaterThan(0);
+    expect(describeFinding(finding)).toContain(`${guarantee} broken: `);
+    expect(brokenIn(parts).filter((each) => each !== guarantee && !also.includes(each))).toEqual([]);
+  });
+
+  test('blames no lateness on the service while a fault is active', () => {
+    const parts = goodParts();
+    parts.received[0]!.startMs = 40_000;
+    parts.received[2]!.startMs = 6000;
+    parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('counts work that is open as broken only if the service had settled', () => {
+    const parts = goodParts();
+    parts.settled = false;
+    parts.deliveries[0]!['status'] = 'pending';
+    expect(brokenIn(parts)).toEqual([]);
+  });
+});
+
+describe('a folder of histories', () => {
+  const check = async (requests: string) => {
+    const folder = await mkdtemp(join(tmpdir(), 'history-'));
+    try {
+      const { run, requests: lines } = historyOf(goodParts());
+      await writeFile(join(folder, HISTORY_FILES.run), `${JSON.stringify(run)}\n`);
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+      await writeFile(join(folder, HISTORY_FILES.requests), `${text}${requests}`);
+      return await checkHistory(folder);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  };
+
+  test('is read without the last line if that was cut off', async () => {
+    const findings = await check('{"n":99,"wa');
+    expect(findings.find(({ guarantee }) => guarantee === 'A1')).toMatchObject({ verdict: 'held' });
+  });
+
+  test('is refused if a line is missing or damaged', async () => {
+    await expect(check('{"n":99}\n')).rejects.toThrow('a line is missing');
+    await expect(check('{"n":\n')).rejects.toThrow('is not JSON');
+  });
+});

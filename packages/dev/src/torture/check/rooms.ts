@@ -1,0 +1,141 @@
+import type { FrameLine, RequestLine } from '../history.js';
+import { objectsWithId } from './accepted-work.js';
+import {
+  finalEvents,
+  frameEvidence,
+  groupBy,
+  isSuccess,
+  namedBy,
+  requestEvidence,
+  textIn,
+  type EventFact,
+  type History,
+} from './facts.js';
+import { Tally, type Evidence, type Finding } from './finding.js';
+
+export function checkRooms(history: History): Finding[] {
+  const capacity = new Tally('R1', 'no room has a `participant.joined` event');
+  const ends = new Tally('R2', 'no room with joins or sessions was ended');
+  const removals = new Tally('R3', 'nobody tried to join after a removal, and no session of a removed one is read');
+  const reports = new Tally('R4', 'no room has a `participant.joined` event');
+  const single = new Tally('R5', 'no room has a `participant.joined` event');
+  const keys = new Tally('R6', 'a history has no revoked keys');
+  const places = placesOf(history);
+  const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
+  for (const [roomId, ofRoom] of events) {
+    const inOrder = ofRoom.sort((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
+    replaySessions(inOrder, places.get(roomId) ?? Infinity, { capacity, reports, single, ends });
+  }
+  lateJoins(history, ends, removals);
+  sessionsLeft(history, ends, removals);
+  return [capacity, ends, removals, reports, single, keys].map((tally) => tally.finding());
+}
+
+/** The most places that each room has had. */
+function placesOf({ requests }: History): Map<string, number> {
+  const places = new Map<string, number>();
+  for (const { answer } of requests.filter(isSuccess)) {
+    for (const { id, maxParticipants } of objectsWithId(answer)) {
+      if (typeof maxParticipants !== 'number') continue;
+      places.set(String(id), Math.max(places.get(String(id)) ?? 0, maxParticipants));
+    }
+  }
+  return places;
+}
+
+interface Tallies {
+  capacity: Tally;
+  reports: Tally;
+  single: Tally;
+  ends: Tally;
+}
+
+/** Follows the sessions of a room through its events, which are in the order of their commits. */
+function replaySessions(events: readonly EventFact[], places: number, tallies: Tallies): void {
+  const live = new Map<string, EventFact>();
+  const known = new Set<string>();
+  let ended: EventFact | null = null;
+  const proof = (...facts: (EventFact | null | undefined)[]): Evidence[] =>
+    facts.flatMap((fact) =>
+      fact == null ? [] : [{ ...fact.from, says: `${fact.type} ${fact.sessionId}, sequence ${fact.sequence}` }],
+    );
+  for (const event of events) {
+    const { type, sessionId, participantId } = event;
+    if (type === 'room.ended') ended = event;
+    if (sessionId === null) continue;
+    if (type === 'participant.joined') {
+      const own = [...live.values()].find((other) => other.participantId === participantId);
+      tallies.single.case(own === undefined, `${participantId} has two live sessions.`, ...proof(own, event));
+      tallies.reports.case(!known.has(sessionId), `${sessionId} began twice.`, ...proof(live.get(sessionId), event));
+      tallies.ends.case(ended === null, `${sessionId} began after the room had ended.`, ...proof(ended, event));
+      known.add(sessionId);
+      live.set(sessionId, event);
+      const sentence = `${live.size} participants are in a room for ${places}.`;
+      tallies.capacity.case(live.size <= places, sentence, ...proof(...live.values()));
+    } else if (type === 'participant.left') {
+      tallies.reports.case(live.has(sessionId), `${sessionId} ended twice, or never began.`, ...proof(event));
+      live.delete(sessionId);
+    }
+  }
+  if (ended === null) return;
+  for (const session of live.values()) {
+    tallies.reports.broken(`${session.sessionId} has not left although its room has ended.`, ...proof(session, ended));
+  }
+}
+
+/** When the end of each room and the removal of each participant was accepted. */
+function acceptances({ requests }: History): Map<string, RequestLine> {
+  const accepted = new Map<string, RequestLine>();
+  for (const request of requests) {
+    const id = request.method === 'DELETE' && isSuccess(request) ? namedBy(request.path) : null;
+    if (id === null) continue;
+    const earlier = accepted.get(id);
+    if (earlier === undefined || request.endMs < earlier.endMs) accepted.set(id, request);
+  }
+  return accepted;
+}
+
+/** A join that was sent after the acceptance had been answered must not be welcomed. */
+function lateJoins(history: History, ends: Tally, removals: Tally): void {
+  const accepted = acceptances(history);
+  for (const frames of groupBy(history.frames, ({ connection }) => connection).values()) {
+    const join = frames.find(({ what, frame }) => what === 'sent' && textIn(frame, 'type') === 'join');
+    if (join === undefined) continue;
+    const welcome = frames.find(({ what, frame }) => what === 'received' && textIn(frame, 'type') === 'welcome');
+    check(ends, join.roomId, join, welcome);
+    check(removals, join.participantId, join, welcome);
+  }
+
+  function check(tally: Tally, id: string, join: FrameLine, welcome: FrameLine | undefined): void {
+    const acceptance = accepted.get(id);
+    if (acceptance === undefined || join.atMs <= acceptance.endMs) return;
+    const evidence = [
+      requestEvidence(acceptance),
+      ...[join, welcome].flatMap((line) => (line ? frameEvidence(line) : [])),
+    ];
+    tally.case(welcome === undefined, `A participant joined after ${id} was ended or removed.`, ...evidence);
+  }
+}
+
+/** At the end, an ended room and a removed participant have no live session. */
+function sessionsLeft(history: History, ends: Tally, removals: Tally): void {
+  const accepted = acceptances(history);
+  const completed = new Set<string>();
+  const final = history.requests.filter((request) => request.phase === 'final' && isSuccess(request));
+  for (const { answer } of final) {
+    for (const { id, status } of objectsWithId(answer)) if (status === 'completed') completed.add(String(id));
+  }
+  const isCompleted = (acceptance: RequestLine): boolean =>
+    objectsWithId(acceptance.answer).some(({ id }) => completed.has(String(id)));
+  for (const request of final) {
+    for (const session of objectsWithId(request.answer)) {
+      if (!String(session['id']).startsWith('sess_') || !('leftAt' in session)) continue;
+      for (const [tally, of] of [[ends, 'roomId'] as const, [removals, 'participantId'] as const]) {
+        const acceptance = accepted.get(String(session[of]));
+        if (acceptance === undefined || !isCompleted(acceptance)) continue;
+        const sentence = `${String(session['id'])} lives although ${String(session[of])} was ended or removed.`;
+        tally.case(session['leftAt'] !== null, sentence, requestEvidence(acceptance), requestEvidence(request));
+      }
+    }
+  }
+}

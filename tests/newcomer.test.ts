@@ -1,0 +1,263 @@
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { beforeAll, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
+import { connect } from '@callplane/client-js';
+import { freePort, isAlive } from '@callplane/local-servers';
+import { createClient } from '@callplane/server';
+import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
+import { measured } from './faults/faults.testkit.js';
+import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev, type Start } from './start.testkit.js';
+
+/**
+ * What a newcomer does, in this order: `npm start` in a fresh clone, the first minutes of the README, receivers of the
+ * documentation, an outage of theirs and the recovery, and `rtc listen` as on another machine. Port 8082 is taken, as on
+ * many machines of developers.
+ */
+
+const local = localStarts();
+const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+let npm: Start;
+let dev: Dev;
+beforeAll(async () => {
+  const taken = createServer();
+  // The port is taken, whether by this server or by another program.
+  await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve));
+  npm = local.start({ SIGNALING_PORT: '' }, ['npm', 'start']);
+  dev = await local.ready(npm);
+  taken.close();
+}, SLOW_MS);
+
+/** Runs a command of the README in a shell that has the two variables of the screen. */
+async function run(file: string, args: string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'], BASE: dev.baseUrl, KEY: dev.secretKey };
+  return (await promisify(execFile)(file, args, { env })).stdout;
+}
+
+test('prints a link to a page whose visitors get tokens for a reachable gateway', async () => {
+  expect(npm.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
+  const { host } = new URL(dev.demoUrl);
+  expect(Number(host.split(':')[1])).toBeGreaterThan(8082);
+  expect(dev.demoUrl).toBe(`http://${host}/demo/`);
+  expect(dev.signalingUrl).toBe(`ws://${host}/v1/signaling`);
+  expect(await (await fetch(dev.demoUrl)).text()).toContain('Join a call');
+  const joined = await fetch(`${dev.demoUrl}api/join`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ room: 'demo', name: 'Ada' }),
+  });
+  expect(joined.status).toBe(200);
+  const { token, roomId } = (await joined.json()) as { token: string; roomId: string };
+  const call = await connect({ url: dev.signalingUrl, token, platform: { WebSocket: WebSocket } });
+  expect(call.room['id']).toBe(roomId);
+  await call.leave();
+});
+
+test('lets rtc find its servers, and the standard output of rtc contains only the output of the command', async () => {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: local.dataDir() };
+  const rtc = (...args: string[]) =>
+    spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], { cwd: repositoryRoot, encoding: 'utf8', env });
+  const direct = (more: Record<string, string>, ...args: string[]) =>
+    spawnSync(join(repositoryRoot, 'rtc'), args, { cwd: tmpdir(), encoding: 'utf8', env: { ...env, ...more } });
+  const elsewhere = { DATA_DIR: join(local.dataDir(), 'not-started') };
+  expect(direct(elsewhere, 'projects', 'list')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^The local start does not run: start it with "npm start".*\n$/),
+  });
+  expect(direct(elsewhere, '--help').status).toBe(0);
+  expect(direct({}, 'projects', 'list', '--json')).toMatchObject({ status: 0, stderr: '' });
+  const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
+  expect(made.status).toBe(0);
+  const { key } = JSON.parse(made.stdout) as { key: string };
+  const context = await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${key}` } });
+  expect(context.status).toBe(200);
+  expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
+});
+
+test('the commands of the README work with curl, and answer with the fields that it shows', async () => {
+  const helper = /^\$ (api\(\) .*)$/m.exec(readme)?.[1] ?? '';
+  const byHand = readme.slice(readme.indexOf('### The same by hand'), readme.indexOf('### The same from Node'));
+  const lines = [...byHand.matchAll(/```console\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'));
+  const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => line.slice(2));
+  expect(commands).toHaveLength(7);
+  // The README copies the id from the answer into the variable.
+  const script = commands.map((line) =>
+    line.startsWith('ROOM=') ? 'ROOM=$(printf %s "$answer" | cut -d \\" -f 4)' : `answer=$(${line}); echo "$answer"`,
+  );
+  const printed = (await run('bash', ['-c', [helper, ...script].join('\n')])).split('\n');
+  // The room ends at once, or with an operation on a busy machine: the README explains both.
+  const [end] = printed.splice(
+    printed.findIndex((line) => /(?:^|\})20[24]$/.test(line)),
+    1,
+  );
+  expect(end).toMatch(/^204$|"kind":"room\.end".*202$/);
+  const fieldsOf = (line: string) => Object.keys(JSON.parse(line) as object).sort();
+  const shown = lines.filter((line) => line.startsWith('{')).map((line) => fieldsOf(line.replaceAll('…', '')));
+  expect(printed.filter((line) => line.startsWith('{')).map(fieldsOf)).toEqual(shown);
+});
+
+test('the file of the README works from Node', async () => {
+  const file = join(repositoryRoot, 'packages/server-js/examples/first-call.mjs');
+  expect(readme).toContain(`\`\`\`js\n${readFileSync(file, 'utf8')}\`\`\``);
+  expect(await run(process.execPath, [file])).toMatch(/^room_\w{26} \d{3,} \d\n(?:completed|pending)\n$/);
+});
+
+/** Serves the route of Next.js as Next.js does: a standard `Request` in, a standard `Response` out. */
+const SERVE_ROUTE = `
+  import { createServer } from 'node:http';
+  import { POST } from ${JSON.stringify(join(repositoryRoot, 'packages/webhook-verifier/examples/nextjs/route.mjs'))};
+  createServer(async (request, response) => {
+    const { method, headers } = request;
+    const answer = await POST(new Request('http://localhost/', { method, headers, body: request, duplex: 'half' }));
+    response.writeHead(answer.status).end();
+  }).listen(process.env.PORT, '127.0.0.1', () => console.log('listening on the port'));`;
+
+/** Starts a receiver of docs/receivers.md as its reader would. It prints a line for each event that it processes. */
+async function startExample(name: string, port: number, secret: string) {
+  const args = name.startsWith('nextjs/')
+    ? ['--input-type=module', '--eval', SERVE_ROUTE]
+    : [join(repositoryRoot, 'packages/webhook-verifier/examples', name)];
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'], PORT: String(port), WEBHOOK_SECRETS: JSON.stringify({ 1: secret }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  createInterface(child.stdout).on('line', (line) => lines.push(line));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  stopAtEnd(stop);
+  await eventually(() => lines.some((line) => line.startsWith('listening on')));
+  return { stop, processed: () => lines.filter((line) => line.startsWith('processing')) };
+}
+
+test(
+  'the receivers of the documentation verify the first webhook, and after an outage one call sends the rest',
+  async () => {
+    const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+    const receivers = await Promise.all(
+      ['express.mjs', 'fastify.mjs', 'node-http.mjs', 'nextjs/route.mjs'].map(async (name) => {
+        const port = await freePort();
+        const url = `http://127.0.0.1:${port}/webhooks`;
+        const { id, signingSecret } = await callplane.createWebhook({ url, events: ['room.created'] });
+        const start = () => startExample(name, port, signingSecret);
+        return { endpointId: id, start, receiver: await start() };
+      }),
+    );
+    const eventOf = async (roomId: string) =>
+      eventually(async () => (await callplane.listEvents({ roomId, limit: 1 })).data[0]?.id);
+    const first = await callplane.createRoom({ name: 'First' });
+    const line = `processing room.created ${await eventOf(first.id)}`;
+    const latest = async (endpointId: string) => (await callplane.listDeliveries({ endpointId, limit: 1 })).data[0];
+    await Promise.all(
+      receivers.map(async ({ endpointId, receiver }) => {
+        await eventually(() => receiver.processed().includes(line));
+        // A receiver that stops before its answer arrives gets the event again.
+        await eventually(async () => (await latest(endpointId))?.status === 'succeeded');
+      }),
+    );
+
+    const since = new Date(Date.now() - 60_000).toISOString();
+    await Promise.all(receivers.map(({ receiver }) => receiver.stop()));
+    const missed = await callplane.createRoom({ name: 'Missed' });
+    const later = `processing room.created ${await eventOf(missed.id)}`;
+    for (const { endpointId, start } of receivers) {
+      await eventually(async () => {
+        const delivery = await latest(endpointId);
+        return delivery?.status === 'pending' && delivery.attempts > 0;
+      });
+      const receiver = await start();
+      const calledAt = performance.now();
+      await callplane.createRecovery({ endpointId, since });
+      await eventually(() => receiver.processed().includes(later));
+      measured({ 'ms from the call to the missed event': performance.now() - calledAt });
+      expect(receiver.processed()).toEqual([later]);
+    }
+  },
+  SLOW_MS,
+);
+
+test('rtc listen forwards events to a receiver on another machine, which has nothing but the URL and a key', async () => {
+  const port = await freePort();
+  const { origin } = new URL(dev.baseUrl);
+  const args = ['listen', '--json', '--url', origin, '--events', 'room.created'];
+  const child = spawn(
+    join(repositoryRoot, 'rtc'),
+    [...args, '--forward-to', `http://127.0.0.1:${port}/webhooks`],
+    // No home and no data directory of the local start.
+    { cwd: tmpdir(), env: { PATH: process.env['PATH'], CALLPLANE_API_KEY: dev.secretKey } },
+  );
+  const steps: { step: string; [field: string]: unknown }[] = [];
+  createInterface(child.stdout).on('line', (line) => steps.push(JSON.parse(line)));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  stopAtEnd(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  const { secret } = await eventually(() => steps.find(({ step }) => step === 'ready'));
+  const receiver = await startExample('express.mjs', port, String(secret));
+  const room = await createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey }).createRoom({ name: 'Forwarded' });
+  const forwarded = await eventually(() => steps.find(({ step }) => step === 'forwarded'));
+  expect(forwarded).toMatchObject({ type: 'room.created', statusCode: 204 });
+  expect(receiver.processed()).toEqual([`processing room.created ${String(forwarded['id'])}`]);
+  expect(room.status).toBe('created');
+});
+
+test(
+  'lends PostgreSQL and Redis to another start, which uses the given media servers and creates new keys for another database',
+  async () => {
+    const otherDir = join(local.dataDir(), '..', 'other');
+    const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
+    const second = local.start({
+      DATA_DIR: otherDir,
+      ...otherPorts,
+      DATABASE_URL: dev.databaseUrl,
+      REDIS_URL: dev.redisUrl,
+      MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
+      MEDIA_API_SECRET: 'their-api-secret',
+      MEDIA_ADMIN_KEY: 'their-admin-key',
+      ENCRYPTION_KEYS: (
+        JSON.parse(readFileSync(join(local.dataDir(), 'secrets.json'), 'utf8')) as { encryptionKeys: string }
+      ).encryptionKeys,
+    });
+    await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
+    const other = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
+    expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
+    expect(other.processes.map(({ name }) => name)).not.toContain('postgres');
+    expect(other.processes.map(({ name }) => name)).not.toContain('redis');
+    expect(other.processes.map(({ name }) => name)).not.toContain('janus');
+    const api = other.processes.find(({ name }) => name === 'api')!;
+    expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
+    expect(other.environmentId).not.toBe(dev.environmentId);
+    second.child.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+
+    // Starts again on its own database, which does not contain those keys.
+    const third = local.start({ DATA_DIR: otherDir, ...otherPorts });
+    await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
+    const moved = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
+    expect(moved.secretKey).not.toBe(other.secretKey);
+    third.child.kill('SIGTERM');
+    expect(await third.ended).toBe(0);
+  },
+  SLOW_MS,
+);
+
+test(
+  'stops when npm is killed',
+  async () => {
+    const { processes } = local.readDev();
+    npm.child.kill('SIGKILL');
+    await eventually(() => !existsSync(local.devFile()) && !processes.some(({ pid }) => isAlive(pid)));
+    await npm.ended;
+  },
+  SLOW_MS,
+);
