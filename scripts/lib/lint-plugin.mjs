@@ -2,6 +2,7 @@
  * Forms that this repository does not use, as rules of oxlint: a selector of ESLint and what to write instead. The rules
  * are a plugin, because oxlint has no `no-restricted-syntax`.
  */
+/** @type {Record<string, [selector: string, message: string]>} */
 const FORBIDDEN = {
   'packed-lines': [
     'ObjectExpression > SpreadElement > ObjectExpression',
@@ -26,10 +27,20 @@ const FORBIDDEN = {
   ],
 };
 
+/** @typedef {{ report(problem: { node: unknown, message: string }): void }} RuleContext */
+
 const rules = Object.fromEntries(
   Object.entries(FORBIDDEN).map(([name, [selector, message]]) => [
     name,
-    { create: (context) => ({ [selector]: (node) => context.report({ node, message }) }) },
+    {
+      /** @param {RuleContext} context */
+      create: (context) => ({
+        /** @param {unknown} node */
+        [selector]: (node) => {
+          context.report({ node, message });
+        },
+      }),
+    },
   ]),
 );
 
