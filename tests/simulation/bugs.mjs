@@ -44,8 +44,8 @@ export const BUGS = [
     'settle-without-token',
     'an operation is completed without the fencing token',
     LEASES,
-    "last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE ${holds(claim)}",
-    "last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE id = ${claim.id}",
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE ${holds(claim)}',
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE id = ${claim.id}',
   ),
   bug(
     'fence-without-expiry',
@@ -103,7 +103,13 @@ export const BUGS = [
     'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
     'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
   ),
-  bug('room-not-marked', 'the clean-up forgets to mark the room ended', ROOM_END, 'await markRoomEnded(tx, claim.roomId, now);', ''),
+  bug(
+    'room-not-marked',
+    'the clean-up forgets to mark the room ended',
+    ROOM_END,
+    'await markRoomEnded(tx, claim.roomId, now);',
+    '',
+  ),
   bug(
     'sessions-left-in-room',
     'the end of a room leaves its sessions',
@@ -138,7 +144,7 @@ export const BUGS = [
     'an accepted end leaves the room open until its clean-up',
     OPERATIONS,
     "UPDATE rooms SET status = 'ending', version = version + 1\n      WHERE id = ${roomId}",
-    "UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}",
+    'UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}',
   ),
   // Deliveries.
   bug(
@@ -152,8 +158,16 @@ export const BUGS = [
     name: 'settle-delivery-unfenced',
     what: 'a worker that lost its lease writes over the outcome of another',
     patches: [
-      { file: DELIVERY_LEASES, find: 'WHERE ${isAmong(ids)} AND d.lease_token = new.token', replace: 'WHERE ${isAmong(ids)}' },
-      { file: DELIVERY_LEASES, find: 'WHERE d.id = ended.id AND d.lease_token = ended.token', replace: 'WHERE d.id = ended.id' },
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
+        replace: 'WHERE ${isAmong(ids)}',
+      },
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE d.id = ended.id AND d.lease_token = ended.token',
+        replace: 'WHERE d.id = ended.id',
+      },
     ],
   },
   {
@@ -161,14 +175,18 @@ export const BUGS = [
     what: 'an attempt counts when it is settled, not when it is claimed',
     patches: [
       { file: CLAIM, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
-      { file: DELIVERY_LEASES, find: 'SET status = ended.status,', replace: 'SET status = ended.status, run_attempts = d.run_attempts + 1,' },
+      {
+        file: DELIVERY_LEASES,
+        find: 'SET status = ended.status,',
+        replace: 'SET status = ended.status, run_attempts = d.run_attempts + 1,',
+      },
     ],
   },
   bug(
     'lease-of-delivery-never-ends',
     'no sweep ends the leases of dead webhook workers',
     DELIVERY_SWEEP,
-    "WHERE lease_expires_at <= now()\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR",
+    'WHERE lease_expires_at <= now()\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR',
     "WHERE lease_expires_at <= now() - interval '1 day'\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR",
   ),
   bug(
@@ -354,7 +372,13 @@ export const BUGS = [
     'ON seen.id = p.id AND seen.row_version::xid = p.xmin',
     'ON seen.id = p.id AND seen.row_version IS NOT NULL',
   ),
-  bug('join-after-end', 'joins ignore that the room ends', DECIDE_JOINS, "if (!isOpen(room.status)) return 'room_ended';", ''),
+  bug(
+    'join-after-end',
+    'joins ignore that the room ends',
+    DECIDE_JOINS,
+    "if (!isOpen(room.status)) return 'room_ended';",
+    '',
+  ),
   {
     name: 'join-after-removal',
     what: 'joins ignore that the participant was removed and its token revoked',

@@ -52,13 +52,20 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
     ...(await deliveryViolations(run, read)),
     ...(await attemptViolations(run, read)),
     ...(await mediaViolations(run, read)),
+    ...operationDelays(run),
   ];
 }
 
 type Read = (text: string) => Promise<Row[]>;
 
 /** Messages that only a defect causes. */
-const DEFECTS = ['scheduler failed', 'claim failed', 'doorbell failed', 'delivery attempt failed', 'delivery attempt not logged'];
+const DEFECTS = [
+  'scheduler failed',
+  'claim failed',
+  'doorbell failed',
+  'delivery attempt failed',
+  'delivery attempt not logged',
+];
 
 function unexpectedLines({ fleet }: Run): Violation[] {
   return fleet.lines.flatMap(({ process, message, fields }) => {
@@ -91,6 +98,10 @@ async function roomViolations({ clients }: Run, read: Read): Promise<Violation[]
       found.push({ name: 'accepted-ends-complete', detail: `${room.ids[0]} is ${String(row?.['status'])}` });
     }
   }
+  const unreported = await read(`
+    SELECT id FROM rooms r WHERE status = 'ended'
+      AND (SELECT count(*) FROM events v WHERE v.room_id = r.id AND v.type = 'room.ended') <> 1`);
+  for (const { id } of unreported) found.push({ name: 'ends-reported-once', detail: String(id) });
   const open = await read(`SELECT id FROM runtime_operations WHERE status = 'pending'`);
   for (const { id } of open) found.push({ name: 'operations-settle', detail: String(id) });
   return found;
@@ -130,7 +141,8 @@ async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise
   const byId = new Map(rows.map((row) => [String(row['id']), row]));
   const settled = ['succeeded', 'failed'];
   for (const { id, status, failure_reason: reason, replay_count: replays } of rows) {
-    if (!settled.includes(String(status))) found.push({ name: 'deliveries-settle', detail: `${String(id)} is ${String(status)}` });
+    if (!settled.includes(String(status)))
+      found.push({ name: 'deliveries-settle', detail: `${String(id)} is ${String(status)}` });
     if (status === 'failed' && reason === null) found.push({ name: 'failures-have-a-reason', detail: String(id) });
     if (Number(replays) > REPLAYS_MAX) found.push({ name: 'replays-bounded', detail: String(id) });
   }
@@ -148,11 +160,19 @@ async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise
     }
   }
   for (const { id, status, replay_count: replays } of rows) {
-    const proof = seen.get(String(id))?.some(({ status: code, replayCount }) => code === 200 && replayCount === replays);
+    const proof = seen
+      .get(String(id))
+      ?.some(({ status: code, replayCount }) => code === 200 && replayCount === replays);
     if (status === 'succeeded' && proof !== true) found.push({ name: 'successes-received', detail: String(id) });
   }
   for (const [index, { ordering }] of plan.receivers.entries()) {
-    if (ordering === 'room') found.push(...orderViolations(rows.filter(({ host }) => host === hostOf(index).split('.')[0]), seen));
+    if (ordering === 'room')
+      found.push(
+        ...orderViolations(
+          rows.filter(({ host }) => host === hostOf(index).split('.')[0]),
+          seen,
+        ),
+      );
   }
   return found;
 }
@@ -195,24 +215,49 @@ async function attemptViolations({ clients, fleet }: Run, read: Read): Promise<V
     if (Number(row['attempt']) > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: String(row['id']) });
     if (next?.['id'] !== row['id'] || next?.['replay'] !== row['replay']) continue;
     if (row['outcome'] === 'success') {
-      found.push({ name: 'nothing-after-success', detail: `attempt ${String(next?.['attempt'])} of ${String(row['id'])}` });
+      found.push({
+        name: 'nothing-after-success',
+        detail: `attempt ${String(next?.['attempt'])} of ${String(row['id'])}`,
+      });
     }
     const delayMs = (BACKOFF_SECONDS[Number(row['attempt']) - 1] ?? 0) * 1000;
     const waitedMs = Number(next?.['startedAtMs']) - Number(row['startedAtMs']) - Number(row['durationMs']);
     const isNext = Number(next?.['attempt']) === Number(row['attempt']) + 1;
     // Both times are PostgreSQL's, rounded to milliseconds.
     if (isNext && waitedMs < delayMs - 5 && !isFree.has(row['id'])) {
-      found.push({ name: 'delays-of-the-schedule', detail: `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}` });
+      found.push({
+        name: 'delays-of-the-schedule',
+        detail: `${String(row['id'])}: ${waitedMs} ms instead of ${delayMs}`,
+      });
     }
   }
   return found;
 }
 
-async function mediaViolations({ postgres, fleet }: Run, read: Read): Promise<Violation[]> {
-  void postgres;
+/** An operation is attempted again only after the delay that its worker has logged. */
+function operationDelays({ fleet, plan }: Run): Violation[] {
+  // A worker that freezes logs the outcome long after it was written.
+  if (plan.faults.some(({ do: what }) => what === 'freeze' || what === 'all pause')) return [];
+  const dueAtMs = new Map<unknown, number>();
+  return fleet.lines.flatMap(({ atMs, message, fields }) => {
+    if (message !== 'operation attempt') return [];
+    const { operationId, durationMs, outcome, retryInMs } = fields;
+    const startedAtMs = atMs - Number(durationMs);
+    const isEarly = startedAtMs < (dueAtMs.get(operationId) ?? 0) - CLOCKS_MS;
+    if (outcome === 'retry') dueAtMs.set(operationId, atMs + Number(retryInMs) - SETTLING_MS);
+    return isEarly ? [{ name: 'delays-of-the-schedule', detail: `${String(operationId)} is attempted early` }] : [];
+  });
+}
+
+/** Between the write of an outcome and its line in the log, and the rounding of times. */
+const SETTLING_MS = 2000;
+const CLOCKS_MS = 50;
+
+async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]> {
   const ended = await read(`SELECT id FROM rooms WHERE status = 'ended'`);
   const gone = new Set(ended.map(({ id }) => String(id)));
   const found: Violation[] = [];
-  for (const roomId of fleet.mediaRooms()) if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
+  for (const roomId of fleet.mediaRooms())
+    if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
   return found;
 }

@@ -87,7 +87,12 @@ export class Clients {
     if (room === undefined || roomId === undefined) return;
     const caller = this.#caller(room.tenant);
     if (action.do === 'update') {
-      await this.#ask({ operationId: 'updateRoom', caller, params: { roomId }, body: { metadata: { v: action.atMs } } });
+      await this.#ask({
+        operationId: 'updateRoom',
+        caller,
+        params: { roomId },
+        body: { metadata: { v: action.atMs } },
+      });
     } else if (action.do === 'end') {
       const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
       if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.#world.nowMsValue;
@@ -120,7 +125,11 @@ export class Clients {
     const { participantId } = person;
     if (action.do === 'remove') {
       const caller = this.#caller(room.tenant);
-      const answer = await this.#insist({ operationId: 'removeParticipant', caller, params: { roomId, participantId } });
+      const answer = await this.#insist({
+        operationId: 'removeParticipant',
+        caller,
+        params: { roomId, participantId },
+      });
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
       return;
     }
@@ -239,7 +248,7 @@ export class Clients {
         running.run(process, () => {
           work().then(
             (result) => answer(`answers: ${what}`, () => resolve(result)),
-            (error: unknown) => answer(`fails: ${what}`, () => reject(error as Error)),
+            (error: unknown) => answer(`fails: ${what}`, () => reject(error instanceof Error ? error : new Error(String(error)))),
           );
         });
       });

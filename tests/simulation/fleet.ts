@@ -43,7 +43,7 @@ export class Fleet {
   readonly #skews: Stream;
   readonly instances = new Map<string, Instance>();
   readonly transitions: Transitions = new Map();
-  readonly lines: { process: string; message: string; fields: Record<string, unknown> }[] = [];
+  readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
   crashes = 0;
 
   constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
@@ -97,11 +97,10 @@ export class Fleet {
 
   #logger(process: SimProcess): Logger {
     const write = (message: string, fields: Record<string, unknown> = {}): void => {
-      const outcome = fields['status'] ?? fields['outcome'] ?? fields['reason'] ?? '';
-      const kind = fields['kind'] ?? '';
-      const key = `${message} ${String(kind)} ${String(outcome)}`.trim();
+      const known = [fields['kind'], fields['status'] ?? fields['outcome'] ?? fields['reason']];
+      const key = [message, ...known.filter((value) => typeof value === 'string')].join(' ');
       this.transitions.set(key, (this.transitions.get(key) ?? 0) + 1);
-      this.lines.push({ process: process.name, message, fields });
+      this.lines.push({ atMs: this.world.nowMsValue, process: process.name, message, fields });
       const error = fields['error'] instanceof Error ? `: ${fields['error'].message}` : '';
       this.world.note(`${process.name} logs "${key}"${error}`);
     };

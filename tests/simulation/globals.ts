@@ -114,7 +114,7 @@ function replaceClocks(ambient: () => Ambient): void {
     return process === undefined ? real.Date.now() : ambient().nowMs(process);
   };
   globalThis.Date = new Proxy(real.Date, {
-    construct: (target, args: [], newTarget: NewableFunction) =>
+    construct: (target, args: unknown[], newTarget: NewableFunction) =>
       Reflect.construct(target, args.length === 0 ? [nowMs()] : args, newTarget) as object,
     get: (target, name, receiver) => (name === 'now' ? nowMs : (Reflect.get(target, name, receiver) as unknown)),
   });

@@ -42,9 +42,19 @@ export interface Plan {
 /** How long faults go on, in milliseconds. */
 export const FAULTS_MS = 24_000;
 export const TENANTS = 2;
-export const INSTANCES: Readonly<Record<Role, number>> = { api: 2, 'cleanup-worker': 2, 'webhook-worker': 2, gateway: 2 };
+export const INSTANCES: Readonly<Record<Role, number>> = {
+  api: 2,
+  'cleanup-worker': 2,
+  'webhook-worker': 2,
+  gateway: 2,
+};
 /** Of interesting statements: those that a run of one process usually has. */
-const EFFECTS_MAX: Readonly<Record<Role, number>> = { api: 15, 'cleanup-worker': 25, 'webhook-worker': 40, gateway: 12 };
+const EFFECTS_MAX: Readonly<Record<Role, number>> = {
+  api: 15,
+  'cleanup-worker': 25,
+  'webhook-worker': 40,
+  gateway: 12,
+};
 /** Just below and just above the time-outs of PostgreSQL, of instances, and of leases. */
 const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
 
@@ -92,7 +102,12 @@ function actionsOf(random: Stream): Action[] {
       add({ atMs: joinsMs, room, who, do: 'join' });
       if (random.chance(0.2)) add({ atMs: joinsMs + at(0, 400), room, who, do: 'join' });
       if (random.chance(0.4)) add({ atMs: joinsMs + at(100, 3000), room, who, do: 'publish' });
-      for (const [what, share] of [['leave', 0.25], ['lose', 0.3], ['resume', 0.3], ['remove', 0.3]] as const) {
+      for (const [what, share] of [
+        ['leave', 0.25],
+        ['lose', 0.3],
+        ['resume', 0.3],
+        ['remove', 0.3],
+      ] as const) {
         if (random.chance(share)) add({ atMs: joinsMs + at(20, 12_000), room, who, do: what });
       }
     }
@@ -107,7 +122,14 @@ function actionsOf(random: Stream): Action[] {
 
 function faultsOf(random: Stream): Fault[] {
   const anyone = (): { role: Role; index: number; afterEffects: number } => {
-    const role = random.pick<Role>(['api', 'cleanup-worker', 'cleanup-worker', 'webhook-worker', 'webhook-worker', 'gateway']);
+    const role = random.pick<Role>([
+      'api',
+      'cleanup-worker',
+      'cleanup-worker',
+      'webhook-worker',
+      'webhook-worker',
+      'gateway',
+    ]);
     return { role, index: random.between(1, INSTANCES[role]), afterEffects: random.between(1, EFFECTS_MAX[role]) };
   };
   return Array.from({ length: random.between(1, 6) }, (): Fault => {

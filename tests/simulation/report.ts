@@ -1,6 +1,7 @@
 import type { Outcome } from './run.js';
 
-const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|pg_stat_activity|SELECT LATERAL|: (sends|gets) |BEGIN has/;
+const DULL =
+  /sweeps|due_floors|due_backlogs|signaling_instances|pg_stat_activity|SELECT LATERAL|: (sends|gets) |BEGIN has/;
 const LINES_MAX = 160;
 
 /** What a failed run prints: the plan that is left, and the steps that changed something. */
@@ -49,7 +50,10 @@ export class Coverage {
   }
 
   details(): string {
-    const list = (title: string, entries: readonly string[]): string[] => [title, ...entries.map((entry) => `  ${entry}`)];
+    const list = (title: string, entries: readonly string[]): string[] => [
+      title,
+      ...entries.map((entry) => `  ${entry}`),
+    ];
     const counted = (map: ReadonlyMap<string, number>): string[] =>
       [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${count} × ${key}`);
     return [

@@ -185,9 +185,19 @@ class Simulation {
     for (const [index, { tenant, ordering, maxConcurrent }] of this.#plan.receivers.entries()) {
       const id = newId('webhookEndpoint');
       const endpoint = {
-        ...{ id, url: `https://${hostOf(index)}/hook`, events: ['*' as const], description: null, enabled: true },
-        ...{ disabledReason: null, signingKeyVersion: 1, ordering, maxPerSecond: null, maxConcurrent },
-        ...{ standardWebhooks: false, createdAt, updatedAt: createdAt },
+        id,
+        url: `https://${hostOf(index)}/hook`,
+        events: ['*' as const],
+        description: null,
+        enabled: true,
+        disabledReason: null,
+        signingKeyVersion: 1,
+        ordering,
+        maxPerSecond: null,
+        maxConcurrent,
+        standardWebhooks: false,
+        createdAt,
+        updatedAt: createdAt,
       };
       const sealed = seal(MASTER_KEYS, `whsec_${Buffer.alloc(32, 5).toString('base64')}`, `webhook-secret:${id}:1`);
       await database.transaction((tx) => insertWebhookEndpoint(tx, tenants[tenant] as Tenant, endpoint, sealed));
@@ -209,7 +219,7 @@ class Simulation {
       await new Promise((resolve) => real.setTimeout(resolve, 5));
     }
     await this.#gate.abandon(process);
-    if (result === undefined || 'error' in result) throw result?.error ?? new Error(`${process.name} never ends`);
+    if (result === undefined || 'error' in result) throw new Error(`${process.name} fails`, { cause: result });
     return result.value;
   }
 
@@ -238,9 +248,8 @@ class Simulation {
       this.#planned(fault.atMs + fault.forMs, `no more ${fault.do}`, end);
     };
     if (fault.do === 'all pause') {
-      this.#planned(fault.atMs, fault.do, () => this.#faultsGoOn ? this.world.jump(fault.forMs) : undefined);
-    }
-    else if (fault.do === 'redis away') {
+      this.#planned(fault.atMs, fault.do, () => (this.#faultsGoOn ? this.world.jump(fault.forMs) : undefined));
+    } else if (fault.do === 'redis away') {
       during(
         () => (this.#redis.isAway = true),
         () => (this.#redis.isAway = false),

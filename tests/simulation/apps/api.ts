@@ -64,7 +64,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
       query: {},
       body: body ?? {},
       bodyAsSent: body ?? {},
-      cursor: { position: null, encode: () => '' } as never,
+      cursor: { position: null, encode: () => '' },
       preference: { waitMs: null, applied: null },
       startedAtMs: performance.now(),
       idempotencyKey: idempotencyKey ?? null,

@@ -114,7 +114,9 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
       return outcome;
     },
     async resume(sessionId, secret) {
-      const outcome = await one(resumeSessions(database, [{ sessionId, resumeSecretHash: hashOf(secret), instanceId }]));
+      const outcome = await one(
+        resumeSessions(database, [{ sessionId, resumeSecretHash: hashOf(secret), instanceId }]),
+      );
       if (outcome.outcome === 'resumed') {
         const { roomId, participantId, connection } = outcome;
         hold({ sessionId, connection, roomId, participantId });

@@ -35,11 +35,11 @@ export class SimMediaServer {
           else this.#world.after(5000, process, 'waits in vain for the media server', () => fail('timeout'));
         });
       });
-    const server = this;
+    const isAway = (): boolean => this.state === 'away';
     const node = {
       id: this.id,
       get state() {
-        return server.state === 'away' ? 'down' : 'up';
+        return isAway() ? 'down' : 'up';
       },
       untilUp: (deadlineMs: number) =>
         this.state === 'away'

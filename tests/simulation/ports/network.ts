@@ -65,7 +65,9 @@ function post(url: URL, { headers, body }: Options): SimRequest {
     if (isThere) receivers.ended(arrived);
     isThere = false;
   });
-  process.onDeath.push(() => void (isThere && receivers.ended(arrived)));
+  process.onDeath.push(() => {
+    if (isThere) receivers.ended(arrived);
+  });
   const step = (ms: number, what: string, run: () => void): void => {
     world.after(ms, process, `${what} ${url.hostname}`, () => {
       if (!request.destroyed) running.run(process, run);
@@ -80,7 +82,10 @@ function post(url: URL, { headers, body }: Options): SimRequest {
     const client = new EventEmitter();
     request.emit('request', client);
     client.emit('socket', socket);
-    if (!receivers.accepts(url.hostname)) return fail('ECONNREFUSED');
+    if (!receivers.accepts(url.hostname)) {
+      fail('ECONNREFUSED');
+      return;
+    }
     socket.emit('connect');
     if (url.protocol === 'https:') socket.emit('secureConnect');
     client.emit('finish');
@@ -106,7 +111,10 @@ function send(world: World, receivers: Receivers, process: SimProcess, sending: 
     if (request.destroyed || !process.isAlive) receivers.ended(arrived);
     else sending.onThere();
     if (reaction.do === 'hang') return;
-    if (reaction.do === 'break') return step(reaction.afterMs, 'loses the connection to', () => fail('ECONNRESET'));
+    if (reaction.do === 'break') {
+      step(reaction.afterMs, 'loses the connection to', () => fail('ECONNRESET'));
+      return;
+    }
     step(reaction.afterMs, `gets ${reaction.status} of`, () => {
       client.emit('response');
       request.emit('response', { statusCode: reaction.status });

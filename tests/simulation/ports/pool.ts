@@ -41,7 +41,7 @@ export class Pool extends pg.Pool {
 
   override query(query: unknown, values?: unknown): never {
     const run = async (): Promise<unknown> => {
-      const client = (await (this.connect() as unknown as Promise<SimClient>)) as SimClient;
+      const client = await (this.connect() as Promise<SimClient>);
       try {
         return await client.query(query as Query, values as unknown[] | undefined);
       } finally {

@@ -137,19 +137,16 @@ export class Postgres {
 
   /** Resolves once the statement has its answer (true), or waits for a lock of another session (false). */
   async answered(backend: Backend, answer: Promise<unknown>): Promise<boolean> {
-    let isDone = false;
-    const done = answer.then(
-      () => (isDone = true),
-      () => (isDone = true),
-    );
+    const state = { isDone: false };
+    const end = (): void => void (state.isDone = true);
+    const done = answer.then(end, end);
     let waits = 0;
     for (let pauseMs = LOOK_AFTER_MS; ; pauseMs = LOOK_AGAIN_MS) {
       await within(done, pauseMs);
-      if (isDone) return true;
-      const [row] = await this.query<{ blocked: boolean }>(
-        'SELECT cardinality(pg_blocking_pids($1)) > 0 AS blocked',
-        [backend.pid],
-      );
+      if (state.isDone) return true;
+      const [row] = await this.query<{ blocked: boolean }>('SELECT cardinality(pg_blocking_pids($1)) > 0 AS blocked', [
+        backend.pid,
+      ]);
       waits = row?.blocked === true ? waits + 1 : 0;
       if (waits === 2) return false;
     }

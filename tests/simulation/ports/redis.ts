@@ -130,7 +130,10 @@ export class SimRedis {
     const key = `${queue} ${id}`;
     if (this.#jobs.has(key)) return;
     const { lose, repeat } = this.weather;
-    if (this.#random.chance(lose)) return this.#world.note(`job ${queue} gets lost`);
+    if (this.#random.chance(lose)) {
+      this.#world.note(`job ${queue} gets lost`);
+      return;
+    }
     this.#jobs.add(key);
     for (let times = this.#random.chance(repeat) ? 2 : 1; times > 0; times -= 1) {
       this.#world.after(delayMs + this.#random.between(1, this.weather.delayMs), null, `job of ${queue} is due`, () =>
