@@ -1,4 +1,4 @@
-import type { Logger } from '../../packages/runtime/src/index.js';
+import { TRANSITION, type Logger } from '../../packages/runtime/src/index.js';
 import { startApi, type ApiInstance } from './apps/api.js';
 import { startCleanupWorker } from './apps/cleanup-worker.js';
 import { startGateway, type GatewayInstance } from './apps/gateway.js';
@@ -90,6 +90,10 @@ export class Fleet {
     return [...this.instances.values()].filter((instance) => instance.role === role);
   }
 
+  #count(transition: string): void {
+    this.transitions.set(transition, (this.transitions.get(transition) ?? 0) + 1);
+  }
+
   /** The rooms that the media server has. */
   mediaRooms(): string[] {
     return [...this.#parts.media.rooms.keys()];
@@ -99,12 +103,18 @@ export class Fleet {
     const write = (message: string, fields: Record<string, unknown> = {}): void => {
       const known = [fields['kind'], fields['status'] ?? fields['outcome'] ?? fields['reason']];
       const key = [message, ...known.filter((value) => typeof value === 'string')].join(' ');
-      this.transitions.set(key, (this.transitions.get(key) ?? 0) + 1);
+      this.#count(key);
       this.lines.push({ atMs: this.world.nowMsValue, process: process.name, message, fields });
       const error = fields['error'] instanceof Error ? `: ${fields['error'].message}` : '';
       this.world.note(`${process.name} logs "${key}"${error}`);
     };
-    const logger: Logger = { error: write, warn: write, info: write, debug: () => undefined, child: () => logger };
+    // Transitions have the names of the moves in specs/leases.qnt.
+    const debug: Logger['debug'] = (message, given) => {
+      if (message !== TRANSITION) return;
+      const { subject, transition } = typeof given === 'function' ? given() : (given ?? {});
+      this.#count(`${String(subject)}.${String(transition)}`);
+    };
+    const logger: Logger = { error: write, warn: write, info: write, debug, child: () => logger };
     return logger;
   }
 }

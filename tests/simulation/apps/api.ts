@@ -1,4 +1,4 @@
-import { createPortFilter, PublicError, type Caller, type TurnSettings } from '@callplane/core';
+import { createPortFilter, PublicError, WEBHOOK_PORTS_DEFAULT, type Caller, type TurnSettings } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
 import type { Deps } from '../../../apps/api/src/deps.js';
 import { EventWaiter, readNewest } from '../../../apps/api/src/events/event-waiter.js';
@@ -49,7 +49,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     masterKeys: MASTER_KEYS,
     turn: {} as TurnSettings,
     tokens: { issuer: 'callplane', audience: 'callplane' },
-    webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter([]) },
+    webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT) },
     operationWaitMs: 500,
     logger,
     clock: systemClock,

@@ -5,6 +5,7 @@ import {
   DELIVERY_DEADLINE_SECONDS,
   DNS_DEADLINE_SECONDS,
   LEASE_SECONDS,
+  WEBHOOK_PORTS_DEFAULT,
 } from '@callplane/core';
 import { moveDueFloor } from '@callplane/db';
 import { Beginnings } from '../../../apps/webhook-worker/src/deliveries/beginnings.js';
@@ -55,7 +56,7 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
     agents: new PinnedAgents({ idlePerAgentMax: CONCURRENCY_PER_WORKER }),
     isAllowedAddress: createAddressFilter([]),
     networkOf: () => null,
-    isAllowedPort: createPortFilter([]),
+    isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT),
     allowHttp: false,
     leaseMs,
     deliveryDeadlineMs: DELIVERY_DEADLINE_SECONDS * 1000,
