@@ -1,6 +1,6 @@
 /**
  * Seeded bugs: replacements of text that bundle.mjs applies to the sources while it reads them. `isMissed` says what
- * finds a bug that the simulation does not, or why nobody has to.
+ * finds a bug that the simulation does not find, or why no check has to.
  */
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';

@@ -248,7 +248,8 @@ export class Clients {
         running.run(process, () => {
           work().then(
             (result) => answer(`answers: ${what}`, () => resolve(result)),
-            (error: unknown) => answer(`fails: ${what}`, () => reject(error instanceof Error ? error : new Error(String(error)))),
+            (error: unknown) =>
+              answer(`fails: ${what}`, () => reject(error instanceof Error ? error : new Error(String(error)))),
           );
         });
       });

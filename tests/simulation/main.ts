@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     seeds: { type: 'string' },
     minutes: { type: 'string' },
-    /** So many of the seeds run twice, and must give the same hash. */
+    /** The number of seeds that run twice, and must give the same hash. */
     twice: { type: 'string', default: '0' },
     trace: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },

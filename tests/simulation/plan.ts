@@ -78,7 +78,7 @@ function receiversOf(random: Stream): ReceiverPlan[] {
     tenant: index % TENANTS,
     ordering: random.chance(0.6) ? 'room' : 'none',
     maxConcurrent: random.chance(0.2) ? 1 : null,
-    isDead: random.chance(0.1),
+    isDead: random.chance(0.06),
     phases: Array.from({ length: random.between(1, 4) }, () => ({
       mode: random.pick<ReceiverMode>(['ok', 'ok', 'ok', 'fails', 'hangs', 'refuses', 'breaks', 'slow']),
       forMs: random.between(1000, 12_000),

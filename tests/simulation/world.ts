@@ -34,7 +34,7 @@ export class World implements Ambient {
   readonly trace: string[] = [];
   /** Called whenever time has passed. */
   readonly onTime: (() => void | Promise<void>)[] = [];
-  /** Errors of simulated code that nobody caught. */
+  /** Errors that simulated code did not catch. */
   readonly uncaught: unknown[] = [];
 
   constructor(seed: number, startMs: number) {

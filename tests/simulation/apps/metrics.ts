@@ -2,7 +2,7 @@ import type { Metrics } from '../../../packages/runtime/src/index.js';
 
 const count = { inc: () => undefined, observe: () => undefined, set: () => undefined, labels: () => count };
 
-/** Metrics that nobody reads. */
+/** Metrics without a reader. */
 export const noMetrics: Metrics = {
   counter: () => count,
   histogram: () => count,

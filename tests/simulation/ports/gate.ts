@@ -58,7 +58,7 @@ export class SimClient extends EventEmitter {
   }
 }
 
-/** Told of each statement that changed something. It may end the process. */
+/** Called after each statement that changed something. It may end the process. */
 export type OnEffect = (process: SimProcess, label: string) => Promise<void>;
 
 /** Every statement of every simulated process waits here for its turn. PostgreSQL runs one at a time. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { real } from '../globals.js';
 
-/** Until a statement without an answer is asked for its lock, and between two such questions, in milliseconds. */
+/** Until the first look for the lock that a statement waits for, and between two looks, in milliseconds. */
 const LOOK_AFTER_MS = 5;
 const LOOK_AGAIN_MS = 35;
 /** Shorter than two looks, so that PostgreSQL has found a deadlock before a statement counts as blocked. */
