@@ -3,6 +3,7 @@ import { SCOPES, type Caller, type Tenant } from '@callplane/core';
 import type { ApiAnswer, ApiRequest } from './apps/api.js';
 import type { GatewayInstance } from './apps/gateway.js';
 import type { Fleet, Instance } from './fleet.js';
+import type { Joined, KnownRoom } from './known.js';
 import type { Action } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Stream } from './random.js';
@@ -11,34 +12,6 @@ import type { World } from './world.js';
 /** How often a client repeats a request, and its pause, in milliseconds. */
 const TRIES_MAX = 40;
 const PAUSE_MS = 1000;
-
-export interface Person {
-  participantId?: string;
-  tokenId?: string;
-  sessionId?: string;
-  secret: string;
-  /** When the removal was accepted. */
-  removedAtMs?: number;
-}
-
-/** What clients know of a room. */
-export interface KnownRoom {
-  readonly name: string;
-  readonly tenant: number;
-  /** Ids of all answers 201. */
-  readonly ids: string[];
-  /** How many creations without a key, or with a key of their own, were sent. */
-  creations: number;
-  endAcceptedAtMs?: number;
-  readonly people: Map<number, Person>;
-}
-
-export interface Joined {
-  readonly roomId: string;
-  readonly participantId: string;
-  readonly sentAtMs: number;
-  readonly outcome: string;
-}
 
 /** The clients of the API and of the gateways, and what they saw. They never fail. */
 export class Clients {
