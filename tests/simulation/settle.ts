@@ -8,15 +8,24 @@ const ROUNDS_MAX = 120;
 
 export type Until = (isOver: () => boolean) => Promise<void>;
 
-/** Open rows; a leased one is due when its lease ends. Parked deliveries wait for others. */
+/**
+ * Open rows, and when work on them can begin at the latest: a leased one when its lease ends; a delivery that waits for
+ * another one of its endpoint or its room when the lease of that ends. Parked deliveries wait for others.
+ */
 const PENDING = `
   SELECT id, (extract(epoch FROM coalesce(lease_expires_at, due_at)) * 1000)::float8 AS "dueMs",
-    lease_expires_at > sim.now() AS "isLeased"
+    coalesce(lease_expires_at > sim.now(), false) AS "isLeased"
   FROM runtime_operations WHERE status = 'pending'
   UNION ALL
-  SELECT id, (extract(epoch FROM CASE WHEN status = 'delivering' THEN lease_expires_at ELSE due_at END) * 1000)::float8,
-    status = 'delivering' AND lease_expires_at > sim.now()
-  FROM webhook_deliveries WHERE status IN ('pending', 'delivering') AND due_at < '9999-01-01'`;
+  SELECT d.id, (extract(epoch FROM coalesce(before.until, d.due_at)) * 1000)::float8,
+    coalesce(before.until > sim.now(), false)
+  FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+  CROSS JOIN LATERAL (
+    SELECT max(b.lease_expires_at) AS until FROM webhook_deliveries b
+    WHERE b.endpoint_id = d.endpoint_id AND b.status = 'delivering'
+      AND (b.id = d.id OR e.max_concurrent IS NOT NULL OR (e.ordering = 'room' AND b.room_id = d.room_id))
+  ) before
+  WHERE d.status IN ('pending', 'delivering') AND d.due_at < '9999-01-01'`;
 
 /**
  * Runs without faults until nothing is pending.

@@ -6,7 +6,7 @@
  *   --twice N        runs the first N seeds twice and compares the hashes
  *   --trace          prints every step
  *   --coverage       prints transitions, and the points of crashes
- *   --bugs [a,b]     applies each seeded bug (bugs.mjs), or these, and tells which seed finds it
+ *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, and tells which seed finds it; --jobs N: N at once
  * Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.
  */
 import { spawn } from 'node:child_process';
@@ -19,13 +19,10 @@ import pg from 'pg';
 import { bundle } from './bundle.mjs';
 import { BUGS } from './bugs.mjs';
 
-const { values: options, tokens } = parseArgs({
-  allowPositionals: true,
+const { values: options } = parseArgs({
   strict: false,
-  tokens: true,
-  options: { bugs: { type: 'string' }, from: { type: 'string', default: '1' }, seeds: { type: 'string' } },
+  options: { bugs: { type: 'string' }, jobs: { type: 'string', default: '2' }, seeds: { type: 'string' } },
 });
-void tokens;
 const SEEDS_FOR_BUGS = '1-25';
 const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
 let stop = async () => undefined;
@@ -45,22 +42,31 @@ async function runSeeds() {
 
 /** @returns 0 if the simulation finds every bug that it is said to find. */
 async function findBugs() {
-  const named = typeof options.bugs === 'string' ? options.bugs.split(',') : null;
-  const seeds = options.seeds ?? SEEDS_FOR_BUGS;
+  const named = typeof options.bugs === 'string' && options.bugs !== 'all' ? options.bugs.split(',') : null;
+  const waiting = BUGS.filter(({ name }) => named === null || named.includes(name)).values();
   let missed = 0;
-  for (const bug of BUGS.filter(({ name }) => named === null || named.includes(name))) {
-    const file = await bundleTo(bug.name, bug.patches);
-    const began = performance.now();
-    const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
-    rmSync(join(folder, bug.name), { recursive: true, force: true });
-    const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
-    const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
-    if (code === 0) missed += bug.isMissed === undefined ? 1 : 0;
-    const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
-    console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
-  }
+  const work = async () => {
+    for (const bug of waiting) if (!(await findBug(bug))) missed += 1;
+  };
+  // A simulation waits for PostgreSQL for most of its time.
+  await Promise.all(Array.from({ length: Number(options.jobs) }, work));
+  console.log(`${missed} seeded bugs were not found, although they should be.`);
   return missed === 0 ? 0 : 1;
+}
+
+/** @returns whether the bug was found, or need not be. */
+async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
+  const seeds = options.seeds ?? SEEDS_FOR_BUGS;
+  const file = await bundleTo(bug.name, bug.patches);
+  const began = performance.now();
+  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
+  rmSync(join(folder, bug.name), { recursive: true, force: true });
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
+  const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
+  const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
+  console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
+  return code !== 0 || bug.isMissed !== undefined;
 }
 
 /**
