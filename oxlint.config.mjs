@@ -22,6 +22,7 @@ const mayImport = {
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],
   'apps/demo': ['client-js'],
+  'apps/console': ['client-js', 'server'],
 };
 const everyPackage = [
   'core',
@@ -42,6 +43,7 @@ const everyPackage = [
   'webhook-worker',
   'signaling',
   'demo',
+  'console',
   'cli',
 ];
 
@@ -248,7 +250,7 @@ export default {
   },
   overrides: [
     {
-      files: ['**/*.ts'],
+      files: ['**/*.ts', 'apps/console/src/**/*.tsx'],
       rules: {
         ...errors(strict),
         ...errors(ambient),
@@ -278,7 +280,7 @@ export default {
     },
     { files: ['tests/browser/page.mjs'], env: { browser: true } },
     ...Object.entries(mayImport).map(([folder, allowed]) => ({
-      files: [`${folder}/src/**/*.ts`],
+      files: [`${folder}/src/**/*.{ts,tsx}`],
       excludeFiles: notTests,
       rules: {
         'no-restricted-imports': importRule(allowed, [
@@ -316,6 +318,7 @@ export default {
         'packages/testing/src/**',
         'packages/webhook-verifier/src/**',
         '**/main.ts',
+        'apps/console/src/clock.ts',
         '**/*.test.ts',
         '**/*.testkit.ts',
         'tests/**',

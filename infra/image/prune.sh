@@ -22,5 +22,7 @@ cp infra/image/health-check.mjs "$target/health-check.mjs"
 if [ "$app" = api ]; then
   mkdir -p "$target/docs" "$target/packages/server-js" "$target/packages/webhook-verifier"
   cp docs/*.md "$target/docs"
+  # The built console, which the API serves at /console.
+  if [ -d apps/console/dist ]; then cp -R apps/console/dist "$target/console-pages"; fi
   for package in server-js webhook-verifier; do cp "packages/$package/README.md" "$target/packages/$package"; done
 fi

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { BUNDLED_APPS, bundleOf, SHARED_CHUNKS } from './bundles.mjs';
+import { BUNDLED_APPS, bundleOf, PAGES, SHARED_CHUNKS } from './bundles.mjs';
 import { manifests, toolsEnvironment } from './dependencies.mjs';
 import { readJson, root } from './files.mjs';
 import { run } from './run.mjs';
@@ -25,7 +25,7 @@ const COMPILED_FOR_START = ['dev', 'local-servers', 'migrations', 'webhook-verif
 export const FULL_BUILD = { mark: '.callplane-built', outputs: everyOutput, make: buildAll };
 
 /**
- * What `npm start` and `rtc` run: one file for each app, the demo page, and three compiled packages. It takes a
+ * What `npm start` and `rtc` run: one file for each app, the pages, and a few compiled packages. It takes a
  * fraction of the whole build (docs/benchmarks/start.md). A clone in which no test runs needs no other.
  * @type {Build}
  */
@@ -82,7 +82,7 @@ async function buildForStart(signal) {
       // As pnpm would run the script, which alone takes 0.5 s of processor time.
       env: { ...options.env, PATH: `${join(database, 'node_modules', '.bin')}:${options.env.PATH}` },
     });
-    await run(process.execPath, [...bundles, '--demo'], options);
+    await run(process.execPath, [...bundles, '--pages'], options);
   };
   // Waits for both, so that a failure leaves no process behind.
   const results = await Promise.allSettled([compile(), bundle()]);
@@ -139,6 +139,6 @@ function startOutputs() {
     SHARED_CHUNKS.slice(root.length + 1),
     ...BUNDLED_APPS.map((name) => bundleOf(name).slice(root.length + 1)),
     ...COMPILED_FOR_START.map((name) => join('packages', name, 'dist')),
-    join('apps', 'demo', 'dist'),
+    ...PAGES.map((name) => join('apps', name, 'dist')),
   ];
 }

@@ -4,6 +4,9 @@ import { root } from './files.mjs';
 /** The apps that the local start and the tests run as bundles. */
 export const BUNDLED_APPS = ['api', 'cleanup-worker', 'cli', 'signaling', 'webhook-worker'];
 
+/** The apps that run in a browser. */
+export const PAGES = ['demo', 'console'];
+
 /** The code that several bundles contain. */
 export const SHARED_CHUNKS = join(root, 'packages', 'dev', 'dist', 'bundle');
 

@@ -1,12 +1,12 @@
 /**
- * Joins the sources of each app and its dependencies to one file and a few that the apps share, and builds the demo page
- * with `--demo`. Needs no compiled package, only the generated client of the database. A process of its own: the bundler
+ * Joins the sources of each app and its dependencies to one file and a few that the apps share, and builds the pages
+ * with `--pages`. Needs no compiled package, only the generated client of the database. A process of its own: the bundler
  * needs 700 MiB, which its caller should not keep.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build, defaultServerConditions } from 'vite';
-import { BUNDLED_APPS, bundleOf, SHARED_CHUNKS } from './bundles.mjs';
+import { BUNDLED_APPS, bundleOf, PAGES, SHARED_CHUNKS } from './bundles.mjs';
 import { root } from './files.mjs';
 
 for (const folder of [SHARED_CHUNKS, ...BUNDLED_APPS.map((name) => dirname(bundleOf(name)))]) {
@@ -90,4 +90,6 @@ for (const name of BUNDLED_APPS) {
   ];
   writeFileSync(bundleOf(name), `${lines.join('\n')}\n`);
 }
-if (process.argv.includes('--demo')) await build({ root: join(root, 'apps', 'demo'), logLevel: 'error' });
+if (process.argv.includes('--pages')) {
+  for (const name of PAGES) await build({ root: join(root, 'apps', name), logLevel: 'error' });
+}

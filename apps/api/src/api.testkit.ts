@@ -21,7 +21,7 @@ import {
   insertApiKey,
   loadSigningKeys,
 } from '@callplane/db';
-import { JobProducer, NoticeListener } from '@callplane/queue';
+import { JobProducer, NoticeListener, publishNotice } from '@callplane/queue';
 import {
   createHealth,
   createLogger,
@@ -42,6 +42,7 @@ import {
 } from '@callplane/testing';
 import request from 'supertest';
 import { createApp, type AppSettings } from './app.js';
+import { consoleDirectories } from './console/console-directories.js';
 import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/caller-cache.js';
@@ -53,6 +54,8 @@ import { apiRoutes } from './routes.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { sharedStatements } from './statements/shared-statements.js';
+import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
+import { streamReads } from './stream/stream-reads.js';
 
 export interface TestTenant {
   projectId: string;
@@ -99,8 +102,10 @@ export interface TestApiOptions {
   limits?: AppSettings['limits'];
   unknownKeys?: AppSettings['unknownKeys'];
   trustProxy?: AppSettings['trustProxy'];
+  consoleFolder?: string;
   operationWaitMs?: number;
   eventWaits?: ConstructorParameters<typeof EventWaiter>[1];
+  streams?: Partial<StreamHubSettings>;
   deadlines?: Partial<HttpDeadlines>;
 }
 
@@ -122,14 +127,21 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     keyLookUps += 1;
     return findApiKeysByHash(database.sql, hashes);
   }, systemClock);
-  notices.on('apiKeyRevoked', (hash) => callers.forget(hash));
+  const consoleCallers = consoleDirectories({ database, reads: database }, logger, systemClock);
+  notices.on('apiKeyRevoked', (hash) => {
+    callers.forget(hash);
+    consoleCallers.sessions.forgetKey(hash);
+  });
+  notices.on('consoleSessionEnded', (hash) => consoleCallers.sessions.forget(hash));
+  const eventWaiter = new EventWaiter(readNewest(database), options.eventWaits);
   const deps: Deps = {
     database,
     reads: database,
     statements: sharedStatements({ writes: database.sql, reads: database.sql }),
     producer,
     settlements: new SettlementWaiter(notices),
-    eventWaiter: new EventWaiter(readNewest(database), options.eventWaits),
+    eventWaiter,
+    streams: new StreamHub(streamReads(database, systemClock), eventWaiter, systemClock, options.streams),
     signingKeys: new SigningKeyRing(async () => {
       const now = systemClock.now();
       await ensureSigningKey(database, masterKeys, now);
@@ -140,6 +152,13 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
     tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
     webhooks: { allowHttp: false, isAllowed: createAddressFilter([]), ...options.webhooks },
+    console: {
+      signalingUrl: null,
+      onSessionEnded: (hash) => {
+        consoleCallers.sessions.forget(hash);
+        void publishNotice(producer.redis, 'consoleSessionEnded', hash);
+      },
+    },
     operationWaitMs: options.operationWaitMs ?? 50,
     logger,
     clock: systemClock,
@@ -151,7 +170,8 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   );
   const metrics = createMetrics({ app: 'api' });
   const app = createApp(deps, {
-    callers,
+    callers: { keys: callers, console: consoleCallers },
+    consoleFolder: options.consoleFolder ?? null,
     health,
     requests: requestMetrics(metrics),
     limits: options.limits ?? NO_LIMITS,
@@ -160,6 +180,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   });
   const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500, options.deadlines);
   stopAtEnd(async () => {
+    await deps.streams.close();
     await deps.eventWaiter.close();
     await server.close();
     await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);

@@ -1,13 +1,14 @@
 import { KeyedPace, PublicError, type Pace } from '@callplane/core';
 import type { Health } from '@callplane/runtime';
 import express, { type Express } from 'express';
+import { consolePages } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { publicRouter } from './context/public.routes.js';
-import { authenticate, type CallerDirectory } from './http/authenticate.js';
+import { authenticate, type Directories } from './http/authenticate.js';
 import { errorHandler } from './http/errors.js';
 import { rateLimit, type Bucket } from './http/rate-limit.js';
 import { requestContext } from './http/request-context.js';
-import { unlimitedRequests } from './http/request-kind.js';
+import { signInRequests, unlimitedRequests } from './http/request-kind.js';
 import { requestLog } from './http/request-log.js';
 import type { RequestMetrics } from './http/request-metrics.js';
 import { createRouter } from './http/router.js';
@@ -21,12 +22,14 @@ import { apiRoutes } from './routes.js';
 const ADDRESSES_MAX = 10_000;
 
 export interface AppSettings {
-  callers: CallerDirectory;
+  callers: Directories;
   health: Health;
   requests: RequestMetrics;
   limits: { reads: Bucket; writes: Bucket };
   /** How often one client address may send unknown keys. */
   unknownKeys: Pace;
+  /** The folder of the built console; null if there is none, or the console is switched off. */
+  consoleFolder: string | null;
   /** Express's `trust proxy`. */
   trustProxy: number | string[] | false;
 }
@@ -50,12 +53,14 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   app.use(rewriteUndecodablePath);
   const isUnlimited = unlimitedRequests(routes);
   const unknownKeyPace = new KeyedPace(settings.unknownKeys, ADDRESSES_MAX);
-  app.use('/v1', noStore, authenticate(settings.callers, unknownKeyPace, settings.requests, isUnlimited));
+  const kinds = { isUnlimited, isSignIn: signInRequests(routes) };
+  app.use('/v1', noStore, authenticate(settings.callers, unknownKeyPace, settings.requests, kinds));
   if (settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0) {
     app.use('/v1', rateLimit(deps.producer, deps.logger, settings.limits, isUnlimited));
   }
   app.use('/v1', createRouter(routes, '/v1'));
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
+  if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
   app.use(docsRouter(openApiDocument(routes)));
   app.use(() => {
     throw new PublicError('ROUTE_NOT_FOUND');

@@ -81,6 +81,19 @@ export const ApiConfig = Type.Object({
     maximum: 100_000,
     description: 'Requests with an unknown API key that one client address may send in a burst.',
   }),
+  CONSOLE_ENABLED: Type.Boolean({
+    default: true,
+    description: 'Whether the API serves the console at `/console`, and accepts its sessions (docs/console.md).',
+  }),
+  CONSOLE_SIGNALING_URL: Type.Optional(
+    Type.String({
+      pattern: '^wss?://[^/]+/',
+      expected: 'a URL like wss://calls.example.com/v1/signaling',
+      description:
+        'The gateway for calls in the console. By default, `/v1/signaling` of the address that the browser has. The ' +
+        'gateway must allow the origin of the console (`ALLOWED_ORIGINS`).',
+    }),
+  ),
   ...metricsSettings,
   ...logSettings,
   ...telemetrySettings,

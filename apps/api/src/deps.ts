@@ -6,6 +6,14 @@ import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import type { SharedStatements } from './statements/shared-statements.js';
+import type { StreamHub } from './stream/stream-hub.js';
+
+export interface ConsoleSettings {
+  /** Where calls in the console connect to; null: to `/v1/signaling` of the address that the browser has. */
+  signalingUrl: string | null;
+  /** Tells this process and the others that a session has ended, by the hexadecimal hash of its cookie. */
+  onSessionEnded: (secretHashHex: string) => void;
+}
 
 /** Dependencies of the services. Each service picks the fields that it needs. */
 export interface Deps {
@@ -16,6 +24,7 @@ export interface Deps {
   producer: JobProducer;
   settlements: SettlementWaiter;
   eventWaiter: EventWaiter;
+  streams: StreamHub;
   signingKeys: SigningKeyRing;
   masterKeys: MasterKeys;
   turn: TurnSettings;
@@ -29,6 +38,8 @@ export interface Deps {
   };
   /** How long a DELETE waits for its clean-up, in milliseconds. A `Prefer` header overrides it. */
   operationWaitMs: number;
+  /** Null: switched off. */
+  console: ConsoleSettings | null;
   logger: Logger;
   clock: Clock;
 }

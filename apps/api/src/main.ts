@@ -1,9 +1,18 @@
 import { createAddressFilter, createPortFilter, parseAllowedNetworks, parseMasterKeys } from '@callplane/core';
 import { activateDueSigningKey, Database, ensureSigningKey, findApiKeysByHash, loadSigningKeys } from '@callplane/db';
-import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, readRedisTarget } from '@callplane/queue';
+import {
+  JobProducer,
+  NoticeListener,
+  publishNotice,
+  QUEUE_NAMES,
+  REDIS_TROUBLES,
+  readRedisTarget,
+} from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
 import { createApp } from './app.js';
 import { ApiConfig } from './config.js';
+import { consoleDirectories } from './console/console-directories.js';
+import { findConsole } from './console/console-pages.js';
 import type { Deps } from './deps.js';
 import { EventWaiter, readNewest } from './events/event-waiter.js';
 import { CallerCache } from './http/caller-cache.js';
@@ -12,6 +21,8 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { sharedStatements } from './statements/shared-statements.js';
+import { StreamHub } from './stream/stream-hub.js';
+import { streamReads } from './stream/stream-reads.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
 
@@ -34,7 +45,16 @@ const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE
 const notices = app.own('notices', new NoticeListener(redis, redisEvents(logger, 'notices')));
 
 const callers = new CallerCache((hashes) => findApiKeysByHash(reads.sql, hashes), systemClock);
-notices.on('apiKeyRevoked', (keyHash) => callers.forget(keyHash));
+const consoleCallers = config.CONSOLE_ENABLED ? consoleDirectories({ database, reads }, logger, systemClock) : null;
+notices.on('apiKeyRevoked', (keyHash) => {
+  callers.forget(keyHash);
+  consoleCallers?.sessions.forgetKey(keyHash);
+});
+notices.on('consoleSessionEnded', (hash) => consoleCallers?.sessions.forget(hash));
+const onSessionEnded = (hash: string): void => {
+  consoleCallers?.sessions.forget(hash);
+  void publishNotice(producer.redis, 'consoleSessionEnded', hash);
+};
 
 const signingKeys = new SigningKeyRing(async () => {
   const now = systemClock.now();
@@ -47,25 +67,29 @@ notices.on('signingKeysChanged', () => signingKeys.expire());
 // token request creates the key.
 await signingKeys.jwks().catch((error: unknown) => logger.warn('signing keys not loaded', { error }));
 
+const eventWaiter = new EventWaiter(readNewest(reads));
 const deps: Deps = {
   database,
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
   producer,
   settlements: new SettlementWaiter(notices),
-  eventWaiter: new EventWaiter(readNewest(reads)),
+  eventWaiter,
+  streams: new StreamHub(streamReads(reads, systemClock), eventWaiter, systemClock),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
   webhooks: { allowHttp: config.WEBHOOK_ALLOW_HTTP, isAllowed, isAllowedPort },
+  console: consoleCallers === null ? null : { signalingUrl: config.CONSOLE_SIGNALING_URL ?? null, onSessionEnded },
   operationWaitMs: config.ROOM_END_WAIT_MS,
   logger,
   clock: systemClock,
 };
 
 const http = createApp(deps, {
-  callers,
+  callers: { keys: callers, console: consoleCallers },
+  consoleFolder: findConsole(),
   health: app.health(),
   requests: requestMetrics(app.metrics),
   limits: {
@@ -86,9 +110,14 @@ const server = app.own(
 // with the present state.
 app.own('settlements', deps.settlements);
 app.own('event waits', deps.eventWaiter);
+app.own('streams', deps.streams);
 app.metrics.gauge(
   { name: 'callplane_event_waits', help: 'Requests that wait for events at this instance.' },
   () => deps.eventWaiter.count,
+);
+app.metrics.gauge(
+  { name: 'callplane_streams', help: 'Streams of changes that are open at this instance.' },
+  () => deps.streams.count,
 );
 app.metrics.gauge(
   { name: 'callplane_shared_statement_waits', help: 'Requests that wait for a statement that they share with others.' },

@@ -1,12 +1,16 @@
 import { contextRoutes } from './context/context.routes.js';
+import { consoleRoutes } from './console/console.routes.js';
 import type { Deps } from './deps.js';
 import { eventRoutes } from './events/events.routes.js';
 import type { Route } from './http/route.js';
+import { overviewRoutes } from './overview/overview.routes.js';
 import { moderationRoutes } from './participants/moderation.routes.js';
 import { participantRoutes } from './participants/participants.routes.js';
+import { tokenRoutes } from './participants/tokens.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
+import { streamRoutes } from './stream/stream.routes.js';
 import { turnRoutes } from './turn/turn.routes.js';
 import { usageRoutes } from './usage/usage.routes.js';
 import { deliveryRoutes } from './webhooks/deliveries.routes.js';
@@ -22,12 +26,15 @@ export function apiRoutes(deps: Deps): Route[] {
 
 function routesWith(deps: Deps): Route[] {
   return [
-    ...contextRoutes(),
+    ...contextRoutes(deps),
+    ...consoleRoutes(deps),
     ...roomRoutes(deps),
     ...messageRoutes(deps),
     ...participantRoutes(deps),
+    ...tokenRoutes(deps),
     ...moderationRoutes(deps),
     ...sessionRoutes(deps),
+    ...overviewRoutes(deps),
     ...usageRoutes(deps),
     ...turnRoutes(deps),
     // Must come before the endpoint routes: `/v1/webhooks/{endpointId}` matches this path too.
@@ -36,5 +43,6 @@ function routesWith(deps: Deps): Route[] {
     ...deliveryRoutes(deps),
     ...recoveryRoutes(deps),
     ...eventRoutes(deps),
+    ...streamRoutes(deps),
   ];
 }

@@ -45,6 +45,7 @@ const resources = (): [string, string, string, object?][] => [
   ['DELETE', `/v1/rooms/${room}`, '/v1/rooms/room_0'],
   ['GET', `/v1/rooms/${room}/runtime-operation`, '/v1/rooms/room_0/runtime-operation'],
   ['POST', `/v1/rooms/${room}/tokens`, '/v1/rooms/room_0/tokens', { participantName: 'A' }],
+  ['GET', `/v1/rooms/${room}/tokens`, '/v1/rooms/room_0/tokens'],
   ['GET', `/v1/rooms/${room}/participants`, '/v1/rooms/room_0/participants'],
   ['GET', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0'],
   ['PATCH', `/v1/rooms/${room}/participants/${participant}`, '/v1/rooms/room_0/participants/part_0', { name: 'X' }],

@@ -12,6 +12,7 @@ const PURGED = [
   'tokens',
   'operations',
   'idempotency_records',
+  'console_sessions',
   'erased_events',
 ] as const;
 export type Purged = (typeof PURGED)[number];

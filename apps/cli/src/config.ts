@@ -58,7 +58,7 @@ export const CliConfig = Type.Object({
     Type.String({
       pattern: '^https?://.+',
       expected: 'a URL like https://calls.example.com',
-      description: 'The service whose events `listen` forwards, unless `--url` names it.',
+      description: 'The service for `listen` and the links of `console login`, unless `--url` names it.',
     }),
   ),
   CALLPLANE_API_KEY: Type.Optional(

@@ -1,25 +1,16 @@
 import { DELIVERY_STATUSES, formatTimestamp } from '@callplane/core';
-import {
-  findDeliveryById,
-  findDeliveryDetail,
-  listAllDeliveries,
-  type AttemptRow,
-  type DeliveryListing,
-} from '@callplane/db';
+import { listAllDeliveries, type DeliveryListing } from '@callplane/db';
 import { Command, Option } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
 import {
   addDeliveryFilters,
   deliveryFilterOf,
-  noDelivery,
   type DeliveryOptions,
   type SendAgainOptions,
 } from './delivery-options.js';
-import { addCommand, align, column, print, printList, quoted, tableOf, type OutputOptions } from './output.js';
+import { addCommand, column, printList, type OutputOptions } from './output.js';
 import { replayDeliveries, retryDeliveries } from './send-again.js';
-
-/** More attempts than two runs can have. */
-const ATTEMPTS_SHOWN = 20;
+import { showDelivery } from './show-delivery.js';
 
 export function deliveriesCommands(cli: Cli): Command {
   const deliveries = new Command('deliveries').description('Webhook deliveries');
@@ -31,9 +22,9 @@ export function deliveriesCommands(cli: Cli): Command {
         printList(cli, options, await listAllDeliveries(sql, deliveryFilterOf(cli, options)), COLUMNS);
       }),
     );
-  const showDescription = 'Show a delivery with its latest attempts';
+  const showDescription = 'Show a delivery, its latest attempts, and where the time of the last one went';
   addCommand(deliveries, 'show <delivery>', showDescription, 'rtc deliveries show dlv_01…').action(
-    (deliveryId: string, options: OutputOptions) => show(cli, options, deliveryId),
+    (deliveryId: string, options: OutputOptions) => showDelivery(cli, options, deliveryId),
   );
   const replayDescription = 'Replay a finished delivery, or all that the filters select: new runs to the current URL';
   const replayExample = 'rtc deliveries replay --endpoint whep_01… --reason rejected --since 2h --yes';
@@ -50,27 +41,6 @@ export function deliveriesCommands(cli: Cli): Command {
     .option('--yes', 'try all deliveries that the filters select')
     .action((deliveryId: string | undefined, options: SendAgainOptions) => retryDeliveries(cli, options, deliveryId));
   return deliveries;
-}
-
-function show(cli: Cli, options: OutputOptions, deliveryId: string): Promise<void> {
-  return withDatabase(cli, async ({ sql }) => {
-    const listing = await findDeliveryById(sql, deliveryId);
-    if (listing === null) throw noDelivery(deliveryId);
-    const detail = await findDeliveryDetail(sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN);
-    if (detail === null) throw noDelivery(deliveryId);
-    const { delivery, attempts } = detail;
-    const facts = [
-      ['delivery', deliveryId],
-      ['event', `${delivery.eventType} ${delivery.eventId}`],
-      ['endpoint', `${delivery.endpointId} ${quoted(delivery.url)}`],
-      ['status', delivery.failureReason === null ? delivery.status : `${delivery.status}: ${delivery.failureReason}`],
-      ['replays', String(delivery.replayCount)],
-      ['attempts', `${delivery.attempts} of this run`],
-      ...(delivery.nextAttemptAt === null ? [] : [['next', formatTimestamp(delivery.nextAttemptAt)]]),
-    ];
-    const text = [align(facts), ...(attempts.length === 0 ? [] : ['', tableOf(cli, attempts, ATTEMPT_COLUMNS)])];
-    print(cli, options, { ...listing, ...delivery, recentAttempts: attempts }, text.join('\n'));
-  });
 }
 
 const whenOf = (row: DeliveryListing): string =>
@@ -94,16 +64,4 @@ const COLUMNS = [
     (row) => `replay ${row.replayCount}`,
   ),
   column<DeliveryListing>('WHEN', whenOf),
-];
-
-const ATTEMPT_COLUMNS = [
-  column<AttemptRow>('ATTEMPT', (row) => `${row.replayCount}.${row.attempt}`),
-  column<AttemptRow>('STARTED', (row) => formatTimestamp(row.startedAt)),
-  column<AttemptRow>('OUTCOME', (row) => row.outcome),
-  column<AttemptRow>('RESULT', (row) => (row.statusCode === null ? (row.errorCode ?? '') : `HTTP ${row.statusCode}`)),
-  column<AttemptRow>('TOOK', (row) => `${row.durationMs} ms`),
-  column<AttemptRow>('ADDRESS', (row) => row.address ?? ''),
-  column<AttemptRow>('RESPONSE', (row) =>
-    row.responseBody === null || row.responseBody === '' ? '' : quoted(row.responseBody.slice(0, 80)),
-  ),
 ];

@@ -106,6 +106,11 @@ describe('rtc webhooks and rtc deliveries', () => {
     const { stdout } = await rtc('deliveries', 'show', deliveryId);
     expect(stdout).toMatch(/^status +failed: rejected$/m);
     expect(stdout).toMatch(/^0\.1 +\S+Z +response +HTTP 404 +12 ms +192\.0\.2\.1 +"no such page\\u0007"$/m);
+    // Why it failed, where its time went, and what was sent and answered.
+    expect(stdout).toMatch(/^why +HTTP 404: the receiver has no POST route/m);
+    expect(stdout).toMatch(/^ {2}connect +4 ms {2,}#{13}\n {2}first byte +2 ms {15}#{7}\n {2}body +6 ms {22}#{20}$/m);
+    expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
+    expect(stdout).toMatch(/^ {2}server: "evil\\u001b\[2J"$/m);
 
     const woken = await wakeUpsOf('webhook-delivery');
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
@@ -270,6 +275,12 @@ async function failedDelivery() {
       address: '192.0.2.1',
       responseBody: 'no such page\u0007',
       responseTruncated: false,
+      connectMs: 4,
+      firstByteMs: 2,
+      exchange: {
+        request: { signedAt: 1_795_000_000, signature: '0123abcd' },
+        responseHeaders: { server: 'evil\u001b[2J' },
+      },
     },
   });
   return { endpointId, deliveryId };

@@ -1,5 +1,6 @@
 import { Command, type CommanderError } from 'commander';
 import type { Cli } from './cli.js';
+import { consoleCommands } from './console.commands.js';
 import { dbCommands } from './db.commands.js';
 import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
@@ -39,6 +40,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(projectsCommands(cli));
   rtc.addCommand(environmentsCommands(cli));
   rtc.addCommand(keysCommands(cli));
+  rtc.addCommand(consoleCommands(cli));
   rtc.addCommand(signingKeysCommands(cli));
   rtc.addCommand(encryptionCommands(cli));
   rtc.addCommand(mediaCommands(cli));

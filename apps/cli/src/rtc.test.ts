@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { parseApiKey, SCOPES } from '@callplane/core';
+import { isLoginCode, parseApiKey, SCOPES } from '@callplane/core';
 import { Database, findApiKeysByHash } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
@@ -87,6 +87,39 @@ describe('rtc projects and rtc environments', () => {
       ['environments', 'create', '--project', projectId, '--name', 'shared'],
       'Choose another --name',
     );
+  });
+});
+
+describe('rtc console', () => {
+  test('makes a link with a single-use code behind #, and stores only its hash', async () => {
+    const options = ['--env', environmentId, '--read-only', '--ttl', '30m', '--url', 'https://calls.example.com/v1'];
+    const made = await json('console', 'login', ...options);
+    const [base, code] = made.url.split('#login=');
+    expect(base).toBe('https://calls.example.com/console/');
+    expect(isLoginCode(code)).toBe(true);
+    expect(made).toMatchObject({ environmentId, readOnly: true, lifetimeSeconds: 1800 });
+    expect(made.scopes).toEqual(['rooms:read', 'participants:read', 'webhooks:read']);
+    const row = await database.prisma.consoleSession.findUniqueOrThrow({ where: { id: made.id } });
+    expect(Buffer.from(row.codeHash!)).toEqual(createHash('sha256').update(code).digest());
+    const sessions = ['console', 'sessions'];
+    expect((await json(...sessions, 'list', '--env', environmentId)).data).toMatchObject([
+      { id: made.id, state: 'link', readOnly: true, apiKeyId: null },
+    ]);
+    expect(await json(...sessions, 'revoke', made.id)).toEqual({ ended: [made.id], noticeSent: true });
+    expect((await json(...sessions, 'list', '--env', environmentId)).data).toEqual([]);
+  });
+
+  test('ends all sessions of an environment, and says how to correct invalid input', async () => {
+    const login = ['console', 'login', '--env', environmentId];
+    const made = [await json(...login), await json(...login)];
+    const { ended } = await json('console', 'sessions', 'revoke', '--all', '--env', environmentId);
+    expect(ended.sort()).toEqual(made.map(({ id }) => id).sort());
+    await expectUsageError([...login, '--ttl', '2d'], '1m to 24h');
+    await expectUsageError([...login, '--url', 'ftp://x'], '--url');
+    await expectUsageError([...login, '--read-only', '--scopes', 'rooms:create'], 'Omit --read-only');
+    await expectUsageError(['console', 'login', '--env', 'env_x'], '"rtc environments list');
+    await expectUsageError(['console', 'sessions', 'revoke'], 'or --all');
+    await expectUsageError(['console', 'sessions', 'revoke', 'cses_x'], '"rtc console sessions list"');
   });
 });
 

@@ -2,6 +2,7 @@ import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
+import { listTokens } from './participants/issued-tokens.js';
 import { listParticipants } from './participants/participants.repository.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
@@ -11,7 +12,14 @@ import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lis
 
 const DELIVERIES = 6000;
 const ENDPOINTS = 3;
-const NO_FILTER: DeliveryListFilter = { endpointId: null, status: null, eventType: null, since: null, until: null };
+const NO_FILTER: DeliveryListFilter = {
+  endpointId: null,
+  status: null,
+  eventType: null,
+  failureReason: null,
+  since: null,
+  until: null,
+};
 const START = new Date('2026-11-01T00:00:00.000Z');
 /** One delivery a minute. */
 const at = (n: number) => new Date(START.getTime() + n * 60_000);
@@ -74,10 +82,17 @@ test('deliveries of all endpoints are one list, newest first', async () => {
   expect(await listDeliveries(rooms.database.sql, stranger, NO_FILTER, { beforeId: null, limit: 4 })).toEqual([]);
 });
 
-test('deliveries are filtered by status, by type, by both and by time, with both ends included', async () => {
+test('deliveries are filtered by status, type, reason and time, with both ends included', async () => {
   expect(await list({ status: 'failed' })).toEqual(idsOf(5000, 4000, 3000, 2000));
   expect(await list({ eventType: 'operation.failed' }, 10, idsOf(4000)[0])).toEqual(idsOf(3000, 2000, 1000, 0));
   expect(await list({ status: 'failed', eventType: 'webhook.test' })).toEqual([]);
+  expect(await list({ failureReason: 'rejected' }, 2, idsOf(4000)[0])).toEqual(idsOf(3000, 2000));
+  expect(await list({ failureReason: 'rejected', eventType: 'operation.failed', status: 'failed' }, 1)).toEqual(
+    idsOf(5000),
+  );
+  expect(await list({ failureReason: 'rejected', since: at(900), until: at(1100) })).toEqual(idsOf(1000));
+  expect(await list({ failureReason: 'run_expired' })).toEqual([]);
+  expect(await list({ failureReason: 'rejected', status: 'succeeded' })).toEqual([]);
   expect(await list({ since: at(10), until: at(12) })).toEqual(idsOf(12, 11, 10));
   expect(await list({ since: at(900), until: at(2100), status: 'failed' })).toEqual(idsOf(2000, 1000));
   expect(await list({ since: at(5999) })).toEqual(idsOf(5999));
@@ -113,14 +128,22 @@ test('each filter of a list is served by an index in the order of the list', asy
     planOf(database, (db) => listEvents(db, tenant, { type: 'operation.failed', after: null, limit: 20 })),
     planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
     planOf(database, (db) => listEvents(db, tenant, { type: null, after: null, limit: 20, since: at(3000) })),
+    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, failureReason: 'rejected' }, page)),
+    planOf(database, (db) =>
+      listRooms(db, tenant, { status: null, name: null, namePrefix: 'Room 7', beforeId: 'room_n004007', limit: 21 }),
+    ),
+    planOf(database, (db) => listTokens(db, tenant, roomId, { beforeId: null, limit: 21 })),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest, since] = plans;
+  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens] = plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');
+  expect(refused).toContain('webhook_deliveries_reason_idx');
   expect(within).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(named).toContain('rooms_name_idx');
+  expect(named).toContain('rooms_status_name_idx');
+  expect(prefixed).toContain('rooms_status_name_idx');
+  expect(tokens).toContain('participants_room_id_id_idx');
   expect(external).toContain('participants_external_id_idx');
   expect(external).not.toContain('Sort');
   expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
@@ -132,6 +155,25 @@ test('each filter of a list is served by an index in the order of the list', asy
     'events_environment_created_idx',
     'events_environment_id_transaction_id_id_idx',
   ]);
+});
+
+test('rooms whose names begin with a text are one list by name, over all statuses and pages', async () => {
+  await rooms.sql(`UPDATE rooms SET status = 'active', started_at = now() WHERE id = 'room_n002008'`);
+  const seen: string[] = [];
+  const page = { status: null, name: null, namePrefix: 'Room 8', limit: 100 };
+  for (let beforeId: string | null = null; ;) {
+    const found = await listRooms(rooms.database.sql, rooms.tenant, { ...page, beforeId });
+    seen.push(...found.map(({ name, id }) => `${name} ${id}`));
+    if (found.length < page.limit) break;
+    beforeId = found.at(-1)!.id;
+  }
+  const all = await rooms.database.prisma.room.findMany({
+    where: { environmentId: rooms.tenant.environmentId, name: { startsWith: 'Room 8' } },
+  });
+  expect(all.length).toBeGreaterThan(page.limit);
+  expect(seen).toEqual(all.map(({ name, id }) => `${name} ${id}`).sort());
+  const active = await listRooms(rooms.database.sql, rooms.tenant, { ...page, status: 'active', beforeId: null });
+  expect(active.map(({ id }) => id)).toEqual(['room_n002008']);
 });
 
 test('rooms of one name are one list over all statuses', async () => {

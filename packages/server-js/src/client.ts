@@ -6,6 +6,7 @@ import type { Operations, RuntimeOperation } from './operations.generated.js';
 import { pageOf, type PageContent } from './pages.js';
 import { buildRequest, type AllOptions } from './request.js';
 import { send, type Connection } from './send.js';
+import { streamChanges, type StreamMessage, type StreamOptions } from './stream.js';
 import { waitForOperation, type OperationOf, type WaitOptions } from './wait-for-operation.js';
 
 export interface ClientOptions {
@@ -27,6 +28,8 @@ export interface Callplane extends Operations {
   waitForOperation: (of: OperationOf, options?: WaitOptions) => Promise<RuntimeOperation>;
   /** Passes all events to a function, in order, until `signal` is aborted. The function stores the position. */
   consumeEvents: (options: ConsumeOptions) => Promise<void>;
+  /** Yields changes as they happen, until `signal` is aborted. */
+  stream: (options?: StreamOptions) => AsyncGenerator<StreamMessage>;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -47,6 +50,7 @@ export function createClient(options: ClientOptions): Callplane {
     ...api,
     waitForOperation: (of, given) => waitForOperation(api, of, given),
     consumeEvents: (given) => consumeEvents(api, given, connection.random),
+    stream: (given = {}) => streamChanges(connection, given),
   };
 }
 

@@ -4,14 +4,22 @@ import type { OperationFacts, OperationId } from './operation.js';
 
 export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   readContext: { method: 'GET', path: '/v1/' },
+  createConsoleSession: { method: 'POST', path: '/v1/console/sessions', hasBody: true },
+  endConsoleSession: { method: 'DELETE', path: '/v1/console/sessions/current' },
   createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
-  listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'name', 'limit', 'cursor'], cursor: 'cursor' },
+  listRooms: {
+    method: 'GET',
+    path: '/v1/rooms',
+    query: ['status', 'name', 'namePrefix', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
   readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },
   updateRoom: { method: 'PATCH', path: '/v1/rooms/{roomId}', hasBody: true },
   endRoom: { method: 'DELETE', path: '/v1/rooms/{roomId}', hasPrefer: true },
   readRoomOperation: { method: 'GET', path: '/v1/rooms/{roomId}/runtime-operation' },
   sendMessage: { method: 'POST', path: '/v1/rooms/{roomId}/messages', hasBody: true, hasIdempotencyKey: true },
   issueToken: { method: 'POST', path: '/v1/rooms/{roomId}/tokens', hasBody: true },
+  listTokens: { method: 'GET', path: '/v1/rooms/{roomId}/tokens', query: ['limit', 'cursor'], cursor: 'cursor' },
   listParticipants: {
     method: 'GET',
     path: '/v1/rooms/{roomId}/participants',
@@ -38,6 +46,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     query: ['limit', 'cursor'],
     cursor: 'cursor',
   },
+  readOverview: { method: 'GET', path: '/v1/overview' },
   readUsage: { method: 'GET', path: '/v1/usage', query: ['from', 'to', 'interval'] },
   issueTurnCredentials: { method: 'POST', path: '/v1/turn/credentials', hasBody: true },
   readSignatureContract: {
@@ -75,13 +84,24 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   listDeliveries: {
     method: 'GET',
     path: '/v1/webhooks/{endpointId}/deliveries',
-    query: ['projectId', 'environmentId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: ['projectId', 'environmentId', 'status', 'eventType', 'failureReason', 'since', 'until', 'limit', 'cursor'],
     cursor: 'cursor',
   },
   listAllDeliveries: {
     method: 'GET',
     path: '/v1/deliveries',
-    query: ['projectId', 'environmentId', 'endpointId', 'status', 'eventType', 'since', 'until', 'limit', 'cursor'],
+    query: [
+      'projectId',
+      'environmentId',
+      'endpointId',
+      'status',
+      'eventType',
+      'failureReason',
+      'since',
+      'until',
+      'limit',
+      'cursor',
+    ],
     cursor: 'cursor',
   },
   readDelivery: {

@@ -13,4 +13,5 @@ export {
 export type { CallOptions, InputOf, ListOperation, Operation, OperationId, OptionsOf, ResultOf } from './operation.js';
 export type * from './operations.generated.js';
 export type { Page, PageContent } from './pages.js';
+export type { StreamChange, StreamKind, StreamMessage, StreamOptions } from './stream.js';
 export type { OperationOf, WaitOptions } from './wait-for-operation.js';

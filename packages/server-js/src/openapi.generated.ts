@@ -10,12 +10,52 @@ export interface paths {
         };
         /**
          * Read the context of the API key
-         * @description Accepts a secret or a publishable key. Needs no scope.
+         * @description Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.
          */
         get: operations["readContext"];
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/console/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in to the console
+         * @description Send a secret API key, or the code of a link of `rtc console login`, as `Authorization: Bearer`. The answer sets the cookie of a session, which every route accepts instead of the key. The session has the scopes of the key or link. It ends after 8 hours, after one hour without a request, and with its key.
+         */
+        post: operations["createConsoleSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/console/sessions/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign out of the console
+         * @description Ends the session of the request, at every instance within 5 seconds, and deletes its cookie.
+         */
+        delete: operations["endConsoleSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -111,7 +151,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List issued tokens, newest first
+         * @description Shows who may still join with a token, and who has. The tokens themselves are not stored.
+         */
+        get: operations["listTokens"];
         put?: never;
         /**
          * Issue a participant token
@@ -235,6 +279,26 @@ export interface paths {
         };
         /** List the sessions of a participant, newest first */
         get: operations["listParticipantSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is live
+         * @description Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
+         */
+        get: operations["readOverview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -582,6 +646,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Hear of changes as they happen
+         * @description Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms, participants and operations need `rooms:read` or `participants:read`, the other kinds `webhooks:read`.
+         */
+        get: operations["openStream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/jwks.json": {
         parameters: {
             query?: never;
@@ -611,10 +695,69 @@ export interface components {
             apiVersion: "v1";
             projectId: string;
             environmentId: string;
+            /** @description The API key; of a console session the key that made it, or of a link the session. */
             keyId: string;
             /** @enum {string} */
             keyType: "secret" | "publishable";
             scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
+            session?: components["schemas"]["ConsoleSession"];
+        };
+        CallsOverview: {
+            /** @description Rooms with at least one participant. */
+            activeRooms: {
+                count: number;
+                /** @description Whether there are more than `count`. */
+                capped: boolean;
+            };
+            /** @description Participants that are in a room. */
+            participants: {
+                count: number;
+                /** @description Whether there are more than `count`. */
+                capped: boolean;
+            };
+            joins: {
+                count: number;
+                /** @description Whether there are more: then only the newest ones are counted. */
+                capped: boolean;
+                /**
+                 * Format: date-time
+                 * @description Beginning of the first bucket, one hour ago.
+                 */
+                since: string;
+                buckets: {
+                    /**
+                     * Format: date-time
+                     * @description Beginning of five minutes.
+                     */
+                    from: string;
+                    count: number;
+                }[];
+            };
+        };
+        ConsoleSession: {
+            id: string;
+            /**
+             * @description Whether an API key or a link of `rtc console login` made the session.
+             * @enum {string}
+             */
+            source: "api_key" | "link";
+            /** @description Whether the session has only scopes that end in `:read`. */
+            readOnly: boolean;
+            projectName: string;
+            environmentName: string;
+            /**
+             * Format: date-time
+             * @description Time of the sign-in.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the session ends at the latest.
+             */
+            expiresAt: string;
+            /** @description Seconds without a request after which the session ends. */
+            idleSeconds: number;
+            signalingUrl: string | null;
         };
         Error: {
             error: {
@@ -622,7 +765,7 @@ export interface components {
                  * @description Error code for programs. See docs/errors.md.
                  * @enum {string}
                  */
-                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
+                code: "VALIDATION_FAILED" | "MALFORMED_JSON" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "ORIGIN_NOT_ALLOWED" | "CROSS_SITE_REQUEST" | "ROOM_NOT_FOUND" | "PARTICIPANT_NOT_FOUND" | "SESSION_NOT_FOUND" | "TRACK_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "DELIVERY_NOT_FOUND" | "EVENT_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "OPERATION_NOT_FOUND" | "CONSOLE_SESSION_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ROOM_ENDED" | "PARTICIPANT_REMOVED" | "REPLAY_COUNT_MISMATCH" | "DELIVERY_NOT_TERMINAL" | "DELIVERY_NOT_PENDING" | "DELIVERY_IN_FLIGHT" | "EVENT_ERASED" | "REPLAY_LIMIT_REACHED" | "WEBHOOK_DISABLED" | "WEBHOOK_LIMIT_REACHED" | "CONSOLE_SESSION_LIMIT_REACHED" | "IDEMPOTENCY_CONFLICT" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_KEY_REUSED" | "RATE_LIMITED" | "INTERNAL" | "UNAVAILABLE";
                 /** @description Error message for people. The text may change. */
                 message: string;
                 /** @description The value of the `x-request-id` header. */
@@ -648,6 +791,34 @@ export interface components {
             credential?: string;
             /** @constant */
             credentialType?: "password";
+        };
+        IssuedToken: {
+            /** @description The `jti` of the token, `tok_…`. */
+            id: string;
+            participantId: string;
+            participantName: string;
+            permissions: string[];
+            /**
+             * @description `unused` and `used` tokens let their participant join; `used`: it has joined before.
+             * @enum {string}
+             */
+            state: "unused" | "used" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Until when the participant may join with it.
+             */
+            expiresAt: string;
+            usedAt: string | null;
+            revokedAt: string | null;
+        };
+        IssuedTokenPage: {
+            data: components["schemas"]["IssuedToken"][];
+            nextCursor: string | null;
         };
         MutedTrack: {
             trackId: string;
@@ -689,6 +860,15 @@ export interface components {
              * @description When the participant's personal data was erased from the event. No delivery carries this field.
              */
             erasedAt?: string;
+        };
+        Overview: {
+            /**
+             * Format: date-time
+             * @description Time of the figures.
+             */
+            at: string;
+            calls: components["schemas"]["CallsOverview"] | null;
+            webhooks: components["schemas"]["WebhooksOverview"] | null;
         };
         Participant: {
             /** @description Participant identifier, `part_…`. */
@@ -1343,6 +1523,30 @@ export interface components {
             responseBody: string | null;
             /** @description Whether the response was longer than `responseBody`. */
             responseTruncated: boolean;
+            responseHeaders: {
+                [key: string]: string;
+            } | null;
+            requestHeaders: {
+                [key: string]: string;
+            } | null;
+            /** @description Addresses of the host that refused a connection before `address` was tried, at most 3. */
+            earlierAddresses: {
+                address: string;
+                errorCode: string | null;
+                durationMs: number;
+            }[];
+            /** @description The time of the attempt as a waterfall: its phases one after another. A phase that did not happen is left out, such as `connect` on a connection that was kept alive. */
+            phases: {
+                /** @enum {string} */
+                phase: "dns" | "earlier_addresses" | "connect" | "tls" | "first_byte" | "body";
+                /** @description From the beginning of the attempt, in milliseconds. */
+                startMs: number;
+                /** @description In milliseconds. */
+                durationMs: number;
+                /** @description Whether the attempt ended in this phase without an answer. */
+                failed: boolean;
+            }[];
+            diagnosis: components["schemas"]["WebhookDiagnosis"] | null;
         };
         WebhookAttemptPage: {
             data: components["schemas"]["WebhookAttempt"][];
@@ -1402,11 +1606,21 @@ export interface components {
             createdAt: string;
             completedAt: string | null;
             event: components["schemas"]["Event"];
+            /** @description The exact text of the request body, which the signature covers. */
+            body: string;
             lastAttempt: components["schemas"]["WebhookAttempt"] | null;
+            diagnosis: components["schemas"]["WebhookDiagnosis"] | null;
         };
         WebhookDeliveryPage: {
             data: components["schemas"]["WebhookDelivery"][];
             nextCursor: string | null;
+        };
+        /** @description An explanation for people. Programs use `outcome`, `errorCode` and `failureReason`. */
+        WebhookDiagnosis: {
+            /** @description Why it failed, in one sentence. */
+            summary: string;
+            /** @description What the owner of the receiver can do. */
+            advice: string;
         };
         WebhookDisabledEvent: {
             /** @description Event identifier, `evt_…`. Duplicates have the same identifier. */
@@ -1577,8 +1791,139 @@ export interface components {
              */
             erasedAt?: string;
         };
+        WebhooksOverview: {
+            /** @description The deliveries that were created in the last hour, by their present status. */
+            deliveries: {
+                /**
+                 * Format: date-time
+                 * @description Beginning of the first bucket, one hour ago.
+                 */
+                since: string;
+                pending: number;
+                delivering: number;
+                succeeded: number;
+                failed: number;
+                /** @description Whether there are more: then only the newest ones are counted. */
+                capped: boolean;
+                buckets: {
+                    /**
+                     * Format: date-time
+                     * @description Beginning of five minutes.
+                     */
+                    from: string;
+                    pending: number;
+                    delivering: number;
+                    succeeded: number;
+                    failed: number;
+                }[];
+            };
+            oldestDueAt: string | null;
+            endpoints: {
+                enabled: number;
+                disabled: number;
+            };
+            /** @description Endpoints without a success since `failingSince`, those that fail for the longest time first. */
+            failingEndpoints: {
+                endpointId: string;
+                url: string;
+                enabled: boolean;
+                /**
+                 * Format: date-time
+                 * @description Beginning of the present series of failures.
+                 */
+                failingSince: string;
+                lastFailedAt: string | null;
+            }[];
+        };
     };
     responses: {
+        /** @description `CONSOLE_SESSION_LIMIT_REACHED`: The environment has 100 open console sessions and links. End one with "rtc console sessions revoke". */
+        ConsoleSessionLimitReached: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "CONSOLE_SESSION_LIMIT_REACHED";
+                    };
+                };
+            };
+        };
+        /** @description `CONSOLE_SESSION_NOT_FOUND`: The request has an API key, not a console session. */
+        ConsoleSessionNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "CONSOLE_SESSION_NOT_FOUND";
+                    };
+                };
+            };
+        };
+        /** @description `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key. */
+        CrossSiteRequest: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "CROSS_SITE_REQUEST";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key.
+         *
+         *     `INSUFFICIENT_SCOPE`: The API key lacks the scope that this operation needs.
+         */
+        CrossSiteRequestOrInsufficientScope: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "CROSS_SITE_REQUEST" | "INSUFFICIENT_SCOPE";
+                    };
+                };
+            };
+        };
+        /** @description `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key. */
+        CrossSiteRequestWithoutRateLimit: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "CROSS_SITE_REQUEST";
+                    };
+                };
+            };
+        };
         /**
          * @description `DELIVERY_NOT_PENDING`: The delivery is finished. A finished delivery can be replayed.
          *
@@ -1708,6 +2053,27 @@ export interface components {
                     error?: {
                         /** @enum {unknown} */
                         code?: "INSUFFICIENT_SCOPE";
+                    };
+                };
+            };
+        };
+        /**
+         * @description `INSUFFICIENT_SCOPE`: The API key lacks the scope that this operation needs.
+         *
+         *     `CROSS_SITE_REQUEST`: A request with a console session must come from the console. Other programs send an API key.
+         */
+        InsufficientScopeOrCrossSiteRequest: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ratelimit: components["headers"]["RateLimit"];
+                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    error?: {
+                        /** @enum {unknown} */
+                        code?: "INSUFFICIENT_SCOPE" | "CROSS_SITE_REQUEST";
                     };
                 };
             };
@@ -2185,6 +2551,8 @@ export interface components {
         RateLimit: string;
         /** @description The rate limit: requests (`q`) per window in seconds (`w`). */
         RateLimitPolicy: string;
+        /** @description The cookie of the console session: `HttpOnly`, `SameSite=Strict`, over https also `Secure`. */
+        SetCookie: string;
         /** @description How long a verifier may cache the keys. */
         JwksCacheControl: string;
     };
@@ -2226,8 +2594,97 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["CrossSiteRequestWithoutRateLimit"];
             500: components["responses"]["InternalWithoutRateLimit"];
             503: components["responses"]["UnavailableWithoutRateLimit"];
+        };
+    };
+    createConsoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Whether the session gets only the scopes that end in `:read`.
+                     * @default false
+                     */
+                    readOnly?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The context of the session. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "set-cookie": components["headers"]["SetCookie"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "apiVersion": "v1",
+                     *       "projectId": "proj_01m7xhkw0cfvqteeeq2c3fv3q0",
+                     *       "environmentId": "env_01m7xhkw0cfvqteeeq2c3fv3q1",
+                     *       "keyId": "key_01m7xhkw0cfvqteeeq2c3fv3qb",
+                     *       "keyType": "secret",
+                     *       "scopes": [
+                     *         "rooms:create",
+                     *         "rooms:read",
+                     *         "tokens:create"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiContext"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScope"];
+            409: components["responses"]["ConsoleSessionLimitReached"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endConsoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended. */
+            204: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "set-cookie": components["headers"]["SetCookie"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["CrossSiteRequest"];
+            404: components["responses"]["ConsoleSessionNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
         };
     };
     listRooms: {
@@ -2236,6 +2693,8 @@ export interface operations {
                 status?: "created" | "active" | "ending" | "ended";
                 /** @description Returns only rooms with exactly this name. Trimmed, 1-120 characters. */
                 name?: string;
+                /** @description Returns only rooms whose names begin with this text, in the order of their names instead of newest first. Trimmed, 1-120 characters. */
+                namePrefix?: string;
                 /** @description Maximum number of rows. */
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
@@ -2285,7 +2744,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -2358,7 +2817,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             409: components["responses"]["IdempotencyConflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2416,7 +2875,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2479,7 +2938,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2549,7 +3008,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             409: components["responses"]["RoomEnded"];
             413: components["responses"]["PayloadTooLarge"];
@@ -2598,7 +3057,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrOperationNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2655,12 +3114,76 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
             409: components["responses"]["IdempotencyConflictOrRoomEnded"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of tokens. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "tok_01m7xhkw0cfvqteeeq2c3fv3qc",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "participantName": "Ada",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "state": "used",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
+                     *           "expiresAt": "2026-11-20T10:10:00.000Z",
+                     *           "usedAt": "2026-11-20T10:05:00.000Z",
+                     *           "revokedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IssuedTokenPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -2731,7 +3254,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             409: components["responses"]["RoomEnded"];
             413: components["responses"]["PayloadTooLarge"];
@@ -2797,7 +3320,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2854,7 +3377,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2922,7 +3445,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2996,7 +3519,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
             409: components["responses"]["RoomEndedOrParticipantRemoved"];
             413: components["responses"]["PayloadTooLarge"];
@@ -3050,7 +3573,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrOperationNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3106,7 +3629,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFoundOrTrackNotFound"];
             409: components["responses"]["RoomEndedOrParticipantRemoved"];
             413: components["responses"]["PayloadTooLarge"];
@@ -3189,7 +3712,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3276,8 +3799,98 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures at this moment. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-11-20T11:00:00.000Z",
+                     *       "calls": {
+                     *         "activeRooms": {
+                     *           "count": 1,
+                     *           "capped": false
+                     *         },
+                     *         "participants": {
+                     *           "count": 3,
+                     *           "capped": false
+                     *         },
+                     *         "joins": {
+                     *           "count": 4,
+                     *           "capped": false,
+                     *           "since": "2026-11-20T10:00:00.000Z",
+                     *           "buckets": [
+                     *             {
+                     *               "from": "2026-11-20T10:00:00.000Z",
+                     *               "count": 4
+                     *             }
+                     *           ]
+                     *         }
+                     *       },
+                     *       "webhooks": {
+                     *         "deliveries": {
+                     *           "since": "2026-11-20T10:00:00.000Z",
+                     *           "pending": 1,
+                     *           "delivering": 0,
+                     *           "succeeded": 24,
+                     *           "failed": 1,
+                     *           "capped": false,
+                     *           "buckets": [
+                     *             {
+                     *               "from": "2026-11-20T10:00:00.000Z",
+                     *               "pending": 1,
+                     *               "delivering": 0,
+                     *               "succeeded": 24,
+                     *               "failed": 1
+                     *             }
+                     *           ]
+                     *         },
+                     *         "oldestDueAt": null,
+                     *         "endpoints": {
+                     *           "enabled": 1,
+                     *           "disabled": 0
+                     *         },
+                     *         "failingEndpoints": [
+                     *           {
+                     *             "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *             "url": "https://example.com/hooks/calls",
+                     *             "enabled": true,
+                     *             "failingSince": "2026-11-20T10:05:00.000Z",
+                     *             "lastFailedAt": "2026-11-20T10:45:00.000Z"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["CrossSiteRequestOrInsufficientScope"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -3339,7 +3952,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -3402,7 +4015,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["SessionNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3478,7 +4091,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -3543,7 +4156,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -3643,7 +4256,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             409: components["responses"]["IdempotencyConflictOrWebhookLimitReached"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3707,7 +4320,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3748,7 +4361,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3835,7 +4448,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3899,7 +4512,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3960,7 +4573,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             409: components["responses"]["WebhookDisabled"];
             413: components["responses"]["PayloadTooLarge"];
@@ -3979,6 +4592,8 @@ export interface operations {
                 environmentId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
                 eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only failed deliveries with this reason. */
+                failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
                 since?: string;
                 /** @description Returns only deliveries that were created up to this time. */
@@ -4037,7 +4652,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4057,6 +4672,8 @@ export interface operations {
                 endpointId?: string;
                 status?: "pending" | "delivering" | "succeeded" | "failed";
                 eventType?: "room.created" | "room.started" | "room.updated" | "room.ended" | "participant.joined" | "participant.left" | "participant.updated" | "track.published" | "track.unpublished" | "track.muted" | "operation.failed" | "webhook.disabled" | "webhook.test";
+                /** @description Returns only failed deliveries with this reason. */
+                failureReason?: "attempts_exhausted" | "rejected" | "unsafe_destination" | "run_expired" | "endpoint_deleted";
                 /** @description Returns only deliveries that were created at this time or later. */
                 since?: string;
                 /** @description Returns only deliveries that were created up to this time. */
@@ -4109,7 +4726,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4209,6 +4826,7 @@ export interface operations {
                      *           "sessionId": "sess_01m7xhkw0cfvqteeeq2c3fv3q3"
                      *         }
                      *       },
+                     *       "body": "{\"id\":\"evt_01m7xhkw0cfvqteeeq2c3fv3q5\",\"type\":\"participant.joined\",\"apiVersion\":\"v1\",\"createdAt\":\"2026-11-20T10:05:00.000Z\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"sequence\":7,\"data\":{\"room\":{\"id\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"projectId\":\"proj_01m7xhkw0cfvqteeeq2c3fv3q0\",\"environmentId\":\"env_01m7xhkw0cfvqteeeq2c3fv3q1\",\"name\":\"Daily\",\"metadata\":{\"team\":\"blue\",\"tags\":[\"weekly\"]},\"status\":\"active\",\"maxParticipants\":20,\"createdAt\":\"2026-11-20T10:00:00.000Z\",\"startedAt\":\"2026-11-20T10:05:00.000Z\",\"endedAt\":null},\"participant\":{\"id\":\"part_01m7xhkw0cfvqteeeq2c3fv3q2\",\"roomId\":\"room_01m7xhkw0cfvqteeeq2c3fv3qk\",\"externalId\":\"user-4711\",\"name\":\"Ada\",\"metadata\":{\"avatar\":\"https://example.com/ada.png\"},\"role\":\"participant\",\"joinedAt\":\"2026-11-20T10:05:00.000Z\",\"leftAt\":null},\"sessionId\":\"sess_01m7xhkw0cfvqteeeq2c3fv3q3\"}}",
                      *       "lastAttempt": {
                      *         "id": "att_01m7xhkw0cfvqteeeq2c3fv3qa",
                      *         "deliveryId": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
@@ -4229,8 +4847,53 @@ export interface operations {
                      *           "firstByteMs": 36
                      *         },
                      *         "responseBody": "maintenance",
-                     *         "responseTruncated": false
-                     *       }
+                     *         "responseTruncated": false,
+                     *         "responseHeaders": {
+                     *           "content-type": "text/plain",
+                     *           "retry-after": "120",
+                     *           "server": "nginx"
+                     *         },
+                     *         "requestHeaders": {
+                     *           "content-type": "application/json",
+                     *           "user-agent": "Callplane-Webhooks/1",
+                     *           "x-service-signature": "t=1795255200,v1=3f9c01ab…",
+                     *           "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *           "x-service-replay-count": "0",
+                     *           "x-service-signing-key-version": "1"
+                     *         },
+                     *         "earlierAddresses": [],
+                     *         "phases": [
+                     *           {
+                     *             "phase": "dns",
+                     *             "startMs": 0,
+                     *             "durationMs": 3,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "connect",
+                     *             "startMs": 3,
+                     *             "durationMs": 21,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "tls",
+                     *             "startMs": 24,
+                     *             "durationMs": 24,
+                     *             "failed": false
+                     *           },
+                     *           {
+                     *             "phase": "first_byte",
+                     *             "startMs": 48,
+                     *             "durationMs": 36,
+                     *             "failed": false
+                     *           }
+                     *         ],
+                     *         "diagnosis": {
+                     *           "summary": "HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.",
+                     *           "advice": "Check that the receiver runs and is healthy. Callplane retries."
+                     *         }
+                     *       },
+                     *       "diagnosis": null
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookDeliveryDetail"];
@@ -4238,7 +4901,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4308,7 +4971,51 @@ export interface operations {
                      *             "firstByteMs": 36
                      *           },
                      *           "responseBody": "maintenance",
-                     *           "responseTruncated": false
+                     *           "responseTruncated": false,
+                     *           "responseHeaders": {
+                     *             "content-type": "text/plain",
+                     *             "retry-after": "120",
+                     *             "server": "nginx"
+                     *           },
+                     *           "requestHeaders": {
+                     *             "content-type": "application/json",
+                     *             "user-agent": "Callplane-Webhooks/1",
+                     *             "x-service-signature": "t=1795255200,v1=3f9c01ab…",
+                     *             "x-service-delivery-id": "dlv_01m7xhkw0cfvqteeeq2c3fv3q6",
+                     *             "x-service-replay-count": "0",
+                     *             "x-service-signing-key-version": "1"
+                     *           },
+                     *           "earlierAddresses": [],
+                     *           "phases": [
+                     *             {
+                     *               "phase": "dns",
+                     *               "startMs": 0,
+                     *               "durationMs": 3,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "connect",
+                     *               "startMs": 3,
+                     *               "durationMs": 21,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "tls",
+                     *               "startMs": 24,
+                     *               "durationMs": 24,
+                     *               "failed": false
+                     *             },
+                     *             {
+                     *               "phase": "first_byte",
+                     *               "startMs": 48,
+                     *               "durationMs": 36,
+                     *               "failed": false
+                     *             }
+                     *           ],
+                     *           "diagnosis": {
+                     *             "summary": "HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.",
+                     *             "advice": "Check that the receiver runs and is healthy. Callplane retries."
+                     *           }
                      *         }
                      *       ],
                      *       "nextCursor": null
@@ -4319,7 +5026,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4392,7 +5099,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
             409: components["responses"]["ReplayCountMismatchOrDeliveryNotTerminalOrEventErasedOrReplayLimitReachedOrWebhookDisabled"];
             413: components["responses"]["PayloadTooLarge"];
@@ -4459,7 +5166,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrDeliveryNotFound"];
             409: components["responses"]["DeliveryNotPendingOrDeliveryInFlightOrWebhookDisabled"];
             413: components["responses"]["PayloadTooLarge"];
@@ -4529,7 +5236,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4614,7 +5321,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4679,7 +5386,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrRecoveryNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4725,7 +5432,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["WebhookNotFoundOrRecoveryNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4821,7 +5528,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4907,8 +5614,51 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["EventNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    openStream: {
+        parameters: {
+            query?: {
+                /** @description Comma-separated: `rooms`, `participants`, `operations`, `endpoints`, `deliveries`, `recoveries`. By default all that the caller may read. */
+                kinds?: string;
+                /** @description Restricts rooms, participants and operations to those of this room. */
+                roomId?: string;
+                /** @description The `id` of the last message that the client has got. The header `Last-Event-ID` wins over it. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of changes. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: 4712.evt_01m7xhkw0cfvqteeeq2c3fv3q5
+                     *     event: changes
+                     *     data: {"changes":[{"kind":"rooms","type":"room.created"}]}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["CrossSiteRequestOrInsufficientScope"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

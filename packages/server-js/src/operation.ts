@@ -1,8 +1,8 @@
 import type { operations } from './openapi.generated.js';
 import type { Page } from './pages.js';
 
-/** The name of an operation in the OpenAPI document. */
-export type OperationId = keyof operations;
+/** The name of an operation in the OpenAPI document. The stream is none: `stream` reads it. */
+export type OperationId = Exclude<keyof operations, 'openStream'>;
 
 /** Facts about an operation that its request and its retries need; `npm run generate` writes them. */
 export interface OperationFacts {

@@ -4,9 +4,14 @@ import type { ListOperation, Operation } from './operation.js';
 import type { components } from './openapi.generated.js';
 
 export type ApiContext = components['schemas']['ApiContext'];
+export type CallsOverview = components['schemas']['CallsOverview'];
+export type ConsoleSession = components['schemas']['ConsoleSession'];
 export type EventPage = components['schemas']['EventPage'];
 export type IceServer = components['schemas']['IceServer'];
+export type IssuedToken = components['schemas']['IssuedToken'];
+export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
 export type MutedTrack = components['schemas']['MutedTrack'];
+export type Overview = components['schemas']['Overview'];
 export type Participant = components['schemas']['Participant'];
 export type ParticipantPage = components['schemas']['ParticipantPage'];
 export type ParticipantToken = components['schemas']['ParticipantToken'];
@@ -31,22 +36,40 @@ export type WebhookAttemptPage = components['schemas']['WebhookAttemptPage'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];
 export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
 export type WebhookDeliveryPage = components['schemas']['WebhookDeliveryPage'];
+export type WebhookDiagnosis = components['schemas']['WebhookDiagnosis'];
 export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];
 export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
 export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
 export type WebhookRecovery = components['schemas']['WebhookRecovery'];
 export type WebhookRecoveryPage = components['schemas']['WebhookRecoveryPage'];
+export type WebhooksOverview = components['schemas']['WebhooksOverview'];
 
 /** Every operation of the API. */
 export interface Operations {
   /**
    * Read the context of the API key.
    *
-   * Accepts a secret or a publishable key. Needs no scope.
+   * Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.
    *
    * `GET /v1/`.
    */
   readContext: Operation<'readContext'>;
+  /**
+   * Sign in to the console.
+   *
+   * Send a secret API key, or the code of a link of `rtc console login`, as `Authorization: Bearer`. The answer sets the cookie of a session, which every route accepts instead of the key. The session has the scopes of the key or link. It ends after 8 hours, after one hour without a request, and with its key.
+   *
+   * `POST /v1/console/sessions`.
+   */
+  createConsoleSession: Operation<'createConsoleSession'>;
+  /**
+   * Sign out of the console.
+   *
+   * Ends the session of the request, at every instance within 5 seconds, and deletes its cookie.
+   *
+   * `DELETE /v1/console/sessions/current`.
+   */
+  endConsoleSession: Operation<'endConsoleSession'>;
   /**
    * Create a room.
    *
@@ -106,6 +129,14 @@ export interface Operations {
    */
   issueToken: Operation<'issueToken'>;
   /**
+   * List issued tokens, newest first.
+   *
+   * Shows who may still join with a token, and who has. The tokens themselves are not stored.
+   *
+   * `GET /v1/rooms/{roomId}/tokens`, scope `participants:read`.
+   */
+  listTokens: ListOperation<'listTokens'>;
+  /**
    * List participants, the latest first.
    *
    * Lists only participants that have connected at least once.
@@ -163,6 +194,14 @@ export interface Operations {
    * `GET /v1/rooms/{roomId}/participants/{participantId}/sessions`, scope `participants:read`.
    */
   listParticipantSessions: ListOperation<'listParticipantSessions'>;
+  /**
+   * Read what is live.
+   *
+   * Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
+   *
+   * `GET /v1/overview`.
+   */
+  readOverview: Operation<'readOverview'>;
   /**
    * Read the usage by day.
    *

@@ -82,8 +82,24 @@ async function sendOnce(connection: Connection, request: Request, { signal, time
   }
 }
 
+/** What errors name of a request. */
+interface Named {
+  id: string;
+}
+
+/** The error that a response to this operation is. */
+export async function readFailure(id: string, response: Response): Promise<unknown> {
+  const request = { id };
+  try {
+    readResponse(request, response.status, response.headers, await textOf(request, response));
+  } catch (error) {
+    return error;
+  }
+  return invalid(request, response, 'it is not the stream');
+}
+
 /** The body of a response as text, up to the limit. */
-async function textOf(request: Request, response: Response): Promise<string> {
+async function textOf(request: Named, response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -96,7 +112,7 @@ async function textOf(request: Request, response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function readResponse(request: Request, status: number, headers: Headers, text: string): unknown {
+function readResponse(request: Named, status: number, headers: Headers, text: string): unknown {
   if (status === 204) return undefined;
   const content: ErrorBody | undefined = parse(text);
   if (status >= 200 && status <= 299 && content !== undefined) return content;
@@ -124,14 +140,14 @@ function parse(text: string): object | undefined {
   }
 }
 
-function invalid(request: Request, response: Pick<Response, 'status' | 'headers'>, problem: string): CallplaneError {
+function invalid(request: Named, response: Pick<Response, 'status' | 'headers'>, problem: string): CallplaneError {
   return new CallplaneError(`${request.id}: the response with status ${response.status} is invalid, ${problem}`, {
     code: 'INVALID_RESPONSE',
     ...responseFacts(request, response),
   });
 }
 
-function responseFacts(request: Request, { status, headers }: Pick<Response, 'status' | 'headers'>) {
+function responseFacts(request: Named, { status, headers }: Pick<Response, 'status' | 'headers'>) {
   const retryAfter = headers.get('retry-after');
   return {
     status,
@@ -143,7 +159,7 @@ function responseFacts(request: Request, { status, headers }: Pick<Response, 'st
 }
 
 /** fetch reports `fetch failed`, and the reason in its cause. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const { cause, message } = error as { cause?: { message?: string; code?: string }; message?: string };
   return cause?.message || cause?.code || message || String(error);
 }

@@ -1,28 +1,15 @@
-import { API_KEY_TYPES, SCOPES } from '@callplane/core';
-import { Type } from 'typebox';
+import type { Deps } from '../deps.js';
 import { defineRoute, type Route } from '../http/route.js';
-import { oneOf } from '../http/schemas.js';
+import { ContextSchema, presentContext } from './context.schemas.js';
 
-const ContextSchema = Type.Object(
-  {
-    apiVersion: Type.Literal('v1'),
-    projectId: Type.String(),
-    environmentId: Type.String(),
-    keyId: Type.String(),
-    keyType: oneOf(API_KEY_TYPES),
-    scopes: Type.Array(oneOf(SCOPES)),
-  },
-  { title: 'ApiContext', additionalProperties: false },
-);
-
-export function contextRoutes(): Route[] {
+export function contextRoutes({ console }: Pick<Deps, 'console'>): Route[] {
   return [
     defineRoute({
       method: 'get',
       path: '/v1/',
       operationId: 'readContext',
       summary: 'Read the context of the API key',
-      description: 'Accepts a secret or a publishable key. Needs no scope.',
+      description: 'Accepts a secret or a publishable key, or a console session, which it describes. Needs no scope.',
       tag: 'Context',
       scope: null,
       rateLimited: false,
@@ -31,17 +18,7 @@ export function contextRoutes(): Route[] {
         200: { description: 'The project, environment, type and scopes of the key.', schema: ContextSchema },
       },
       handle: ({ caller }) =>
-        Promise.resolve({
-          status: 200,
-          body: {
-            apiVersion: 'v1',
-            projectId: caller.projectId,
-            environmentId: caller.environmentId,
-            keyId: caller.keyId,
-            keyType: caller.keyType,
-            scopes: caller.scopes,
-          },
-        }),
+        Promise.resolve({ status: 200, body: presentContext(caller, console?.signalingUrl ?? null) }),
     }),
   ];
 }

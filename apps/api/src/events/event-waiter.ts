@@ -97,8 +97,20 @@ export class EventWaiter {
     }
     this.#held.set(environmentId, held + 1);
     this.#count += 1;
-    let isCancelled = false;
     let hasLeft = false;
+    return {
+      ...this.watch(watched),
+      leave: () => {
+        if (hasLeft) return;
+        hasLeft = true;
+        this.#leave(environmentId);
+      },
+    };
+  }
+
+  /** A wait without a place of its own, for a caller that has a limit itself: one for all streams of an environment. */
+  watch(watched: Watched): Omit<EventWait, 'leave'> {
+    let isCancelled = false;
     let current: Waiting | undefined;
     return {
       next: async (seen, ms) => {
@@ -108,11 +120,6 @@ export class EventWaiter {
       cancel: () => {
         isCancelled = true;
         current?.settle(null);
-      },
-      leave: () => {
-        if (hasLeft) return;
-        hasLeft = true;
-        this.#leave(environmentId);
       },
     };
   }
@@ -197,6 +204,9 @@ function positionOf({ environmentId, roomId }: Watched, { environments, rooms }:
 
 /** Id that sorts before those of all events. */
 export const FIRST_EVENT_ID = `evt_${'0'.repeat(26)}`;
+
+/** The position before the first event of an environment. */
+export const BEFORE_ALL: EventPosition = { id: FIRST_EVENT_ID, roomId: null, sequence: null, transactionId: '0' };
 
 /** The position of an event of a room, whose list reads only the sequence. */
 export function roomPosition(roomId: string, sequence: number): EventPosition {

@@ -15,7 +15,7 @@ import type { PageCursor } from '../http/cursor.js';
 import type { Page } from '../http/pages.js';
 import type { Call } from '../http/route.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
-import { FIRST_EVENT_ID, roomPosition } from './event-waiter.js';
+import { BEFORE_ALL, roomPosition } from './event-waiter.js';
 import { EVENT_LIST, LATEST } from './events.schemas.js';
 
 export interface EventsQuery {
@@ -142,9 +142,6 @@ async function startOf(
   if (!(await hasRoom(deps, tenant, roomId))) throw new PublicError('ROOM_NOT_FOUND');
   return roomPosition(roomId, (await latestSequences(sql, [roomId])).get(roomId) ?? 0);
 }
-
-/** The position before the first event of an environment. */
-const BEFORE_ALL: EventPosition = { id: FIRST_EVENT_ID, roomId: null, sequence: null, transactionId: '0' };
 
 function hasRoom({ database }: EventsDeps, tenant: Tenant, roomId: string): Promise<boolean> {
   return roomExists(database.prisma, tenant, roomId);

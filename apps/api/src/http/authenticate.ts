@@ -1,7 +1,17 @@
-import { addressKey, hashApiKey, parseApiKey, PublicError, type Caller, type KeyedPace } from '@callplane/core';
+import {
+  addressKey,
+  hashApiKey,
+  isLoginCode,
+  parseApiKey,
+  PublicError,
+  type Caller,
+  type KeyedPace,
+} from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
+import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
+import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
 import { contextOf } from './request-context.js';
-import type { IsUnlimited } from './request-kind.js';
+import type { MatchesRoute } from './request-kind.js';
 import type { RequestMetrics } from './request-metrics.js';
 
 /** Looks up the caller of an API key. */
@@ -15,40 +25,54 @@ export interface CallerDirectory {
   find(keyHash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null>;
 }
 
+export interface Directories {
+  keys: CallerDirectory;
+  /** The console; null if it is switched off. */
+  console: { sessions: ConsoleSessionDirectory; links: CallerDirectory } | null;
+}
+
 /** Options of every 401. */
 export const UNAUTHENTICATED = { headers: { 'www-authenticate': 'Bearer' } } as const;
 
+/** What a request proves its caller with: an API key, the code of a link, or the cookie of a session. */
+interface Credential {
+  hash: Buffer;
+  directory: CallerDirectory;
+  /** The look-up that counts as a request of the caller. */
+  find: CallerDirectory['find'];
+}
+
 /**
- * Rejects requests without a valid API key.
+ * Rejects requests without a valid API key, and without a console session.
  *
  * Requests with keys that do not exist are rate limited per client address. Many clients may share one address, so the
  * limit itself never rejects a valid key: `CallerCache` then still looks up the keys that it has not seen, but many of
  * them with one statement. It refuses such a key as `UNAVAILABLE` while too many of these look-ups wait.
  */
 export function authenticate(
-  directory: CallerDirectory,
+  directories: Directories,
   unknownKeyPace: KeyedPace,
   metrics: Pick<RequestMetrics, 'unauthenticated'>,
-  isUnlimited: IsUnlimited,
+  { isUnlimited, isSignIn }: { isUnlimited: MatchesRoute; isSignIn: MatchesRoute },
 ) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
-    const key = bearerToken(request.headers.authorization);
-    // The checksum in the key rejects typos without a look-up.
-    if (key === null || parseApiKey(key) === null) {
+    const credential = credentialOf(directories, request, isSignIn);
+    if (credential === null) {
       metrics.unauthenticated('no_key');
       throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
     }
-    const keyHash = hashApiKey(key);
+    const { hash, directory } = credential;
     const context = contextOf(response);
-    const waitMs = directory.hasSeen(keyHash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
-    const caller = await directory.find(keyHash, { inBatch: waitMs > 0 });
+    const waitMs = directory.hasSeen(hash) ? 0 : unknownKeyPace.waitMs(addressKey(context.ip), performance.now());
+    const caller = await credential.find(hash, { inBatch: waitMs > 0 });
     if (caller !== null) {
       context.caller = caller;
-      context.isKeyValid = async () => (await directory.find(keyHash)) !== null;
+      context.isKeyValid = async (options) => (await directory.find(hash, options)) !== null;
+      if (caller.session !== undefined) refuseCrossSite(request);
       next();
       return;
     }
-    const isUnknown = !directory.hasSeen(keyHash);
+    const isUnknown = !directory.hasSeen(hash);
     const isLimited = isUnknown && waitMs > 0;
     metrics.unauthenticated(isLimited ? 'too_many' : 'invalid_key');
     if (isLimited && !isUnlimited(request)) {
@@ -59,6 +83,26 @@ export function authenticate(
   };
 }
 
-function bearerToken(header: string | undefined): string | null {
-  return /^Bearer +([^\s]+)$/i.exec(header ?? '')?.[1] ?? null;
+/** The credential of a request; null if there is none in the right form. The header wins over the cookie. */
+function credentialOf({ keys, console }: Directories, request: Request, isSignIn: MatchesRoute): Credential | null {
+  const { authorization } = request.headers;
+  // The checksum in a key, a code or a cookie rejects typos without a look-up.
+  if (authorization !== undefined) {
+    const key = bearerToken(authorization);
+    if (key === null) return null;
+    if (parseApiKey(key) !== null) return credential(key, keys);
+    return console !== null && isSignIn(request) && isLoginCode(key) ? credential(key, console.links) : null;
+  }
+  const secret = console === null ? null : consoleSecretOf(request);
+  if (secret === null || console === null) return null;
+  const { sessions } = console;
+  return { ...credential(secret, sessions), find: (hash, options) => sessions.findForRequest(hash, options) };
+}
+
+function credential(secret: string, directory: CallerDirectory): Credential {
+  return { hash: hashApiKey(secret), directory, find: (hash, options) => directory.find(hash, options) };
+}
+
+function bearerToken(header: string): string | null {
+  return /^Bearer +([^\s]+)$/i.exec(header)?.[1] ?? null;
 }

@@ -5,7 +5,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { LocalBuckets, type Taken } from './local-buckets.js';
 import { contextOf } from './request-context.js';
-import { isRead, type IsUnlimited } from './request-kind.js';
+import { isRead, type MatchesRoute } from './request-kind.js';
 
 /** A token bucket with `burst` tokens, refilled at `perSecond`. A rate of 0 disables the limit. */
 export interface Bucket {
@@ -42,7 +42,7 @@ export function rateLimit(
   { redis, health }: Pick<JobProducer, 'redis' | 'health'>,
   logger: Logger,
   limits: { reads: Bucket; writes: Bucket },
-  isUnlimited: IsUnlimited,
+  isUnlimited: MatchesRoute,
 ) {
   const reads = limiter(redis, 'reads', limits.reads);
   const writes = limiter(redis, 'writes', limits.writes);

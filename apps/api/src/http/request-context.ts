@@ -17,7 +17,7 @@ export interface RequestContext {
   readonly ip: string | undefined;
   caller: Caller | null;
   /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
-  isKeyValid: () => Promise<boolean>;
+  isKeyValid: (options?: { inBatch?: boolean }) => Promise<boolean>;
   /** Time that the request waited as its caller wished, in milliseconds. */
   waitedMs: number;
   /** Pattern of the matched route; null until a route matches. */

@@ -37,6 +37,7 @@ export function requestLog(logger: Logger, metrics: RequestMetrics) {
         fields['keyId'] = caller.keyId;
         fields['environmentId'] = caller.environmentId;
         fields['projectId'] = caller.projectId;
+        if (caller.session !== undefined) fields['consoleSessionId'] = caller.session.id;
       }
       Object.assign(fields, context.logFields);
       if (context.cause !== null) fields['error'] = context.cause;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Caller, ErrorCode, ErrorDetail, Scope } from '@callplane/core';
 import type { Static, TSchema } from 'typebox';
 import type { List, PageCursor, PagePosition } from './cursor.js';
@@ -11,6 +12,8 @@ export interface Reply {
   /** Sent as JSON. Absent for status 204. */
   body?: object;
   headers?: Record<string, string>;
+  /** Takes over the answer instead of a body: it writes the head, and ends the response. */
+  stream?: (response: ServerResponse, headers: Readonly<Record<string, string>>) => void;
 }
 
 /** A request as a handler receives it: parsed, authenticated, authorised and validated. */
@@ -28,6 +31,10 @@ export interface Call<Params, Query, Body, Position = unknown> {
   startedAtMs: number;
   /** The validated `Idempotency-Key`; null if it is absent or the route does not accept one. */
   idempotencyKey: string | null;
+  /** Whether the request came over https. */
+  isSecure: boolean;
+  /** The `Last-Event-ID` header of a client that continues a stream; null without it. */
+  lastEventId: string | null;
   /** Adds fields to the log line of the request. */
   log: (fields: Record<string, unknown>) => void;
   /**
@@ -35,6 +42,8 @@ export interface Call<Params, Query, Body, Position = unknown> {
    * @throws PublicError UNAUTHENTICATED if it was revoked or has expired since.
    */
   recheckKey: () => Promise<void>;
+  /** Whether the API key is still valid. For answers that go on for minutes; waits for other look-ups. */
+  isKeyValid: () => Promise<boolean>;
   /** Calls the listener when the caller has closed the connection, or the answer is sent. */
   onClosed: (listener: () => void) => void;
   /** Reports time that the request spent waiting as its caller wished. The duration metric leaves it out. */
@@ -64,6 +73,12 @@ interface RouteShape {
   prefers?: boolean;
   /** false: no rate limit. Only `GET /v1/` has none, because it answers nothing but 200 and 401. Default: true. */
   rateLimited?: boolean;
+  /** Whether the code of a login link is accepted in place of an API key. Only the sign-in does. */
+  acceptsLoginCode?: boolean;
+  /** Whether a successful answer sets or deletes the cookie of the console. */
+  setsCookie?: boolean;
+  /** Whether a successful answer is a stream of server-sent events. */
+  streams?: boolean;
   /** Whether the route ignores any request body. Only `GET /v1/` does, for the same reason. */
   ignoresBody?: boolean;
   /** The list whose cursors the query accepts. */

@@ -85,18 +85,25 @@ function serve(route: Route) {
       cursor,
       preference: parsePrefer(request.headers['prefer']?.toString()),
       startedAtMs: context.startedAtMs,
+      // Read by few routes, and found anew at each access.
+      get isSecure() {
+        return request.secure;
+      },
+      lastEventId: request.headers['last-event-id']?.toString() ?? null,
       idempotencyKey,
       log: (fields) => Object.assign(context.logFields, fields),
       recheckKey: async () => {
         if (!(await context.isKeyValid())) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
       },
+      isKeyValid: () => context.isKeyValid({ inBatch: true }),
       onClosed: (listener) => {
         if (response.closed) listener();
         else response.once('close', listener);
       },
       waited: (ms) => void (context.waitedMs += ms),
     });
-    respond(response, reply);
+    if (reply.stream === undefined) respond(response, reply);
+    else reply.stream(response, Object.assign(context.headers, reply.headers));
   };
 }
 

@@ -164,7 +164,29 @@ const attempt = {
   timings: { dnsMs: 3, connectMs: 21, tlsMs: 24, firstByteMs: 36 },
   responseBody: 'maintenance',
   responseTruncated: false,
+  responseHeaders: { 'content-type': 'text/plain', 'retry-after': '120', server: 'nginx' },
+  requestHeaders: {
+    'content-type': 'application/json',
+    'user-agent': 'Callplane-Webhooks/1',
+    'x-service-signature': 't=1795255200,v1=3f9c01ab…',
+    'x-service-delivery-id': EXAMPLE_IDS.deliveryId,
+    'x-service-replay-count': '0',
+    'x-service-signing-key-version': '1',
+  },
+  earlierAddresses: [],
+  phases: [
+    { phase: 'dns', startMs: 0, durationMs: 3, failed: false },
+    { phase: 'connect', startMs: 3, durationMs: 21, failed: false },
+    { phase: 'tls', startMs: 24, durationMs: 24, failed: false },
+    { phase: 'first_byte', startMs: 48, durationMs: 36, failed: false },
+  ],
+  diagnosis: {
+    summary: 'HTTP 503: a proxy in front of the receiver cannot reach it, or it is overloaded.',
+    advice: 'Check that the receiver runs and is healthy. Callplane retries.',
+  },
 };
+
+const OUTCOMES = { pending: 1, delivering: 0, succeeded: 24, failed: 1 };
 
 /** Example values for the schemas of successful answers, keyed by the title of the schema. */
 export const ANSWER_EXAMPLES: Record<string, unknown> = {
@@ -175,6 +197,38 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     keyType: 'secret',
     scopes: ['rooms:create', 'rooms:read', 'tokens:create'],
   },
+  Overview: {
+    at: formatTimestamp(at('11:00:00')),
+    calls: {
+      activeRooms: { count: 1, capped: false },
+      participants: { count: 3, capped: false },
+      joins: {
+        count: 4,
+        capped: false,
+        since: formatTimestamp(BEGIN),
+        buckets: [{ from: formatTimestamp(BEGIN), count: 4 }],
+      },
+    },
+    webhooks: {
+      deliveries: {
+        since: formatTimestamp(BEGIN),
+        ...OUTCOMES,
+        capped: false,
+        buckets: [{ from: formatTimestamp(BEGIN), ...OUTCOMES }],
+      },
+      oldestDueAt: null,
+      endpoints: { enabled: 1, disabled: 0 },
+      failingEndpoints: [
+        {
+          endpointId: EXAMPLE_IDS.endpointId,
+          url: RECEIVER_URL,
+          enabled: true,
+          failingSince: formatTimestamp(JOINED),
+          lastFailedAt: formatTimestamp(LEFT),
+        },
+      ],
+    },
+  },
   Room: room,
   Participant: participant,
   RuntimeOperation: operation,
@@ -183,6 +237,17 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
     participantId: EXAMPLE_IDS.participantId,
     tokenId: 'tok_01m7xhkw0cfvqteeeq2c3fv3qc',
     expiresAt: formatTimestamp(at('10:10:00')),
+  },
+  IssuedToken: {
+    id: 'tok_01m7xhkw0cfvqteeeq2c3fv3qc',
+    participantId: EXAMPLE_IDS.participantId,
+    participantName: 'Ada',
+    permissions: ['room:join', 'video:publish'],
+    state: 'used',
+    createdAt: formatTimestamp(BEGIN),
+    expiresAt: formatTimestamp(at('10:10:00')),
+    usedAt: formatTimestamp(JOINED),
+    revokedAt: null,
   },
   TurnCredentials: {
     expiresAt: formatTimestamp(at('11:00:00')),
@@ -232,7 +297,13 @@ export const ANSWER_EXAMPLES: Record<string, unknown> = {
   WebhookEndpoint: webhook,
   WebhookEndpointWithSecret: { ...webhook, signingSecret: 'whsec_…' },
   WebhookDelivery: delivery,
-  WebhookDeliveryDetail: { ...delivery, event: eventExample('participant.joined'), lastAttempt: attempt },
+  WebhookDeliveryDetail: {
+    ...delivery,
+    event: eventExample('participant.joined'),
+    body: JSON.stringify(eventExample('participant.joined')),
+    lastAttempt: attempt,
+    diagnosis: null,
+  },
   WebhookAttempt: attempt,
   WebhookRecovery: {
     id: EXAMPLE_IDS.recoveryId,

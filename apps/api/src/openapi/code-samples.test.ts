@@ -79,7 +79,7 @@ describe('the code samples of the OpenAPI document', () => {
     expect(curl.headers.includes('Content-Type: application/json')).toBe(body !== undefined);
     if (path.startsWith('/v1')) expect(servedBy(method, curl.address!)).toBe(id);
 
-    expect(sourceOf(samples, 'typescript')).toContain(`callplane.${id}(`);
+    expect(sourceOf(samples, 'typescript')).toContain(`callplane.${id === 'openStream' ? 'stream' : id}(`);
     for (const value of query.values()) expect(sourceOf(samples, 'typescript')).toContain(`'${value}'`);
     expect(sourceOf(samples, 'python')).toContain(`requests.${method.toLowerCase()}(`);
   });
@@ -137,6 +137,7 @@ const OPERATION: SampledOperation = {
   needsKey: true,
   isIdempotent: true,
   isList: false,
+  isStream: false,
 };
 
 describe('codeSamples', () => {

@@ -15,6 +15,8 @@ export interface SampledOperation {
   isIdempotent: boolean;
   /** The operation returns a list, so the SDK iterates over it. */
   isList: boolean;
+  /** The operation answers with a stream. */
+  isStream: boolean;
 }
 
 export interface CodeSample {
@@ -35,7 +37,7 @@ export function codeSamples(operation: SampledOperation): CodeSample[] {
   ];
 }
 
-function curlSample({ method, needsKey, isIdempotent, body, ...operation }: SampledOperation): string {
+function curlSample({ method, needsKey, isIdempotent, isStream, body, ...operation }: SampledOperation): string {
   const target = targetOf(operation);
   const address = target.startsWith('/v1') ? `$BASE${target.slice('/v1'.length)}` : `\${BASE%/v1}${target}`;
   const verb = method === (body === undefined ? 'GET' : 'POST') ? '' : ` -X ${method}`;
@@ -44,22 +46,23 @@ function curlSample({ method, needsKey, isIdempotent, body, ...operation }: Samp
     ...(isIdempotent ? ['-H "Idempotency-Key: $(date +%s%N)"'] : []),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quoteForShell(JSON.stringify(body))}`]),
   ];
-  return [`curl -s${verb} "${address}"`, ...options].join(' \\\n  ');
+  return [`curl -s${isStream ? 'N' : ''}${verb} "${address}"`, ...options].join(' \\\n  ');
 }
 
-function sdkSample({ operationId, pathExamples, queryExamples, body, isList }: SampledOperation): string {
+function sdkSample(operation: SampledOperation): string {
+  const { operationId, pathExamples, queryExamples, body, isList, isStream } = operation;
   const input = { ...pathExamples, ...queryExamples, ...(body as object | undefined) };
   const argument = Object.keys(input).length === 0 ? '' : literal(input, TYPESCRIPT);
-  const call = `callplane.${operationId}(${argument})`;
+  const call = `callplane.${isStream ? 'stream' : operationId}(${argument})`;
   return [
     "import { createClient } from '@callplane/server';",
     '',
     'const callplane = createClient({ baseUrl: process.env.BASE!, apiKey: process.env.KEY! });',
-    isList ? `for await (const item of ${call}) console.log(item);` : `console.log(await ${call});`,
+    isList || isStream ? `for await (const item of ${call}) console.log(item);` : `console.log(await ${call});`,
   ].join('\n');
 }
 
-function pythonSample({ method, needsKey, isIdempotent, body, ...operation }: SampledOperation): string {
+function pythonSample({ method, needsKey, isIdempotent, isStream, body, ...operation }: SampledOperation): string {
   const target = targetOf(operation);
   const address = target.startsWith('/v1')
     ? `os.environ["BASE"] + "${target.slice('/v1'.length)}"`
@@ -78,9 +81,10 @@ function pythonSample({ method, needsKey, isIdempotent, body, ...operation }: Sa
     `    ${address},`,
     ...(Object.keys(sent).length === 0 ? [] : [`    headers=${headers},`]),
     ...(body === undefined ? [] : [`    json=${literal(body, PYTHON)},`]),
+    ...(isStream ? ['    stream=True,'] : []),
     ')',
     'response.raise_for_status()',
-    'print(response.text)',
+    ...(isStream ? ['for line in response.iter_lines():', '    print(line)'] : ['print(response.text)']),
   ].join('\n');
 }
 

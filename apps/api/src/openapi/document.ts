@@ -34,13 +34,21 @@ export function openApiDocument(routes: readonly Route[]): Json {
       description: INTRODUCTION,
     },
     servers: [{ url: '/' }],
-    security: [{ apiKey: [] }],
+    security: [{ apiKey: [] }, { consoleSession: [] }],
     tags: [...new Set([...routes, JWKS_ROUTE].map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     webhooks,
     components: {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `rtc_sk_…` or `rtc_pk_…`.' },
+        consoleSession: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'callplane_session',
+          description:
+            'A session of the console, over https in `__Host-callplane_session`. Requests other than GET also need ' +
+            '`X-Callplane-CSRF: 1` and an `Origin` that is that of the API.',
+        },
       },
       headers: HEADER_COMPONENTS,
       responses: failures.all(),
@@ -61,6 +69,8 @@ function operation(route: Route, components: SchemaComponents, failures: Failure
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [route.tag],
+    ...(route.streams === true ? { 'x-stream': true } : {}),
+    ...(route.acceptsLoginCode === true ? { security: [{ apiKey: [] }] } : {}),
     // The reference page shows badges, but not other extensions.
     ...(route.scope === null ? {} : { 'x-scope': route.scope, 'x-badges': [{ name: `scope ${route.scope}` }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -80,6 +90,7 @@ function samplesOf(route: Route): CodeSample[] {
     body: Object.values(BODY_EXAMPLES[route.operationId] ?? {})[0],
     needsKey: true,
     isIdempotent: route.idempotent === true,
+    isStream: route.streams === true,
     isList: Object.values(route.responses).some(({ schema }) => itemTitleOf(schema) !== undefined),
   });
 }
@@ -161,10 +172,20 @@ function successes(route: Route, components: SchemaComponents): Json {
   return Object.fromEntries(
     Object.entries(route.responses).map(([status, { description, schema }]) => [
       status,
-      success(description, schema, headers(headersOf(route, Number(status))), components),
+      route.streams === true
+        ? { description, headers: headers(headersOf(route, Number(status))), content: STREAM_CONTENT }
+        : success(description, schema, headers(headersOf(route, Number(status))), components),
     ]),
   );
 }
+
+const STREAM_CONTENT = {
+  'text/event-stream': {
+    schema: { type: 'string', description: 'Server-sent events, as the HTML standard defines them.' },
+    example:
+      'id: 4712.evt_01m7xhkw0cfvqteeeq2c3fv3q5\nevent: changes\ndata: {"changes":[{"kind":"rooms","type":"room.created"}]}\n\n',
+  },
+};
 
 function success(description: string, schema: TSchema | null, sent: Json, components: SchemaComponents): Json {
   if (schema === null) return { description, headers: sent };
@@ -208,6 +229,7 @@ function jwksOperation(components: SchemaComponents, failures: FailureComponents
       needsKey: false,
       isIdempotent: false,
       isList: false,
+      isStream: false,
     }),
   };
 }

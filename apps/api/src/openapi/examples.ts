@@ -16,6 +16,7 @@ const REQUEST_ID = 'req_01m7xhkw0cfvqteeeq2c3fv3q8';
 
 /** Example request bodies by operation id. The name of each example describes its content. */
 export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
+  createConsoleSession: { all: {}, readOnly: { readOnly: true } },
   createRoom: {
     minimal: { name: 'Daily' },
     complete: { name: 'Daily', metadata: { team: 'blue', tags: ['weekly'] }, maxParticipants: 20 },
@@ -78,6 +79,8 @@ const PARAMETER_EXAMPLES: Record<string, string> = {
   after: EXAMPLE_IDS.eventId,
   trackId: 'camera',
   name: 'Daily',
+  namePrefix: 'Dai',
+  kinds: 'rooms,participants',
   externalId: 'user-4711',
   since: '2026-11-20T10:00:00.000Z',
   until: '2026-11-20T12:00:00.000Z',

@@ -53,6 +53,12 @@ const HEADERS = {
     description: 'The rate limit: requests (`q`) per window in seconds (`w`).',
     schema: { type: 'string' },
   },
+  SetCookie: {
+    name: 'set-cookie',
+    required: true,
+    description: 'The cookie of the console session: `HttpOnly`, `SameSite=Strict`, over https also `Secure`.',
+    schema: { type: 'string' },
+  },
   JwksCacheControl: {
     name: 'cache-control',
     required: true,
@@ -85,6 +91,7 @@ export function headersOf(route: Route, status: number): HeaderName[] {
     ...errorHeaders(status),
     ...(isSuccess && route.idempotent === true ? (['IdempotencyReplayed'] as const) : []),
     ...(isSuccess && route.prefers === true ? (['PreferenceApplied'] as const) : []),
+    ...(isSuccess && route.setsCookie === true ? (['SetCookie'] as const) : []),
     ...(isLimited ? RATE_LIMIT_HEADERS : []),
   ];
 }

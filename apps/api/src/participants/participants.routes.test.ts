@@ -260,3 +260,38 @@ describe('DELETE /v1/rooms/{roomId}/participants/{participantId}', () => {
     expect((await api.call('DELETE', `/v1/rooms/room_0/participants/part_0`)).body.error.code).toBe('ROOM_NOT_FOUND');
   });
 });
+
+describe('GET /v1/rooms/{roomId}/tokens', () => {
+  test('lists issued tokens, newest first, with what they still permit, in pages', async () => {
+    const room = await api.room();
+    const issued: { participantId: string; tokenId: string }[] = [];
+    for (const participantName of ['unused', 'used', 'expired', 'revoked']) {
+      issued.push((await issue(room, { participantName })).body);
+    }
+    const [, used, expired, revoked] = issued.map(({ participantId }) => participantId) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const usedAt = new Date(Date.UTC(2026, 0, 1));
+    await connect(used, room, usedAt);
+    await api.database.prisma.participantToken.updateMany({
+      where: { participantId: expired },
+      data: { createdAt: new Date(Date.now() - 2000), expiresAt: new Date(Date.now() - 1000) },
+    });
+    await api.call('DELETE', `/v1/rooms/${room}/participants/${revoked}`);
+    const rows: Record<string, unknown>[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const path = `/v1/rooms/${room}/tokens?limit=3${cursor === '' ? '' : `&cursor=${cursor}`}`;
+      const { body } = await api.call('GET', path);
+      rows.push(...body.data);
+      cursor = body.nextCursor;
+    }
+    expect(rows.map(({ id }) => id)).toEqual(issued.map(({ tokenId }) => tokenId).reverse());
+    for (const row of rows) expect(row['state']).toBe(row['participantName']);
+    expect(rows[2]).toMatchObject({ usedAt: usedAt.toISOString(), revokedAt: null });
+    expect(rows[0]).toMatchObject({ usedAt: null, revokedAt: expect.any(String) });
+    expect((await api.call('GET', '/v1/rooms/room_0/tokens')).body.error.code).toBe('ROOM_NOT_FOUND');
+  });
+});

@@ -77,6 +77,12 @@ export const UpdateRoomBody = strictObject(
 export const ListRoomsQuery = Type.Object({
   status: Type.Optional(oneOf(ROOM_STATUSES)),
   name: Type.Optional(exactText(ROOM_NAME_LENGTH_MAX, 'Returns only rooms with exactly this name.')),
+  namePrefix: Type.Optional(
+    exactText(
+      ROOM_NAME_LENGTH_MAX,
+      'Returns only rooms whose names begin with this text, in the order of their names instead of newest first.',
+    ),
+  ),
   ...pageQuery(),
 });
 export const ROOM_LIST = defineList('rooms', { id: idOf('room') });

@@ -103,13 +103,14 @@ export async function readRoom(deps: Pick<Deps, 'statements'>, tenant: Tenant, r
 export async function pageOfRooms(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
-  query: { status?: RoomStatus; name?: string; limit?: number },
+  query: { status?: RoomStatus; name?: string; namePrefix?: string; limit?: number },
   cursor: PageCursor<{ id: string }>,
 ): Promise<Page<RoomState>> {
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const rooms = await listRooms(deps.database.sql, tenant, {
     status: query.status ?? null,
     name: query.name ?? null,
+    namePrefix: query.namePrefix ?? null,
     beforeId: cursor.position?.id ?? null,
     limit: limit + 1,
   });

@@ -1,4 +1,4 @@
-import { formatTimestamp } from '@callplane/core';
+import { attemptPhases, diagnoseAttempt, formatTimestamp, shownRequestHeaders } from '@callplane/core';
 import type { AttemptRow, DeliveryRow } from '@callplane/db';
 
 /** A delivery in the form that the API returns. */
@@ -21,9 +21,13 @@ export function presentDelivery(delivery: DeliveryRow) {
   };
 }
 
-/** An attempt in the form that the API returns. */
-export function presentAttempt(attempt: AttemptRow) {
-  const { dnsMs, connectMs, tlsMs, firstByteMs } = attempt;
+/**
+ * An attempt in the form that the API returns.
+ * @param eventId event of its delivery
+ */
+export function presentAttempt(attempt: AttemptRow, eventId: string) {
+  const { dnsMs, connectMs, tlsMs, firstByteMs, exchange } = attempt;
+  const earlierAddresses = exchange?.earlierAddresses ?? [];
   return {
     id: attempt.id,
     deliveryId: attempt.deliveryId,
@@ -40,5 +44,10 @@ export function presentAttempt(attempt: AttemptRow) {
     timings: { dnsMs, connectMs, tlsMs, firstByteMs },
     responseBody: attempt.responseBody,
     responseTruncated: attempt.responseTruncated,
+    responseHeaders: exchange?.responseHeaders ?? null,
+    requestHeaders: exchange?.request ? shownRequestHeaders(exchange.request, { ...attempt, eventId }) : null,
+    earlierAddresses,
+    phases: attemptPhases({ ...attempt, earlierAddresses }),
+    diagnosis: diagnoseAttempt(attempt),
   };
 }

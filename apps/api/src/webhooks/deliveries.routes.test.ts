@@ -9,6 +9,7 @@ import {
   type EndedAttempt,
   type TypedSql,
 } from '@callplane/db';
+import { eventually } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { readDeliveryDetail } from './deliveries.service.js';
 import { attempt, delivery, finish, lease, webhook } from './webhooks.testkit.js';
@@ -23,7 +24,7 @@ beforeAll(async () => {
 const row = (id: string) => api.database.prisma.webhookDelivery.findUniqueOrThrow({ where: { id } });
 const ended = (claim: ClaimedDelivery, after: AfterAttempt): EndedAttempt => {
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
-  const response = { errorCode: null, address: null, responseBody: null, responseTruncated: false };
+  const response = { errorCode: null, address: null, responseBody: null, responseTruncated: false, exchange: null };
   const outcome = after.status === 'succeeded' ? 'success' : 'response';
   const statusCode = { succeeded: 200, pending: 503, failed: 410 }[after.status];
   const attempt = { durationMs: 5, outcome, statusCode, timings, ...response } as const;
@@ -44,6 +45,7 @@ describe('GET …/deliveries', () => {
     expect(ids(first)).toEqual(made.slice(0, 2));
     expect(ids(await list(`?limit=2&cursor=${first.nextCursor}`))).toEqual(made.slice(2));
     expect(ids(await list('?status=failed'))).toEqual([made[1]]);
+    expect(ids(await list('?failureReason=rejected&limit=1'))).toEqual([made[1]]);
     expect(ids(await list('?status=pending&eventType=webhook.test'))).toEqual([made[0], made[2]]);
     expect(await list('?eventType=room.created')).toEqual({ data: [], nextCursor: null });
     expect(first.data[0]).not.toHaveProperty('event');
@@ -73,6 +75,8 @@ describe('GET …/deliveries', () => {
     });
     expect(ids(await list(`?endpointId=${endpoints[1]!.id}`))).toEqual([made[0], made[2]]);
     expect(ids(await list('?status=failed&eventType=webhook.test'))).toEqual([made[3]]);
+    expect(ids(await list('?failureReason=attempts_exhausted'))).toEqual([made[3]]);
+    expect(ids(await list('?failureReason=rejected'))).toEqual([]);
     expect(ids(await list(`?since=2026-01-01T00:00:00Z&status=pending&limit=2`))).toEqual(made.slice(0, 2));
     const foreign = await api.call('GET', `${endpoints[0]!.path}/deliveries?cursor=${first.nextCursor}`, { key });
     expect(foreign.status).toBe(400);
@@ -85,6 +89,7 @@ describe('GET …/deliveries', () => {
 
   test.each([
     'status=lost',
+    'failureReason=bad_luck',
     'eventType=room.exploded',
     'cursor=x',
     'limit=0',
@@ -160,8 +165,32 @@ describe('GET …/deliveries/{deliveryId}', () => {
         timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4 },
         responseBody: 'maintenance',
         responseTruncated: false,
+        responseHeaders: { server: 'nginx' },
+        requestHeaders: {
+          'x-service-signature': 't=1795000000,v1=0123abcd…',
+          'x-service-delivery-id': made.id,
+          'x-service-signing-key-version': '1',
+        },
+        earlierAddresses: [],
+        phases: [
+          { phase: 'dns', startMs: 0, durationMs: 1, failed: false },
+          { phase: 'connect', startMs: 1, durationMs: 2, failed: false },
+          { phase: 'tls', startMs: 3, durationMs: 3, failed: false },
+          { phase: 'first_byte', startMs: 6, durationMs: 4, failed: false },
+          { phase: 'body', startMs: 10, durationMs: 2, failed: false },
+        ],
+        diagnosis: {
+          summary: expect.stringContaining('HTTP 503: '),
+          advice: expect.stringContaining('Callplane retries'),
+        },
+      },
+      diagnosis: {
+        summary: expect.stringContaining('All 8 attempts failed'),
+        advice: expect.stringContaining('replay'),
       },
     });
+    // The signature covers these bytes.
+    expect(body.body).toBe(stored.body);
     const attempts = await api.call('GET', `${made.path}/attempts`);
     expect(attempts.body.data[0]).toEqual(body.lastAttempt);
   });
@@ -462,6 +491,9 @@ test('a delivery of an erased event shows the erased event, and its replay answe
   const refused = await replay(made.path, 0);
   expect([refused.status, refused.body.error.code]).toEqual([409, 'EVENT_ERASED']);
   // The list of events marks the event as erased.
-  const { data } = (await api.call('GET', '/v1/events?type=webhook.test&limit=100')).body;
-  expect(data.filter((event: { erasedAt?: string }) => event.erasedAt !== undefined)).toHaveLength(1);
+  // Readers stay behind open transactions, also those of other tests on this server.
+  await eventually(async () => {
+    const { data } = (await api.call('GET', '/v1/events?type=webhook.test&limit=100')).body;
+    return data.filter((event: { erasedAt?: string }) => event.erasedAt !== undefined).length === 1;
+  });
 });

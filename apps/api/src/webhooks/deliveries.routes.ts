@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '@callplane/core';
+import { diagnoseDelivery, type ErrorDetail } from '@callplane/core';
 import type { Deps } from '../deps.js';
 import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
 import { timeFailures } from '../http/times.js';
@@ -84,12 +84,15 @@ export function deliveryRoutes(deps: Deps): Route[] {
       async handle({ caller, params }) {
         const detail = await readDeliveryDetail(deps, caller, params.endpointId, params.deliveryId);
         const [lastAttempt] = detail.attempts;
+        const { eventId, failureReason, attempts } = detail.delivery;
         return {
           status: 200,
           body: {
             ...presentDelivery(detail.delivery),
             event: JSON.parse(detail.eventBody) as object,
-            lastAttempt: lastAttempt === undefined ? null : presentAttempt(lastAttempt),
+            body: detail.eventBody,
+            lastAttempt: lastAttempt === undefined ? null : presentAttempt(lastAttempt, eventId),
+            diagnosis: diagnoseDelivery(failureReason, attempts, lastAttempt ?? null),
           },
         };
       },
@@ -108,8 +111,8 @@ export function deliveryRoutes(deps: Deps): Route[] {
       responses: { 200: { description: 'One page of attempts.', schema: AttemptPage } },
       errors: ['WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND'],
       async handle({ caller, params, query, cursor }) {
-        const { rows, nextCursor } = await pageOfAttempts(deps, caller, params, query, cursor);
-        return { status: 200, body: { data: rows.map(presentAttempt), nextCursor } };
+        const { eventId, rows, nextCursor } = await pageOfAttempts(deps, caller, params, query, cursor);
+        return { status: 200, body: { data: rows.map((row) => presentAttempt(row, eventId)), nextCursor } };
       },
     }),
     defineRoute({

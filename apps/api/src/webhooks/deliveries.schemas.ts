@@ -1,5 +1,6 @@
 import {
   ATTEMPT_OUTCOMES,
+  ATTEMPT_PHASES,
   DELIVERY_FAILURE_REASONS,
   DELIVERY_STATUSES,
   EVENT_TYPES,
@@ -41,6 +42,19 @@ const deliveryFields = {
 
 export const DeliverySchema = Type.Object(deliveryFields, { title: 'WebhookDelivery', additionalProperties: false });
 
+const DiagnosisSchema = Type.Object(
+  {
+    summary: Type.String({ description: 'Why it failed, in one sentence.' }),
+    advice: Type.String({ description: 'What the owner of the receiver can do.' }),
+  },
+  {
+    title: 'WebhookDiagnosis',
+    additionalProperties: false,
+    description: 'An explanation for people. Programs use `outcome`, `errorCode` and `failureReason`.',
+  },
+);
+const headers = (description: string) => orNull(Type.Record(Type.String(), Type.String(), { description }));
+
 const milliseconds = (description: string) => orNull(Type.Integer({ description: `${description}, in milliseconds.` }));
 
 export const AttemptSchema = Type.Object(
@@ -68,6 +82,42 @@ export const AttemptSchema = Type.Object(
     ),
     responseBody: orNull(Type.String({ description: 'First 1 KiB of the response, as text.' })),
     responseTruncated: Type.Boolean({ description: 'Whether the response was longer than `responseBody`.' }),
+    responseHeaders: headers(
+      'Headers of an answer that is not 2xx: `allow`, `content-type`, `location`, `retry-after`, `server`, `via` and ' +
+        '`www-authenticate`, each cut to 200 characters. Null without any, and after the erasure of the event.',
+    ),
+    requestHeaders: headers(
+      'Headers of the request, without `host`, `content-length` and `connection`. Signatures are cut to their first 8 ' +
+        'characters. Null if no request was sent, and in attempts of an earlier release.',
+    ),
+    earlierAddresses: Type.Array(
+      Type.Object(
+        {
+          address: Type.String(),
+          errorCode: orNull(Type.String()),
+          durationMs: Type.Integer(),
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'Addresses of the host that refused a connection before `address` was tried, at most 3.' },
+    ),
+    phases: Type.Array(
+      Type.Object(
+        {
+          phase: oneOf(ATTEMPT_PHASES),
+          startMs: Type.Integer({ description: 'From the beginning of the attempt, in milliseconds.' }),
+          durationMs: Type.Integer({ description: 'In milliseconds.' }),
+          failed: Type.Boolean({ description: 'Whether the attempt ended in this phase without an answer.' }),
+        },
+        { additionalProperties: false },
+      ),
+      {
+        description:
+          'The time of the attempt as a waterfall: its phases one after another. A phase that did not happen is left ' +
+          'out, such as `connect` on a connection that was kept alive.',
+      },
+    ),
+    diagnosis: orNull(DiagnosisSchema),
   },
   { title: 'WebhookAttempt', additionalProperties: false },
 );
@@ -76,7 +126,9 @@ export const DeliveryDetailSchema = Type.Object(
   {
     ...deliveryFields,
     event: EventSchema,
+    body: Type.String({ description: 'The exact text of the request body, which the signature covers.' }),
     lastAttempt: orNull(AttemptSchema),
+    diagnosis: orNull(DiagnosisSchema),
   },
   { title: 'WebhookDeliveryDetail', additionalProperties: false },
 );
@@ -89,6 +141,7 @@ export const DeliveryPath = Type.Object({
 const deliveryFilters = {
   status: Type.Optional(oneOf(DELIVERY_STATUSES)),
   eventType: Type.Optional(oneOf(EVENT_TYPES)),
+  failureReason: Type.Optional(oneOf(DELIVERY_FAILURE_REASONS, 'Returns only failed deliveries with this reason.')),
   since: Type.Optional(timestamp('Returns only deliveries that were created at this time or later.')),
   until: Type.Optional(timestamp('Returns only deliveries that were created up to this time.')),
 };

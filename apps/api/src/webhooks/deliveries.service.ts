@@ -1,4 +1,10 @@
-import { PublicError, type DeliveryStatus, type EventType, type Tenant } from '@callplane/core';
+import {
+  PublicError,
+  type DeliveryFailureReason,
+  type DeliveryStatus,
+  type EventType,
+  type Tenant,
+} from '@callplane/core';
 import {
   findDelivery,
   findDeliveryDetail,
@@ -13,6 +19,7 @@ import {
   type ReplayResult,
   type RetryResult,
 } from '@callplane/db';
+import { logTransition, type Transition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
@@ -23,6 +30,7 @@ export interface DeliveriesQuery {
   endpointId?: string;
   status?: DeliveryStatus;
   eventType?: EventType;
+  failureReason?: DeliveryFailureReason;
   since?: string;
   until?: string;
   limit?: number;
@@ -43,6 +51,7 @@ export async function pageOfDeliveries(
     endpointId,
     status: query.status ?? null,
     eventType: query.eventType ?? null,
+    failureReason: query.failureReason ?? null,
     since: query.since === undefined ? null : new Date(query.since),
     until: query.until === undefined ? null : new Date(query.until),
   };
@@ -86,41 +95,56 @@ export async function pageOfAttempts(
   path: { endpointId: string; deliveryId: string },
   query: { limit?: number },
   cursor: PageCursor<{ id: string }>,
-): Promise<Page<AttemptRow>> {
-  await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
+): Promise<Page<AttemptRow> & { eventId: string }> {
+  const { eventId } = await readDelivery(deps, tenant, path.endpointId, path.deliveryId);
   const limit = query.limit ?? PAGE_LIMIT_DEFAULT;
   const beforeId = cursor.position?.id ?? null;
   const attempts = await listAttempts(deps.database.prisma, path.deliveryId, { beforeId, limit: limit + 1 });
-  return cutPage(cursor, attempts, limit);
+  return { eventId, ...cutPage(cursor, attempts, limit) };
 }
 
 /** Starts a new run of a finished delivery, with the endpoint's current URL and secret. */
 export async function replay(
-  deps: Pick<Deps, 'database' | 'producer'>,
+  deps: Pick<Deps, 'database' | 'logger' | 'producer'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
 ): Promise<DeliveryRow> {
+  const startedAtMs = performance.now();
   const result = await deps.database.sqlTransaction((tx) =>
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
+  noteTransition(deps, 'replay', path.deliveryId, startedAtMs);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;
 }
 
 /** Brings the next attempt of a pending delivery forward to now. */
 export async function retryNow(
-  deps: Pick<Deps, 'database' | 'producer'>,
+  deps: Pick<Deps, 'database' | 'logger' | 'producer'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
+  const startedAtMs = performance.now();
   const result = await deps.database.sqlTransaction((tx) =>
     retryDelivery(tx, tenant, path.endpointId, path.deliveryId),
   );
   if (!result.ok) throw refusal(result);
+  noteTransition(deps, 'retryNow', path.deliveryId, startedAtMs);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;
+}
+
+function noteTransition(
+  { logger }: Pick<Deps, 'logger'>,
+  transition: Transition,
+  deliveryId: string,
+  sinceMs: number,
+): void {
+  logTransition(logger, transition, () => {
+    return { subject: 'delivery', row: deliveryId, tookMs: performance.now() - sinceMs };
+  });
 }
 
 function refusal(result: (ReplayResult | RetryResult) & { ok: false }): PublicError {

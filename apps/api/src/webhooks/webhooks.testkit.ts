@@ -69,6 +69,10 @@ export async function attempt(
       tlsMs: 3,
       firstByteMs: 4,
       responseBody: 'maintenance',
+      exchange: {
+        request: { signedAt: 1_795_000_000, signature: '0123abcd' },
+        responseHeaders: { server: 'nginx' },
+      },
     },
   });
   return id;

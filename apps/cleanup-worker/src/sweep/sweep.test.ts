@@ -50,7 +50,7 @@ describe('an operation whose lease expires in the last attempt', () => {
   });
 });
 
-test('the sweep deletes more expired idempotency records than fit in a batch, and keeps the others', async () => {
+test('the sweep deletes more expired idempotency records than fit in a batch and expired console sessions, and keeps the others', async () => {
   const { prisma } = worker.deps.database;
   await prisma.idempotencyRecord.createMany({
     data: Array.from({ length: 1204 }, (_, n) => ({
@@ -64,7 +64,19 @@ test('the sweep deletes more expired idempotency records than fit in a batch, an
       expiresAt: n < 1201 ? (n === 0 ? NOON : before(1)) : after(1),
     })),
   });
+  const session = (n: number) => ({
+    id: `cses_${n}`,
+    environmentId: worker.tenant.environmentId,
+    secretHash: new Uint8Array(createHash('sha256').update(String(n)).digest()),
+    scopes: [],
+    readOnly: true,
+    lifetimeSeconds: 60,
+    createdAt: new Date(Date.now() - 120_000),
+    expiresAt: new Date(Date.now() + (n === 0 ? -60_000 : 3_600_000)),
+  });
+  await prisma.consoleSession.createMany({ data: [session(0), session(1)] });
   await sweepExpired(worker.deps);
+  expect(await prisma.consoleSession.findMany({ select: { id: true } })).toEqual([{ id: 'cses_1' }]);
   const kept = await prisma.idempotencyRecord.findMany({ select: { key: true }, orderBy: { key: 'asc' } });
   expect(kept.map(({ key }) => key)).toEqual(['key-1201', 'key-1202', 'key-1203']);
 });

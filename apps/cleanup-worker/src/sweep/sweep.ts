@@ -1,4 +1,9 @@
-import { deleteExpiredIdempotencyRecords, deleteExpiredSigningKeys, settleExhaustedOperation } from '@callplane/db';
+import {
+  deleteExpiredConsoleSessions,
+  deleteExpiredIdempotencyRecords,
+  deleteExpiredSigningKeys,
+  settleExhaustedOperation,
+} from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
 import { logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
@@ -43,7 +48,7 @@ export interface ExpiredPosition {
 
 export const newExpiredPosition = (): ExpiredPosition => ({ from: null, beganAtMs: -Infinity });
 
-/** Deletes expired idempotency records, in batches, and expired signing keys. */
+/** Deletes expired idempotency records and console sessions, in batches, and expired signing keys. */
 export async function sweepExpired(deps: Deps, position = newExpiredPosition()): Promise<void> {
   const now = deps.clock.now();
   const nowMs = performance.now();
@@ -54,6 +59,10 @@ export async function sweepExpired(deps: Deps, position = newExpiredPosition()):
     ({ deleted } = batch);
     position.from = batch.next ?? position.from;
     deps.metrics.purged('idempotency_records', deleted);
+  } while (deleted === BATCH);
+  do {
+    deleted = await deleteExpiredConsoleSessions(deps.database.sql, BATCH);
+    deps.metrics.purged('console_sessions', deleted);
   } while (deleted === BATCH);
   await deleteExpiredSigningKeys(deps.database.prisma, now);
 }

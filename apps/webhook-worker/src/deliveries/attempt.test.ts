@@ -66,6 +66,7 @@ describe('a delivery', () => {
         tlsMs: null,
         responseBody: 'thanks',
         responseTruncated: false,
+        exchange: { request: expect.objectContaining({ signature: expect.stringMatching(/^[0-9a-f]{8}$/) }) },
         signingKeyVersion: 1,
         url: `${receiver.url}?a=b`,
       }),
@@ -202,6 +203,7 @@ describe('the lease of a delivery', () => {
       timings: { dnsMs: null, connectMs: 1.2, tlsMs: null, firstByteMs: 2.8 },
       responseBody: 'no',
       responseTruncated: false,
+      exchange: { request: null, responseHeaders: { server: 'nginx' } },
     };
     // The row is still `delivering`, so another worker may hold it.
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
@@ -210,7 +212,9 @@ describe('the lease of a delivery', () => {
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim: earlier, attempt })).toBe(false);
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(true);
     expect(await logAttemptOfDeletedEndpoint(database.sql, { claim, attempt })).toBe(false);
-    expect(await worker.attempts(claim.id)).toEqual([expect.objectContaining({ durationMs: 2, firstByteMs: 3 })]);
+    expect(await worker.attempts(claim.id)).toEqual([
+      expect.objectContaining({ durationMs: 2, firstByteMs: 3, exchange: attempt.exchange }),
+    ]);
   });
 
   test('is claimed without waiting for the disk, but settled with it', async () => {
@@ -243,6 +247,7 @@ describe('deliveries that are settled in one batch', () => {
         responseBody: null,
         timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
         responseTruncated: false,
+        exchange: null,
       },
       after: { status: 'succeeded' as const },
       proves: outcome === 'success',

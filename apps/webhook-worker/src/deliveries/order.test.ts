@@ -67,6 +67,7 @@ async function settle(delivery: ClaimedDelivery, status: 'succeeded' | 'pending'
     timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
     responseBody: null,
     responseTruncated: false,
+    exchange: null,
   };
   const after = status === 'succeeded' ? { status } : { status, delayMs };
   const { sql } = worker.deps.database;

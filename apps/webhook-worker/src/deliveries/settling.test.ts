@@ -36,6 +36,7 @@ describe('settling', () => {
       timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null },
       responseBody: null,
       responseTruncated: false,
+      exchange: null,
     },
     after: { status: 'succeeded' },
     proves: true,

@@ -1,6 +1,6 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { classifyStatus, RESPONSE_BODY_KEPT_BYTES, type AttemptOutcome } from '@callplane/core';
+import { classifyStatus, keptResponseHeaders, RESPONSE_BODY_KEPT_BYTES, type AttemptOutcome } from '@callplane/core';
 import got, { type Request } from 'got';
 import type { Deadline } from './deadline.js';
 import type { PinnedAgent } from './pinned-agents.js';
@@ -30,6 +30,10 @@ export interface PostResult {
   connectMs: number | null;
   tlsMs: number | null;
   firstByteMs: number | null;
+  /** Whether the connection was ready, so that the request was written to it. */
+  isSent: boolean;
+  /** Selected headers of an answer that is not 2xx. */
+  headers: Record<string, string> | undefined;
   /** The first bytes of the body, at most one more than the log keeps. */
   body: Buffer;
   /** True if the body was longer, or if its end did not arrive. */
@@ -73,6 +77,8 @@ export async function post(input: PostInput): Promise<PostResult> {
     connectMs: null,
     tlsMs: null,
     firstByteMs: null,
+    isSent: false,
+    headers: undefined,
     body: NOTHING,
     bodyTruncated: false,
   };
@@ -106,6 +112,7 @@ export async function post(input: PostInput): Promise<PostResult> {
         : codeOf(error, progress.stage);
   } finally {
     request.destroy();
+    result.isSent = progress.stage === 'response';
   }
   return result;
 }
@@ -153,8 +160,10 @@ function follow(
 /** @throws the error that prevented a complete response head. */
 function readHead(request: Request, result: PostResult): Promise<void> {
   return new Promise<void>((resolve, reject) => {
-    request.once('response', (response: { statusCode: number }) => {
+    request.once('response', (response: { statusCode: number; headers: IncomingHttpHeaders }) => {
       result.statusCode = response.statusCode;
+      // A success raises no question that its headers could answer, and its row stays small.
+      if (classifyStatus(response.statusCode) !== 'success') result.headers = keptResponseHeaders(response.headers);
       resolve();
     });
     // The request may emit several errors, also after the head, for example while it is destroyed.

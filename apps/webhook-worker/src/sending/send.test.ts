@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createAddressFilter, createPortFilter, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
+import { createAddressFilter, createPortFilter, shownRequestHeaders, WEBHOOK_PORTS_DEFAULT } from '@callplane/core';
 import { eventually, stopAtEnd, testClock } from '@callplane/testing';
 import { DnsFailure, type Resolver } from '../destinations/resolver.js';
 import {
@@ -269,7 +269,12 @@ describe('the answer of a receiver', () => {
     const receiver = await startReceiver((_request, response) => {
       response.writeHead(307, { location: `http://127.0.0.1:${inside.port}/` }).end();
     });
-    expect(await attempt(receiver.url)).toMatchObject({ outcome: 'response', errorCode: 'HTTP_307', statusCode: 307 });
+    expect(await attempt(receiver.url)).toMatchObject({
+      outcome: 'response',
+      errorCode: 'HTTP_307',
+      statusCode: 307,
+      exchange: { responseHeaders: { location: `http://127.0.0.1:${inside.port}/` } },
+    });
     expect(inside.connections).toBe(0);
   });
 
@@ -286,6 +291,33 @@ describe('the answer of a receiver', () => {
     expect(answer.timings.tlsMs).toBeGreaterThan(0);
     expect(answer.timings.firstByteMs).toBeGreaterThan(40);
     expect(receiver.requests[0]!.headers.host).toBe(`receiver.test:${receiver.port}`);
+  });
+
+  test('logs the headers of its request with cut signatures, and selected headers of a bad answer', async () => {
+    const receiver = await startReceiver((_request, response) => {
+      const location = 'x'.repeat(1000);
+      response.writeHead(503, { server: 'nginx', location, 'set-cookie': 'id=1', 'x-other': 'y' }).end();
+    });
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const claim = { ...DELIVERY, standardWebhooks: true, traceparent, replayCount: 2, url: receiver.url };
+    const { exchange } = await send(deps(), claim, 'whsec_c2VjcmV0');
+    expect(exchange!.responseHeaders).toEqual({ server: 'nginx', location: 'x'.repeat(200) });
+    const { host, connection, 'content-length': length, ...sent } = receiver.requests[0]!.headers;
+    expect([host, connection, length]).toEqual([`127.0.0.1:${receiver.port}`, 'keep-alive', '2']);
+    const shown = shownRequestHeaders(exchange!.request!, {
+      deliveryId: claim.id,
+      eventId: claim.eventId,
+      replayCount: 2,
+      signingKeyVersion: claim.secretVersion,
+    });
+    // Everything that was sent is shown, and of both signatures only their beginnings.
+    const cut = (value: unknown, begin: string) => String(value).slice(0, String(value).indexOf(begin) + 3 + 8) + '…';
+    expect(shown).toEqual({
+      ...sent,
+      'x-service-signature': cut(sent['x-service-signature'], 'v1='),
+      'webhook-signature': cut(sent['webhook-signature'], 'v1,'),
+    });
+    expect(shown['x-service-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{8}…$/);
   });
 
   test('passes on the trace of its event under a new parent, and without OpenTelemetry begins none', async () => {
@@ -359,8 +391,17 @@ describe('the destination of an attempt', () => {
     const receiver = await startReceiver();
     const resolver = names({ 'two.test': ['127.0.0.2', '127.0.0.1'], 'none.test': ['127.0.0.2', '127.0.0.3'] });
     const url = (name: string) => `http://${name}:${receiver.port}/`;
-    expect(await attempt(url('two.test'), { resolver })).toMatchObject({ outcome: 'success', address: '127.0.0.1' });
-    expect(await attempt(url('none.test'), { resolver })).toMatchObject({ outcome: 'connect', address: '127.0.0.3' });
+    const earlierAddresses = [{ address: '127.0.0.2', errorCode: 'ECONNREFUSED', durationMs: expect.any(Number) }];
+    expect(await attempt(url('two.test'), { resolver })).toMatchObject({
+      outcome: 'success',
+      address: '127.0.0.1',
+      exchange: { request: { signature: expect.any(String) }, earlierAddresses },
+    });
+    expect(await attempt(url('none.test'), { resolver })).toMatchObject({
+      outcome: 'connect',
+      address: '127.0.0.3',
+      exchange: { request: null, earlierAddresses },
+    });
     expect(receiver.requests).toHaveLength(1);
   });
 });

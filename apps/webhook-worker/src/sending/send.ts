@@ -4,10 +4,12 @@ import {
   mayConnectTo,
   checkUrl,
   nextTraceparent,
+  requestHeaders,
   RESPONSE_BODY_KEPT_BYTES,
   signDelivery,
-  SIGNATURE_CONTRACT,
   standardWebhooksHeaders,
+  toStoredRequest,
+  type EarlierAddress,
 } from '@callplane/core';
 import type { AttemptRecord, ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
@@ -82,10 +84,18 @@ async function attemptTo(
   }
   // All addresses are checked. If a connection fails, nothing was sent, so the next address can be tried.
   let attempt = unsent('dns', 'ENODATA');
+  const earlierAddresses: EarlierAddress[] = [];
+  let triedAt = performance.now();
   for (const address of addressesToTry(addresses)) {
+    if (attempt.address !== null) {
+      const { address: earlier, errorCode } = attempt;
+      earlierAddresses.push({ address: earlier, errorCode, durationMs: Math.round(performance.now() - triedAt) });
+      triedAt = performance.now();
+    }
     attempt = await postTo(deps, claim, secret, { url, address, dnsMs, deadline });
     if (attempt.outcome !== 'connect') break;
   }
+  if (earlierAddresses.length > 0) attempt.exchange = { request: null, ...attempt.exchange, earlierAddresses };
   return attempt;
 }
 
@@ -97,11 +107,13 @@ async function postTo(
 ): Promise<Omit<AttemptRecord, 'durationMs'>> {
   const agent = deps.agents.acquire(url, address);
   const span = spanOf(claim, url);
+  const signedAt = Math.floor(deps.clock.now().getTime() / 1000);
+  const headers = headersOf(claim, secret, signedAt, span);
   try {
     const answer = await post({
       url,
       agent: agent.agent,
-      headers: headersOf(deps, claim, secret, span),
+      headers,
       body: claim.body,
       deadline,
       ...(deps.certificateAuthority === undefined ? {} : { certificateAuthority: deps.certificateAuthority }),
@@ -118,6 +130,12 @@ async function postTo(
       timings: { dnsMs, connectMs: answer.connectMs, tlsMs: answer.tlsMs, firstByteMs: answer.firstByteMs },
       responseBody: answer.statusCode === null ? null : responseText(answer.body),
       responseTruncated: answer.bodyTruncated || answer.body.length > RESPONSE_BODY_KEPT_BYTES,
+      exchange: answer.isSent
+        ? {
+            request: toStoredRequest(headers, signedAt),
+            ...(answer.headers === undefined ? {} : { responseHeaders: answer.headers }),
+          }
+        : null,
     };
   } finally {
     agent.release();
@@ -164,27 +182,26 @@ function spanOf(claim: SendableDelivery, url: URL): Span | null {
 
 /** @param span the parent of what the receiver does; null without OpenTelemetry */
 function headersOf(
-  { clock }: SendDeps,
   claim: SendableDelivery,
   secret: string,
+  timestampUnixSeconds: number,
   span: Span | null,
 ): Record<string, string> {
-  const { id: deliveryId, eventId, replayCount, body } = claim;
-  const timestampUnixSeconds = Math.floor(clock.now().getTime() / 1000);
-  return {
-    'content-type': 'application/json',
-    'user-agent': 'Callplane-Webhooks/1',
-    [SIGNATURE_CONTRACT.signatureHeader]: signDelivery({ secret, timestampUnixSeconds, deliveryId, replayCount, body }),
-    [SIGNATURE_CONTRACT.deliveryIdHeader]: deliveryId,
-    [SIGNATURE_CONTRACT.replayCountHeader]: String(replayCount),
-    [SIGNATURE_CONTRACT.secretVersionHeader]: String(claim.secretVersion),
-    ...(claim.standardWebhooks ? standardWebhooksHeaders({ secret, timestampUnixSeconds, eventId, body }) : {}),
-    ...(span === null ? forwarded(claim.traceparent) : { traceparent: span.traceparent }),
-  };
+  const { id: deliveryId, eventId, replayCount, secretVersion, body } = claim;
+  return requestHeaders({
+    deliveryId,
+    replayCount,
+    secretVersion,
+    signature: signDelivery({ secret, timestampUnixSeconds, deliveryId, replayCount, body }),
+    standardWebhooks: claim.standardWebhooks
+      ? standardWebhooksHeaders({ secret, timestampUnixSeconds, eventId, body })
+      : {},
+    traceparent: span === null ? forwarded(claim.traceparent) : span.traceparent,
+  });
 }
 
-function forwarded(traceparent: string | null): { traceparent?: string } {
-  return traceparent === null ? {} : { traceparent: nextTraceparent(traceparent, randomBytes(8).toString('hex')) };
+function forwarded(traceparent: string | null): string | null {
+  return traceparent === null ? null : nextTraceparent(traceparent, randomBytes(8).toString('hex'));
 }
 
 function unsent(outcome: 'dns' | 'blocked', errorCode: string): Omit<AttemptRecord, 'durationMs'> {
@@ -196,5 +213,6 @@ function unsent(outcome: 'dns' | 'blocked', errorCode: string): Omit<AttemptReco
     timings: NO_TIMINGS,
     responseBody: null,
     responseTruncated: false,
+    exchange: null,
   };
 }

@@ -12,16 +12,21 @@ const CHECKSUM_LENGTH = 6;
 /** Number of random bytes in a key. */
 export const API_KEY_RANDOM_BYTES = 32;
 
-/** Finds whole keys anywhere in a text, for secret scanners and for the redaction of logs. */
-export const API_KEY_PATTERN = /rtc_[sp]k_[0-9A-Za-z]{20,}/g;
+/** Finds whole keys and secrets of the console anywhere in a text, for secret scanners and for the redaction of logs. */
+export const API_KEY_PATTERN = /rtc_(?:[sp]k|c[sl])_[0-9A-Za-z]{20,}/g;
 
 /**
  * Formats an API key: prefix, 256 random bits in base 62, and the CRC-32 of both in base 62. The checksum rejects a
  * typo without a look-up. (GitHub's tokens use the same scheme.)
  */
 export function formatApiKey(type: ApiKeyType, randomBytes: Uint8Array): string {
+  return formatChecked(KEY_PREFIX[type], randomBytes);
+}
+
+/** A secret in the form of an API key, with another prefix. */
+export function formatChecked(prefix: string, randomBytes: Uint8Array): string {
   if (randomBytes.length !== API_KEY_RANDOM_BYTES) throw new RangeError('an API key needs 32 random bytes');
-  const head = KEY_PREFIX[type] + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
+  const head = prefix + base62(BigInt(`0x${Buffer.from(randomBytes).toString('hex')}`), RANDOM_LENGTH);
   return head + checksum(head);
 }
 
@@ -32,8 +37,13 @@ export function parseApiKey(text: string): ApiKeyType | null {
     : text.startsWith(KEY_PREFIX.publishable)
       ? 'publishable'
       : null;
-  if (type === null || text.length !== KEY_PREFIX[type].length + RANDOM_LENGTH + CHECKSUM_LENGTH) return null;
-  return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH) ? type : null;
+  return type !== null && isChecked(KEY_PREFIX[type], text) ? type : null;
+}
+
+/** Whether a text has this prefix, the length of an API key and the right checksum. */
+export function isChecked(prefix: string, text: string): boolean {
+  if (!text.startsWith(prefix) || text.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH) return false;
+  return checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
 
 /** SHA-256 of the whole key; the key itself is not stored. A key is random, so a slow hash would add nothing. */

@@ -1,3 +1,5 @@
+import type { ConsoleSession } from './console-session.js';
+
 /** Permissions of secret keys; each route names the scope that it needs. */
 export const SCOPES = [
   'rooms:create',
@@ -33,6 +35,10 @@ export interface Caller extends Tenant {
   readonly keyId: string;
   readonly keyType: ApiKeyType;
   readonly scopes: readonly Scope[];
+  /** Present if the caller sent the cookie of a console session. `keyId` is then its key, or of a link the session. */
+  readonly session?: ConsoleSession;
+  /** Present if the caller sent the code of a link: its hash. Only the sign-in accepts it. */
+  readonly loginCodeHash?: Uint8Array;
 }
 
 /**

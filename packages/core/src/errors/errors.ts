@@ -8,6 +8,10 @@ export const ERROR_TABLE = {
   },
   INSUFFICIENT_SCOPE: { status: 403, message: 'The API key lacks the scope that this operation needs.' },
   ORIGIN_NOT_ALLOWED: { status: 403, message: 'Connections from this origin are not allowed.' },
+  CROSS_SITE_REQUEST: {
+    status: 403,
+    message: 'A request with a console session must come from the console. Other programs send an API key.',
+  },
   ROOM_NOT_FOUND: { status: 404, message: 'Room not found in this environment.' },
   PARTICIPANT_NOT_FOUND: { status: 404, message: 'Participant not found in this room.' },
   SESSION_NOT_FOUND: { status: 404, message: 'Active session not found in this room.' },
@@ -17,6 +21,7 @@ export const ERROR_TABLE = {
   EVENT_NOT_FOUND: { status: 404, message: 'Event not found in this environment.' },
   RECOVERY_NOT_FOUND: { status: 404, message: 'Recovery not found for this webhook endpoint.' },
   OPERATION_NOT_FOUND: { status: 404, message: 'No runtime operation exists for this resource.' },
+  CONSOLE_SESSION_NOT_FOUND: { status: 404, message: 'The request has an API key, not a console session.' },
   ROUTE_NOT_FOUND: { status: 404, message: 'Route not found.' },
   METHOD_NOT_ALLOWED: { status: 405, message: 'The route does not support this method. See the Allow header.' },
   REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
@@ -39,6 +44,10 @@ export const ERROR_TABLE = {
   REPLAY_LIMIT_REACHED: { status: 409, message: 'The delivery has been replayed 100 times.' },
   WEBHOOK_DISABLED: { status: 409, message: 'The webhook endpoint is disabled.' },
   WEBHOOK_LIMIT_REACHED: { status: 409, message: 'The environment already has 50 webhook endpoints.' },
+  CONSOLE_SESSION_LIMIT_REACHED: {
+    status: 409,
+    message: 'The environment has 100 open console sessions and links. End one with "rtc console sessions revoke".',
+  },
   IDEMPOTENCY_CONFLICT: {
     status: 409,
     message: 'A request with this Idempotency-Key is in progress. Try again shortly.',

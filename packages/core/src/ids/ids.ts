@@ -16,6 +16,7 @@ export const ID_PREFIXES = {
   attempt: 'att',
   recovery: 'rcv',
   request: 'req',
+  consoleSession: 'cses',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -118,7 +118,7 @@ function createdSince(since: Date | null | undefined): Prisma.Sql {
  * all events of others since then. The sum prevents that it looks for the minimum in the order of transactions, past all
  * older events.
  */
-function firstTransactionSince({ environmentId }: Tenant, since: Date): Prisma.Sql {
+export function firstTransactionSince({ environmentId }: Tenant, since: Date): Prisma.Sql {
   const at = Prisma.sql`(${since.toISOString()}::timestamptz AT TIME ZONE 'UTC')`;
   return Prisma.sql`(
     SELECT min(e.transaction_id + 0) FROM events e

@@ -91,9 +91,10 @@ export function eraseEvents(database: Database, participantId: string | null, no
       WHERE v.id = erased.id`;
     // The receivers' responses may echo the event.
     await tx.$executeRaw`
-      UPDATE webhook_attempts a SET response_body = NULL
+      UPDATE webhook_attempts a SET response_body = NULL, exchange = a.exchange - 'responseHeaders'
       FROM webhook_deliveries d
-      WHERE d.event_id = ANY(${ids}::text[]) AND a.delivery_id = d.id AND a.response_body IS NOT NULL`;
+      WHERE d.event_id = ANY(${ids}::text[]) AND a.delivery_id = d.id
+        AND (a.response_body IS NOT NULL OR a.exchange -> 'responseHeaders' IS NOT NULL)`;
     return erasable.length;
   });
 }

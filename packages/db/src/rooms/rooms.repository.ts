@@ -66,17 +66,25 @@ export async function roomExists(db: Db, tenant: Tenant, roomId: string): Promis
   return room !== null;
 }
 
+/** A page of rooms. */
+export interface RoomListPage {
+  status: RoomStatus | null;
+  /** Exactly this name; null for any. */
+  name: string | null;
+  /** Names that begin with this text; null for any. The list is then in the order of names. */
+  namePrefix?: string | null;
+  /** The last id of the previous page. */
+  beforeId: string | null;
+  limit: number;
+}
+
 /**
- * Lists rooms newest first: ids sort by the time of creation.
- * @param page `name`: exactly this name; null for any. `beforeId`: the last id of the previous page. Rooms that are added
- *   meanwhile sort before it, so no page shifts.
+ * Lists rooms newest first: ids sort by the time of creation. Rooms that are added meanwhile sort before the last id of
+ * a page, so no page shifts.
  */
-export function listRooms(
-  db: TypedSql,
-  tenant: Tenant,
-  page: { status: RoomStatus | null; name: string | null; beforeId: string | null; limit: number },
-): PromiseLike<RoomState[]> {
-  const { status, name, limit } = page;
+export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): PromiseLike<RoomState[]> {
+  const { status, name, namePrefix, limit } = page;
+  if (namePrefix != null) return listRoomsByPrefix(db, tenant, { ...page, namePrefix });
   const before = page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`;
   if (name === null) {
     return db.$queryRaw<RoomState[]>`
@@ -85,15 +93,47 @@ export function listRooms(
         ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
       ORDER BY rooms.id DESC LIMIT ${limit}`;
   }
-  // Each status is a range of rooms_name_idx. Only this index has the order by `id || ''`, so PostgreSQL uses it.
+  // Each status is a range of rooms_status_name_idx. Only this index has the order by `id || ''`, so PostgreSQL uses it.
   // Ordered by `id`, PostgreSQL might choose an index without the name.
   return db.$queryRaw<RoomState[]>`
-    SELECT found.* FROM unnest(${status === null ? [...ROOM_STATUSES] : [status]}::text[]) AS status (name)
+    SELECT found.* FROM ${ofStatuses(status)}
     CROSS JOIN LATERAL (
       SELECT ${ROOM_COLUMNS} FROM rooms
-      WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.name = ${name} AND rooms.status = status.name
+      WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.status = status.name
+        AND rooms.name COLLATE "C" = ${name}
         ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND (rooms.id || '') < ${page.beforeId}`}
       ORDER BY (rooms.id || '') DESC LIMIT ${limit}
     ) found
     ORDER BY found.id DESC LIMIT ${limit}`;
+}
+
+/**
+ * Lists rooms whose names begin with a text, by the bytes of their names, those of one name oldest first. The name of
+ * the last room of the previous page is read again: if that room is gone, the list ends.
+ */
+function listRoomsByPrefix(
+  db: TypedSql,
+  { environmentId }: Tenant,
+  { status, namePrefix, beforeId, limit }: RoomListPage & { namePrefix: string },
+): PromiseLike<RoomState[]> {
+  const after =
+    beforeId === null
+      ? Prisma.empty
+      : Prisma.sql`AND (rooms.name COLLATE "C", rooms.id || '') > (
+          (SELECT last.name FROM rooms last WHERE last.id = ${beforeId} AND last.environment_id = ${environmentId}),
+          ${beforeId})`;
+  return db.$queryRaw<RoomState[]>`
+    SELECT found.* FROM ${ofStatuses(status)}
+    CROSS JOIN LATERAL (
+      SELECT ${ROOM_COLUMNS} FROM rooms
+      WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name
+        AND rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
+      ORDER BY rooms.name COLLATE "C", (rooms.id || '') LIMIT ${limit}
+    ) found
+    ORDER BY found.name COLLATE "C", found.id LIMIT ${limit}`;
+}
+
+/** One row for each status to look for. */
+function ofStatuses(status: RoomStatus | null): Prisma.Sql {
+  return Prisma.sql`unnest(${status === null ? [...ROOM_STATUSES] : [status]}::text[]) AS status (name)`;
 }

@@ -1,6 +1,7 @@
 import {
   decideReplay,
   decideRetry,
+  type AttemptExchange,
   type AttemptOutcome,
   type DeliveryFailureReason,
   type DeliveryStatus,
@@ -57,6 +58,8 @@ export interface AttemptRow {
   firstByteMs: number | null;
   responseBody: string | null;
   responseTruncated: boolean;
+  /** Null in attempts of an earlier release. */
+  exchange: AttemptExchange | null;
 }
 
 /** The columns of a {@link DeliveryRow}, for {@link DELIVERY_TABLES}. */
@@ -116,7 +119,7 @@ export async function findDeliveryDetail(
           signing_key_version AS "signingKeyVersion", started_at AS "startedAt", duration_ms AS "durationMs", outcome,
           error_code AS "errorCode", status_code AS "statusCode", address, dns_ms AS "dnsMs", connect_ms AS "connectMs",
           tls_ms AS "tlsMs", first_byte_ms AS "firstByteMs", response_body AS "responseBody",
-          response_truncated AS "responseTruncated"
+          response_truncated AS "responseTruncated", exchange
         FROM webhook_attempts WHERE delivery_id = d.id ORDER BY id DESC LIMIT ${attemptsMax}
       ) recent
     ) a ON true
@@ -144,7 +147,7 @@ export async function listAttempts(
     orderBy: { id: 'desc' },
     take: page.limit,
   });
-  return attempts as AttemptRow[];
+  return attempts as unknown as AttemptRow[];
 }
 
 export type ReplayResult =

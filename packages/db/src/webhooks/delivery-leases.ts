@@ -1,4 +1,4 @@
-import { newId, type AfterAttempt, type AttemptOutcome } from '@callplane/core';
+import { newId, type AfterAttempt, type AttemptExchange, type AttemptOutcome } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { ATTEMPT_COLUMNS } from './delivery.sql.js';
@@ -56,6 +56,8 @@ export interface AttemptRecord {
   };
   responseBody: string | null;
   responseTruncated: boolean;
+  /** Null if nothing was sent to any address. */
+  exchange: AttemptExchange | null;
 }
 
 /** An attempt that has ended, and its consequence for the delivery. */
@@ -109,7 +111,7 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     ), logged AS (
       INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
       SELECT attempt_id, id, replay_count, run_attempts, url, version, started_at, duration_ms, outcome, error_code,
-        status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated
+        status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body, response_truncated, exchange
       FROM settled
     ), ${NOTE_STANDING}
     SELECT id, token::text AS "leaseToken" FROM settled`;
@@ -121,7 +123,7 @@ const AFTER_DELAY = Prisma.sql`now() + ended.delay_ms * interval '1 millisecond'
 const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, proves boolean,
   slot_ms int, attempt_id text, url text, version int, started_at timestamptz, duration_ms int, outcome text,
   error_code text, status_code int, address text, dns_ms int, connect_ms int, tls_ms int, first_byte_ms int,
-  response_body text, response_truncated boolean`;
+  response_body text, response_truncated boolean, exchange jsonb`;
 
 function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position: number) {
   return {
@@ -148,6 +150,7 @@ function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position
     first_byte_ms: rounded(attempt.timings.firstByteMs),
     response_body: attempt.responseBody,
     response_truncated: attempt.responseTruncated,
+    exchange: attempt.exchange,
   };
 }
 

@@ -2,6 +2,7 @@ import {
   DELIVERY_STATUSES,
   EVENT_TYPES,
   firstIdAt,
+  type DeliveryFailureReason,
   type DeliveryStatus,
   type EventType,
   type Tenant,
@@ -15,6 +16,8 @@ export interface DeliveryListFilter {
   endpointId: string | null;
   status: DeliveryStatus | null;
   eventType: EventType | null;
+  /** Only failed deliveries have a reason. */
+  failureReason: DeliveryFailureReason | null;
   /** Both times are included. */
   since: Date | null;
   until: Date | null;
@@ -32,6 +35,9 @@ const ID_TIME_MARGIN_MS = 60_000;
  */
 const OF_TYPE_AND_STATUS = Prisma.sql`
   d.endpoint_id = endpoint.id AND d.event_type = type.name AND d.status = status.name`;
+/** One range of webhook_deliveries_reason_idx. A delivery has a reason exactly while its status is `failed`. */
+const OF_TYPE_AND_REASON = (reason: DeliveryFailureReason): Prisma.Sql => Prisma.sql`
+  d.endpoint_id = endpoint.id AND d.failure_reason = ${reason} AND d.event_type = type.name`;
 const FILTERED_ID = Prisma.sql`(d.id || '')`;
 /**
  * One range of the index (endpoint_id, id DESC). For the same reason the condition is no plain equality: the order by
@@ -50,11 +56,18 @@ export async function listDeliveries(
   filter: DeliveryListFilter,
   page: { beforeId: string | null; limit: number },
 ): Promise<DeliveryRow[]> {
-  const { endpointId, status, eventType } = filter;
-  const isFiltered = status !== null || eventType !== null;
+  const { endpointId, status, eventType, failureReason } = filter;
+  // No delivery of another status has a reason.
+  if (failureReason !== null && status !== null && status !== 'failed') return [];
+  const isFiltered = status !== null || eventType !== null || failureReason !== null;
   const id = isFiltered ? FILTERED_ID : Prisma.sql`d.id`;
   const types = eventType === null ? EVENT_TYPES : [eventType];
   const statuses = status === null ? DELIVERY_STATUSES : [status];
+  const part = !isFiltered
+    ? OF_ENDPOINT
+    : failureReason === null
+      ? OF_TYPE_AND_STATUS
+      : OF_TYPE_AND_REASON(failureReason);
   return db.$queryRaw<DeliveryRow[]>`
     WITH page AS (
       SELECT found.id FROM (
@@ -64,12 +77,12 @@ export async function listDeliveries(
       ${
         isFiltered
           ? Prisma.sql`CROSS JOIN unnest(${[...types]}::text[]) AS type (name)
-            CROSS JOIN unnest(${[...statuses]}::text[]) AS status (name)`
+            ${failureReason === null ? Prisma.sql`CROSS JOIN unnest(${[...statuses]}::text[]) AS status (name)` : Prisma.empty}`
           : Prisma.empty
       }
       CROSS JOIN LATERAL (
         SELECT d.id FROM webhook_deliveries d
-        WHERE ${isFiltered ? OF_TYPE_AND_STATUS : OF_ENDPOINT}
+        WHERE ${part}
           ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND ${id} < ${page.beforeId}`}
           ${createdWithin(filter, id)}
         ORDER BY ${isFiltered ? Prisma.empty : Prisma.sql`d.endpoint_id,`} ${id} DESC LIMIT ${page.limit}

@@ -52,4 +52,4 @@ export const isErased = Prisma.sql`(v.erased_at IS NOT NULL OR ${isErasureReques
 /** The columns of the log of attempts. */
 export const ATTEMPT_COLUMNS = Prisma.sql`id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
   duration_ms, outcome, error_code, status_code, address, dns_ms, connect_ms, tls_ms, first_byte_ms, response_body,
-  response_truncated`;
+  response_truncated, exchange`;

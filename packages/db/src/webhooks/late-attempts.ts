@@ -14,13 +14,15 @@ export async function logAttemptOfDeletedEndpoint(
   { claim, attempt }: Pick<EndedAttempt, 'claim' | 'attempt'>,
 ): Promise<boolean> {
   const { timings } = attempt;
+  const exchange = attempt.exchange === null ? null : JSON.stringify(attempt.exchange);
   const logged = await db.$queryRaw<unknown[]>`
     INSERT INTO webhook_attempts (${ATTEMPT_COLUMNS})
     SELECT ${newId('attempt')}, d.id, d.replay_count, d.run_attempts, ${claim.url}, ${claim.secretVersion}::int,
       ${claim.startedAt.toISOString()}::timestamptz, ${Math.round(attempt.durationMs)}::int, ${attempt.outcome},
       ${attempt.errorCode}, ${attempt.statusCode}::int, ${attempt.address}, ${rounded(timings.dnsMs)}::int,
       ${rounded(timings.connectMs)}::int, ${rounded(timings.tlsMs)}::int, ${rounded(timings.firstByteMs)}::int,
-      CASE WHEN v.erased_at IS NULL THEN ${attempt.responseBody}::text END, ${attempt.responseTruncated}
+      CASE WHEN v.erased_at IS NULL THEN ${attempt.responseBody}::text END, ${attempt.responseTruncated},
+      CASE WHEN v.erased_at IS NULL THEN ${exchange}::jsonb ELSE ${exchange}::jsonb - 'responseHeaders' END
     FROM webhook_deliveries d JOIN events v ON v.id = d.event_id
     WHERE d.id = ${claim.id} AND d.status = 'failed'
       AND d.failure_reason = ${'endpoint_deleted' satisfies DeliveryFailureReason}

@@ -59,7 +59,7 @@ export async function growthStatements(
     endedAt: null,
   };
   const page = { beforeId: null, limit: 20 };
-  const noFilter = { endpointId: null, status: null, eventType: null, since: null, until: null };
+  const noFilter = { endpointId: null, status: null, eventType: null, failureReason: null, since: null, until: null };
   const attempt = {
     durationMs: 20,
     outcome: 'success' as const,
@@ -69,6 +69,13 @@ export async function growthStatements(
     timings: { dnsMs: 1, connectMs: 1, tlsMs: 1, firstByteMs: 1 },
     responseBody: '',
     responseTruncated: false,
+    exchange: {
+      request: {
+        signedAt: 1_795_000_000,
+        signature: '0123abcd',
+        traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      },
+    },
   };
   const settled = rows.map(({ id }) => ({
     claim: {
@@ -100,6 +107,10 @@ export async function growthStatements(
     [
       'list deliveries of all endpoints, of a type',
       (db) => listDeliveries(db, tenant, { ...noFilter, eventType: 'webhook.test' }, page),
+    ],
+    [
+      'list deliveries of all endpoints, of a reason',
+      (db) => listDeliveries(db, tenant, { ...noFilter, failureReason: 'rejected' }, page),
     ],
     ['list events', (db) => listEvents(db, tenant, { type: null, after: null, limit: 20 })],
     ['read a room', (db) => findRoom(db, tenant, roomId)],

@@ -14,8 +14,11 @@ export interface Package {
   shipped: boolean;
 }
 
-/** Folders of apps/ whose production tree becomes an image (infra/Dockerfile). */
-const IMAGES = ['api', 'signaling', 'cleanup-worker', 'webhook-worker', 'cli'];
+/**
+ * Folders of apps/ whose production tree becomes an image (infra/Dockerfile), and the console, whose bundle is in the
+ * image of the API.
+ */
+const IMAGES = ['api', 'signaling', 'cleanup-worker', 'webhook-worker', 'cli', 'console'];
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall'];
 
 /** Licences that packages state only in their LICENSE file, as a person read them. */

@@ -64,14 +64,17 @@ export async function operationFacts(document: any, path: string): Promise<strin
   return format(HEAD + text, { ...(await resolveConfig(path)), parser: 'typescript' });
 }
 
+/** All operations except streams, which the server SDK reads with code of its own. */
 function operationsOf(document: any): Operation[] {
   return Object.entries<any>(document.paths).flatMap(([path, methods]) =>
-    Object.entries<any>(methods).map(([method, described]) => ({
-      id: String(described.operationId),
-      method: method.toUpperCase(),
-      path,
-      described,
-    })),
+    Object.entries<any>(methods)
+      .filter(([, described]) => described['x-stream'] !== true)
+      .map(([method, described]) => ({
+        id: String(described.operationId),
+        method: method.toUpperCase(),
+        path,
+        described,
+      })),
   );
 }
 

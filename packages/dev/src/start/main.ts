@@ -89,7 +89,7 @@ async function start(context: Context): Promise<void> {
     );
   const firstReady = startGroup(
     APPS.filter(({ needsKeys }) => !needsKeys),
-    {},
+    consoleSettings(env, `${signalingOrigin.replace('http', 'ws')}/v1/signaling`),
   );
   // New keys need only the database. Whether kept keys are still valid, only the API can tell.
   const keysReady = developmentKeys(settings, env, stopSignal, firstReady, step);
@@ -134,6 +134,11 @@ async function start(context: Context): Promise<void> {
 function demoSettings(settings: Settings, signalingPort: number, secretKey: string): NodeJS.ProcessEnv {
   const dir = join(root, 'apps', 'demo', 'dist');
   return { PORT: String(signalingPort), DEMO_DIR: dir, DEMO_API_URL: settings.origin, DEMO_API_KEY: secretKey };
+}
+
+/** The gateway listens on another port than the API, which serves the console. */
+function consoleSettings(env: NodeJS.ProcessEnv, signalingUrl: string): NodeJS.ProcessEnv {
+  return { CONSOLE_SIGNALING_URL: env['CONSOLE_SIGNALING_URL'] ?? signalingUrl };
 }
 
 interface AppPlan {

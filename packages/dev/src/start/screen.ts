@@ -27,6 +27,7 @@ export function screen(facts: ScreenFacts): string {
 Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stored data is kept.
 
   A call           ${demoUrl}   (open it in two tabs)
+  Console          ${origin}/console/   (sign in with the secret key, or a link: ./rtc console login)
   API              ${origin}/v1   (reference: ${origin}/docs)
   Signaling        ${signalingUrl}${hasMedia ? '' : '   (no audio and video: Janus is not installed)'}
   Secret key       ${shownKey}

@@ -18,6 +18,16 @@ const VALID = {
     scopes: [],
     created_at: AT,
   },
+  console_sessions: {
+    id: 'cses',
+    environment_id: 'env',
+    code_hash: Buffer.alloc(32),
+    scopes: [],
+    read_only: false,
+    lifetime_seconds: 60,
+    created_at: AT,
+    expires_at: LATER,
+  },
   rooms: {
     id: 'room',
     environment_id: 'env',

@@ -18,6 +18,8 @@ const NOTICES = {
   operationSettled: 'callplane:operation-settled',
   /** An API key has been revoked. Payload: its hexadecimal SHA-256. */
   apiKeyRevoked: 'callplane:api-key-revoked',
+  /** A console session has ended. Payload: its hexadecimal SHA-256. */
+  consoleSessionEnded: 'callplane:console-session-ended',
   /** The signing keys have changed. Payload: empty. */
   signingKeysChanged: 'callplane:signing-keys-changed',
   /** A media server was registered or removed. Payload: empty. */

@@ -1,0 +1,99 @@
+import { newId } from '@callplane/core';
+import { writeEvents } from '@callplane/db';
+import { insertTestEndpoint } from '@callplane/testing';
+import { beforeAll, expect, test } from '@jest/globals';
+import { startTestApi, type TestApi, type TestTenant } from '../api.testkit.js';
+import { newEventExample } from '../openapi/answer-examples.js';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+const overview = async (key: string) => (await api.call('GET', '/v1/overview', { key })).body;
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+/** Joins at these times: the events that the gateway writes. */
+async function joins(tenant: TestTenant, ...times: Date[]): Promise<void> {
+  const { body } = await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'A room' } });
+  const events = times.map((createdAt) => ({
+    ...newEventExample('participant.joined'),
+    tenant,
+    roomId: (body as { id: string }).id,
+    createdAt,
+  }));
+  await api.database.transaction((tx) => writeEvents(tx, events));
+}
+
+test('the overview counts what is live in the environment, by slots of five minutes', async () => {
+  const [tenant, other] = [await api.newTenant(), await api.newTenant()];
+  const failing = await insertTestEndpoint(api.database, tenant);
+  await insertTestEndpoint(api.database, other);
+  await joins(other, ago(1));
+  await joins(tenant, ago(90), ago(58), ago(1), ago(1));
+  await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'Another room' } });
+  await insertTestEndpoint(api.database, tenant, { enabled: false });
+  const failingSince = ago(30);
+  await api.database.prisma.webhookEndpoint.update({ where: { id: failing }, data: { failingSince } });
+  const { prisma } = api.database;
+  await prisma.room.updateMany({
+    where: { environmentId: tenant.environmentId, name: 'A room' },
+    data: { status: 'active', startedAt: ago(1) },
+  });
+  const [late, ...others] = await prisma.webhookDelivery.findMany({
+    where: { endpointId: failing },
+    orderBy: { id: 'asc' },
+  });
+  const dueAt = ago(20);
+  await prisma.webhookDelivery.update({ where: { id: late!.id }, data: { dueAt } });
+  await prisma.webhookDelivery.update({
+    where: { id: others[0]!.id },
+    data: { status: 'succeeded', completedAt: new Date() },
+  });
+  const { calls, webhooks } = await overview(tenant.key);
+  expect(calls).toMatchObject({
+    activeRooms: { count: 1, capped: false },
+    participants: { count: 0, capped: false },
+    joins: { count: 3, capped: false },
+  });
+  expect(calls.joins.buckets.map(({ count }: { count: number }) => count)).toEqual([1, ...Array(10).fill(0), 2]);
+  // The deliveries of one room with four joins, and of the other room.
+  expect(others).toHaveLength(5);
+  expect(webhooks).toMatchObject({
+    deliveries: { pending: 5, delivering: 0, succeeded: 1, failed: 0, capped: false },
+    oldestDueAt: dueAt.toISOString(),
+    endpoints: { enabled: 1, disabled: 1 },
+    failingEndpoints: [{ endpointId: failing, enabled: true, failingSince: failingSince.toISOString() }],
+  });
+  expect(webhooks.deliveries.buckets.at(-1)).toMatchObject({ succeeded: 1 });
+});
+
+test('a part without its scope is null, and a key without both is refused', async () => {
+  const { environmentId } = api.tenant;
+  const key = (scopes: ('rooms:read' | 'webhooks:read' | 'tokens:create')[]) => api.newKey(environmentId, { scopes });
+  expect(await overview(await key(['rooms:read']))).toMatchObject({ calls: {}, webhooks: null });
+  expect(await overview(await key(['webhooks:read']))).toMatchObject({
+    calls: null,
+    webhooks: { oldestDueAt: null, failingEndpoints: [] },
+  });
+  expect((await api.call('GET', '/v1/overview', { key: await key(['tokens:create']) })).status).toBe(403);
+});
+
+test('no figure counts more than 10,000 rows, and says that there are more', async () => {
+  const tenant = await api.newTenant();
+  const endpointId = await insertTestEndpoint(api.database, tenant);
+  const { environmentId } = tenant;
+  await api.database.prisma.$executeRaw`
+    INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, started_at)
+    SELECT ${newId('room')} || n, ${environmentId}, 'Room', '{}', 'active', 1, now(), now()
+    FROM generate_series(1, 10001) n`;
+  await joins(tenant, ago(1));
+  await api.database.prisma.$executeRaw`
+    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
+    SELECT left(d.id, 20) || lpad(n::text, 10, '0'), d.environment_id, d.endpoint_id, d.event_id, d.event_type,
+      'pending', now()
+    FROM (SELECT * FROM webhook_deliveries WHERE endpoint_id = ${endpointId} LIMIT 1) d, generate_series(1, 10001) n`;
+  const { calls, webhooks } = await overview(tenant.key);
+  expect(calls.activeRooms).toEqual({ count: 10_000, capped: true });
+  expect(webhooks.deliveries).toMatchObject({ pending: 10_000, capped: true });
+});

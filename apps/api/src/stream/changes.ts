@@ -1,0 +1,67 @@
+import { streamKindsOf, type EventType, type StreamKind } from '@callplane/core';
+import type { EventChange, EventPosition } from '@callplane/db';
+
+/** A change that is an event of a room. */
+export interface EventNotice {
+  kind: 'rooms' | 'participants' | 'operations';
+  type: EventType;
+  eventId: string;
+  roomId: string | null;
+  participantId: string | null;
+  sequence: number | null;
+}
+
+/** Something of this kind has changed: the client reads it again. */
+export interface ListNotice {
+  kind: 'endpoints' | 'deliveries' | 'recoveries';
+  type: 'endpoints.changed' | 'deliveries.changed' | 'recoveries.changed';
+  /** Of `deliveries`: the endpoints with new deliveries or ended attempts; null: any. */
+  endpointIds?: string[] | null;
+}
+
+export type Change = EventNotice | ListNotice;
+
+/** What a client wants to hear of. */
+export interface Wanted {
+  kinds: ReadonlySet<StreamKind>;
+  /** Of rooms, participants and operations only those of this room; null: of all. */
+  roomId: string | null;
+}
+
+/** The changes that events are for a client. */
+export function noticesOf(events: readonly EventChange[], { kinds, roomId }: Wanted): EventNotice[] {
+  return events.flatMap(({ id, type, roomId: of, participantId, sequence }) =>
+    roomId !== null && of !== roomId
+      ? []
+      : streamKindsOf(type)
+          .filter((kind) => kinds.has(kind))
+          .map((kind) => ({
+            kind: kind as EventNotice['kind'],
+            type,
+            eventId: id,
+            roomId: of,
+            participantId,
+            sequence,
+          })),
+  );
+}
+
+const POSITION = /^(\d{1,19})\.(evt_[0-9a-z]{26})$/;
+
+/** The `id` of a message: a position among the events of the environment. */
+export function formatPosition({ transactionId, id }: EventPosition): string {
+  return `${transactionId}.${id}`;
+}
+
+/** Null if the text is no position. */
+export function parsePosition(text: string): EventPosition | null {
+  const [, transactionId, id] = POSITION.exec(text) ?? [];
+  if (transactionId === undefined || id === undefined || BigInt(transactionId) >= 2n ** 63n) return null;
+  return { transactionId, id, roomId: null, sequence: null };
+}
+
+/** Whether `a` is after `b`. */
+export function isAfter(a: EventPosition, b: EventPosition): boolean {
+  const [ours, theirs] = [BigInt(a.transactionId), BigInt(b.transactionId)];
+  return ours === theirs ? a.id > b.id : ours > theirs;
+}

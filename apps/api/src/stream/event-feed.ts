@@ -1,0 +1,103 @@
+import { STREAM_BACKLOG_MAX } from '@callplane/core';
+import type { EventChange, EventPosition } from '@callplane/db';
+import { pause } from '@callplane/runtime';
+import type { EventWaiter } from '../events/event-waiter.js';
+import { noticesOf } from './changes.js';
+import type { EventStream } from './event-stream.js';
+
+/** How long the feed waits for the next event before it asks again, in milliseconds. */
+const WAIT_MS = 60_000;
+/** Pause after a wait without an event, in milliseconds. */
+const QUIET_PAUSE_MS = 100;
+/** Pause after a failed read, in milliseconds. */
+const FAILURE_PAUSE_MS = 1000;
+
+/** The events of one environment, for a feed. */
+export interface FeedReads {
+  newest(): Promise<EventPosition>;
+  after(position: EventPosition, until: EventPosition | null, limit: number): PromiseLike<EventChange[]>;
+}
+
+/** Reads the new events of one environment once for all its streams, and only while it has any. */
+export class EventFeed {
+  readonly streams = new Set<EventStream>();
+  readonly #reads: FeedReads;
+  readonly #wait: ReturnType<EventWaiter['watch']>;
+  readonly #stop = new AbortController();
+  /** Up to which the streams know all events. */
+  #position: EventPosition | null = null;
+  #starting: Promise<void> | undefined;
+
+  constructor(reads: FeedReads, wait: ReturnType<EventWaiter['watch']>) {
+    this.#reads = reads;
+    this.#wait = wait;
+  }
+
+  /** Resolves when a stream may join. A failed read fails all that wait, and the next call tries again. */
+  async start(): Promise<void> {
+    if (this.#position !== null) return;
+    this.#starting ??= this.#begin().finally(() => (this.#starting = undefined));
+    await this.#starting;
+  }
+
+  /**
+   * Adds a stream after {@link start}, and tells it what it has missed.
+   * @param seen the position that its client has; null: a client without one, or one that cannot be known any more.
+   * @param isLost whether the client had a position that cannot be known any more.
+   */
+  async join(stream: EventStream, seen: EventPosition | null, isLost: boolean): Promise<void> {
+    const joinedAt = this.#position;
+    if (joinedAt === null) throw new Error('the feed has not started');
+    this.streams.add(stream);
+    const { kinds } = stream.wanted;
+    stream.ready([...kinds], seen === null ? joinedAt : null);
+    if (seen === null) {
+      stream.begin(() => (isLost ? stream.reset(joinedAt) : undefined));
+      return;
+    }
+    const missed = await this.#reads.after(seen, joinedAt, STREAM_BACKLOG_MAX + 1);
+    stream.begin(() => {
+      if (missed.length > STREAM_BACKLOG_MAX) stream.reset(joinedAt);
+      else stream.changes(noticesOf(missed, stream.wanted), missed.at(-1) ?? seen);
+    });
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#wait.cancel();
+  }
+
+  async #begin(): Promise<void> {
+    const position = await this.#reads.newest();
+    this.#position = position;
+    void this.#run(position);
+  }
+
+  /** Never rejects. */
+  async #run(from: EventPosition): Promise<void> {
+    for (let position = from; !this.#stop.signal.aborted;) {
+      try {
+        const newest = await this.#wait.next(position, WAIT_MS);
+        // Null: nothing new, or the process drains, which closes the feed as well.
+        if (newest === null) await pause(QUIET_PAUSE_MS, this.#stop.signal);
+        else position = await this.#pass(position, newest);
+      } catch {
+        // PostgreSQL is away. The feed goes on from its position, so the streams miss nothing.
+        await pause(FAILURE_PAUSE_MS, this.#stop.signal);
+      }
+    }
+  }
+
+  /** Passes on what is new. @returns the position up to which the streams know all events. */
+  async #pass(position: EventPosition, newest: EventPosition): Promise<EventPosition> {
+    const events = await this.#reads.after(position, null, STREAM_BACKLOG_MAX + 1);
+    const isGap = events.length > STREAM_BACKLOG_MAX;
+    const reached = isGap ? newest : (events.at(-1) ?? newest);
+    this.#position = reached;
+    for (const stream of this.streams) {
+      if (isGap) stream.reset(reached);
+      else stream.changes(noticesOf(events, stream.wanted), reached);
+    }
+    return reached;
+  }
+}

@@ -1,0 +1,116 @@
+import type { ServerResponse } from 'node:http';
+import { STREAM_HEARTBEAT_MS, STREAM_UNREAD_BYTES_MAX } from '@callplane/core';
+import type { EventPosition } from '@callplane/db';
+import { formatPosition, type Change, type Wanted } from './changes.js';
+
+/** Why a stream ends. */
+export type StreamEnd = 'draining' | 'max_age' | 'unauthenticated';
+
+/** After how long the client connects again, in milliseconds. */
+const RETRY_MS = 2000;
+/** Messages that wait until the client has got what it missed. */
+const QUEUE_MAX = 1000;
+
+/** One stream of server-sent events to a client, in the format of the HTML standard. */
+export class EventStream {
+  readonly wanted: Wanted;
+  readonly openedAtMs: number;
+  readonly #response: ServerResponse;
+  readonly #monotonicMs: () => number;
+  /** Messages that came before the client was told what it missed; null from then on. */
+  #queue: (() => void)[] | null = [];
+  #sentAtMs: number;
+  #position: EventPosition | null = null;
+
+  /** @param headers of every answer. */
+  constructor(
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+    wanted: Wanted,
+    monotonicMs: () => number = () => performance.now(),
+  ) {
+    this.#response = response;
+    this.wanted = wanted;
+    this.#monotonicMs = monotonicMs;
+    this.openedAtMs = this.#sentAtMs = monotonicMs();
+    response.writeHead(200, {
+      ...headers,
+      'content-type': 'text/event-stream; charset=utf-8',
+      // nginx would collect messages.
+      'x-accel-buffering': 'no',
+    });
+    this.#write(`retry: ${RETRY_MS}\n\n`);
+  }
+
+  get isOver(): boolean {
+    return this.#response.writableEnded || this.#response.destroyed;
+  }
+
+  /**
+   * The first message.
+   * @param position null: the client keeps its own until it has got what it missed.
+   */
+  ready(kinds: readonly string[], position: EventPosition | null): void {
+    if (position !== null) this.#position = position;
+    this.#send('ready', { kinds, resumed: position === null });
+  }
+
+  /** Sends what the client missed, or a reset, and from then on what happens. */
+  begin(first: (stream: EventStream) => void): void {
+    const queue = this.#queue ?? [];
+    this.#queue = null;
+    first(this);
+    for (const send of queue) send();
+  }
+
+  /** @param position up to which the client then knows all events; null: as before. */
+  changes(changes: readonly Change[], position: EventPosition | null): void {
+    this.#inTurn(() => {
+      if (position !== null) this.#position = position;
+      if (changes.length > 0) this.#send('changes', { changes });
+    });
+  }
+
+  /** The client cannot know what it has missed up to the position. */
+  reset(position: EventPosition): void {
+    this.#inTurn(() => {
+      this.#position = position;
+      this.#send('reset', { reason: 'gap' });
+    });
+  }
+
+  /** Keeps the connection open, and tells the position behind events that the client does not want. */
+  heartbeat(): void {
+    if (this.#queue !== null || this.#monotonicMs() - this.#sentAtMs < STREAM_HEARTBEAT_MS) return;
+    this.#write(`${this.#id()}: heartbeat\n\n`);
+  }
+
+  end(reason: StreamEnd): void {
+    if (this.isOver) return;
+    this.#send('end', { reason });
+    this.#response.end();
+  }
+
+  #inTurn(send: () => void): void {
+    if (this.#queue === null) send();
+    else if (this.#queue.length < QUEUE_MAX) this.#queue.push(send);
+    else this.#response.destroy();
+  }
+
+  #send(event: string, data: object): void {
+    // JSON has no line break, which would end a line of the message.
+    this.#write(`${this.#id()}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  #id(): string {
+    return this.#position === null ? '' : `id: ${formatPosition(this.#position)}\n`;
+  }
+
+  #write(text: string): void {
+    if (this.isOver) return;
+    this.#sentAtMs = this.#monotonicMs();
+    this.#response.write(text);
+    // A client that does not read would fill our memory. It connects again and gets what it missed.
+    if (this.#response.writableLength > STREAM_UNREAD_BYTES_MAX) this.#response.destroy();
+  }
+}

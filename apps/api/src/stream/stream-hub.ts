@@ -1,0 +1,233 @@
+import type { ServerResponse } from 'node:http';
+import {
+  firstIdAt,
+  PublicError,
+  STREAM_AGE_MS_MAX,
+  STREAM_POSITION_AGE_MS_MAX,
+  STREAMS_MAX,
+  STREAMS_PER_ENVIRONMENT_MAX,
+  type Clock,
+  type StreamKind,
+  type Tenant,
+} from '@callplane/core';
+import type { EventPosition } from '@callplane/db';
+import type { EventWaiter } from '../events/event-waiter.js';
+import { parsePosition, type ListNotice, type Wanted } from './changes.js';
+import { EventFeed, type FeedReads } from './event-feed.js';
+import { EventStream, type StreamEnd } from './event-stream.js';
+import { WebhookWatch, type WatchReads } from './webhook-watch.js';
+
+/** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
+const CHECK_EVERY_MS = 1000;
+/** Streams end at different times, within this many milliseconds. */
+const AGE_SPREAD_MS = 60_000;
+
+export interface StreamHubSettings {
+  checkEveryMs: number;
+  watchEveryMs: number | undefined;
+  ageMsMax: number;
+  max: number;
+  perEnvironmentMax: number;
+}
+
+export interface StreamRequest extends Wanted {
+  tenant: Tenant;
+  /** The position that the client has, as it sent it; null: none. */
+  after: string | null;
+  /** Whether the caller may still read. Rejects if nobody knows. */
+  isKeyValid: () => Promise<boolean>;
+}
+
+interface Open {
+  stream: EventStream;
+  request: StreamRequest;
+  feed: EventFeed;
+  endsAtMs: number;
+}
+
+export interface StreamReads {
+  feed(tenant: Tenant): FeedReads;
+  watch: WatchReads;
+}
+
+/** The streams of this process. */
+export class StreamHub {
+  readonly #reads: StreamReads;
+  readonly #waiter: EventWaiter;
+  readonly #clock: Clock;
+  readonly #settings: StreamHubSettings;
+  readonly #open = new Set<Open>();
+  /** Streams that are open or about to open, by environment. */
+  readonly #held = new Map<string, number>();
+  readonly #feeds = new Map<string, EventFeed>();
+  readonly #watch: WebhookWatch;
+  #count = 0;
+  #opened = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(reads: StreamReads, waiter: EventWaiter, clock: Clock, settings: Partial<StreamHubSettings> = {}) {
+    this.#reads = reads;
+    this.#waiter = waiter;
+    this.#clock = clock;
+    this.#settings = {
+      checkEveryMs: CHECK_EVERY_MS,
+      watchEveryMs: undefined,
+      ageMsMax: STREAM_AGE_MS_MAX,
+      max: STREAMS_MAX,
+      perEnvironmentMax: STREAMS_PER_ENVIRONMENT_MAX,
+      ...settings,
+    };
+    const tell = (environmentId: string, notices: ListNotice[]) => this.#tell(environmentId, notices);
+    this.#watch = new WebhookWatch(reads.watch, () => this.#watched(), tell, this.#settings.watchEveryMs);
+  }
+
+  /** Streams that are open or about to open. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * Prepares a stream. The result opens it, once the answer may begin.
+   * @throws PublicError RATE_LIMITED for too many streams, UNAVAILABLE while the process drains; the error of a read.
+   */
+  async prepare(request: StreamRequest): Promise<(response: ServerResponse, headers: Record<string, string>) => void> {
+    const { environmentId } = request.tenant;
+    const leave = this.#enter(environmentId);
+    try {
+      const feed = this.#feedOf(request.tenant);
+      await feed.start();
+      return (response, headers) => {
+        response.prependOnceListener('close', leave);
+        if (response.closed || response.destroyed) leave();
+        else this.#begin(request, feed, response, headers);
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Ends all streams: clients connect to another instance. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#watch.close();
+    for (const open of [...this.#open]) this.#end(open, 'draining');
+    for (const feed of this.#feeds.values()) feed.close();
+    return Promise.resolve();
+  }
+
+  #enter(environmentId: string): () => void {
+    if (this.#isClosed) {
+      const message = 'This instance is about to stop. Connect again.';
+      throw new PublicError('UNAVAILABLE', { message, headers: { 'retry-after': '1' } });
+    }
+    const held = this.#held.get(environmentId) ?? 0;
+    if (held >= this.#settings.perEnvironmentMax || this.#count >= this.#settings.max) {
+      const message = 'Too many streams are open. Close one, or see Retry-After.';
+      throw new PublicError('RATE_LIMITED', { message, headers: { 'retry-after': '5' } });
+    }
+    this.#held.set(environmentId, held + 1);
+    this.#count += 1;
+    let hasLeft = false;
+    return () => {
+      if (hasLeft) return;
+      hasLeft = true;
+      this.#leave(environmentId);
+    };
+  }
+
+  #leave(environmentId: string): void {
+    this.#count -= 1;
+    const held = (this.#held.get(environmentId) ?? 1) - 1;
+    if (held > 0) {
+      this.#held.set(environmentId, held);
+      return;
+    }
+    this.#held.delete(environmentId);
+    this.#feeds.get(environmentId)?.close();
+    this.#feeds.delete(environmentId);
+  }
+
+  #feedOf(tenant: Tenant): EventFeed {
+    const { environmentId } = tenant;
+    let feed = this.#feeds.get(environmentId);
+    if (feed === undefined) {
+      feed = new EventFeed(this.#reads.feed(tenant), this.#waiter.watch({ environmentId, roomId: null }));
+      this.#feeds.set(environmentId, feed);
+    }
+    return feed;
+  }
+
+  #begin(request: StreamRequest, feed: EventFeed, response: ServerResponse, headers: Record<string, string>): void {
+    const stream = new EventStream(response, headers, request);
+    const spreadMs = (this.#opened++ * 7919) % AGE_SPREAD_MS;
+    const open = { stream, request, feed, endsAtMs: performance.now() + this.#settings.ageMsMax + spreadMs };
+    this.#open.add(open);
+    response.once('close', () => {
+      this.#open.delete(open);
+      feed.streams.delete(stream);
+    });
+    if (this.#isClosed) {
+      this.#end(open, 'draining');
+      return;
+    }
+    const seen = this.#seenOf(request.after);
+    // A failed read ends the stream. The client connects again with the position that it has.
+    feed.join(stream, seen, request.after !== null && seen === null).catch(() => response.destroy());
+    this.#timer ??= setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
+    this.#watch.schedule();
+  }
+
+  /** Null: the client has no position, or it says nothing any more. */
+  #seenOf(after: string | null): EventPosition | null {
+    const position = after === null ? null : parsePosition(after);
+    if (position === null) return null;
+    // The client of an environment without events.
+    if (position.transactionId === '0') return position;
+    const oldest = firstIdAt('event', new Date(this.#clock.now().getTime() - STREAM_POSITION_AGE_MS_MAX));
+    return position.id < oldest ? null : position;
+  }
+
+  #tell(environmentId: string, notices: ListNotice[]): void {
+    for (const stream of this.#feeds.get(environmentId)?.streams ?? []) {
+      const wanted = notices.filter(({ kind }) => stream.wanted.kinds.has(kind));
+      if (wanted.length > 0) stream.changes(wanted, null);
+    }
+  }
+
+  #watched(): Map<string, Set<StreamKind>> {
+    const watched = new Map<string, Set<StreamKind>>();
+    for (const { request } of this.#open) {
+      const kinds = (['endpoints', 'deliveries', 'recoveries'] as const).filter((kind) => request.kinds.has(kind));
+      if (kinds.length === 0) continue;
+      const { environmentId } = request.tenant;
+      watched.set(environmentId, new Set([...(watched.get(environmentId) ?? []), ...kinds]));
+    }
+    return watched;
+  }
+
+  /** Never rejects. */
+  async #check(): Promise<void> {
+    const nowMs = performance.now();
+    await Promise.all([...this.#open].map((open) => this.#checkOne(open, nowMs)));
+    this.#timer =
+      this.#isClosed || this.#open.size === 0
+        ? undefined
+        : setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
+  }
+
+  async #checkOne(open: Open, nowMs: number): Promise<void> {
+    // While PostgreSQL is away nobody knows whether the key is valid, and the stream has nothing to tell.
+    const isValid = await open.request.isKeyValid().catch(() => true);
+    if (!isValid) this.#end(open, 'unauthenticated');
+    else if (nowMs >= open.endsAtMs) this.#end(open, 'max_age');
+    else open.stream.heartbeat();
+  }
+
+  #end(open: Open, reason: StreamEnd): void {
+    open.feed.streams.delete(open.stream);
+    open.stream.end(reason);
+  }
+}

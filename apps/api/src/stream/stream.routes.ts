@@ -1,0 +1,83 @@
+import {
+  mayUse,
+  PATH_ID_PATTERN,
+  PublicError,
+  STREAM_KINDS,
+  STREAM_KIND_NAMES,
+  type StreamKind,
+} from '@callplane/core';
+import { Type } from 'typebox';
+import type { Deps } from '../deps.js';
+import { defineRoute, type Route, type UnvalidatedParts } from '../http/route.js';
+import { strictObject } from '../http/schemas.js';
+
+const KINDS = STREAM_KIND_NAMES.join('|');
+
+const StreamQuery = strictObject({
+  kinds: Type.Optional(
+    Type.String({
+      pattern: `^(${KINDS})(,(${KINDS})){0,5}$`,
+      description: `Comma-separated: \`${STREAM_KIND_NAMES.join('`, `')}\`. By default all that the caller may read.`,
+    }),
+  ),
+  roomId: Type.Optional(
+    Type.String({
+      pattern: PATH_ID_PATTERN,
+      description: 'Restricts rooms, participants and operations to those of this room.',
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      maxLength: 60,
+      description: 'The `id` of the last message that the client has got. The header `Last-Event-ID` wins over it.',
+    }),
+  ),
+});
+
+export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/v1/stream',
+      operationId: 'openStream',
+      summary: 'Hear of changes as they happen',
+      description:
+        'Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were ' +
+        'missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +
+        '`Last-Event-ID` to continue. Rooms, participants and operations need `rooms:read` or `participants:read`, ' +
+        'the other kinds `webhooks:read`.',
+      tag: 'Events',
+      scope: null,
+      streams: true,
+      query: StreamQuery,
+      errors: ['INSUFFICIENT_SCOPE'],
+      responses: { 200: { description: 'A stream of changes.', schema: null } },
+      async handle({ caller, query, lastEventId, isKeyValid, waited, startedAtMs }) {
+        const kinds = kindsOf(caller, query.kinds);
+        const open = await streams.prepare({
+          tenant: caller,
+          kinds,
+          roomId: query.roomId ?? null,
+          after: lastEventId ?? query.after ?? null,
+          isKeyValid,
+        });
+        return {
+          status: 200,
+          stream: (response, headers) => {
+            // Before the listener that writes the log line of the request.
+            response.prependOnceListener('close', () => waited(performance.now() - startedAtMs));
+            open(response, headers);
+          },
+        };
+      },
+    }),
+  ];
+}
+
+/** @throws PublicError INSUFFICIENT_SCOPE if a wanted kind needs a scope that the caller lacks, or no kind is left. */
+function kindsOf(caller: UnvalidatedParts['caller'], wanted: string | undefined): ReadonlySet<StreamKind> {
+  const may = STREAM_KIND_NAMES.filter((kind) => mayUse(caller, STREAM_KINDS[kind]));
+  const kinds = wanted === undefined ? may : (wanted.split(',') as StreamKind[]);
+  if (kinds.length === 0 || kinds.some((kind) => !may.includes(kind))) throw new PublicError('INSUFFICIENT_SCOPE');
+  return new Set(kinds);
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import {
+  API_KEY_RANDOM_BYTES,
+  CONSOLE_LINK_SECONDS,
+  CONSOLE_SESSION_SECONDS,
+  CONSOLE_SESSION_SECONDS_MAX,
+  CONSOLE_SESSION_SECONDS_MIN,
+  CONSOLE_SESSIONS_MAX,
+  formatLoginCode,
+  formatTimestamp,
+  hashApiKey,
+  newId,
+  parseUrl,
+  readScopes,
+  SCOPES,
+  type Scope,
+} from '@callplane/core';
+import { createConsoleLink, listConsoleSessions, revokeConsoleSessions, type ConsoleSessionRow } from '@callplane/db';
+import { Command, InvalidArgumentError } from 'commander';
+import { parseDuration, parseScopes } from './arguments.js';
+import { configOf, notifyApps, withDatabase, type Cli } from './cli.js';
+import { environmentOf } from './defaults.js';
+import { UsageError } from './failure.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+
+/** The API of the local start. */
+const URL_DEFAULT = 'http://localhost:8080';
+
+interface LoginOptions extends OutputOptions {
+  env?: string;
+  readOnly?: true;
+  scopes?: Scope[];
+  /** In seconds. */
+  ttl?: number;
+  url?: string;
+}
+
+interface RevokeOptions extends OutputOptions {
+  env?: string;
+  all?: true;
+}
+
+export function consoleCommands(cli: Cli): Command {
+  const console = new Command('console').description('sign-ins to the console (docs/console.md)');
+  addCommand(console, 'login', 'Make a link that signs in to the console once', 'rtc console login --read-only')
+    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
+    .option('--read-only', 'the session may change nothing')
+    .option('--scopes <scopes>', 'comma-separated scopes of the session (default: all)', parseScopes)
+    .option('--ttl <duration>', 'how long the session lasts, such as 30m or 12h, at most 24h (default: 8h)', parseTtl)
+    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .action((options: LoginOptions) => makeLink(cli, options));
+  const sessions = new Command('sessions').description('open sessions and unused links');
+  console.addCommand(sessions);
+  addCommand(sessions, 'list', 'List open sessions and unused links', 'rtc console sessions list --env env_01…')
+    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
+    .action((options: OutputOptions & { env?: string }) =>
+      withDatabase(cli, async ({ sql }) => {
+        const environmentId = await environmentOf(sql, options.env);
+        const rows = await listConsoleSessions(sql, environmentId);
+        if (rows === null) throw unknownEnvironment(environmentId);
+        printList(cli, options, rows, COLUMNS);
+      }),
+    );
+  addCommand(sessions, 'revoke [session]', 'End a session or a link at once', 'rtc console sessions revoke cses_01…')
+    .option('--all', 'all of the environment, instead of one')
+    .option('--env <id>', 'with --all: id of the environment (env_…); by default, the only one')
+    .action((id: string | undefined, options: RevokeOptions) => revoke(cli, options, id));
+  return console;
+}
+
+function makeLink(cli: Cli, options: LoginOptions): Promise<void> {
+  const base = baseUrl(options.url ?? configOf(cli).CALLPLANE_URL ?? URL_DEFAULT);
+  const all = options.scopes ?? [...SCOPES];
+  const readOnly = options.readOnly === true;
+  const scopes = readOnly ? readScopes(all) : all;
+  if (scopes.length === 0) throw new UsageError('None of --scopes only reads. Omit --read-only or --scopes.');
+  return withDatabase(cli, async (database) => {
+    const environmentId = await environmentOf(database.sql, options.env);
+    const code = formatLoginCode(randomBytes(API_KEY_RANDOM_BYTES));
+    const lifetimeSeconds = options.ttl ?? CONSOLE_SESSION_SECONDS;
+    const id = newId('consoleSession');
+    const session = { id, environmentId, apiKeyId: null, scopes, readOnly, lifetimeSeconds };
+    const outcome = await createConsoleLink(database, session, hashApiKey(code));
+    if (outcome === 'environment_not_found') throw unknownEnvironment(environmentId);
+    if (outcome === 'limit') {
+      const how = '"rtc console sessions revoke" ends one.';
+      throw new UsageError(`The environment has ${CONSOLE_SESSIONS_MAX} open sessions and links. ${how}`);
+    }
+    // The part behind # stays in the browser: no server gets it, and no log has it.
+    const url = `${base}/console/#login=${code}`;
+    const expiresAt = new Date(cli.clock.now().getTime() + CONSOLE_LINK_SECONDS * 1000);
+    const text = `Open this link within ${CONSOLE_LINK_SECONDS / 60} minutes. It works once:\n${url}`;
+    print(cli, options, { id, environmentId, url, readOnly, scopes, lifetimeSeconds, expiresAt }, text);
+  });
+}
+
+function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promise<void> {
+  if ((id === undefined) !== (options.all === true)) {
+    throw new UsageError('Give the id of a session or --all. "rtc console sessions list" lists sessions.');
+  }
+  return withDatabase(cli, async ({ sql }, config) => {
+    const which = id === undefined ? { environmentId: await environmentOf(sql, options.env) } : { id };
+    const ended = await revokeConsoleSessions(sql, which);
+    if (id !== undefined && ended.length === 0) {
+      throw new UsageError(`Session ${quoted(id)} not found. "rtc console sessions list" lists sessions.`);
+    }
+    const hashes = ended.flatMap(({ secretHash }) => (secretHash === null ? [] : [secretHash]));
+    const sent = await Promise.all(hashes.map((hash) => notifyApps(config, 'consoleSessionEnded', hash)));
+    const noticeSent = sent.every(Boolean);
+    const what = ended.length === 1 ? '1 session has' : `${ended.length} sessions have`;
+    const text = `${what} ended${noticeSent ? '' : '; running apps refuse them within 5 seconds'}.`;
+    print(cli, options, { ended: ended.map((one) => one.id), noticeSent }, text);
+  });
+}
+
+const COLUMNS = [
+  column<ConsoleSessionRow>('SESSION', (row) => row.id),
+  column<ConsoleSessionRow>('STATE', (row) => (row.state === 'link' ? 'link' : 'open')),
+  column<ConsoleSessionRow>('MADE WITH', (row) => row.apiKeyId ?? 'rtc console login'),
+  column<ConsoleSessionRow>('MAY', (row) => (row.readOnly ? 'read' : 'read and change')),
+  column<ConsoleSessionRow>('CREATED', (row) => formatTimestamp(row.createdAt)),
+  column<ConsoleSessionRow>('LATEST REQUEST', (row) => (row.state === 'link' ? '' : formatTimestamp(row.usedAt))),
+  column<ConsoleSessionRow>('ENDS', (row) => formatTimestamp(row.expiresAt)),
+];
+
+function parseTtl(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds < CONSOLE_SESSION_SECONDS_MIN || seconds > CONSOLE_SESSION_SECONDS_MAX) {
+    throw new InvalidArgumentError('Give 1m to 24h.');
+  }
+  return seconds;
+}
+
+function baseUrl(text: string): string {
+  const url = parseUrl(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new UsageError('Give the address of the service as --url, such as https://calls.example.com.');
+  }
+  return `${url.origin}${url.pathname.replace(/\/(v1\/?)?$/, '')}`;
+}
+
+function unknownEnvironment(id: string): UsageError {
+  return new UsageError(`Environment ${quoted(id)} not found. "rtc environments list --project …" lists environments.`);
+}

@@ -1,0 +1,111 @@
+import {
+  attemptPhases,
+  diagnoseAttempt,
+  diagnoseDelivery,
+  formatTimestamp,
+  shownRequestHeaders,
+  type AttemptPhase,
+  type Diagnosis,
+} from '@callplane/core';
+import { findDeliveryById, findDeliveryDetail, type AttemptRow } from '@callplane/db';
+import { withDatabase, type Cli } from './cli.js';
+import { noDelivery } from './delivery-options.js';
+import { align, column, print, quoted, tableOf, type OutputOptions } from './output.js';
+
+/** More attempts than two runs can have. */
+const ATTEMPTS_SHOWN = 20;
+/** Characters of a bar that lasts as long as the attempt. */
+const BAR_WIDTH = 40;
+
+/** Shows a delivery: its state, why it failed, its latest attempts, and the phases and headers of the last one. */
+export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: string): Promise<void> {
+  return withDatabase(cli, async ({ sql }) => {
+    const listing = await findDeliveryById(sql, deliveryId);
+    if (listing === null) throw noDelivery(deliveryId);
+    const detail = await findDeliveryDetail(sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN);
+    if (detail === null) throw noDelivery(deliveryId);
+    const { delivery, attempts } = detail;
+    const shown = attempts.map((attempt) => describe(attempt, delivery.eventId));
+    const [last] = shown;
+    const diagnosis =
+      diagnoseDelivery(delivery.failureReason, delivery.attempts, last ?? null) ??
+      (delivery.status === 'succeeded' ? null : (last?.diagnosis ?? null));
+    const facts = [
+      ['delivery', deliveryId],
+      ['event', `${delivery.eventType} ${delivery.eventId}`],
+      ['endpoint', `${delivery.endpointId} ${quoted(delivery.url)}`],
+      ['status', delivery.failureReason === null ? delivery.status : `${delivery.status}: ${delivery.failureReason}`],
+      ...(diagnosis === null ? [] : diagnosisFacts(diagnosis)),
+      ['replays', String(delivery.replayCount)],
+      ['attempts', `${delivery.attempts} of this run`],
+      ...(delivery.nextAttemptAt === null ? [] : [['next', formatTimestamp(delivery.nextAttemptAt)]]),
+    ];
+    const text = [
+      align(facts),
+      ...(attempts.length === 0 ? [] : ['', tableOf(cli, attempts, ATTEMPT_COLUMNS)]),
+      ...(last === undefined ? [] : lastAttemptLines(last)),
+    ];
+    print(cli, options, { ...listing, ...delivery, diagnosis, recentAttempts: shown }, text.join('\n'));
+  });
+}
+
+type ShownAttempt = ReturnType<typeof describe>;
+
+/** Adds what the API shows of an attempt beside its row. */
+function describe({ exchange, ...attempt }: AttemptRow, eventId: string) {
+  const earlierAddresses = exchange?.earlierAddresses ?? [];
+  return {
+    ...attempt,
+    responseHeaders: exchange?.responseHeaders ?? null,
+    requestHeaders: exchange?.request ? shownRequestHeaders(exchange.request, { ...attempt, eventId }) : null,
+    earlierAddresses,
+    phases: attemptPhases({ ...attempt, earlierAddresses }),
+    diagnosis: diagnoseAttempt(attempt),
+  };
+}
+
+const diagnosisFacts = ({ summary, advice }: Diagnosis): string[][] => [
+  ['why', summary],
+  ['do', advice],
+];
+
+function lastAttemptLines({ phases, requestHeaders, responseHeaders, durationMs }: ShownAttempt): string[] {
+  return [
+    ...(phases.length === 0
+      ? []
+      : ['', 'Time of the last attempt:', align(phases.map((each) => bar(each, durationMs)))]),
+    ...headerLines('Headers of the request, with cut signatures:', requestHeaders),
+    ...headerLines('Headers of the answer:', responseHeaders),
+  ];
+}
+
+/** A line of the waterfall: phase, duration, and a bar at the place of the phase in the attempt. */
+function bar({ phase, startMs, durationMs, failed }: AttemptPhase, wholeMs: number): string[] {
+  const columnOf = (ms: number): number => Math.round((ms / Math.max(1, wholeMs)) * BAR_WIDTH);
+  const begin = Math.min(columnOf(startMs), BAR_WIDTH - 1);
+  const length = Math.max(1, columnOf(startMs + durationMs) - begin);
+  const name = phase.replaceAll('_', ' ');
+  return [`  ${name}`, `${durationMs} ms`, `${' '.repeat(begin)}${'#'.repeat(length)}${failed ? ' failed' : ''}`];
+}
+
+function headerLines(title: string, headers: Record<string, string> | null): string[] {
+  if (headers === null) return [];
+  return ['', title, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${printable(value)}`)];
+}
+
+/** A header of a receiver may hold characters that steer a terminal. */
+function printable(value: string): string {
+  return /^[\x20-\x7e…]*$/.test(value) ? value : quoted(value);
+}
+
+const ATTEMPT_COLUMNS = [
+  column<AttemptRow>('ATTEMPT', (row) => `${row.replayCount}.${row.attempt}`),
+  column<AttemptRow>('STARTED', (row) => formatTimestamp(row.startedAt)),
+  column<AttemptRow>('OUTCOME', (row) => row.outcome),
+  column<AttemptRow>('RESULT', (row) => (row.statusCode === null ? (row.errorCode ?? '') : `HTTP ${row.statusCode}`)),
+  column<AttemptRow>('TOOK', (row) => `${row.durationMs} ms`),
+  column<AttemptRow>('ADDRESS', (row) => row.address ?? ''),
+  column<AttemptRow>('RESPONSE', (row) =>
+    row.responseBody === null || row.responseBody === '' ? '' : quoted(row.responseBody.slice(0, 80)),
+  ),
+];

@@ -1,0 +1,24 @@
+import { buildRequest, OPERATIONS, type OperationId } from '@callplane/server/requests';
+
+/** Quotes a value for a POSIX shell. */
+function quoted(value: string): string {
+  return `'${value.replaceAll("'", `'\\''`)}'`;
+}
+
+/**
+ * @returns a command that sends the same request with the key in `CALLPLANE_API_KEY`, so that no key is on the screen
+ */
+export function curlOf(id: OperationId, input: object, origin: string): string {
+  const { facts, target, headers, body } = buildRequest(id, OPERATIONS[id], {
+    input,
+    options: {},
+    newKey: () => 'A-KEY-OF-YOUR-OWN',
+  });
+  const idempotency = headers['idempotency-key'];
+  return [
+    `curl -sS ${facts.method === 'GET' ? '' : `-X ${facts.method} `}${quoted(origin + target)}`,
+    `-H "Authorization: Bearer $CALLPLANE_API_KEY"`,
+    ...(idempotency === undefined ? [] : [`-H ${quoted(`Idempotency-Key: ${idempotency}`)}`]),
+    ...(body === undefined ? [] : [`--json ${quoted(body)}`]),
+  ].join(' \\\n  ');
+}

@@ -1,0 +1,126 @@
+import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import { useToasts } from '../components/toasts.js';
+import { CONSOLE_LIMITS } from '../limits.js';
+import { asApiError } from './api-error.js';
+import { callApi } from './call.js';
+import { refreshQueries } from './refresh.js';
+
+/** Reads one thing. The stream of changes refreshes it while the page is open. */
+export function useApi<Id extends OperationId>(
+  id: Id,
+  input: InputOf<Id>,
+  { enabled = true, refetchInterval = false }: { enabled?: boolean; refetchInterval?: number | false } = {},
+) {
+  return useQuery({
+    queryKey: [id, input],
+    queryFn: ({ signal }) => callApi(id, input, { signal }),
+    enabled,
+    refetchInterval,
+  });
+}
+
+type ItemOf<Id extends OperationId> = ResultOf<Id> extends { data: (infer Item)[] } ? Item : never;
+interface Page {
+  data: unknown[];
+  nextCursor: string | null;
+}
+
+/** A list that loads further pages as the reader scrolls. */
+export interface ApiList<Item> {
+  items: Item[];
+  /** The first page is not there yet. */
+  isLoading: boolean;
+  isLoadingMore: boolean;
+  error: unknown;
+  hasMore: boolean;
+  /** The list has reached its bound: only a filter shows more. */
+  isFull: boolean;
+  /** The stream reported a change, and the list is too long to read again by itself. */
+  hasNews: boolean;
+  loadMore: () => void;
+  /** Reads the list again from its beginning. */
+  reload: () => void;
+}
+
+export function useApiList<Id extends OperationId>(
+  id: Id,
+  input: Omit<InputOf<Id>, 'cursor' | 'after' | 'limit'>,
+  { enabled = true }: { enabled?: boolean } = {},
+): ApiList<ItemOf<Id>> {
+  const client = useQueryClient();
+  const queryKey = useMemo(() => [id, input, 'list'], [id, JSON.stringify(input)]);
+  const query = useInfiniteQuery<Page, Error, InfiniteData<Page>, unknown[], string | undefined>({
+    queryKey,
+    enabled,
+    // A stale list is one that has changed.
+    staleTime: Infinity,
+    initialPageParam: undefined,
+    queryFn: async ({ pageParam, signal }) => {
+      const { cursor = 'cursor' } = OPERATIONS[id];
+      const position = pageParam === undefined ? {} : { [cursor]: pageParam };
+      return (await callApi(id, { ...input, limit: CONSOLE_LIMITS.pageSize, ...position } as unknown as InputOf<Id>, {
+        signal,
+      })) as Page;
+    },
+    getNextPageParam: (last, pages) =>
+      pages.length >= CONSOLE_LIMITS.pagesMax ? undefined : (last.nextCursor ?? undefined),
+  });
+  const pages = query.data?.pages;
+  const items = useMemo(() => (pages ?? []).flatMap((page) => page.data) as ItemOf<Id>[], [pages]);
+  const { hasNextPage, isFetching, fetchNextPage } = query;
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage]);
+  const reload = useCallback(() => {
+    client.setQueryData<InfiniteData<Page>>(queryKey, (data) =>
+      data === undefined ? data : { pages: data.pages.slice(0, 1), pageParams: data.pageParams.slice(0, 1) },
+    );
+    void client.invalidateQueries({ queryKey, exact: true });
+  }, [client, queryKey]);
+  const last = pages?.at(-1);
+  return {
+    items,
+    isLoading: query.isPending && enabled,
+    isLoadingMore: query.isFetchingNextPage,
+    error: query.error,
+    hasMore: hasNextPage,
+    isFull: !hasNextPage && last !== undefined && last.nextCursor !== null,
+    hasNews: query.isStale && !query.isFetching && items.length > 0,
+    loadMore,
+    reload,
+  };
+}
+
+/**
+ * Changes something. A failure appears as a toast unless `onError` shows it elsewhere.
+ * @param options.done the toast after success
+ */
+export function useApiAction<Id extends OperationId>(
+  id: Id,
+  options: {
+    done?: string | ((result: ResultOf<Id>) => string);
+    onDone?: (result: ResultOf<Id>) => void;
+    onError?: (error: unknown) => void;
+    waitSeconds?: number;
+  } = {},
+) {
+  const client = useQueryClient();
+  const { toast, toastError } = useToasts();
+  return useMutation({
+    mutationFn: (input: InputOf<Id>) =>
+      callApi(id, input, options.waitSeconds === undefined ? {} : { waitSeconds: options.waitSeconds }),
+    onSuccess: (result) => {
+      const { done } = options;
+      if (done !== undefined) toast(typeof done === 'string' ? done : done(result));
+      options.onDone?.(result);
+    },
+    onError: (error) => {
+      if (options.onError !== undefined) options.onError(error);
+      else toastError(asApiError(error));
+    },
+    // Also after a failure, because another session may have made the change meanwhile.
+    onSettled: () => refreshQueries(client),
+  });
+}

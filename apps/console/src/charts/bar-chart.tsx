@@ -1,0 +1,125 @@
+import { useId, type ReactNode } from 'react';
+import { PlainTable } from '../components/layout.js';
+import { shortCount } from '../format/number.js';
+import { niceTop } from './nice-top.js';
+
+export interface Series {
+  name: string;
+  /** The colour: 1 to 4 of charts.css. */
+  colour: 1 | 2 | 3 | 4;
+  values: readonly number[];
+}
+
+/** The share of a bar's place that the bar fills. */
+const FILLED = 0.72;
+
+/**
+ * Bars over time, stacked if there are several series. Its table says the same in numbers, for readers who do not see the
+ * chart and for those who need a figure.
+ * @param labels one for each bar; only the first, the middle and the last appear below the chart
+ */
+export function BarChart({
+  title,
+  labels,
+  series,
+  format = shortCount,
+  firstColumn,
+}: {
+  title: string;
+  labels: readonly string[];
+  series: readonly Series[];
+  format?: (value: number) => string;
+  firstColumn: string;
+}) {
+  const id = useId();
+  const totals = labels.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
+  const top = niceTop(Math.max(...totals, 0));
+  return (
+    <figure className="chart" aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {series.length > 1 && <Legend series={series} />}
+      <div className="chart-frame" aria-hidden="true">
+        <div className="chart-axis">
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{format(value)}</span>
+          ))}
+        </div>
+        <svg viewBox={`0 0 ${labels.length} 100`} preserveAspectRatio="none">
+          {[0, 50, 100].map((y) => (
+            <line key={y} className="chart-line" x1="0" x2={labels.length} y1={y} y2={y} />
+          ))}
+          {labels.map((label, at) => (
+            <Bar key={label} at={at} label={label} series={series} top={top} format={format} />
+          ))}
+        </svg>
+        <div className="chart-days">
+          {[0, Math.floor((labels.length - 1) / 2), labels.length - 1].map((at) => (
+            <span key={at}>{labels[at]}</span>
+          ))}
+        </div>
+      </div>
+      <details>
+        <summary>Show the figures</summary>
+        <PlainTable
+          label={`Figures: ${title}`}
+          head={[firstColumn, ...series.map(({ name }) => name)]}
+          rows={labels
+            .map((label, at) => ({
+              key: label,
+              cells: [label, ...series.map(({ values }): ReactNode => format(values[at] ?? 0))],
+            }))
+            .reverse()}
+        />
+      </details>
+    </figure>
+  );
+}
+
+function Bar({
+  at,
+  label,
+  series,
+  top,
+  format,
+}: {
+  at: number;
+  label: string;
+  series: readonly Series[];
+  top: number;
+  format: (value: number) => string;
+}) {
+  let below = 0;
+  const text = series.map(({ name, values }) => `${name}: ${format(values[at] ?? 0)}`).join(', ');
+  return (
+    <g>
+      <title>{`${label}: ${text}`}</title>
+      {series.map(({ name, colour, values }) => {
+        const height = ((values[at] ?? 0) / top) * 100;
+        below += height;
+        return (
+          <rect
+            key={name}
+            className={`series-${colour}`}
+            x={at + (1 - FILLED) / 2}
+            width={FILLED}
+            y={100 - below}
+            height={height}
+          />
+        );
+      })}
+    </g>
+  );
+}
+
+function Legend({ series }: { series: readonly Series[] }) {
+  return (
+    <ul className="legend" aria-hidden="true">
+      {series.map(({ name, colour }) => (
+        <li key={name}>
+          <i className={`series-${colour}`} />
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}

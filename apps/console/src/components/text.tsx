@@ -1,0 +1,74 @@
+import { useEffect, useState, type ReactNode } from 'react';
+import { nowMs } from '../clock.js';
+import { agoText, fullTime } from '../format/time.js';
+import { IconButton } from './button.js';
+
+export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
+
+/** A state in a word, with a colour that repeats it. */
+export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
+  return <span className={`badge ${tone}`}>{children}</span>;
+}
+
+/** An identifier in full, with a button that copies it. */
+export function Id({ value, label = 'identifier' }: { value: string; label?: string }) {
+  return (
+    <span className="id">
+      <code>{value}</code>
+      <CopyButton text={value} label={`Copy the ${label}`} />
+    </span>
+  );
+}
+
+const COPIED_MS = 1_500;
+
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), COPIED_MS);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  return (
+    <IconButton
+      icon={isCopied ? 'check' : 'copy'}
+      label={isCopied ? 'Copied' : label}
+      className="copy"
+      onClick={copy}
+    />
+  );
+}
+
+const TICK_MS = 15_000;
+
+/** A time of the API: how long ago it was, and in full when hovered. */
+export function Time({ value, full = false }: { value: string | null; full?: boolean }) {
+  const [now, setNow] = useState(() => nowMs());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(nowMs()), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  if (value === null) return <span className="quiet">–</span>;
+  return (
+    <time dateTime={value} title={fullTime(value)}>
+      {full ? fullTime(value) : agoText(value, now)}
+    </time>
+  );
+}
+
+/** Text to read as it is: a command, headers, a body. Its lines do not wrap, and it scrolls with the keyboard. */
+export function Code({ text, label, wrap = false }: { text: string; label: string; wrap?: boolean }) {
+  return (
+    <div className="code">
+      <pre tabIndex={0} role="region" aria-label={label} className={wrap ? 'wrap' : ''}>
+        <code>{text}</code>
+      </pre>
+      <CopyButton text={text} label={`Copy: ${label}`} />
+    </div>
+  );
+}
+
+export function Json({ value, label }: { value: unknown; label: string }) {
+  return <Code text={JSON.stringify(value, undefined, 2)} label={label} />;
+}

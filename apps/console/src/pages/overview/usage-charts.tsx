@@ -1,0 +1,60 @@
+import type { UsageDay } from '@callplane/server/requests';
+import { useMemo } from 'react';
+import { useApi } from '../../api/hooks.js';
+import { BarChart, type Series } from '../../charts/bar-chart.js';
+import { nowMs } from '../../clock.js';
+import { Section } from '../../components/layout.js';
+import { Loaded } from '../../components/states.js';
+import { countText, shareText } from '../../format/number.js';
+import { dayText } from '../../format/time.js';
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** @returns the first and the last of the days that the charts show */
+function shownDays(nowMs: number): { from: string; to: string } {
+  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
+  return { from: dayOf(nowMs - (DAYS - 1) * DAY_MS), to: dayOf(nowMs) };
+}
+
+export function UsageCharts() {
+  const days = useMemo(() => shownDays(nowMs()), []);
+  const usage = useApi('readUsage', { ...days, interval: 'day' });
+  return (
+    <Section title={`Usage of the last ${DAYS} days`}>
+      <Loaded query={usage} what="usage">
+        {(data) => <Charts days={data.days} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+function Charts({ days }: { days: readonly UsageDay[] }) {
+  const labels = days.map(({ day }) => dayText(day));
+  const chart = (title: string, colour: Series['colour'], valueOf: (day: UsageDay) => number) => (
+    <div className="card">
+      <BarChart
+        title={title}
+        labels={labels}
+        series={[{ name: title, colour, values: days.map(valueOf) }]}
+        firstColumn="UTC day"
+      />
+    </div>
+  );
+  const minutes = days.reduce((sum, { participantMinutes }) => sum + participantMinutes, 0);
+  const shares = days.flatMap(({ relayShare }) => (relayShare === null ? [] : [relayShare]));
+  return (
+    <>
+      <p className="quiet usage-sum">
+        {countText(Math.round(minutes))} participant minutes in all
+        {shares.length > 0 && `, on the busiest relay day ${shareText(Math.max(...shares))} of them through a relay`}.
+      </p>
+      <div className="columns">
+        {chart('Participant minutes', 1, ({ participantMinutes }) => participantMinutes)}
+        {chart('Participants at the same time, at most', 4, ({ peakParticipants }) => peakParticipants)}
+        {chart('Rooms', 2, ({ rooms }) => rooms)}
+        {chart('Webhook deliveries', 1, ({ deliveries }) => deliveries)}
+      </div>
+    </>
+  );
+}

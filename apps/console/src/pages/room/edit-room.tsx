@@ -1,0 +1,56 @@
+import type { Room } from '@callplane/server/requests';
+import { useState, type SubmitEvent } from 'react';
+import { asApiError, type ApiError } from '../../api/api-error.js';
+import { useApiAction } from '../../api/hooks.js';
+import { Dialog } from '../../components/dialog.js';
+import { Field, FormEnd } from '../../components/fields.js';
+
+export function EditRoom({ room, onClose }: { room: Room; onClose: () => void }) {
+  const [name, setName] = useState(room.name);
+  const [capacity, setCapacity] = useState(String(room.maxParticipants));
+  const [error, setError] = useState<ApiError>();
+  const update = useApiAction('updateRoom', {
+    done: 'The room has been changed.',
+    onDone: onClose,
+    onError: (failure) => setError(asApiError(failure)),
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    update.mutate({ roomId: room.id, name, maxParticipants: Number(capacity) });
+  };
+  return (
+    <Dialog title="Edit the room" onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <p className="quiet">
+          Clients in the call see the new name at once. Webhooks get <code>room.updated</code>.
+        </p>
+        <Field label="Name">
+          {(attributes) => (
+            <input
+              {...attributes}
+              required
+              maxLength={120}
+              autoComplete="off"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Participants at most" hint="A lower number removes nobody. It only refuses further joins.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="number"
+              required
+              min={1}
+              max={100_000}
+              value={capacity}
+              onChange={(event) => setCapacity(event.target.value)}
+            />
+          )}
+        </Field>
+        <FormEnd error={error} action="Save" isBusy={update.isPending} onCancel={onClose} />
+      </form>
+    </Dialog>
+  );
+}

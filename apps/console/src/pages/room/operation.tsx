@@ -1,0 +1,70 @@
+import type { RuntimeOperation } from '@callplane/server/requests';
+import { asApiError } from '../../api/api-error.js';
+import { useApi } from '../../api/hooks.js';
+import { Facts } from '../../components/layout.js';
+import { Empty, Failure, Loading } from '../../components/states.js';
+import { Badge, Id, Time, type Tone } from '../../components/text.js';
+
+const TONES: Record<RuntimeOperation['status'], Tone> = { pending: 'busy', completed: 'good', failed: 'bad' };
+/** Attempts of an operation are no changes of the room, so the stream does not name them. */
+const PENDING_MS = 2_000;
+
+function useRoomOperation(roomId: string) {
+  const first = useApi('readRoomOperation', { roomId });
+  const isPending = first.data?.status === 'pending';
+  // The same query: the cache reads once for both.
+  useApi('readRoomOperation', { roomId }, { enabled: isPending, refetchInterval: isPending ? PENDING_MS : false });
+  return first;
+}
+
+/** One line about an operation that runs. */
+export function RoomOperation({ roomId }: { roomId: string }) {
+  const { data } = useRoomOperation(roomId);
+  if (data === undefined || data.status === 'completed') return null;
+  return (
+    <p className={`notice${data.status === 'failed' ? ' bad' : ''}`}>
+      {data.status === 'failed'
+        ? `Ending the room failed after ${data.attempts} attempts: ${data.lastError?.message ?? 'unknown'}. End it again to retry.`
+        : `The room is ending, attempt ${data.attempts}.`}
+    </p>
+  );
+}
+
+export function OperationPanel({ roomId }: { roomId: string }) {
+  const query = useRoomOperation(roomId);
+  if (query.error !== null && asApiError(query.error).code === 'OPERATION_NOT_FOUND') {
+    return (
+      <Empty icon="check" title="This room has no operation.">
+        Ending a room is a durable operation. It appears here with its attempts.
+      </Empty>
+    );
+  }
+  if (query.data === undefined) {
+    if (query.error !== null) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+    return <Loading what="the operation" lines={2} />;
+  }
+  return <OperationFacts operation={query.data} />;
+}
+
+export function OperationFacts({ operation }: { operation: RuntimeOperation }) {
+  const { id, kind, status, attempts, lastError, completedAt } = operation;
+  return (
+    <div className="card">
+      <Facts
+        facts={[
+          ['Kind', <code key="kind">{kind}</code>],
+          [
+            'Status',
+            <Badge key="status" tone={TONES[status]}>
+              {status}
+            </Badge>,
+          ],
+          ['Attempts', attempts],
+          ['Completed', <Time key="completed" value={completedAt} full />],
+          ['Last error', lastError === null ? 'none' : `${lastError.code}: ${lastError.message}`],
+          ['Identifier', <Id key="id" value={id} label="operation's identifier" />],
+        ]}
+      />
+    </div>
+  );
+}

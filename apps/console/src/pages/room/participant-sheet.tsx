@@ -1,0 +1,179 @@
+import type { Participant, Session, SessionTrack } from '@callplane/server/requests';
+import { useState } from 'react';
+import { useApiAction, useApiList } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { useConfirm } from '../../components/confirm.js';
+import { Dialog } from '../../components/dialog.js';
+import { Facts, Section } from '../../components/layout.js';
+import { Failure } from '../../components/states.js';
+import { Id, Json, Time } from '../../components/text.js';
+import { useScope } from '../../session/session.js';
+import { ChangePermissions } from './change-permissions.js';
+import { QualitySeconds } from './quality.js';
+import { SendMessage } from './send-message.js';
+import { publishedTracks, SOURCES } from './track-icons.js';
+
+const REASONS: Record<NonNullable<Session['reason']>, string> = {
+  left: 'left',
+  removed: 'was removed',
+  room_ended: 'the room ended',
+  connection_lost: 'the connection was lost',
+  superseded: 'joined again elsewhere',
+};
+
+interface Props {
+  participant: Participant;
+  /** The newest session. */
+  session: Session | undefined;
+  isRoomOver: boolean;
+  onClose: () => void;
+}
+
+/** One participant: what the console knows, and what it may do. */
+export function ParticipantSheet({ participant, session, isRoomOver, onClose }: Props) {
+  const { id, roomId, name, externalId, role, metadata, joinedAt, leftAt } = participant;
+  const tracks = publishedTracks(session);
+  return (
+    <Dialog side title={name} onClose={onClose}>
+      {!isRoomOver && <Actions participant={participant} session={session} onRemoved={onClose} />}
+      <Facts
+        facts={[
+          ['Role', role],
+          ['External id', externalId ?? 'none'],
+          ['Joined', <Time key="joined" value={joinedAt} full />],
+          ['Left', <Time key="left" value={leftAt} full />],
+          ['Identifier', <Id key="id" value={id} label="participant's identifier" />],
+        ]}
+      />
+      <Section title="Published tracks">
+        {tracks.length === 0 ? (
+          <p className="quiet">None at the moment.</p>
+        ) : (
+          <ul className="stack">
+            {tracks.map((track) => (
+              <TrackRow key={track.trackId} participant={participant} track={track} />
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Sessions">
+        <Sessions roomId={roomId} participantId={id} />
+      </Section>
+      <Section title="Metadata">
+        <Json value={metadata} label="Metadata of the participant" />
+      </Section>
+    </Dialog>
+  );
+}
+
+function Actions({
+  participant,
+  session,
+  onRemoved,
+}: {
+  participant: Participant;
+  session: Session | undefined;
+  onRemoved: () => void;
+}) {
+  const [open, setOpen] = useState<'message' | 'permissions'>();
+  const confirm = useConfirm();
+  const mayUpdate = useScope('participants:update');
+  const mayRemove = useScope('participants:remove');
+  const { id, roomId, name, leftAt } = participant;
+  const remove = useApiAction('removeParticipant', { done: `${name} was removed from the room.`, onDone: onRemoved });
+  const askToRemove = async () => {
+    const agrees = await confirm({
+      title: `Remove ${name}?`,
+      isDangerous: true,
+      action: 'Remove the participant',
+      body: (
+        <>
+          <p>This happens at once, and cannot be undone:</p>
+          <ul>
+            {leftAt === null && <li>The participant is disconnected.</li>}
+            <li>The identity is blocked: its tokens stop working, and new connections are refused.</li>
+            <li>The person can come back only with a new token from your backend.</li>
+          </ul>
+        </>
+      ),
+    });
+    if (agrees) remove.mutate({ roomId, participantId: id });
+  };
+  const close = () => setOpen(undefined);
+  if (!mayUpdate && !mayRemove) return null;
+  return (
+    <div className="row">
+      {mayUpdate && leftAt === null && <Button onClick={() => setOpen('message')}>Send a message</Button>}
+      {mayUpdate && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
+      {mayRemove && (
+        <Button kind="danger" onClick={() => void askToRemove()} isBusy={remove.isPending}>
+          Remove
+        </Button>
+      )}
+      {open === 'message' && <SendMessage roomId={roomId} to={{ id, name }} onClose={close} />}
+      {open === 'permissions' && (
+        <ChangePermissions participant={participant} current={session?.permissions} onClose={close} />
+      )}
+    </div>
+  );
+}
+
+function TrackRow({ participant, track }: { participant: Participant; track: SessionTrack }) {
+  const confirm = useConfirm();
+  const mayMute = useScope('participants:update');
+  const source = SOURCES[track.source];
+  const mute = useApiAction('muteTrack', { done: `The ${source} of ${participant.name} was muted.` });
+  const ask = async () => {
+    const agrees = await confirm({
+      title: `Mute the ${source} of ${participant.name}?`,
+      action: 'Mute',
+      body: (
+        <p>
+          Everyone stops receiving it at once. The participant may unmute it again. To keep it silent, take the
+          permission away.
+        </p>
+      ),
+    });
+    if (agrees) mute.mutate({ roomId: participant.roomId, participantId: participant.id, trackId: track.trackId });
+  };
+  return (
+    <li className="track-row">
+      <span>
+        {source[0]?.toUpperCase()}
+        {source.slice(1)}
+        <span className="quiet">
+          {' '}
+          {track.kind}, since <Time value={track.publishedAt} />
+        </span>
+      </span>
+      {mayMute && (
+        <Button className="small" onClick={() => void ask()} isBusy={mute.isPending}>
+          Mute
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function Sessions({ roomId, participantId }: { roomId: string; participantId: string }) {
+  const { items, error, reload, hasMore, loadMore } = useApiList('listParticipantSessions', { roomId, participantId });
+  if (error !== null) return <Failure error={error} onRetry={reload} />;
+  return (
+    <>
+      <ul className="stack">
+        {items.map(({ id, joinedAt, leftAt, reason, quality }) => (
+          <li key={id} className="session-row">
+            <p>
+              <Time value={joinedAt} full />
+              <span className="quiet">{leftAt === null ? ' until now' : ' to '}</span>
+              {leftAt !== null && <Time value={leftAt} full />}
+              {reason !== null && <span className="quiet">, {REASONS[reason]}</span>}
+            </p>
+            {quality !== null && <QualitySeconds quality={quality} />}
+          </li>
+        ))}
+      </ul>
+      {hasMore && <Button onClick={loadMore}>Show older sessions</Button>}
+    </>
+  );
+}

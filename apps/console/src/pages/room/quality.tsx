@@ -1,0 +1,47 @@
+import type { Session, SessionQuality } from '@callplane/server/requests';
+import { Badge, type Tone } from '../../components/text.js';
+import { durationText } from '../../format/time.js';
+
+const TONES: Record<SessionQuality['worst'], Tone> = { good: 'good', fair: 'warn', poor: 'bad', lost: 'bad' };
+const LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
+
+/** The worst connection quality of a session, and whether its media goes through a relay. */
+export function Quality({ session }: { session: Session | undefined }) {
+  const quality = session?.quality ?? undefined;
+  if (quality === undefined) return <span className="quiet">not measured</span>;
+  return (
+    <span className="row nowrap">
+      <Badge tone={TONES[quality.worst]}>{quality.worst}</Badge>
+      {quality.relay && <span className="quiet">relayed</span>}
+    </span>
+  );
+}
+
+/** How long a session had each quality, in words and as one bar. */
+export function QualitySeconds({ quality }: { quality: SessionQuality }) {
+  const { seconds } = quality;
+  const total = LEVELS.reduce((sum, level) => sum + seconds[level], 0);
+  const shown = LEVELS.filter((level) => seconds[level] > 0);
+  return (
+    <div className="quality-seconds">
+      <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        {shown.map((level, at) => {
+          const before = shown.slice(0, at).reduce((sum, one) => sum + seconds[one], 0);
+          return (
+            <rect
+              key={level}
+              className={`quality-${level}`}
+              x={(before / total) * 100}
+              width={(seconds[level] / total) * 100}
+              height="4"
+            />
+          );
+        })}
+      </svg>
+      <p>
+        {shown.map((level) => `${level} ${durationText(seconds[level] * 1_000)}`).join(', ')}
+        {seconds.relayed > 0 && ` (relayed ${durationText(seconds.relayed * 1_000)})`}
+      </p>
+    </div>
+  );
+}

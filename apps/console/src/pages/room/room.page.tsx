@@ -1,0 +1,102 @@
+import type { Room } from '@callplane/server/requests';
+import { useState } from 'react';
+import { useApi } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { Facts, Page } from '../../components/layout.js';
+import { Loaded } from '../../components/states.js';
+import { Tabs } from '../../components/tabs.js';
+import { Id, Json, Time } from '../../components/text.js';
+import { countText } from '../../format/number.js';
+import { Link } from '../../navigation/link.js';
+import type { PathParameters } from '../../navigation/match.js';
+import { useScope } from '../../session/session.js';
+import { useLive } from '../../stream/live.js';
+import { RoomStatus } from '../rooms/room-status.js';
+import { EditRoom } from './edit-room.js';
+import { useEndRoom } from './end-room.js';
+import { OperationPanel, RoomOperation } from './operation.js';
+import { Participants } from './participants.js';
+import { SendMessage } from './send-message.js';
+import { Timeline } from './timeline.js';
+import { Tokens } from './tokens.js';
+
+const UP = { to: '/rooms', label: 'Rooms' };
+
+export default function RoomPage({ parameters }: { parameters: PathParameters }) {
+  const { roomId = '' } = parameters;
+  useLive(['rooms', 'participants', 'operations'], roomId);
+  const query = useApi('readRoom', { roomId });
+  if (query.data !== undefined) return <RoomView room={query.data} />;
+  return (
+    <Page title="Room" up={UP} subtitle={<code>{roomId}</code>}>
+      <Loaded query={query} what="the room">
+        {() => null}
+      </Loaded>
+    </Page>
+  );
+}
+
+function RoomView({ room }: { room: Room }) {
+  const mayReadEvents = useScope('webhooks:read');
+  const mayReadPeople = useScope('participants:read');
+  const tabs = [
+    ...(mayReadPeople
+      ? [{ name: 'participants', label: 'Participants', content: () => <Participants room={room} /> }]
+      : []),
+    ...(mayReadEvents ? [{ name: 'timeline', label: 'Timeline', content: () => <Timeline roomId={room.id} /> }] : []),
+    ...(mayReadPeople ? [{ name: 'tokens', label: 'Tokens', content: () => <Tokens room={room} /> }] : []),
+    { name: 'operation', label: 'Operation', content: () => <OperationPanel roomId={room.id} /> },
+    { name: 'metadata', label: 'Metadata', content: () => <Json value={room.metadata} label="Metadata of the room" /> },
+  ];
+  return (
+    <Page
+      title={room.name}
+      up={UP}
+      badge={<RoomStatus status={room.status} />}
+      subtitle={<Id value={room.id} label="room's identifier" />}
+      actions={<Actions room={room} />}
+    >
+      <div className="card room-facts">
+        <Facts
+          facts={[
+            ['Capacity', `${countText(room.maxParticipants)} participants`],
+            ['Created', <Time key="created" value={room.createdAt} />],
+            ['Started', <Time key="started" value={room.startedAt} />],
+            ['Ended', <Time key="ended" value={room.endedAt} />],
+          ]}
+        />
+        {room.status === 'ending' && <RoomOperation roomId={room.id} />}
+      </div>
+      <Tabs label="The room" tabs={tabs} />
+    </Page>
+  );
+}
+
+function Actions({ room }: { room: Room }) {
+  const [open, setOpen] = useState<'edit' | 'message'>();
+  const endRoom = useEndRoom(room);
+  const mayMessage = useScope('participants:update');
+  const mayUpdate = useScope('rooms:update');
+  const mayEnd = useScope('rooms:end');
+  const mayJoin = useScope('tokens:create');
+  const isOpen = room.status === 'created' || room.status === 'active';
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      {mayJoin && isOpen && (
+        <Link className="button plain" to={`/call?room=${room.id}`}>
+          Join
+        </Link>
+      )}
+      {mayMessage && room.status === 'active' && <Button onClick={() => setOpen('message')}>Send a message</Button>}
+      {mayUpdate && isOpen && <Button onClick={() => setOpen('edit')}>Edit</Button>}
+      {mayEnd && room.status !== 'ended' && (
+        <Button kind="danger" onClick={endRoom.ask} isBusy={endRoom.isPending}>
+          End the room
+        </Button>
+      )}
+      {open === 'edit' && <EditRoom room={room} onClose={close} />}
+      {open === 'message' && <SendMessage roomId={room.id} onClose={close} />}
+    </>
+  );
+}

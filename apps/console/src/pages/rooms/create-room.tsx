@@ -1,0 +1,55 @@
+import { useState, type SubmitEvent } from 'react';
+import { asApiError, type ApiError } from '../../api/api-error.js';
+import { useApiAction } from '../../api/hooks.js';
+import { Dialog } from '../../components/dialog.js';
+import { Field, FormEnd } from '../../components/fields.js';
+import { navigate } from '../../navigation/location.js';
+
+export function CreateRoom({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [capacity, setCapacity] = useState('100');
+  const [error, setError] = useState<ApiError>();
+  const create = useApiAction('createRoom', {
+    done: 'The room has been created.',
+    onDone: ({ id }) => navigate(`/rooms/${id}`),
+    onError: (failure) => setError(asApiError(failure)),
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    setError(undefined);
+    create.mutate({ name, maxParticipants: Number(capacity) });
+  };
+  return (
+    <Dialog title="Create a room" onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <p className="quiet">Nobody joins by this. Participants join with tokens that your backend issues.</p>
+        <Field label="Name">
+          {(attributes) => (
+            <input
+              {...attributes}
+              required
+              maxLength={120}
+              autoComplete="off"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Participants at most" hint="1 to 100,000 at the same time.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="number"
+              required
+              min={1}
+              max={100_000}
+              value={capacity}
+              onChange={(event) => setCapacity(event.target.value)}
+            />
+          )}
+        </Field>
+        <FormEnd error={error} action="Create the room" isBusy={create.isPending} onCancel={onClose} />
+      </form>
+    </Dialog>
+  );
+}

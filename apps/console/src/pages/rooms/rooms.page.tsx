@@ -1,0 +1,93 @@
+import type { InputOf, Room } from '@callplane/server/requests';
+import { useState } from 'react';
+import { useApiList } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { Filters, SelectFilter, TextFilter } from '../../components/fields.js';
+import { Page } from '../../components/layout.js';
+import { ListTable, type Column } from '../../components/list-table.js';
+import { Empty } from '../../components/states.js';
+import { Time } from '../../components/text.js';
+import { useQueryParameters } from '../../navigation/location.js';
+import { useScope } from '../../session/session.js';
+import { useLive } from '../../stream/live.js';
+import { CreateRoom } from './create-room.js';
+import { RoomStatus } from './room-status.js';
+
+const COLUMNS: readonly Column<Room>[] = [
+  { title: 'Name', width: '3fr', cell: ({ name }) => name },
+  { title: 'Status', width: '6.5rem', cell: ({ status }) => <RoomStatus status={status} /> },
+  { title: 'Identifier', width: '18rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
+  { title: 'Capacity', width: '6rem', priority: 3, align: 'end', cell: (room) => room.maxParticipants },
+  { title: 'Created', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { title: 'Started', width: '8rem', priority: 2, cell: ({ startedAt }) => <Time value={startedAt} /> },
+  { title: 'Ended', width: '8rem', priority: 3, cell: ({ endedAt }) => <Time value={endedAt} /> },
+];
+const STATUSES = [
+  ['', 'All'],
+  ['created', 'Created'],
+  ['active', 'Active'],
+  ['ending', 'Ending'],
+  ['ended', 'Ended'],
+] as const;
+
+export default function RoomsPage() {
+  useLive(['rooms']);
+  const [parameters, change] = useQueryParameters();
+  const [isCreating, setCreating] = useState(false);
+  const mayCreate = useScope('rooms:create');
+  const status = STATUSES.find(([value]) => value === parameters.get('status'))?.[0] ?? '';
+  const name = parameters.get('name') ?? '';
+  const filters: InputOf<'listRooms'> = {
+    ...(status === '' ? {} : { status }),
+    ...(name.trim() === '' ? {} : { namePrefix: name.trim() }),
+  };
+  const list = useApiList('listRooms', filters);
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <Page
+      title="Rooms"
+      subtitle="Every call of this environment, newest first."
+      actions={
+        mayCreate && (
+          <Button kind="primary" onClick={() => setCreating(true)}>
+            Create a room
+          </Button>
+        )
+      }
+    >
+      <Filters>
+        <TextFilter
+          label="Name begins with"
+          placeholder="Search rooms"
+          value={name}
+          onChange={(value) => change({ name: value })}
+        />
+        <SelectFilter
+          label="Status"
+          value={status}
+          options={STATUSES}
+          onChange={(value) => change({ status: value })}
+        />
+      </Filters>
+      <ListTable
+        label="Rooms"
+        list={list}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        to={({ id }) => `/rooms/${id}`}
+        empty={
+          isFiltered ? (
+            <Empty icon="search" title="No room matches these filters.">
+              <Button onClick={() => change({ name: '', status: '' })}>Remove the filters</Button>
+            </Empty>
+          ) : (
+            <Empty icon="rooms" title="This environment has no rooms yet.">
+              Your backend creates a room with <code>POST /v1/rooms</code>. It appears here at once.
+            </Empty>
+          )
+        }
+      />
+      {isCreating && <CreateRoom onClose={() => setCreating(false)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,90 @@
+import type { ApiContext } from '@callplane/server/requests';
+import { useEffect, useRef, useState, type SubmitEvent } from 'react';
+import { asApiError, type ApiError } from '../../api/api-error.js';
+import { Button } from '../../components/button.js';
+import { ErrorText } from '../../components/error-text.js';
+import { Check, Field } from '../../components/fields.js';
+import { signIn } from '../../session/sign-in.js';
+
+export function SignInPage({
+  why,
+  onSignedIn,
+}: {
+  why: string | undefined;
+  onSignedIn: (context: ApiContext) => void;
+}) {
+  const [key, setKey] = useState('');
+  const [isReadOnly, setReadOnly] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    document.title = 'Sign in · Callplane console';
+    input.current?.focus();
+  }, []);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      onSignedIn(await signIn(key.trim(), isReadOnly));
+    } catch (failure) {
+      setError(asApiError(failure));
+      setBusy(false);
+      input.current?.select();
+    }
+  };
+  return (
+    <main className="sign-in">
+      <form onSubmit={(event) => void submit(event)} className="card sign-in-card">
+        <div className="brand">
+          <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="28" height="28" />
+          Callplane
+        </div>
+        <h1>Sign in to the console</h1>
+        {why !== undefined && (
+          <p className="notice" role="status">
+            {why}
+          </p>
+        )}
+        <Field
+          label="Secret API key"
+          hint="The browser sends the key once and does not keep it. The session ends after 8 hours."
+        >
+          {(attributes) => (
+            <input
+              {...attributes}
+              ref={input}
+              type="password"
+              autoComplete="off"
+              spellCheck={false}
+              required
+              maxLength={512}
+              placeholder="rtc_sk_…"
+              value={key}
+              onChange={(event) => setKey(event.target.value)}
+            />
+          )}
+        </Field>
+        <Check
+          label="Read only"
+          hint="This session may look at everything and change nothing."
+          checked={isReadOnly}
+          onChange={(event) => setReadOnly(event.target.checked)}
+        />
+        {error !== undefined && (
+          <div role="alert" className="form-error">
+            <ErrorText error={error} />
+          </div>
+        )}
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          {isBusy ? 'Signing in…' : 'Sign in'}
+        </Button>
+        <p className="field-hint">
+          No key at hand? <code>rtc console login</code> on the server makes a link that works once.
+        </p>
+      </form>
+    </main>
+  );
+}

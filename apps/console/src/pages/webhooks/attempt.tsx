@@ -1,0 +1,108 @@
+import type { WebhookAttempt } from '@callplane/server/requests';
+import { Facts } from '../../components/layout.js';
+import { Badge, Code, Time } from '../../components/text.js';
+import { millisecondsText, Waterfall } from './waterfall.js';
+
+/** The result of an attempt in two words: its status or its error code. */
+export function AttemptResult({ attempt }: { attempt: Pick<WebhookAttempt, 'outcome' | 'statusCode' | 'errorCode'> }) {
+  const { outcome, statusCode, errorCode } = attempt;
+  const text = statusCode === null ? (errorCode ?? outcome) : `HTTP ${statusCode}`;
+  return <Badge tone={outcome === 'success' ? 'good' : 'bad'}>{text}</Badge>;
+}
+
+/** Run and number of an attempt: "Attempt 2", "Replay 1, attempt 2". */
+export function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'replayCount' | 'attempt'>): string {
+  return replayCount === 0 ? `Attempt ${attempt}` : `Replay ${replayCount}, attempt ${attempt}`;
+}
+
+/** Everything about one attempt: times, address, request headers and answer. */
+export function Attempt({ attempt }: { attempt: WebhookAttempt }) {
+  const { diagnosis, earlierAddresses } = attempt;
+  return (
+    <div className="stack attempt">
+      {diagnosis !== null && (
+        <div className="notice bad">
+          <p>{diagnosis.summary}</p>
+          <p className="quiet">{diagnosis.advice}</p>
+        </div>
+      )}
+      <Waterfall attempt={attempt} />
+      <Facts
+        facts={[
+          ['Began', <Time value={attempt.startedAt} full />],
+          ['Took', millisecondsText(attempt.durationMs)],
+          ['Address', attempt.address === null ? 'No connection' : <code>{attempt.address}</code>],
+          ['URL', attempt.url],
+          ['Signed with', `Secret version ${attempt.signingKeyVersion}`],
+          ...(attempt.errorCode === null ? [] : ([['Error code', <code>{attempt.errorCode}</code>]] as const)),
+          ...(earlierAddresses.length === 0
+            ? []
+            : ([['Refused before', <EarlierAddresses addresses={earlierAddresses} />]] as const)),
+        ]}
+      />
+      <div className="columns">
+        <RequestHeaders attempt={attempt} />
+        <Answer attempt={attempt} />
+      </div>
+    </div>
+  );
+}
+
+function EarlierAddresses({ addresses }: { addresses: WebhookAttempt['earlierAddresses'] }) {
+  return (
+    <ul>
+      {addresses.map(({ address, errorCode, durationMs }) => (
+        <li key={address}>
+          <code>{address}</code> {errorCode} after {millisecondsText(durationMs)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const headerText = (headers: Record<string, string>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n');
+
+function RequestHeaders({ attempt: { requestHeaders } }: { attempt: WebhookAttempt }) {
+  return (
+    <section className="stack" aria-label="Headers as sent">
+      <h3>Headers as sent</h3>
+      {requestHeaders === null ? (
+        <p className="quiet">No request was sent.</p>
+      ) : (
+        <>
+          <Code text={headerText(requestHeaders)} label="Headers as sent" wrap />
+          <p className="quiet">Signatures are cut to their first 8 characters, enough to compare them.</p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Answer({ attempt }: { attempt: WebhookAttempt }) {
+  const { statusCode, responseHeaders, responseBody, responseTruncated } = attempt;
+  const head = [
+    ...(statusCode === null ? [] : [`HTTP ${statusCode}`]),
+    ...(responseHeaders === null ? [] : [headerText(responseHeaders)]),
+  ].join('\n');
+  return (
+    <section className="stack" aria-label="Answer">
+      <h3>Answer</h3>
+      {statusCode === null ? (
+        <p className="quiet">The receiver did not answer.</p>
+      ) : (
+        <>
+          <Code text={head} label="Status and headers of the answer" wrap />
+          {responseBody === null || responseBody === '' ? (
+            <p className="quiet">The answer had no body.</p>
+          ) : (
+            <Code text={responseBody} label="Body of the answer" wrap />
+          )}
+          {responseTruncated && <p className="quiet">The body was longer: its first KiB is kept.</p>}
+        </>
+      )}
+    </section>
+  );
+}

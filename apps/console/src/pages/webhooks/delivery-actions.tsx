@@ -1,0 +1,76 @@
+import type { WebhookDeliveryDetail, WebhookEndpoint } from '@callplane/server/requests';
+import { useApiAction } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { useConfirm } from '../../components/confirm.js';
+
+/** Retry of a pending delivery, or replay of a finished one. */
+export function DeliveryActions({
+  delivery,
+  endpoint,
+}: {
+  delivery: WebhookDeliveryDetail;
+  /** Undefined while it is read, and after its removal. */
+  endpoint: WebhookEndpoint | undefined;
+}) {
+  const confirm = useConfirm();
+  const { id: deliveryId, endpointId, status, replayCount } = delivery;
+  const retrying = useApiAction('retryDelivery', { done: 'The next attempt is due now.' });
+  const replaying = useApiAction('replayDelivery', { done: 'A new run has begun.' });
+  if (endpoint === undefined) return null;
+  if (status === 'pending') {
+    const retry = async () => {
+      if (await confirm(retryQuestion(delivery))) retrying.mutate({ endpointId, deliveryId });
+    };
+    return (
+      <Button kind="primary" isBusy={retrying.isPending} onClick={() => void retry()}>
+        Retry now
+      </Button>
+    );
+  }
+  if (status === 'delivering') return null;
+  const replay = async () => {
+    if (await confirm(replayQuestion(delivery, endpoint)))
+      replaying.mutate({ endpointId, deliveryId, expectedReplayCount: replayCount });
+  };
+  return (
+    <Button kind="primary" isBusy={replaying.isPending} onClick={() => void replay()}>
+      Replay
+    </Button>
+  );
+}
+
+const retryQuestion = ({ url, attempts, blockedBy }: WebhookDeliveryDetail) => ({
+  title: 'Retry the delivery now?',
+  body: (
+    <>
+      <p>
+        Callplane sends the same bytes to <strong>{url}</strong> now instead of later. It is attempt {attempts + 1} of
+        8.
+      </p>
+      {blockedBy !== null && (
+        <p>The delivery waits for an earlier one of its room, so it follows only after that one has ended.</p>
+      )}
+    </>
+  ),
+  action: 'Retry now',
+});
+
+const replayQuestion = ({ status, replayCount, eventType }: WebhookDeliveryDetail, endpoint: WebhookEndpoint) => ({
+  title: 'Replay the delivery?',
+  body: (
+    <>
+      <p>
+        Callplane begins a new run of up to 8 attempts: the same <code>{eventType}</code> event, to{' '}
+        <strong>{endpoint.url}</strong>, signed with secret version {endpoint.signingKeyVersion}. It is replay{' '}
+        {replayCount + 1} of 100.
+      </p>
+      {status === 'succeeded' && (
+        <p>
+          The receiver has accepted this event before. It gets the same event id again, and skips it if it remembers the
+          ids that it has processed.
+        </p>
+      )}
+    </>
+  ),
+  action: 'Replay the delivery',
+});

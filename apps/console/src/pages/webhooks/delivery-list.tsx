@@ -1,0 +1,66 @@
+import type { WebhookDelivery } from '@callplane/server/requests';
+import { useMemo } from 'react';
+import { useApi, useApiList } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { ListTable, type Column } from '../../components/list-table.js';
+import { Empty } from '../../components/states.js';
+import { Time } from '../../components/text.js';
+import { DeliveryFilters, useDeliveryFilter } from './delivery-filters.js';
+import { DeliveryReason, DeliveryStatus } from './delivery-status.js';
+
+/** Deliveries with their filters. */
+export function DeliveryList({
+  endpointId,
+}: {
+  /** Only those of this endpoint; all without it. */
+  endpointId?: string;
+}) {
+  const { filter, isFiltered, clear } = useDeliveryFilter();
+  const list = useApiList('listAllDeliveries', { ...filter, ...(endpointId === undefined ? {} : { endpointId }) });
+  const columns = useColumns(endpointId === undefined);
+  return (
+    <>
+      <DeliveryFilters />
+      <ListTable
+        label="Deliveries"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        to={(delivery) => `/webhooks/${delivery.endpointId}/deliveries/${delivery.id}`}
+        empty={
+          isFiltered ? (
+            <Empty icon="search" title="No delivery matches these filters.">
+              <Button onClick={clear}>Remove the filters</Button>
+            </Empty>
+          ) : (
+            <Empty icon="deliveries" title="Nothing has been delivered yet.">
+              Each event becomes one delivery for each endpoint that wants its type. It appears here at once.
+            </Empty>
+          )
+        }
+      />
+    </>
+  );
+}
+
+function useColumns(hasEndpoint: boolean): readonly Column<WebhookDelivery>[] {
+  const { data } = useApi('listWebhooks', { limit: 100 }, { enabled: hasEndpoint });
+  return useMemo(() => {
+    const urls = new Map(data?.data.map(({ id, url }) => [id, url]));
+    const endpoint: Column<WebhookDelivery> = {
+      title: 'Endpoint',
+      width: '2.2fr',
+      priority: 2,
+      cell: ({ endpointId, url }) => <span title={endpointId}>{urls.get(endpointId) ?? url}</span>,
+    };
+    return [
+      { title: 'Event', width: '1.6fr', cell: ({ eventType }) => eventType },
+      { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
+      { title: 'Reason', width: '1.4fr', priority: 2, cell: (delivery) => <DeliveryReason {...delivery} /> },
+      ...(hasEndpoint ? [endpoint] : []),
+      { title: 'Identifier', width: '17rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
+      { title: 'Attempts', width: '5.5rem', priority: 3, align: 'end', cell: ({ attempts }) => attempts },
+      { title: 'Created', width: '7.5rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+    ];
+  }, [data, hasEndpoint]);
+}

@@ -1,0 +1,203 @@
+import type { InputOf, WebhookEndpoint } from '@callplane/server/requests';
+import { useState, type SubmitEvent } from 'react';
+import type { ApiError } from '../../api/api-error.js';
+import { Button } from '../../components/button.js';
+import { DialogActions } from '../../components/dialog.js';
+import { ErrorText } from '../../components/error-text.js';
+import { Check, Field } from '../../components/fields.js';
+import { EVENT_TEXTS, type EventType } from './vocabulary.js';
+
+export type EndpointInput = InputOf<'createWebhook'>;
+interface Values {
+  url: string;
+  description: string;
+  all: boolean;
+  events: readonly EventType[];
+  inOrder: boolean;
+  maxPerSecond: string;
+  maxConcurrent: string;
+  standardWebhooks: boolean;
+}
+
+const EMPTY: Values = {
+  url: '',
+  description: '',
+  all: true,
+  events: [],
+  inOrder: false,
+  maxPerSecond: '',
+  maxConcurrent: '',
+  standardWebhooks: false,
+};
+
+function valuesOf(endpoint: WebhookEndpoint): Values {
+  return {
+    url: endpoint.url,
+    description: endpoint.description ?? '',
+    all: endpoint.events.includes('*'),
+    events: endpoint.events.filter((event): event is EventType => event !== '*'),
+    inOrder: endpoint.ordering === 'room',
+    maxPerSecond: endpoint.maxPerSecond?.toString() ?? '',
+    maxConcurrent: endpoint.maxConcurrent?.toString() ?? '',
+    standardWebhooks: endpoint.standardWebhooks,
+  };
+}
+
+function inputOf(
+  values: Values,
+): Required<Omit<EndpointInput, 'description' | 'enabled' | 'projectId' | 'environmentId'>> {
+  const limit = (text: string): number | null => (text.trim() === '' ? null : Number(text));
+  return {
+    url: values.url.trim(),
+    events: values.all ? ['*'] : [...values.events],
+    ordering: values.inOrder ? 'room' : 'none',
+    maxPerSecond: limit(values.maxPerSecond),
+    maxConcurrent: limit(values.maxConcurrent),
+    standardWebhooks: values.standardWebhooks,
+  };
+}
+
+/** The fields of an endpoint, for a new one and for changes. */
+export function EndpointForm({
+  endpoint,
+  action,
+  error,
+  isBusy,
+  onSubmit,
+  onClose,
+}: {
+  endpoint?: WebhookEndpoint;
+  action: string;
+  error: ApiError | undefined;
+  isBusy: boolean;
+  onSubmit: (input: ReturnType<typeof inputOf>, description: string) => void;
+  onClose: () => void;
+}) {
+  const [values, setValues] = useState(endpoint === undefined ? EMPTY : valuesOf(endpoint));
+  const set = (changes: Partial<Values>) => setValues((before) => ({ ...before, ...changes }));
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    onSubmit(inputOf(values), values.description.trim());
+  };
+  return (
+    <form className="form" onSubmit={submit}>
+      <Field label="URL" hint="https, at a public address.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            type="url"
+            required
+            maxLength={2_048}
+            autoComplete="off"
+            placeholder="https://example.com/webhooks"
+            value={values.url}
+            onChange={(event) => set({ url: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Description" hint="For people; may stay empty.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            maxLength={500}
+            autoComplete="off"
+            value={values.description}
+            onChange={(event) => set({ description: event.target.value })}
+          />
+        )}
+      </Field>
+      <EventFields values={values} set={set} />
+      <SendingFields values={values} set={set} />
+      {error !== undefined && (
+        <div role="alert" className="form-error">
+          <ErrorText error={error} />
+        </div>
+      )}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          {action}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+type Part = { values: Values; set: (changes: Partial<Values>) => void };
+
+function EventFields({ values, set }: Part) {
+  return (
+    <fieldset className="fieldset">
+      <legend>Events</legend>
+      <Check
+        label="All events"
+        hint="Those of later versions included."
+        checked={values.all}
+        onChange={(event) => set({ all: event.target.checked })}
+      />
+      {!values.all && (
+        <div className="event-checks">
+          {EVENT_TEXTS.map(([type, text]) => (
+            <Check
+              key={type}
+              label={type}
+              hint={text}
+              checked={values.events.includes(type)}
+              onChange={({ target }) =>
+                set({
+                  events: target.checked ? [...values.events, type] : values.events.filter((each) => each !== type),
+                })
+              }
+            />
+          ))}
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+function SendingFields({ values, set }: Part) {
+  return (
+    <fieldset className="fieldset">
+      <legend>Sending</legend>
+      <Check
+        label="Events of a room in their order"
+        hint="The next event waits until the one before it has succeeded or failed for good. One event for each round trip."
+        checked={values.inOrder}
+        onChange={(event) => set({ inOrder: event.target.checked })}
+      />
+      <div className="field-pair">
+        <Field label="Attempts a second" hint="1 to 1,000; empty for no limit.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="number"
+              min={1}
+              max={1_000}
+              value={values.maxPerSecond}
+              onChange={(event) => set({ maxPerSecond: event.target.value })}
+            />
+          )}
+        </Field>
+        <Field label="Attempts at once" hint="1 to 100; empty for no limit.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="number"
+              min={1}
+              max={100}
+              value={values.maxConcurrent}
+              onChange={(event) => set({ maxConcurrent: event.target.value })}
+            />
+          )}
+        </Field>
+      </div>
+      <Check
+        label="Standard Webhooks headers"
+        hint="Also sends webhook-id, webhook-timestamp and webhook-signature, for libraries of that specification."
+        checked={values.standardWebhooks}
+        onChange={(event) => set({ standardWebhooks: event.target.checked })}
+      />
+    </fieldset>
+  );
+}

@@ -1,0 +1,77 @@
+import type { WebhookEndpoint } from '@callplane/server/requests';
+import { useApi } from '../../api/hooks.js';
+import { Facts, Page } from '../../components/layout.js';
+import { Loaded } from '../../components/states.js';
+import { Tabs } from '../../components/tabs.js';
+import { Id, Time } from '../../components/text.js';
+import type { PathParameters } from '../../navigation/match.js';
+import { useScope } from '../../session/session.js';
+import { useLive } from '../../stream/live.js';
+import { DeliveryList } from './delivery-list.js';
+import { EndpointActions } from './endpoint-actions.js';
+import { EndpointStatus, eventsText } from './endpoint-status.js';
+import { Recoveries } from './recoveries.js';
+import { VerifySnippets } from './verify-snippets.js';
+
+const UP = { to: '/webhooks', label: 'Webhooks' };
+
+export default function EndpointPage({ parameters }: { parameters: PathParameters }) {
+  const endpointId = parameters['endpointId'] ?? '';
+  useLive(['endpoints', 'deliveries', 'recoveries']);
+  const query = useApi('readWebhook', { endpointId });
+  if (query.data === undefined) {
+    return (
+      <Page title="Endpoint" up={UP}>
+        <Loaded query={query} what="the endpoint">
+          {() => null}
+        </Loaded>
+      </Page>
+    );
+  }
+  return <Endpoint endpoint={query.data} />;
+}
+
+function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
+  const mayWrite = useScope('webhooks:write');
+  return (
+    <Page
+      title={endpoint.url}
+      up={UP}
+      badge={<EndpointStatus {...endpoint} />}
+      subtitle={endpoint.description ?? undefined}
+      actions={mayWrite && <EndpointActions endpoint={endpoint} />}
+    >
+      {endpoint.disabledReason !== null && (
+        <p className="notice bad below">
+          Callplane disabled this endpoint: {endpoint.disabledReason} Its deliveries wait.
+        </p>
+      )}
+      <div className="card below">
+        <Facts facts={factsOf(endpoint)} />
+      </div>
+      <Tabs
+        label="Parts of the endpoint"
+        tabs={[
+          { name: 'deliveries', label: 'Deliveries', content: () => <DeliveryList endpointId={endpoint.id} /> },
+          { name: 'recoveries', label: 'Recoveries', content: () => <Recoveries endpoint={endpoint} /> },
+          { name: 'verify', label: 'Verify', content: () => <VerifySnippets endpoint={endpoint} /> },
+        ]}
+      />
+    </Page>
+  );
+}
+
+function factsOf(endpoint: WebhookEndpoint) {
+  const { events, ordering, maxPerSecond, maxConcurrent } = endpoint;
+  return [
+    ['Identifier', <Id value={endpoint.id} />],
+    ['Events', events.length > 2 ? <span title={events.join(', ')}>{eventsText(events)}</span> : eventsText(events)],
+    ['Order', ordering === 'room' ? 'Events of a room in their order' : 'None: nothing waits'],
+    ['Attempts a second', maxPerSecond ?? 'No limit'],
+    ['Attempts at once', maxConcurrent ?? 'No limit'],
+    ['Signing secret', `Version ${endpoint.signingKeyVersion}`],
+    ['Standard Webhooks headers', endpoint.standardWebhooks ? 'Sent too' : 'Not sent'],
+    ['Created', <Time value={endpoint.createdAt} />],
+    ['Changed', <Time value={endpoint.updatedAt} />],
+  ] as const;
+}

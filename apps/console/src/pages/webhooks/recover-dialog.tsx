@@ -1,0 +1,218 @@
+import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
+import { useState, type SubmitEvent } from 'react';
+import { asApiError, type ApiError } from '../../api/api-error.js';
+import { useApi, useApiAction } from '../../api/hooks.js';
+import { nowMs } from '../../clock.js';
+import { Button } from '../../components/button.js';
+import { Dialog, DialogActions } from '../../components/dialog.js';
+import { ErrorText } from '../../components/error-text.js';
+import { Check, Field } from '../../components/fields.js';
+import { Time } from '../../components/text.js';
+import { countText } from '../../format/number.js';
+import { isoOf } from './delivery-filters.js';
+import { RecoveryFigures } from './recoveries.js';
+
+interface Range {
+  since: string;
+  until: string;
+  includePending: boolean;
+}
+
+/** Asks for a window, counts its deliveries, sends them after consent, and shows the progress. */
+export function RecoverDialog({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
+  const [range, setRange] = useState<Range>();
+  const [count, setCount] = useState<WebhookRecovery>();
+  const [recovery, setRecovery] = useState<WebhookRecovery>();
+  const [error, setError] = useState<ApiError>();
+  const onError = (failure: unknown) => setError(asApiError(failure));
+  const counting = useApiAction('createRecovery', { onDone: setCount, onError });
+  const recovering = useApiAction('createRecovery', { onDone: setRecovery, onError });
+  const input = (chosen: Range) => ({ endpointId: endpoint.id, ...chosen });
+  const begin = (chosen: Range) => {
+    setError(undefined);
+    setRange(chosen);
+    counting.mutate({ ...input(chosen), dryRun: true });
+  };
+  return (
+    <Dialog title="Recover a window" onClose={onClose}>
+      {recovery !== undefined ? (
+        <Progress begun={recovery} total={count?.matched ?? 0} onClose={onClose} />
+      ) : count !== undefined && range !== undefined ? (
+        <Consent
+          begun={count}
+          endpoint={endpoint}
+          isBusy={recovering.isPending}
+          onBack={() => setCount(undefined)}
+          // The window stays as it was counted, also if its end was the present.
+          onAgree={() => recovering.mutate({ ...input(range), dryRun: false })}
+          onCount={setCount}
+        />
+      ) : (
+        <WindowForm isBusy={counting.isPending} onSubmit={begin} onClose={onClose} />
+      )}
+      {error !== undefined && (
+        <div role="alert" className="form-error">
+          <ErrorText error={error} />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+const HOUR_MS = 3_600_000;
+
+/** @returns the value of a `datetime-local` field, in the zone of the reader */
+function localTime(timeMs: number): string {
+  const offsetMs = new Date(timeMs).getTimezoneOffset() * 60_000;
+  return new Date(timeMs - offsetMs).toISOString().slice(0, 16);
+}
+
+function WindowForm({
+  isBusy,
+  onSubmit,
+  onClose,
+}: {
+  isBusy: boolean;
+  onSubmit: (range: Range) => void;
+  onClose: () => void;
+}) {
+  const [since, setSince] = useState(() => localTime(nowMs() - HOUR_MS));
+  const [until, setUntil] = useState('');
+  const [includePending, setIncludePending] = useState(true);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const from = isoOf(since);
+    if (from !== undefined) onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
+  };
+  return (
+    <form className="form" onSubmit={submit}>
+      <p className="quiet">Nothing is sent by this step: it counts the deliveries of the window.</p>
+      <div className="field-pair">
+        <Field label="From" hint="When the outage began.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="datetime-local"
+              required
+              value={since}
+              onChange={(event) => setSince(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="To" hint="Empty: now.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="datetime-local"
+              value={until}
+              onChange={(event) => setUntil(event.target.value)}
+            />
+          )}
+        </Field>
+      </div>
+      <Check
+        label="Waiting deliveries too"
+        hint="Brings the next attempt of pending deliveries forward. It counts as one of their 8 attempts."
+        checked={includePending}
+        onChange={(event) => setIncludePending(event.target.checked)}
+      />
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          Count the deliveries
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+/** Reads a recovery again until it has ended. The stream of changes refreshes it; a slow timer covers its gaps. */
+function useRecovery(begun: WebhookRecovery): WebhookRecovery {
+  const { id: recoveryId, endpointId } = begun;
+  const [isOpen, setOpen] = useState(begun.status === 'pending');
+  const { data = begun } = useApi(
+    'readRecovery',
+    { endpointId, recoveryId },
+    { enabled: isOpen, refetchInterval: 2_000 },
+  );
+  if (isOpen && data.status !== 'pending') setOpen(false);
+  return data;
+}
+
+function Consent({
+  begun,
+  endpoint,
+  isBusy,
+  onBack,
+  onAgree,
+  onCount,
+}: {
+  begun: WebhookRecovery;
+  endpoint: WebhookEndpoint;
+  isBusy: boolean;
+  onBack: () => void;
+  onAgree: () => void;
+  onCount: (counted: WebhookRecovery) => void;
+}) {
+  const count = useRecovery(begun);
+  const { matched, includePending } = count;
+  if (count.status === 'pending') {
+    return <p role="status">Counting: {countText(matched)} so far…</p>;
+  }
+  const agree = () => {
+    onCount(count);
+    onAgree();
+  };
+  return (
+    <div className="stack" role="status">
+      <p className="count">
+        <strong>{countText(matched)}</strong> {matched === 1 ? 'delivery' : 'deliveries'}
+      </p>
+      <p>
+        from <Time value={count.since} full /> to <Time value={count.until} full />
+      </p>
+      {matched === 0 ? (
+        <p>There is nothing to recover in this window.</p>
+      ) : (
+        <p className="notice warn">
+          Callplane replays the failed ones {includePending && 'and brings the waiting ones forward '}to{' '}
+          <strong>{endpoint.url}</strong>: at most 100 a second, the oldest first.
+          {!endpoint.enabled && ' The endpoint is disabled, so that they wait until it is enabled.'}
+        </p>
+      )}
+      <DialogActions>
+        <Button onClick={onBack}>Change the window</Button>
+        {matched > 0 && (
+          <Button kind="primary" isBusy={isBusy} onClick={agree}>
+            Send {matched === 1 ? 'it' : `all ${countText(matched)}`}
+          </Button>
+        )}
+      </DialogActions>
+    </div>
+  );
+}
+
+function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: number; onClose: () => void }) {
+  const recovery = useRecovery(begun);
+  const { status, replayed, woken, skipped, matched } = recovery;
+  const done = replayed + woken + skipped;
+  const whole = Math.max(total, matched, 1);
+  return (
+    <div className="stack">
+      <p role="status">
+        {status === 'pending'
+          ? `${countText(done)} of ${countText(whole)} deliveries are on their way.`
+          : status === 'completed'
+            ? 'The recovery is complete. The list of deliveries shows the outcome of each.'
+            : 'The recovery is cancelled.'}
+      </p>
+      <progress aria-label="Progress of the recovery" max={whole} value={status === 'completed' ? whole : done} />
+      <RecoveryFigures recovery={recovery} />
+      <DialogActions>
+        <Button kind="primary" onClick={onClose}>
+          {status === 'pending' ? 'Continue in the background' : 'Close'}
+        </Button>
+      </DialogActions>
+    </div>
+  );
+}

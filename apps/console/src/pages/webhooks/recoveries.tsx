@@ -1,0 +1,116 @@
+import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
+import { useState } from 'react';
+import { useApiAction, useApiList } from '../../api/hooks.js';
+import { Button } from '../../components/button.js';
+import { useConfirm } from '../../components/confirm.js';
+import { Empty, Failure, Loading } from '../../components/states.js';
+import { Badge, Time } from '../../components/text.js';
+import { countText, plural } from '../../format/number.js';
+import { useScope } from '../../session/session.js';
+import { RecoverDialog } from './recover-dialog.js';
+
+const TONES = { pending: 'busy', completed: 'good', cancelled: 'quiet' } as const;
+
+/** The recoveries of an endpoint with their progress, and the way to a new one. */
+export function Recoveries({ endpoint }: { endpoint: WebhookEndpoint }) {
+  const [isOpen, setOpen] = useState(false);
+  const mayWrite = useScope('webhooks:write');
+  const list = useApiList('listRecoveries', { endpointId: endpoint.id });
+  return (
+    <div className="stack">
+      <div className="row recoveries-intro">
+        <p className="quiet">
+          After an outage, a recovery sends all failed and waiting deliveries of a window at once, the oldest first.
+        </p>
+        {mayWrite && (
+          <Button kind="primary" onClick={() => setOpen(true)}>
+            Recover a window
+          </Button>
+        )}
+      </div>
+      {list.error !== null && <Failure error={list.error} onRetry={list.reload} />}
+      {list.isLoading && <Loading what="the recoveries" />}
+      {!list.isLoading && list.items.length === 0 && (
+        <Empty icon="refresh" title="This endpoint has had no recovery.">
+          A recovery begins with a count that changes nothing.
+        </Empty>
+      )}
+      <ul className="stack">
+        {list.items.map((recovery) => (
+          <li key={recovery.id} className="card">
+            <Recovery recovery={recovery} />
+          </li>
+        ))}
+      </ul>
+      {list.hasMore && (
+        <Button isBusy={list.isLoadingMore} onClick={list.loadMore}>
+          Show earlier recoveries
+        </Button>
+      )}
+      {isOpen && <RecoverDialog endpoint={endpoint} onClose={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+function Recovery({ recovery }: { recovery: WebhookRecovery }) {
+  const { since, until, dryRun, status, createdAt } = recovery;
+  return (
+    <div className="stack">
+      <div className="row">
+        <strong>{dryRun ? 'Count' : 'Recovery'}</strong>
+        <Badge tone={TONES[status]}>{status === 'pending' ? 'running' : status}</Badge>
+        <span className="quiet">
+          begun <Time value={createdAt} />
+        </span>
+        {status === 'pending' && <CancelRecovery recovery={recovery} />}
+      </div>
+      <p className="quiet">
+        Deliveries from <Time value={since} full /> to <Time value={until} full />
+      </p>
+      <RecoveryFigures recovery={recovery} />
+    </div>
+  );
+}
+
+/** What a recovery has found and done so far. */
+export function RecoveryFigures({ recovery }: { recovery: WebhookRecovery }) {
+  const { matched, replayed, woken, skipped, dryRun } = recovery;
+  if (dryRun) return <p>{plural(matched, 'delivery').replace('deliverys', 'deliveries')} would be sent again.</p>;
+  return (
+    <dl className="figures">
+      <Figure name="Found" value={matched} />
+      <Figure name="Replayed" value={replayed} />
+      <Figure name="Brought forward" value={woken} />
+      <Figure name="Skipped" value={skipped} />
+    </dl>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: number }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{countText(value)}</dd>
+    </div>
+  );
+}
+
+export function CancelRecovery({ recovery }: { recovery: WebhookRecovery }) {
+  const confirm = useConfirm();
+  const { id: recoveryId, endpointId } = recovery;
+  const cancelling = useApiAction('cancelRecovery', { done: 'The recovery is cancelled.' });
+  const cancel = async () => {
+    const agrees = await confirm({
+      title: 'Cancel the recovery?',
+      body: <p>It sends no more deliveries. Those that it has begun are still sent.</p>,
+      action: 'Cancel the recovery',
+      isDangerous: true,
+    });
+    if (agrees) cancelling.mutate({ endpointId, recoveryId });
+  };
+  return (
+    <Button isBusy={cancelling.isPending} onClick={() => void cancel()}>
+      Cancel it
+    </Button>
+  );
+}

@@ -1,0 +1,89 @@
+/** Code of a receiver that verifies the signature, for each language. docs/receivers.md has complete receivers. */
+export interface Snippet {
+  name: string;
+  label: string;
+  code: string;
+}
+
+const NODE = `import { verifyWebhook } from '@callplane/webhook-verifier';
+
+// rawBody: the bytes as they arrived, before anything parses them.
+const result = verifyWebhook({ headers: request.headers, rawBody, secrets: { VERSION: process.env.WEBHOOK_SECRET } });
+if (!result.ok) return response.writeHead(400).end();
+await processOnce(result.event); // skips an event id that it has processed before
+response.writeHead(204).end();`;
+
+const PYTHON = `import hashlib, hmac, os, re, time
+
+def verify(headers, body):  # body: the bytes as they arrived
+    t, v1 = re.fullmatch(r"t=(\\d{1,12}),v1=([0-9a-f]{64})", headers["x-service-signature"]).groups()
+    if abs(time.time() - int(t)) > 300:
+        raise ValueError("The timestamp is too old.")
+    signed = f'{t}.{headers["x-service-delivery-id"]}.{headers["x-service-replay-count"]}.'.encode() + body
+    expected = hmac.new(os.environ["WEBHOOK_SECRET"].encode(), signed, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(v1, expected):
+        raise ValueError("The signature is wrong.")`;
+
+const PHP = `<?php
+$body = file_get_contents('php://input');
+if (!preg_match('/\\At=(\\d{1,12}),v1=([0-9a-f]{64})\\z/', $_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '', $match)
+    || abs(time() - (int) $match[1]) > 300) {
+    http_response_code(400);
+    exit;
+}
+$signed = $match[1] . '.' . $_SERVER['HTTP_X_SERVICE_DELIVERY_ID'] . '.'
+    . $_SERVER['HTTP_X_SERVICE_REPLAY_COUNT'] . '.' . $body;
+if (!hash_equals(hash_hmac('sha256', $signed, getenv('WEBHOOK_SECRET')), $match[2])) {
+    http_response_code(400);
+    exit;
+}`;
+
+const GO = `var signature = regexp.MustCompile(\`^t=([0-9]{1,12}),v1=([0-9a-f]{64})$\`)
+
+func verify(r *http.Request, body []byte) bool { // body: the bytes as they arrived
+	match := signature.FindStringSubmatch(r.Header.Get("x-service-signature"))
+	if match == nil {
+		return false
+	}
+	seconds, _ := strconv.ParseInt(match[1], 10, 64)
+	if math.Abs(time.Since(time.Unix(seconds, 0)).Seconds()) > 300 {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(os.Getenv("WEBHOOK_SECRET")))
+	fmt.Fprintf(mac, "%s.%s.%s.", match[1], r.Header.Get("x-service-delivery-id"), r.Header.Get("x-service-replay-count"))
+	mac.Write(body)
+	return hmac.Equal([]byte(match[2]), []byte(hex.EncodeToString(mac.Sum(nil))))
+}`;
+
+/** @param version of the secret that the receiver expects */
+export function receiverSnippets(version: number): Snippet[] {
+  return [
+    { name: 'node', label: 'Node.js', code: NODE.replace('VERSION', String(version)) },
+    { name: 'python', label: 'Python', code: PYTHON },
+    { name: 'php', label: 'PHP', code: PHP },
+    { name: 'go', label: 'Go', code: GO },
+  ];
+}
+
+/**
+ * A command that computes the signature of one request, to compare it with the header.
+ * @param signedAt Unix time of the signature, in seconds
+ */
+export function opensslCommand(request: {
+  signedAt: string;
+  deliveryId: string;
+  replayCount: number;
+  body: string;
+}): string {
+  const { signedAt, deliveryId, replayCount, body } = request;
+  return [
+    "read -rs WEBHOOK_SECRET   # paste the secret: it stays out of the shell's history",
+    `printf '%s' ${shellQuoted(`${signedAt}.${deliveryId}.${replayCount}.${body}`)} \\`,
+    '  | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"',
+  ].join('\n');
+}
+
+/** Quotes any text for a POSIX shell: within single quotes only the quote itself is special. */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

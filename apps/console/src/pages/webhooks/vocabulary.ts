@@ -1,0 +1,43 @@
+import type { WebhookDelivery } from '@callplane/server/requests';
+import type { Tone } from '../../components/text.js';
+
+type EventType = WebhookDelivery['eventType'];
+type Status = WebhookDelivery['status'];
+type Reason = NonNullable<WebhookDelivery['failureReason']>;
+
+/** Event types with what they report. The compiler refuses a missing one. */
+const EVENTS: Record<EventType, string> = {
+  'room.created': 'A room was created.',
+  'room.started': 'The first participant joined.',
+  'room.updated': 'Name, metadata or capacity of a room changed.',
+  'room.ended': 'A call ended.',
+  'participant.joined': 'A participant joined.',
+  'participant.left': 'A participant left or was removed.',
+  'participant.updated': 'Name, metadata or permissions of a participant changed.',
+  'track.published': 'A participant sends audio or video.',
+  'track.unpublished': 'A participant stopped a track.',
+  'track.muted': 'A track was muted or unmuted.',
+  'operation.failed': 'A clean-up failed for good.',
+  'webhook.disabled': 'An endpoint was disabled.',
+  'webhook.test': 'A test that somebody asked for.',
+};
+export const EVENT_TEXTS = Object.entries(EVENTS) as [EventType, string][];
+
+export const STATUS_TONES: Record<Status, Tone> = {
+  pending: 'warn',
+  delivering: 'busy',
+  succeeded: 'good',
+  failed: 'bad',
+};
+export const STATUSES = Object.keys(STATUS_TONES) as Status[];
+
+export const REASON_TEXTS: Record<Reason, string> = {
+  attempts_exhausted: 'All attempts failed',
+  rejected: 'Rejected by the receiver',
+  unsafe_destination: 'Destination not allowed',
+  run_expired: 'Run too old',
+  endpoint_deleted: 'Endpoint removed',
+};
+export const REASONS = Object.keys(REASON_TEXTS) as Reason[];
+
+export type { EventType, Reason, Status };

@@ -1,0 +1,91 @@
+import type { WebhookAttempt } from '@callplane/server/requests';
+import { useId } from 'react';
+import { PlainTable } from '../../components/layout.js';
+
+type Phase = WebhookAttempt['phases'][number];
+
+const TEXTS: Record<Phase['phase'], readonly [name: string, meaning: string]> = {
+  dns: ['DNS', 'The host name was resolved'],
+  earlier_addresses: ['Other addresses', 'Addresses of the host that refused the connection'],
+  connect: ['Connect', 'A TCP connection was opened'],
+  tls: ['TLS', 'The encrypted connection was agreed on'],
+  first_byte: ['First byte', 'The request was sent, and the receiver began to answer'],
+  body: ['Body', 'The answer was read'],
+};
+const TICKS = [0, 0.25, 0.5, 0.75, 1];
+
+export function millisecondsText(milliseconds: number): string {
+  return milliseconds < 10_000 ? `${milliseconds} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
+}
+
+/** Where the time of an attempt went: a bar for each phase, at its place in the attempt, and the same as a table. */
+export function Waterfall({ attempt }: { attempt: WebhookAttempt }) {
+  const { phases, durationMs } = attempt;
+  const captionId = useId();
+  if (phases.length === 0) return <p className="quiet">No time was measured: the attempt ended before a connection.</p>;
+  return (
+    <figure className="waterfall" aria-labelledby={captionId}>
+      <figcaption id={captionId} className="visually-hidden">
+        {summaryOf(attempt)}
+      </figcaption>
+      <div className="waterfall-rows" aria-hidden="true">
+        {phases.map((phase) => (
+          <Bar key={phase.phase} phase={phase} wholeMs={durationMs} />
+        ))}
+        <div className="waterfall-axis">
+          {TICKS.map((tick) => (
+            <span key={tick} style={{ left: `${tick * 100}%` }}>
+              {millisecondsText(Math.round(durationMs * tick))}
+            </span>
+          ))}
+        </div>
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <PlainTable
+          label="Phases of the attempt"
+          head={['Phase', 'Meaning', 'From', 'Duration', 'Result']}
+          rows={phases.map(({ phase, startMs, durationMs: took, failed }) => ({
+            key: phase,
+            cells: [
+              TEXTS[phase][0],
+              TEXTS[phase][1],
+              millisecondsText(startMs),
+              millisecondsText(took),
+              failed ? 'Failed here' : 'Done',
+            ],
+          }))}
+        />
+      </details>
+      {!phases.some(({ phase }) => phase === 'connect') && attempt.statusCode !== null && (
+        <p className="quiet">The connection was kept alive from an earlier request, so none was opened.</p>
+      )}
+    </figure>
+  );
+}
+
+function Bar({ phase: { phase, startMs, durationMs, failed }, wholeMs }: { phase: Phase; wholeMs: number }) {
+  const share = (milliseconds: number): string => `${(milliseconds / Math.max(1, wholeMs)) * 100}%`;
+  return (
+    <div className="waterfall-row">
+      <span className="waterfall-name">{TEXTS[phase][0]}</span>
+      <span className="waterfall-track">
+        <span
+          className={`waterfall-bar ${failed ? 'failed' : phase}`}
+          style={{ left: share(startMs), width: share(durationMs) }}
+        />
+      </span>
+      <span className={`waterfall-time${failed ? ' failed' : ''}`}>
+        {millisecondsText(durationMs)}
+        {failed && ' failed'}
+      </span>
+    </div>
+  );
+}
+
+function summaryOf({ phases, durationMs }: WebhookAttempt): string {
+  const parts = phases.map(
+    ({ phase, durationMs: took, failed }) => `${TEXTS[phase][0]} ${millisecondsText(took)}${failed ? ', failed' : ''}`,
+  );
+  return `The attempt took ${millisecondsText(durationMs)}: ${parts.join('; ')}.`;
+}

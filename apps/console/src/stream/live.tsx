@@ -1,0 +1,62 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { callApi } from '../api/call.js';
+import { nowMs } from '../clock.js';
+import { useSession, type Scope } from '../session/session.js';
+import type { Kind } from './changes.js';
+import { Refresher } from './refresher.js';
+import { openStream, type StreamState } from './stream.js';
+
+const SCOPES: Record<Kind, Scope> = {
+  rooms: 'rooms:read',
+  participants: 'participants:read',
+  operations: 'rooms:read',
+  endpoints: 'webhooks:read',
+  deliveries: 'webhooks:read',
+  recoveries: 'webhooks:read',
+};
+
+const StateContext = createContext<StreamState>('off');
+const SetContext = createContext<(state: StreamState) => void>(() => undefined);
+
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const [state, setState] = useState<StreamState>('off');
+  return (
+    <SetContext value={setState}>
+      <StateContext value={state}>{children}</StateContext>
+    </SetContext>
+  );
+}
+
+export function useStreamState(): StreamState {
+  return useContext(StateContext);
+}
+
+/**
+ * Keeps a page up to date: opens the page's one stream, and reads again what its changes make outdated.
+ * @param kinds the kinds of changes that the page shows; those without their scope are left out
+ */
+export function useLive(kinds: readonly Kind[], roomId?: string): void {
+  const client = useQueryClient();
+  const setState = useContext(SetContext);
+  const { scopes } = useSession();
+  const readable = useMemo(() => kinds.filter((kind) => scopes.includes(SCOPES[kind])), [kinds.join(), scopes]);
+  useEffect(() => {
+    if (readable.length === 0) return undefined;
+    const refresher = new Refresher(client, nowMs);
+    const close = openStream(
+      { kinds: readable, roomId },
+      {
+        onState: setState,
+        onChanges: (changes) => refresher.onChanges(changes),
+        onGap: () => refresher.onGap(),
+        // Answers 401 if the session has ended, which leads to the sign-in page.
+        onRefused: () => void callApi('readContext', {}).catch(() => undefined),
+      },
+    );
+    return () => {
+      close();
+      refresher.close();
+    };
+  }, [client, readable, roomId, setState]);
+}

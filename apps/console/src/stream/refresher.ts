@@ -1,0 +1,58 @@
+import type { Query, QueryClient } from '@tanstack/react-query';
+import { refreshQuery } from '../api/refresh.js';
+import { isTouched, paceOf, type Change } from './changes.js';
+
+const TICK_MS = 250;
+type Input = Parameters<typeof isTouched>[1];
+
+/** Turns changes into reads. Many changes within the pace of a read cause one read, so a busy room causes no storm. */
+export class Refresher {
+  readonly #client: QueryClient;
+  readonly #now: () => number;
+  /** Hashes of the outdated queries. Bounded by the cache. */
+  readonly #outdated = new Set<string>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(client: QueryClient, now: () => number) {
+    this.#client = client;
+    this.#now = now;
+  }
+
+  onChanges(changes: readonly Change[]): void {
+    this.#mark(({ queryKey }) => {
+      const [operation, input] = queryKey as [string, Input];
+      return changes.some((change) => isTouched(operation, input, change));
+    });
+  }
+
+  /** The stream has a gap, or has just begun: everything on the page may be outdated. */
+  onGap(): void {
+    this.#mark(({ queryKey }) => queryKey[0] !== 'readUsage');
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#outdated.clear();
+  }
+
+  #mark(matches: (query: Query) => boolean): void {
+    for (const query of this.#client.getQueryCache().findAll({ predicate: matches }))
+      this.#outdated.add(query.queryHash);
+    this.#flush();
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const hash of this.#outdated) {
+      const query = this.#client.getQueryCache().get(hash);
+      const isDue = query === undefined || this.#now() - query.state.dataUpdatedAt >= paceOf(String(query.queryKey[0]));
+      // A read that runs already may have missed the change: it is followed by another one.
+      if (!isDue || query?.state.fetchStatus === 'fetching') continue;
+      this.#outdated.delete(hash);
+      if (query !== undefined) refreshQuery(this.#client, query);
+    }
+    if (this.#outdated.size > 0) this.#timer = setTimeout(() => this.#flush(), TICK_MS);
+  }
+}

@@ -1,0 +1,70 @@
+import { CONSOLE_LIMITS } from '../limits.js';
+import type { Change, Kind } from './changes.js';
+
+export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting';
+
+export interface StreamListener {
+  onState: (state: StreamState) => void;
+  onChanges: (changes: Change[]) => void;
+  /** Everything on the page may be outdated. */
+  onGap: () => void;
+  /** The API refused the stream; the session may have ended. */
+  onRefused: () => void;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+
+/**
+ * Reads `GET /v1/stream`. The browser connects again by itself, and names the position it has reached. It gives up after
+ * an answer other than 200: then this code connects again, with growing pauses.
+ * @returns a function that closes the stream
+ */
+export function openStream(
+  { kinds, roomId }: { kinds: readonly Kind[]; roomId?: string | undefined },
+  listener: StreamListener,
+): () => void {
+  const query = new URLSearchParams({ kinds: kinds.join(',') });
+  if (roomId !== undefined) query.set('roomId', roomId);
+  let position = '';
+  let pauseMs = FIRST_PAUSE_MS;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let source: EventSource | undefined;
+  let isClosed = false;
+
+  const connect = () => {
+    if (position !== '') query.set('after', position);
+    const current = new EventSource(`/v1/stream?${query.toString()}`);
+    source = current;
+    const on = (name: string, handle: (data: unknown) => void) => {
+      current.addEventListener(name, (event: MessageEvent<string>) => {
+        if (isClosed) return;
+        if (event.lastEventId !== '') position = event.lastEventId;
+        handle(JSON.parse(event.data));
+      });
+    };
+    on('ready', () => {
+      pauseMs = FIRST_PAUSE_MS;
+      listener.onState('live');
+      // Deliveries, endpoints and recoveries have no history, and the page was read before the stream began.
+      listener.onGap();
+    });
+    on('changes', (data) => listener.onChanges((data as { changes: Change[] }).changes));
+    on('reset', () => listener.onGap());
+    current.addEventListener('error', () => {
+      if (isClosed) return;
+      listener.onState('reconnecting');
+      if (current.readyState !== EventSource.CLOSED) return;
+      listener.onRefused();
+      timer = setTimeout(connect, pauseMs);
+      pauseMs = Math.min(pauseMs * 2, CONSOLE_LIMITS.streamPauseMaxMs);
+    });
+  };
+  listener.onState('connecting');
+  connect();
+  return () => {
+    isClosed = true;
+    clearTimeout(timer);
+    source?.close();
+    listener.onState('off');
+  };
+}

@@ -1,0 +1,290 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import type { Page } from 'playwright-core';
+import { inspect, openConsole, type ConsoleStage } from './console.testkit.js';
+import { webhookCases } from './webhooks.cases.js';
+
+const SLOW_MS = 240_000;
+/** Markup that would run if a page inserted it as HTML. */
+const HOSTILE = '<img src=x onerror="globalThis.isAttacked=1">"><script>globalThis.isAttacked=1</script>';
+let stage: ConsoleStage;
+const opened: Page[] = [];
+
+beforeAll(async () => {
+  stage = await openConsole({ more: ['webhook-worker'] });
+}, SLOW_MS);
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((page) => page.context().close()));
+  expect(stage.problems.splice(0)).toEqual([]);
+});
+
+async function open(...args: Parameters<ConsoleStage['signIn']>): Promise<Page> {
+  const page = await stage.signIn(...args);
+  opened.push(page);
+  return page;
+}
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+const isLive = (page: Page) => page.locator('.sidebar .live[data-state="live"]').waitFor();
+const confirm = (page: Page, name: string) => page.getByRole('dialog').last().getByRole('button', { name }).click();
+
+describe('signing in', () => {
+  test('a wrong key is refused with the code and the request id of the API', async () => {
+    const page = await stage.newPage();
+    opened.push(page);
+    await page.goto(`${stage.origin}/console/`);
+    await heading(page, 'Sign in to the console');
+    await inspect(page, 'sign-in');
+    await page.getByLabel('Secret API key').fill(`rtc_sk_${'x'.repeat(43)}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const alert = page.getByRole('alert').filter({ hasText: 'UNAUTHENTICATED' });
+    await alert.waitFor();
+    expect(await alert.textContent()).toMatch(/HTTP 401req_/);
+  });
+
+  test('a key opens a session that no script of the page can read, and signing out ends it', async () => {
+    const page = await open();
+    await heading(page, 'Overview');
+    const kept = await page.evaluate(() => ({
+      cookie: document.cookie,
+      stored: localStorage.length + sessionStorage.length,
+      url: location.href,
+    }));
+    expect(kept).toEqual({ cookie: '', stored: 0, url: `${stage.origin}/console/` });
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await heading(page, 'Sign in to the console');
+    await page.reload();
+    await heading(page, 'Sign in to the console');
+  });
+
+  test('a link of rtc works once, and its code stays in no address', async () => {
+    const link = await stage.loginLink();
+    const page = await stage.newPage();
+    opened.push(page);
+    await page.goto(link);
+    await heading(page, 'Overview');
+    expect(page.url()).toBe(`${stage.origin}/console/`);
+    const second = await stage.newPage();
+    opened.push(second);
+    await second.goto(link);
+    await second.getByText('The link has expired, or was used before.').waitFor();
+    expect(second.url()).toBe(`${stage.origin}/console/`);
+  });
+
+  test('the end of the session elsewhere leads to the sign-in page, and a new session to the same page', async () => {
+    const page = await open('/rooms');
+    await heading(page, 'Rooms');
+    await page.evaluate(() =>
+      fetch('/v1/console/sessions/current', { method: 'DELETE', headers: { 'x-callplane-csrf': '1' } }),
+    );
+    await page.getByText('The session has ended').waitFor();
+    await page.getByLabel('Secret API key').fill(stage.tenant.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(page, 'Rooms');
+  });
+});
+
+describe('the list of rooms', () => {
+  test('shows new rooms without a reload, and finds rooms by name and status', async () => {
+    const page = await open('/rooms');
+    await heading(page, 'Rooms');
+    await isLive(page);
+    await stage.newRoom('Consultation 4711');
+    await page.getByRole('link', { name: 'Consultation 4711' }).waitFor();
+    await stage.newRoom('Surgery');
+    await page.getByRole('link', { name: 'Surgery' }).waitFor();
+    await inspect(page, 'rooms');
+    await page.getByLabel('Name begins with').fill('Consult');
+    await page.getByRole('link', { name: 'Surgery' }).waitFor({ state: 'detached' });
+    expect(page.url()).toContain('name=Consult');
+    await page.getByLabel('Status').selectOption('ended');
+    await page.getByText('No room matches these filters.').waitFor();
+    await page.getByRole('button', { name: 'Remove the filters' }).click();
+    await page.getByRole('link', { name: 'Surgery' }).waitFor();
+  });
+
+  test('the keyboard reaches rooms: arrow keys move between rows, Enter opens one', async () => {
+    const page = await open('/rooms');
+    const links = page.getByRole('table', { name: 'Rooms' }).getByRole('link');
+    await links.nth(1).waitFor();
+    const second = await links.nth(1).textContent();
+    await links.first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('[data-index="1"] a:focus').waitFor();
+    await page.keyboard.press('Enter');
+    await heading(page, second ?? '');
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1');
+  });
+
+  test('a room is created with a dialog, and its page opens', async () => {
+    const page = await open('/rooms');
+    await page.getByRole('button', { name: 'Create a room' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Made here');
+    await dialog.getByLabel('Participants at most').fill('7');
+    await dialog.getByRole('button', { name: 'Create the room' }).click();
+    await heading(page, 'Made here');
+    await page.getByText('7 participants').waitFor();
+  });
+});
+
+test('names with markup are shown as text on every page', async () => {
+  const roomId = await stage.newRoom(HOSTILE);
+  await stage.call('POST', `/v1/rooms/${roomId}/tokens`, { participantName: HOSTILE });
+  const page = await open('/rooms');
+  await page.getByRole('link', { name: HOSTILE }).click();
+  await heading(page, HOSTILE);
+  await page.getByRole('tab', { name: 'Tokens' }).click();
+  await page.getByRole('cell', { name: HOSTILE }).waitFor();
+  await page.getByRole('button', { name: 'End the room' }).click();
+  await page.getByRole('dialog').getByText(HOSTILE).waitFor();
+  await page.goto(`${stage.origin}/console/call?room=${roomId}`);
+  await page.getByRole('option', { name: HOSTILE }).waitFor({ state: 'attached' });
+  expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined();
+});
+
+describe('a call', () => {
+  test(
+    'is steered from the page of its room: mute, message, permissions, removal, end',
+    async () => {
+      const roomId = await stage.newRoom('Ward round');
+      const caller = await open(`/call?room=${roomId}`);
+      await inspect(caller, 'call-join');
+      await caller.getByLabel('Your name').fill('Ada');
+      await caller.getByRole('button', { name: 'Join the room' }).click();
+      await caller.getByRole('button', { name: 'Mute the microphone' }).waitFor();
+      await inspect(caller, 'call');
+
+      const page = await open(`/rooms/${roomId}`);
+      await isLive(page);
+      await page.getByRole('img', { name: /camera/ }).waitFor();
+      await inspect(page, 'room-participants');
+      await page.getByRole('button', { name: 'Ada' }).click();
+      const sheet = page.getByRole('dialog', { name: 'Ada', exact: true });
+      await inspect(page, 'room-participant');
+      const microphone = sheet.getByRole('listitem').filter({ hasText: 'Microphone' });
+      await microphone.getByRole('button', { name: 'Mute' }).click();
+      await page.getByText('Everyone stops receiving it at once').waitFor();
+      await inspect(page, 'room-mute');
+      await confirm(page, 'Mute');
+      await caller.getByRole('button', { name: 'Unmute the microphone' }).waitFor();
+
+      await sheet.getByRole('button', { name: 'Send a message' }).click();
+      await confirm(page, 'Send');
+      await page.getByText('The message was sent to 1 participant.').waitFor();
+
+      await sheet.getByRole('button', { name: 'Change permissions' }).click();
+      await page.getByLabel('Publish a camera').uncheck();
+      await page.getByText('are unpublished at once').waitFor();
+      await confirm(page, 'Change the permissions');
+      await sheet.getByRole('listitem').filter({ hasText: 'Camera' }).waitFor({ state: 'detached' });
+      await caller.getByRole('button', { name: 'Mute the camera' }).waitFor({ state: 'detached' });
+
+      await sheet.getByRole('button', { name: 'Remove' }).click();
+      await page.getByText('The identity is blocked').waitFor();
+      await confirm(page, 'Remove the participant');
+      await caller.getByText('The call is over').waitFor();
+      await page.getByText('Nobody is in the room.').waitFor();
+
+      await page.getByRole('tab', { name: 'Tokens' }).click();
+      await page.getByRole('cell', { name: 'revoked' }).waitFor();
+      await inspect(page, 'room-tokens');
+      await page.getByRole('tab', { name: 'Timeline' }).click();
+      await page.getByRole('button', { name: 'Ada left' }).waitFor();
+      await inspect(page, 'room-timeline');
+      await page.getByRole('button', { name: 'End the room' }).click();
+      await inspect(page, 'room-end');
+      await confirm(page, 'End the room');
+      await page.locator('.page-heading .badge', { hasText: 'ended' }).waitFor();
+      await page.getByRole('button', { name: 'The room ended' }).waitFor();
+      await page.getByRole('tab', { name: 'Operation' }).click();
+      await page.getByText('completed').first().waitFor();
+      await inspect(page, 'room-operation');
+    },
+    SLOW_MS,
+  );
+});
+
+test('the overview shows what is live, and each chart has its table', async () => {
+  const page = await open();
+  await heading(page, 'Overview');
+  await page.getByText('Live rooms').waitFor();
+  const chart = page.getByRole('figure', { name: 'Rooms' });
+  await chart.getByText('Show the figures').click();
+  await chart.getByRole('table').getByRole('row').nth(30).waitFor();
+  await chart.getByText('Show the figures').click();
+  await inspect(page, 'overview');
+});
+
+describe('the page for developers', () => {
+  test('shows the context, the signature contract, and commands for what is on the screen', async () => {
+    const page = await open('/developers');
+    await page.getByText(stage.tenant.environmentId).first().waitFor();
+    await inspect(page, 'developers');
+    await page.getByRole('tab', { name: 'Requests' }).click();
+    const { body } = await stage.call('GET', '/v1/rooms?limit=1');
+    await page.getByRole('region', { name: 'curl: End the room' }).getByText(String(body.data[0].id)).waitFor();
+    await inspect(page, 'developers-requests');
+    await page.getByRole('tab', { name: 'Signatures' }).click();
+    await page.getByText('x-service-signature').waitFor();
+    await inspect(page, 'developers-signatures');
+    await page.getByRole('navigation').getByRole('link', { name: 'Rooms' }).click();
+    await page.getByRole('button', { name: 'Requests' }).click();
+    const command = await page.getByRole('region', { name: 'curl: GET /v1/rooms' }).textContent();
+    expect(command).toContain(`curl -sS '${stage.origin}/v1/rooms`);
+    expect(command).not.toContain(stage.tenant.key);
+  });
+
+  test('the TURN test allocates a relay from the browser', async () => {
+    const page = await open('/developers?tab=turn');
+    await page.getByRole('button', { name: 'Test the TURN servers' }).click();
+    await page.getByText('relay allocated').waitFor({ timeout: 60_000 });
+    await inspect(page, 'developers-turn');
+  });
+});
+
+test('another tenant sees none of the rooms, and cannot open one by its address', async () => {
+  const roomId = await stage.newRoom('Private');
+  const page = await open(`/rooms/${roomId}`, { key: stage.other.key });
+  await page.getByText('ROOM_NOT_FOUND').waitFor();
+  await page.getByRole('navigation').getByRole('link', { name: 'Rooms' }).click();
+  await page.getByText('This environment has no rooms yet.').waitFor();
+  await inspect(page, 'rooms-empty');
+});
+
+test('a read-only session offers no change, and the API refuses one', async () => {
+  const roomId = await stage.newRoom('Look, do not touch');
+  const page = await open(`/rooms/${roomId}`, { readOnly: true });
+  await heading(page, 'Look, do not touch');
+  await page.getByText('read only').waitFor();
+  await page.getByText('Nobody is in the room.').waitFor();
+  expect(await page.locator('.page-actions').getByRole('button').count()).toBe(0);
+  const status = await page.evaluate(
+    async (path) => (await fetch(path, { method: 'DELETE', headers: { 'x-callplane-csrf': '1' } })).status,
+    `/v1/rooms/${roomId}`,
+  );
+  expect(status).toBe(403);
+});
+
+webhookCases({ stage: () => stage, open });
+
+test(
+  'a page survives a restart of the API: it says so, connects again, and shows what has changed meanwhile',
+  async () => {
+    const page = await open('/rooms');
+    await isLive(page);
+    await stage.restartApi(async () => {
+      await page.locator('.sidebar .live[data-state="reconnecting"]').waitFor();
+    });
+    await stage.newRoom('After the restart');
+    await page.getByRole('link', { name: 'After the restart' }).waitFor({ timeout: 60_000 });
+    await isLive(page);
+    await eventually(() =>
+      page
+        .getByRole('alert')
+        .filter({ hasText: 'NO_ANSWER' })
+        .count()
+        .then((count) => count === 0),
+    );
+  },
+  SLOW_MS,
+);

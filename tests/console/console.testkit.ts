@@ -1,0 +1,179 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from '@jest/globals';
+import { Database } from '@callplane/db';
+import {
+  appMain,
+  createTestDatabase,
+  createTestTenant,
+  repositoryRoot,
+  spawnApp,
+  startTestCoturn,
+  startTestJanus,
+  startTestRedis,
+  stopAtEnd,
+  type TestApp,
+} from '@callplane/testing';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { openBrowser, type Browsers } from '../browser/pages.testkit.js';
+import { signalingUrl } from '../browser/stage.testkit.js';
+import { startTcpProxy } from '../browser/tcp-proxy.testkit.js';
+
+/** Set `CALLPLANE_SCREENSHOTS=docs/console` to write the pictures of every page. */
+const pictures = process.env['CALLPLANE_SCREENSHOTS'];
+const AXE = readFileSync(join(repositoryRoot, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+
+/** A running service, a browser, and two tenants. One for all test cases of the console. */
+export interface ConsoleStage {
+  /** Of the console: behind a proxy, which stays while the API restarts. */
+  readonly origin: string;
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
+  readonly other: Awaited<ReturnType<typeof createTestTenant>>;
+  readonly browsers: Browsers;
+  /** What browsers reported as an error of a page, or as refused by the content security policy. */
+  readonly problems: string[];
+  /** Calls the API with the key of the first tenant. */
+  call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: any }>;
+  newRoom(name: string): Promise<string>;
+  newPage(options?: BrowserContextOptions): Promise<Page>;
+  /** A page of a new session, at a path of the console. */
+  signIn(path?: string, options?: { key?: string; readOnly?: boolean }): Promise<Page>;
+  /** The link that `rtc console login` prints. */
+  loginLink(): Promise<string>;
+  /** Stops the API, runs `meanwhile`, and starts another one. */
+  restartApi(meanwhile: () => Promise<void>): Promise<void>;
+}
+
+export async function openConsole({ more = [] }: { more?: readonly string[] } = {}): Promise<ConsoleStage> {
+  const [{ url: databaseUrl }, redis, janus, coturn, browsers] = await Promise.all([
+    createTestDatabase(),
+    startTestRedis(),
+    startTestJanus(),
+    startTestCoturn(),
+    openBrowser(),
+  ]);
+  const database = new Database({ url: databaseUrl, poolMax: 2, onConnectionError: () => undefined });
+  stopAtEnd(() => database.close());
+  const [tenant, other] = [await createTestTenant(database), await createTestTenant(database)];
+  const env = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redis.url,
+    RATE_LIMIT_READS_PER_SECOND: '0',
+    RATE_LIMIT_WRITES_PER_SECOND: '0',
+    // Receivers of the tests are on this machine.
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+    MEDIA_NODES: `one=${janus.url}`,
+    MEDIA_API_SECRET: janus.apiSecret,
+    MEDIA_ADMIN_KEY: janus.adminKey,
+    TURN_SECRET: coturn.secret,
+    TURN_URLS: `turn:${coturn.host}:${coturn.port}?transport=udp`,
+  };
+  const [signaling] = await Promise.all(
+    ['signaling', 'cleanup-worker', ...more].map((name) => spawnApp({ name, env })),
+  );
+  const gateway = signalingUrl(new URL(signaling!.url).port);
+  const startApi = () => spawnApp({ name: 'api', env: { ...env, CONSOLE_SIGNALING_URL: gateway } });
+  let api: TestApp = await startApi();
+  const targetOf = ({ url }: TestApp) => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
+  const targets = [targetOf(api)];
+  const proxy = await startTcpProxy(targets);
+  const origin = `http://127.0.0.1:${proxy.port}`;
+
+  const problems: string[] = [];
+  const stage: ConsoleStage = {
+    origin,
+    database,
+    databaseUrl,
+    tenant,
+    other,
+    browsers,
+    problems,
+    async call(method, path, body, key = tenant.key) {
+      const response = await fetch(`${origin}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+    },
+    async newRoom(name) {
+      const { status, body } = await stage.call('POST', '/v1/rooms', { name });
+      expect(status).toBe(201);
+      return String(body.id);
+    },
+    async newPage(options = {}) {
+      const page = await browsers.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light', ...options });
+      page.on('pageerror', (error) => problems.push(`${page.url()}: ${error.message}`));
+      page.on('console', (message) => {
+        if (/content security policy/i.test(message.text())) problems.push(`${page.url()}: ${message.text()}`);
+      });
+      return page;
+    },
+    async signIn(path = '/', { key = tenant.key, readOnly = false } = {}) {
+      const page = await stage.newPage();
+      await page.goto(`${origin}/console${path}`);
+      await page.getByLabel('Secret API key').fill(key);
+      if (readOnly) await page.getByLabel('Read only').check();
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('navigation').waitFor();
+      return page;
+    },
+    async loginLink() {
+      const options = ['--env', tenant.environmentId, '--url', origin, '--json'];
+      const environment = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
+      const args = [appMain('cli'), 'console', 'login', ...options];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env: environment });
+      return String(JSON.parse(stdout).url);
+    },
+    async restartApi(meanwhile) {
+      await api.stop();
+      await meanwhile();
+      api = await startApi();
+      targets.splice(0, 1, targetOf(api));
+    },
+  };
+  return stage;
+}
+
+/**
+ * Checks a page in both colour schemes with axe, and that nothing overflows at the widths of a phone and a laptop.
+ * @param name of the pictures
+ */
+export async function inspect(page: Page, name: string): Promise<void> {
+  const [folder, width] = [pictures, page.viewportSize()!.width];
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  await page.evaluate(AXE);
+  for (const [pictureWidth, height] of [
+    [390, 844],
+    [1280, 800],
+  ] as const) {
+    await page.setViewportSize({ width: pictureWidth, height });
+    expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0]);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      if (folder === undefined && pictureWidth !== 1280) continue;
+      await page.emulateMedia({ colorScheme });
+      if (folder !== undefined)
+        await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
+      // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
+      if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
+    }
+  }
+  await page.setViewportSize({ width, height: 800 });
+}
+
+async function violationsOf(page: Page, onlyColours: boolean): Promise<string[]> {
+  const options = onlyColours ? { runOnly: ['color-contrast'] } : {};
+  return page.evaluate(async (given) => {
+    const { violations } = await (globalThis as any).axe.run(document, given);
+    return violations.flatMap(({ id, nodes }: any) => nodes.map(({ html }: any) => `${id}: ${html.slice(0, 200)}`));
+  }, options);
+}
