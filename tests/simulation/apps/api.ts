@@ -7,6 +7,8 @@ import { SettlementWaiter } from '../../../apps/api/src/operations/settlement-wa
 import { apiRoutes } from '../../../apps/api/src/routes.js';
 import type { SigningKeyRing } from '../../../apps/api/src/signing-keys/signing-key-ring.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
+import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
+import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
 import type { Parts } from '../fleet.js';
 import { MASTER_KEYS, SIGNER } from '../secrets.js';
@@ -38,19 +40,22 @@ export interface ApiInstance {
 export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
   const database = openDatabase(databaseUrl);
   const reads = openDatabase(databaseUrl, { poolMax: 4 });
+  const eventWaiter = new EventWaiter(readNewest(reads));
   const deps: Deps = {
     database,
     reads,
     statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
-    eventWaiter: new EventWaiter(readNewest(reads)),
+    eventWaiter,
+    streams: new StreamHub(streamReads(reads, systemClock), eventWaiter, systemClock),
     signingKeys: { signer: () => Promise.resolve(SIGNER) } as unknown as SigningKeyRing,
     masterKeys: MASTER_KEYS,
     turn: {} as TurnSettings,
     tokens: { issuer: 'callplane', audience: 'callplane' },
     webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT) },
     operationWaitMs: 500,
+    console: null,
     logger,
     clock: systemClock,
   };
@@ -68,6 +73,9 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
       preference: { waitMs: null, applied: null },
       startedAtMs: performance.now(),
       idempotencyKey: idempotencyKey ?? null,
+      isSecure: true,
+      lastEventId: null,
+      isKeyValid: () => Promise.resolve(true),
       log: () => undefined,
       recheckKey: () => Promise.resolve(),
       onClosed: () => undefined,
