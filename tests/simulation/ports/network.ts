@@ -117,7 +117,7 @@ function send(world: World, receivers: Receivers, process: SimProcess, sending: 
     }
     step(reaction.afterMs, `gets ${reaction.status} of`, () => {
       client.emit('response');
-      request.emit('response', { statusCode: reaction.status });
+      request.emit('response', { statusCode: reaction.status, headers: { server: 'simulated' } });
       step(1, 'reads the body of', () => {
         request.emit('data', Buffer.from('ok'));
         request.emit('end');
