@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { repositoryRoot } from '@callplane/testing';
+import { forgetProcess, repositoryRoot, superviseProcess } from '@callplane/testing';
 
 /** Runs of one bundle, on the PostgreSQL of all tests. */
 const ARGS = ['--seeds', '1-10', '--twice', '1', '--coverage'];
@@ -14,10 +14,17 @@ async function simulate(args: readonly string[]): Promise<{ code: number | null;
     env: process.env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const pid = child.pid!;
+  superviseProcess(pid, async () => {
+    child.kill();
+    await closed;
+  });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  const code = await closed;
+  forgetProcess(pid);
   return { code, output };
 }
 
