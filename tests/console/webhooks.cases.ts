@@ -238,7 +238,7 @@ export function webhookCases({ stage, open }: Context): void {
       await page.getByText('Brought forward').waitFor();
       await inspect(page, 'recoveries');
       await page.getByRole('tab', { name: 'Deliveries' }).click();
-      await page.getByText('succeeded').first().waitFor();
+      await page.getByRole('table', { name: 'Deliveries' }).getByText('succeeded').first().waitFor();
       await inspect(page, 'webhook');
       receiver.mended = false;
     },
