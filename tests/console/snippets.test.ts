@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { opensslCommand, shellQuoted } from './snippets.js';
+import { opensslCommand, shellQuoted } from '../../apps/console/src/pages/webhooks/snippets.js';
 
 const HOSTILE = `it's "$(touch /tmp/owned)" \`id\` \\ %s %% \u00e9 </script>`;
 
