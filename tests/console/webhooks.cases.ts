@@ -236,6 +236,7 @@ export function webhookCases({ stage, open }: Context): void {
       await confirm(page, 'Done');
       await Promise.all(made.map((each) => eventually(async () => (await statusOf(each.path)) === 'succeeded')));
       await page.getByText('Brought forward').waitFor();
+      await page.getByText('running').waitFor({ state: 'detached' });
       await inspect(page, 'recoveries');
       await page.getByRole('tab', { name: 'Deliveries' }).click();
       await page.getByRole('table', { name: 'Deliveries' }).getByText('succeeded').first().waitFor();
