@@ -1,6 +1,7 @@
 import { presentOperation, type OperationState } from '@callplane/core';
 import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import { logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
@@ -12,7 +13,7 @@ export const OPERATION_ANSWERS = {
   204: { description: 'The clean-up is complete.', schema: null },
 };
 
-type OperationDeps = Pick<Deps, 'database' | 'producer' | 'settlements' | 'operationWaitMs'>;
+type OperationDeps = Pick<Deps, 'database' | 'logger' | 'producer' | 'settlements' | 'operationWaitMs'>;
 type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preference' | 'startedAtMs' | 'log'>;
 
 /**
@@ -27,9 +28,15 @@ export async function answerOperation(
   call: OperationCall,
 ): Promise<Reply> {
   call.log({ operationId: accepted.operation.id });
+  const { wake } = accepted;
+  if (wake !== null) {
+    logTransition(deps.logger, wake.run === 1 ? 'accept' : 'rerun', () => {
+      return { subject: 'operation', row: wake.id, tookMs: performance.now() - call.startedAtMs };
+    });
+  }
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
-  if (accepted.wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
+  if (wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
   const operation = await wakeAndWait(deps, accepted, call);
   const headers = applied(call.preference);
   if (operation.status === 'completed') return { status: 204, headers };

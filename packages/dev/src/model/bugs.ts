@@ -30,7 +30,7 @@ const LEASE_BUGS: readonly SeededBug[] = [
     name: 'The last attempt of a run is settled as a retry',
     file: 'leases.qnt',
     module: 'operations',
-    edit: ['move("retry", isHeld and claim.attempt < ATTEMPTS_MAX', 'move("retry", isHeld'],
+    edit: ['if (isHeld and claim.attempt < ATTEMPTS_MAX) going("retry"', 'if (isHeld) going("retry"'],
     breaks: 'nothingForgotten',
   },
   {
@@ -45,8 +45,8 @@ const LEASE_BUGS: readonly SeededBug[] = [
     file: 'leases.qnt',
     module: 'operations',
     edit: [
-      'row.status == "failed" and row.runNo < RUNS_MAX,\n        { ...row, status: "open", runNo: row.runNo + 1,',
-      'row.status == "failed" and row.runNo < RUNS_MAX,\n        { ...row, status: "open",',
+      'going("rerun",\n          { ...row, status: "open", runNo: row.runNo + 1,',
+      'going("rerun",\n          { ...row, status: "open",',
     ],
     breaks: 'replaysCounted',
   },
@@ -75,14 +75,14 @@ const LEASE_BUGS: readonly SeededBug[] = [
     name: 'No scan finds rows whose wake-up was lost',
     file: 'leases.qnt',
     module: 'operations',
-    edit: ['move("scan", row.isOpen()', 'move("scan", false and row.isOpen()'],
+    edit: ['if (row.isOpen() and row.wait == "due" and row.isUnleased()', 'if (false and row.isUnleased()'],
     breaks: 'progress',
   },
   {
     name: 'No sweep settles operations whose last worker died',
     file: 'leases.qnt',
     module: 'operations',
-    edit: ['move("endExhausted", KIND', 'move("endExhausted", false and KIND'],
+    edit: ['row.isExpired and row.isExhausted())', 'false)'],
     breaks: 'progress',
   },
 ];
@@ -120,10 +120,7 @@ const SESSION_BUGS: readonly SeededBug[] = [
     name: 'A removal completes before it has ended the session',
     file: 'sessions.qnt',
     module: 'smallRooms',
-    edit: [
-      'person.removal == "ended", move("completeRemoval")',
-      'person.removal == "accepted", move("completeRemoval")',
-    ],
+    edit: ['if (person.removal == "ended")', 'if (person.removal == "accepted")'],
     breaks: 'removedGone',
   },
   {

@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TRANSITIONS } from '@callplane/runtime';
 import { describe, expect, test } from '@jest/globals';
+import { root } from '../bootstrap.js';
 import { exploreAll, PROGRESS, randomFrom, walkAtRandom } from './explore.js';
 import { MODEL_INVARIANTS, type SpecFile } from './invariants.js';
 import { SEEDED_BUGS } from './bugs.js';
@@ -18,6 +22,11 @@ describe.each(Object.keys(sources) as SpecFile[])('the specification %s', (file)
     const broken = SEEDED_BUGS.filter((bug) => bug.file === file).map(({ breaks }) => breaks);
     expect([...new Set(broken)].filter((name) => name !== PROGRESS).sort()).toEqual([...MODEL_INVARIANTS[file]].sort());
   });
+});
+
+test('the code logs its transitions under names of moves', () => {
+  const text = readFileSync(join(root, 'specs/leases.qnt'), 'utf8');
+  expect(TRANSITIONS.filter((name) => !new RegExp(`going\\("${name}"|name: "${name}"`).test(text))).toEqual([]);
 });
 
 describe('the model', () => {

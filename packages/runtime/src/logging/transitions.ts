@@ -4,20 +4,23 @@ import type { Logger } from './logger.js';
  * The transitions of rows that the apps log, under the names of the moves in specs/leases.qnt. The other moves of the
  * specification have no line: time passes, a wake-up is lost, a process dies.
  */
-export type Transition =
-  | 'accept'
-  | 'rerun'
-  | 'replay'
-  | 'retryNow'
-  | 'claim'
-  | 'complete'
-  | 'retry'
-  | 'fail'
-  | 'failOld'
-  | 'release'
-  | 'endLease'
-  | 'endExhausted'
-  | 'expireRun';
+export const TRANSITIONS = [
+  'accept',
+  'rerun',
+  'replay',
+  'retryNow',
+  'claim',
+  'complete',
+  'retry',
+  'fail',
+  'failOld',
+  'release',
+  'endLease',
+  'endExhausted',
+  'expireRun',
+] as const;
+
+export type Transition = (typeof TRANSITIONS)[number];
 
 export interface TransitionFields {
   /** Which kind of row: the specification has a module for each. */
