@@ -30,7 +30,7 @@ test('the overview counts what is live in the environment, by slots of five minu
   const failing = await insertTestEndpoint(api.database, tenant);
   await insertTestEndpoint(api.database, other);
   await joins(other, ago(1));
-  await joins(tenant, ago(90), ago(58), ago(1), ago(1));
+  await joins(tenant, ago(90), ago(57), ago(1), ago(1));
   await api.call('POST', '/v1/rooms', { key: tenant.key, body: { name: 'Another room' } });
   await insertTestEndpoint(api.database, tenant, { enabled: false });
   const failingSince = ago(30);
