@@ -236,9 +236,10 @@ export function webhookCases({ stage, open }: Context): void {
       await confirm(page, 'Done');
       await Promise.all(made.map((each) => eventually(async () => (await statusOf(each.path)) === 'succeeded')));
       await page.getByText('Brought forward').waitFor();
+      await page.getByText('running').waitFor({ state: 'detached' });
       await inspect(page, 'recoveries');
       await page.getByRole('tab', { name: 'Deliveries' }).click();
-      await page.getByText('succeeded').first().waitFor();
+      await page.getByRole('table', { name: 'Deliveries' }).getByText('succeeded').first().waitFor();
       await inspect(page, 'webhook');
       receiver.mended = false;
     },

@@ -1,7 +1,9 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
-import { useState, type SubmitEvent } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApi, useApiAction } from '../../api/hooks.js';
+import { refreshQueries } from '../../api/refresh.js';
 import { nowMs } from '../../clock.js';
 import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
@@ -136,7 +138,14 @@ function useRecovery(begun: WebhookRecovery): WebhookRecovery {
     { endpointId, recoveryId },
     { enabled: isOpen, refetchInterval: 2_000 },
   );
-  if (isOpen && data.status !== 'pending') setOpen(false);
+  const client = useQueryClient();
+  const hasEnded = data.status !== 'pending';
+  useEffect(() => {
+    if (!hasEnded) return;
+    setOpen(false);
+    // The list behind the dialog must not show it as running until the stream reports the change.
+    refreshQueries(client, ({ queryKey: [operation] }) => operation === 'listRecoveries');
+  }, [client, hasEnded]);
   return data;
 }
 
