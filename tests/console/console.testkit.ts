@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
@@ -20,6 +20,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { openBrowser, type Browsers } from '../browser/pages.testkit.js';
 import { signalingUrl } from '../browser/stage.testkit.js';
 import { startTcpProxy } from '../browser/tcp-proxy.testkit.js';
+import { smallPng } from './small-png.testkit.js';
 
 /** Set `CALLPLANE_SCREENSHOTS=docs/console` to write the pictures of every page. */
 const pictures = process.env['CALLPLANE_SCREENSHOTS'];
@@ -162,8 +163,10 @@ export async function inspect(page: Page, name: string): Promise<void> {
     for (const colorScheme of ['dark', 'light'] as const) {
       if (folder === undefined && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      if (folder !== undefined)
-        await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
+      if (folder !== undefined) {
+        const path = join(folder, `${name}-${pictureWidth}-${colorScheme}.png`);
+        writeFileSync(path, smallPng(await page.screenshot()));
+      }
       // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
       if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
     }
