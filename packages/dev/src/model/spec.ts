@@ -2,7 +2,7 @@
 // all states. Its evaluator, which runs in Node, evaluates any definition in any state: that is enough for both.
 
 import { createRequire } from 'node:module';
-import { dirname, basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { root } from '../bootstrap.js';
 
