@@ -24,6 +24,11 @@ test('the specifications have no error of types or effects', () => {
   expect(results.typeErrors).toEqual([]);
 });
 
+test('the scenarios of the specifications end as they say', () => {
+  expect(results.scenarios.length).toBeGreaterThan(3);
+  expect(results.scenarios.filter(({ isPassed }) => !isPassed)).toEqual([]);
+});
+
 test('each invariant has a seeded bug', () => {
   for (const file of Object.keys(MODEL_INVARIANTS) as SpecFile[]) {
     const broken = SEEDED_BUGS.filter((bug) => bug.file === file).map(({ breaks }) => breaks);

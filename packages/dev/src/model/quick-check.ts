@@ -8,6 +8,8 @@ export interface QuickResults {
   typeErrors: string[];
   explored: Record<string, { states: number; isExhaustive: boolean; violation: Violation | null }>;
   walked: Record<string, { states: number; violation: Violation | null }>;
+  /** The scenarios of the specifications. */
+  scenarios: { name: string; isPassed: boolean }[];
   /** What each seeded bug broke. */
   bugs: Record<string, Violation | null>;
 }
@@ -40,6 +42,10 @@ export function checkQuickly(): QuickResults {
   });
   return {
     typeErrors: Object.values(sources).flatMap((source) => source.typeErrors()),
+    scenarios: [
+      ...sources['leases.qnt'].open('operations').scenarios(),
+      ...sources['sessions.qnt'].open('smallRooms').scenarios(),
+    ],
     explored: Object.fromEntries(explored),
     walked: Object.fromEntries(walked),
     bugs: Object.fromEntries(bugs),

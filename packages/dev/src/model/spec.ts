@@ -35,6 +35,7 @@ interface Evaluator {
   ctx: unknown;
   builder: { varStorage: { vars: { values(): Iterable<Register> }; clearCaches(): void } };
   shift(): void;
+  test(definition: unknown, samples: number, index: number, onTrace: () => void): { status: string };
 }
 interface Parsed {
   errors: { message: string }[];
@@ -75,13 +76,14 @@ export interface Spec {
   successors(state: State): Step[];
   /** Evaluates a definition of type bool. */
   holds(definition: string, state: State): boolean;
+  /** Runs the scenarios, which are the definitions whose names end in `Test`. */
+  scenarios(): { name: string; isPassed: boolean }[];
 }
 
 /** A specification of the folder `specs`, parsed once. */
 export interface Source {
   /** Errors of types and effects; empty if there are none. Checked when it is called. */
   typeErrors(): string[];
-  /** The names of the runs, which are tests of the specification. */
   open(module: string): Spec;
 }
 
@@ -160,6 +162,13 @@ function openModule(parsed: Parsed, ids: { nextId(): bigint }, module: string): 
     holds(definition, state) {
       inState(state);
       return evaluate(definition).toBool();
+    },
+    scenarios() {
+      const names = [...(definitions?.keys() ?? [])].filter((name) => /^\w+Test$/.test(name));
+      return names.map((name) => {
+        const { status } = evaluator.test(definitions?.get(name)?.at(-1), 1, 0, () => undefined);
+        return { name, isPassed: status === 'passed' };
+      });
     },
   };
 }
