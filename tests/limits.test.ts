@@ -35,6 +35,7 @@ import {
   WAIT_MS_MAX,
   WAITING_MAX,
 } from '../apps/api/src/statements/shared-statements.js';
+import { CONSOLE_LIMITS } from '../apps/console/src/limits.js';
 import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { REDIS_HOSTS_MAX } from '@callplane/queue/redis-target';
@@ -121,6 +122,14 @@ describe('docs/limits.md', () => {
     ['Time a consumer waits', `| ${CLIENT_LIMITS.eventWaitSecondsMax} s `],
     ['Failures of a consumer', `at most ${CLIENT_LIMITS.consumerFailuresMax} `],
     ['Pause of a consumer', `${CLIENT_LIMITS.consumerPauseSecondsMax} s, `],
+    ['Rows of a list', `${CONSOLE_LIMITS.pageSize} a page, ${CONSOLE_LIMITS.pagesMax} pages`],
+    ['Pages of a list that read', `| ${CONSOLE_LIMITS.rereadPagesMax} `],
+    ['Time of a request of the console', `| ${CONSOLE_LIMITS.requestTimeoutMs / 1000} s`],
+    ['Repetitions of a failed read', `| ${CONSOLE_LIMITS.retriesMax} `],
+    ['Answers in the cache of the console', `| ${CONSOLE_LIMITS.cacheMs / 60_000} min`],
+    ['Notices on a page', `| ${CONSOLE_LIMITS.toastsMax} `],
+    ['Pause before the console', ` to ${CONSOLE_LIMITS.streamPauseMaxMs / 1000} s`],
+    ['TURN test of a server', `| ${CONSOLE_LIMITS.turnTestMs / 1000} s`],
     [
       'Deliveries that a recovery sends',
       `${RECOVERY_PACE.batchMax}/s; ${RECOVERY_PACE.batchMaxWhileBusy}/s while ${RECOVERY_PACE.dueMax} of the endpoint`,

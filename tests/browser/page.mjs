@@ -190,23 +190,31 @@ globalThis.participant = {
   async publish({ video, ...rest }) {
     return this.codeOf(() => call.publish({ ...rest, video: video === true ? SMALL : video }));
   },
-  /** A still picture with a clock hand as the camera: what it costs depends little on the machine. */
-  async publishStill({ width, height, frameRate, encodings }) {
-    const canvas = Object.assign(document.createElement('canvas'), { width, height });
-    const context = canvas.getContext('2d');
-    const shades = context.createLinearGradient(0, 0, width, height);
-    ['red', 'gold', 'green', 'blue'].forEach((color, at) => shades.addColorStop(at / 3, color));
-    let turn = 0;
-    const draw = () => {
-      context.fillStyle = shades;
-      context.fillRect(0, 0, width, height);
-      context.fillStyle = 'white';
-      context.fillRect((turn++ * 8) % width, height / 3, 8, height / 3);
+  /**
+   * Further participants of this page, one for each token: each publishes the same camera and microphone. The first one
+   * shows those who are there already and speaks; the others receive nothing and are silent. The microphone is sent as
+   * it is, because its processing costs more than all the rest of them.
+   */
+  async enterOthers({ tokens, camera, simulcast, tile: size, ...options }) {
+    const audio = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+    const devices = await navigator.mediaDevices.getUserMedia({ audio, video: camera ?? false });
+    const [[microphone], [picture]] = [devices.getAudioTracks(), devices.getVideoTracks()];
+    tile = size;
+    const publish = async (other, isSpeaking) => {
+      const sound = Object.assign(microphone.clone(), { enabled: isSpeaking });
+      await other.publish(sound, { source: 'microphone' });
+      if (picture) await other.publish(picture.clone(), { source: 'camera', simulcast });
     };
-    draw();
-    setInterval(draw, 1000 / frameRate);
-    const [track] = canvas.captureStream(frameRate).getVideoTracks();
-    return this.codeOf(() => call.publish(track, { source: 'camera', encodings }));
+    const [first, ...rest] = tokens;
+    const watching = await connect({ ...options, token: first, autoSubscribe: false });
+    watching.on('trackSubscribed', play);
+    const present = [...watching.participants.values()].flatMap(({ participantId, tracks }) =>
+      [...tracks.keys()].map((trackId) => ({ participantId, trackId })),
+    );
+    await watching.subscribe(...present);
+    await publish(watching, true);
+    const silent = await Promise.all(rest.map((token) => connect({ ...options, token, autoSubscribe: false })));
+    await Promise.all(silent.map((other) => publish(other, false)));
   },
   async codeOf(task) {
     try {

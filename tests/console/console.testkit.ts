@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
 import { Database } from '@callplane/db';
 import {
+  appMain,
   createTestDatabase,
   createTestTenant,
   repositoryRoot,
@@ -27,6 +30,7 @@ export interface ConsoleStage {
   /** Of the console: behind a proxy, which stays while the API restarts. */
   readonly origin: string;
   readonly database: Database;
+  readonly databaseUrl: string;
   readonly tenant: Awaited<ReturnType<typeof createTestTenant>>;
   readonly other: Awaited<ReturnType<typeof createTestTenant>>;
   readonly browsers: Browsers;
@@ -38,6 +42,8 @@ export interface ConsoleStage {
   newPage(options?: BrowserContextOptions): Promise<Page>;
   /** A page of a new session, at a path of the console. */
   signIn(path?: string, options?: { key?: string; readOnly?: boolean }): Promise<Page>;
+  /** The link that `rtc console login` prints. */
+  loginLink(): Promise<string>;
   /** Stops the API, runs `meanwhile`, and starts another one. */
   restartApi(meanwhile: () => Promise<void>): Promise<void>;
 }
@@ -82,6 +88,7 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
   const stage: ConsoleStage = {
     origin,
     database,
+    databaseUrl,
     tenant,
     other,
     browsers,
@@ -120,6 +127,13 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
       await page.getByRole('navigation').waitFor();
       return page;
     },
+    async loginLink() {
+      const options = ['--env', tenant.environmentId, '--url', origin, '--json'];
+      const environment = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl };
+      const args = [appMain('cli'), 'console', 'login', ...options];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env: environment });
+      return String(JSON.parse(stdout).url);
+    },
     async restartApi(meanwhile) {
       await api.stop();
       await meanwhile();
@@ -138,6 +152,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
   const [folder, width] = [pictures, page.viewportSize()!.width];
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
   await page.evaluate(AXE);
+  await page.evaluate('scrollTo(0, 0)');
   for (const [pictureWidth, height] of [
     [390, 844],
     [1280, 800],
@@ -145,9 +160,10 @@ export async function inspect(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width: pictureWidth, height });
     expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0]);
     for (const colorScheme of ['dark', 'light'] as const) {
+      if (folder === undefined && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      const path = folder === undefined ? undefined : join(folder, `${name}-${pictureWidth}-${colorScheme}.png`);
-      if (path !== undefined) await page.screenshot({ path });
+      if (folder !== undefined)
+        await page.screenshot({ path: join(folder, `${name}-${pictureWidth}-${colorScheme}.png`) });
       // The structure is the same at all widths and in both schemes; only colours depend on the scheme.
       if (pictureWidth === 1280) expect([name, await violationsOf(page, colorScheme === 'dark')]).toEqual([name, []]);
     }

@@ -12,6 +12,9 @@ import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 /** Requests as the apps received them. */
 const reached: { app: string; url: string; requestId: string | undefined }[] = [];
 
+/** Sends the next message of the stream that is open. */
+let sendNext: (() => void) | undefined;
+
 interface TestApp {
   port: number;
   /** Refuses new connections, and closes each open one with its next answer, as a draining app does. */
@@ -26,6 +29,13 @@ async function startApp(app: string): Promise<TestApp> {
     if (request.url === '/never') return;
     if (request.url === '/dies') {
       request.socket.destroy();
+      return;
+    }
+    if (request.url === '/v1/stream') {
+      // As apps/api/src/stream/event-stream.ts does.
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
+      response.write('event: ready\n\n');
+      sendNext = () => response.write('event: changes\n\n');
       return;
     }
     request.resume();
@@ -225,6 +235,16 @@ describe('paths', () => {
     }
     expect(await get('/v1/signaling')).toMatchObject({ text: 'signaling answers' });
     expect((await get('/lb/livez')).body).toEqual({ status: 'ok' });
+  });
+
+  test('passes each message of a stream on before the next one exists', async () => {
+    const stream = await fetch(`http://127.0.0.1:${nginx.port}/v1/stream`);
+    const reader = stream.body!.getReader();
+    const read = async () => Buffer.from((await reader.read()).value ?? []).toString();
+    expect(await read()).toBe('event: ready\n\n');
+    sendNext!();
+    expect(await read()).toBe('event: changes\n\n');
+    await reader.cancel();
   });
 });
 

@@ -161,7 +161,7 @@ test('rooms whose names begin with a text are one list by name, over all statuse
   await rooms.sql(`UPDATE rooms SET status = 'active', started_at = now() WHERE id = 'room_n002008'`);
   const seen: string[] = [];
   const page = { status: null, name: null, namePrefix: 'Room 8', limit: 100 };
-  for (let beforeId: string | null = null; ; ) {
+  for (let beforeId: string | null = null; ;) {
     const found = await listRooms(rooms.database.sql, rooms.tenant, { ...page, beforeId });
     seen.push(...found.map(({ name, id }) => `${name} ${id}`));
     if (found.length < page.limit) break;

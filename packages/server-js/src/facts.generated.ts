@@ -7,13 +7,19 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   createConsoleSession: { method: 'POST', path: '/v1/console/sessions', hasBody: true },
   endConsoleSession: { method: 'DELETE', path: '/v1/console/sessions/current' },
   createRoom: { method: 'POST', path: '/v1/rooms', hasBody: true, hasIdempotencyKey: true },
-  listRooms: { method: 'GET', path: '/v1/rooms', query: ['status', 'name', 'limit', 'cursor'], cursor: 'cursor' },
+  listRooms: {
+    method: 'GET',
+    path: '/v1/rooms',
+    query: ['status', 'name', 'namePrefix', 'limit', 'cursor'],
+    cursor: 'cursor',
+  },
   readRoom: { method: 'GET', path: '/v1/rooms/{roomId}' },
   updateRoom: { method: 'PATCH', path: '/v1/rooms/{roomId}', hasBody: true },
   endRoom: { method: 'DELETE', path: '/v1/rooms/{roomId}', hasPrefer: true },
   readRoomOperation: { method: 'GET', path: '/v1/rooms/{roomId}/runtime-operation' },
   sendMessage: { method: 'POST', path: '/v1/rooms/{roomId}/messages', hasBody: true, hasIdempotencyKey: true },
   issueToken: { method: 'POST', path: '/v1/rooms/{roomId}/tokens', hasBody: true },
+  listTokens: { method: 'GET', path: '/v1/rooms/{roomId}/tokens', query: ['limit', 'cursor'], cursor: 'cursor' },
   listParticipants: {
     method: 'GET',
     path: '/v1/rooms/{roomId}/participants',
@@ -40,6 +46,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     query: ['limit', 'cursor'],
     cursor: 'cursor',
   },
+  readOverview: { method: 'GET', path: '/v1/overview' },
   readUsage: { method: 'GET', path: '/v1/usage', query: ['from', 'to', 'interval'] },
   issueTurnCredentials: { method: 'POST', path: '/v1/turn/credentials', hasBody: true },
   readSignatureContract: {

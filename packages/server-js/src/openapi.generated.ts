@@ -151,7 +151,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List issued tokens, newest first
+         * @description Shows who may still join with a token, and who has. The tokens themselves are not stored.
+         */
+        get: operations["listTokens"];
         put?: never;
         /**
          * Issue a participant token
@@ -275,6 +279,26 @@ export interface paths {
         };
         /** List the sessions of a participant, newest first */
         get: operations["listParticipantSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is live
+         * @description Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
+         */
+        get: operations["readOverview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -678,6 +702,38 @@ export interface components {
             scopes: ("rooms:create" | "rooms:read" | "rooms:update" | "rooms:end" | "tokens:create" | "participants:read" | "participants:update" | "participants:remove" | "webhooks:read" | "webhooks:write")[];
             session?: components["schemas"]["ConsoleSession"];
         };
+        CallsOverview: {
+            /** @description Rooms with at least one participant. */
+            activeRooms: {
+                count: number;
+                /** @description Whether there are more than `count`. */
+                capped: boolean;
+            };
+            /** @description Participants that are in a room. */
+            participants: {
+                count: number;
+                /** @description Whether there are more than `count`. */
+                capped: boolean;
+            };
+            joins: {
+                count: number;
+                /** @description Whether there are more: then only the newest ones are counted. */
+                capped: boolean;
+                /**
+                 * Format: date-time
+                 * @description Beginning of the first bucket, one hour ago.
+                 */
+                since: string;
+                buckets: {
+                    /**
+                     * Format: date-time
+                     * @description Beginning of five minutes.
+                     */
+                    from: string;
+                    count: number;
+                }[];
+            };
+        };
         ConsoleSession: {
             id: string;
             /**
@@ -736,6 +792,34 @@ export interface components {
             /** @constant */
             credentialType?: "password";
         };
+        IssuedToken: {
+            /** @description The `jti` of the token, `tok_…`. */
+            id: string;
+            participantId: string;
+            participantName: string;
+            permissions: string[];
+            /**
+             * @description `unused` and `used` tokens let their participant join; `used`: it has joined before.
+             * @enum {string}
+             */
+            state: "unused" | "used" | "expired" | "revoked";
+            /**
+             * Format: date-time
+             * @description When the token was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Until when the participant may join with it.
+             */
+            expiresAt: string;
+            usedAt: string | null;
+            revokedAt: string | null;
+        };
+        IssuedTokenPage: {
+            data: components["schemas"]["IssuedToken"][];
+            nextCursor: string | null;
+        };
         MutedTrack: {
             trackId: string;
             /** @enum {string} */
@@ -776,6 +860,15 @@ export interface components {
              * @description When the participant's personal data was erased from the event. No delivery carries this field.
              */
             erasedAt?: string;
+        };
+        Overview: {
+            /**
+             * Format: date-time
+             * @description Time of the figures.
+             */
+            at: string;
+            calls: components["schemas"]["CallsOverview"] | null;
+            webhooks: components["schemas"]["WebhooksOverview"] | null;
         };
         Participant: {
             /** @description Participant identifier, `part_…`. */
@@ -1698,6 +1791,50 @@ export interface components {
              */
             erasedAt?: string;
         };
+        WebhooksOverview: {
+            /** @description The deliveries that were created in the last hour, by their present status. */
+            deliveries: {
+                /**
+                 * Format: date-time
+                 * @description Beginning of the first bucket, one hour ago.
+                 */
+                since: string;
+                pending: number;
+                delivering: number;
+                succeeded: number;
+                failed: number;
+                /** @description Whether there are more: then only the newest ones are counted. */
+                capped: boolean;
+                buckets: {
+                    /**
+                     * Format: date-time
+                     * @description Beginning of five minutes.
+                     */
+                    from: string;
+                    pending: number;
+                    delivering: number;
+                    succeeded: number;
+                    failed: number;
+                }[];
+            };
+            oldestDueAt: string | null;
+            endpoints: {
+                enabled: number;
+                disabled: number;
+            };
+            /** @description Endpoints without a success since `failingSince`, those that fail for the longest time first. */
+            failingEndpoints: {
+                endpointId: string;
+                url: string;
+                enabled: boolean;
+                /**
+                 * Format: date-time
+                 * @description Beginning of the present series of failures.
+                 */
+                failingSince: string;
+                lastFailedAt: string | null;
+            }[];
+        };
     };
     responses: {
         /** @description `CONSOLE_SESSION_LIMIT_REACHED`: The environment has 100 open console sessions and links. End one with "rtc console sessions revoke". */
@@ -2556,6 +2693,8 @@ export interface operations {
                 status?: "created" | "active" | "ending" | "ended";
                 /** @description Returns only rooms with exactly this name. Trimmed, 1-120 characters. */
                 name?: string;
+                /** @description Returns only rooms whose names begin with this text, in the order of their names instead of newest first. Trimmed, 1-120 characters. */
+                namePrefix?: string;
                 /** @description Maximum number of rows. */
                 limit?: number;
                 /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
@@ -2981,6 +3120,70 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows. */
+                limit?: number;
+                /** @description `nextCursor` of the previous page. Opaque. Send the same filters with it. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of tokens. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "tok_01m7xhkw0cfvqteeeq2c3fv3qc",
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "participantName": "Ada",
+                     *           "permissions": [
+                     *             "room:join",
+                     *             "video:publish"
+                     *           ],
+                     *           "state": "used",
+                     *           "createdAt": "2026-11-20T10:00:00.000Z",
+                     *           "expiresAt": "2026-11-20T10:10:00.000Z",
+                     *           "usedAt": "2026-11-20T10:05:00.000Z",
+                     *           "revokedAt": null
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IssuedTokenPage"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -3598,6 +3801,96 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
             404: components["responses"]["RoomNotFoundOrParticipantNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures at this moment. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-11-20T11:00:00.000Z",
+                     *       "calls": {
+                     *         "activeRooms": {
+                     *           "count": 1,
+                     *           "capped": false
+                     *         },
+                     *         "participants": {
+                     *           "count": 3,
+                     *           "capped": false
+                     *         },
+                     *         "joins": {
+                     *           "count": 4,
+                     *           "capped": false,
+                     *           "since": "2026-11-20T10:00:00.000Z",
+                     *           "buckets": [
+                     *             {
+                     *               "from": "2026-11-20T10:00:00.000Z",
+                     *               "count": 4
+                     *             }
+                     *           ]
+                     *         }
+                     *       },
+                     *       "webhooks": {
+                     *         "deliveries": {
+                     *           "since": "2026-11-20T10:00:00.000Z",
+                     *           "pending": 1,
+                     *           "delivering": 0,
+                     *           "succeeded": 24,
+                     *           "failed": 1,
+                     *           "capped": false,
+                     *           "buckets": [
+                     *             {
+                     *               "from": "2026-11-20T10:00:00.000Z",
+                     *               "pending": 1,
+                     *               "delivering": 0,
+                     *               "succeeded": 24,
+                     *               "failed": 1
+                     *             }
+                     *           ]
+                     *         },
+                     *         "oldestDueAt": null,
+                     *         "endpoints": {
+                     *           "enabled": 1,
+                     *           "disabled": 0
+                     *         },
+                     *         "failingEndpoints": [
+                     *           {
+                     *             "endpointId": "whep_01m7xhkw0cfvqteeeq2c3fv3q4",
+                     *             "url": "https://example.com/hooks/calls",
+                     *             "enabled": true,
+                     *             "failingSince": "2026-11-20T10:05:00.000Z",
+                     *             "lastFailedAt": "2026-11-20T10:45:00.000Z"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["CrossSiteRequestOrInsufficientScope"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -4,10 +4,14 @@ import type { ListOperation, Operation } from './operation.js';
 import type { components } from './openapi.generated.js';
 
 export type ApiContext = components['schemas']['ApiContext'];
+export type CallsOverview = components['schemas']['CallsOverview'];
 export type ConsoleSession = components['schemas']['ConsoleSession'];
 export type EventPage = components['schemas']['EventPage'];
 export type IceServer = components['schemas']['IceServer'];
+export type IssuedToken = components['schemas']['IssuedToken'];
+export type IssuedTokenPage = components['schemas']['IssuedTokenPage'];
 export type MutedTrack = components['schemas']['MutedTrack'];
+export type Overview = components['schemas']['Overview'];
 export type Participant = components['schemas']['Participant'];
 export type ParticipantPage = components['schemas']['ParticipantPage'];
 export type ParticipantToken = components['schemas']['ParticipantToken'];
@@ -38,6 +42,7 @@ export type WebhookEndpointPage = components['schemas']['WebhookEndpointPage'];
 export type WebhookEndpointWithSecret = components['schemas']['WebhookEndpointWithSecret'];
 export type WebhookRecovery = components['schemas']['WebhookRecovery'];
 export type WebhookRecoveryPage = components['schemas']['WebhookRecoveryPage'];
+export type WebhooksOverview = components['schemas']['WebhooksOverview'];
 
 /** Every operation of the API. */
 export interface Operations {
@@ -124,6 +129,14 @@ export interface Operations {
    */
   issueToken: Operation<'issueToken'>;
   /**
+   * List issued tokens, newest first.
+   *
+   * Shows who may still join with a token, and who has. The tokens themselves are not stored.
+   *
+   * `GET /v1/rooms/{roomId}/tokens`, scope `participants:read`.
+   */
+  listTokens: ListOperation<'listTokens'>;
+  /**
    * List participants, the latest first.
    *
    * Lists only participants that have connected at least once.
@@ -181,6 +194,14 @@ export interface Operations {
    * `GET /v1/rooms/{roomId}/participants/{participantId}/sessions`, scope `participants:read`.
    */
   listParticipantSessions: ListOperation<'listParticipantSessions'>;
+  /**
+   * Read what is live.
+   *
+   * Rooms, participants and joins need `rooms:read`, deliveries and endpoints `webhooks:read`. A part without its scope is null. No figure counts more than 10,000 rows. `GET /v1/usage` has the figures of days.
+   *
+   * `GET /v1/overview`.
+   */
+  readOverview: Operation<'readOverview'>;
   /**
    * Read the usage by day.
    *

@@ -7,7 +7,7 @@ afterEach(() => server.close());
 
 /** Answers with a stream of these chunks, and ends it, or cuts it. */
 const stream =
-  (chunks: string[], isCut = false): Answer =>
+  (chunks: (string | Uint8Array)[], isCut = false): Answer =>
   (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const chunk of chunks) response.write(chunk);
@@ -31,7 +31,7 @@ async function read(answers: Answer[], count: number, options: StreamOptions = {
 
 test('messages come in order, however their bytes are divided', async () => {
   const text = `${READY}id: 2.evt_b\nevent: changes\ndata: {"changes":[{"kind":"rooms","type":"room.created","name":"ä"}]}\n\n`;
-  const messages = await read([stream([...text])], 2, { kinds: ['rooms'], roomId: 'room_1' });
+  const messages = await read([stream([...Buffer.from(text)].map((byte) => Buffer.from([byte])))], 2, { kinds: ['rooms'], roomId: 'room_1' });
   expect(messages).toEqual([
     { event: 'ready', id: '1.evt_a', kinds: ['rooms'], resumed: false },
     { event: 'changes', id: '2.evt_b', changes: [{ kind: 'rooms', type: 'room.created', name: 'ä' }] },

@@ -52,7 +52,7 @@ const SILENCE_MS_MAX = 45_000;
 export async function* streamChanges(connection: Connection, options: StreamOptions): AsyncGenerator<StreamMessage> {
   const { signal, onFailure } = options;
   let last = options.after ?? null;
-  for (let failures = 0; !isAborted(signal); ) {
+  for (let failures = 0; !isAborted(signal);) {
     try {
       for await (const { id, event, data } of connect(connection, options, last)) {
         failures = 0;

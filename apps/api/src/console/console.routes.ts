@@ -38,7 +38,7 @@ export function consoleRoutes(deps: Deps): Route[] {
       errors: ['INSUFFICIENT_SCOPE', 'CONSOLE_SESSION_LIMIT_REACHED'],
       async handle({ caller, body, isSecure, log }) {
         const { secret, seconds, context } = await signIn(deps, caller, body.readOnly ?? false);
-        log({ consoleSessionId: context.session?.id });
+        log({ consoleSessionId: context.session.id });
         const headers = { 'set-cookie': consoleCookie(secret, isSecure, seconds) };
         return { status: 201, body: presentContext(context, console.signalingUrl), headers };
       },

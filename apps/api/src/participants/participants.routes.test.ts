@@ -268,7 +268,12 @@ describe('GET /v1/rooms/{roomId}/tokens', () => {
     for (const participantName of ['unused', 'used', 'expired', 'revoked']) {
       issued.push((await issue(room, { participantName })).body);
     }
-    const [, used, expired, revoked] = issued.map(({ participantId }) => participantId) as [string, string, string, string];
+    const [, used, expired, revoked] = issued.map(({ participantId }) => participantId) as [
+      string,
+      string,
+      string,
+      string,
+    ];
     const usedAt = new Date(Date.UTC(2026, 0, 1));
     await connect(used, room, usedAt);
     await api.database.prisma.participantToken.updateMany({
@@ -277,7 +282,7 @@ describe('GET /v1/rooms/{roomId}/tokens', () => {
     });
     await api.call('DELETE', `/v1/rooms/${room}/participants/${revoked}`);
     const rows: Record<string, unknown>[] = [];
-    for (let cursor: string | null = ''; cursor !== null; ) {
+    for (let cursor: string | null = ''; cursor !== null;) {
       const path = `/v1/rooms/${room}/tokens?limit=3${cursor === '' ? '' : `&cursor=${cursor}`}`;
       const { body } = await api.call('GET', path);
       rows.push(...body.data);

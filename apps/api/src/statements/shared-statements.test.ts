@@ -10,7 +10,14 @@ import {
   type RoomToInsert,
   type TypedSql,
 } from '@callplane/db';
-import { connectionTo, createTestDatabase, eventually, PATIENT_DEADLINES, stopAtEnd, insertTestEndpoint } from '@callplane/testing';
+import {
+  connectionTo,
+  createTestDatabase,
+  eventually,
+  PATIENT_DEADLINES,
+  stopAtEnd,
+  insertTestEndpoint,
+} from '@callplane/testing';
 import { sharedStatements, type SharedStatements } from './shared-statements.js';
 
 const NOON = new Date('2030-01-01T12:00:00.000Z');

@@ -26,7 +26,7 @@ export class EventFeed {
   readonly #stop = new AbortController();
   /** Up to which the streams know all events. */
   #position: EventPosition | null = null;
-  #starting: Promise<EventPosition> | undefined;
+  #starting: Promise<void> | undefined;
 
   constructor(reads: FeedReads, wait: ReturnType<EventWaiter['watch']>) {
     this.#reads = reads;
@@ -36,11 +36,8 @@ export class EventFeed {
   /** Resolves when a stream may join. A failed read fails all that wait, and the next call tries again. */
   async start(): Promise<void> {
     if (this.#position !== null) return;
-    this.#starting ??= this.#reads.newest().finally(() => (this.#starting = undefined));
-    const position = await this.#starting;
-    if (this.#position !== null) return;
-    this.#position = position;
-    void this.#run(position);
+    this.#starting ??= this.#begin().finally(() => (this.#starting = undefined));
+    await this.#starting;
   }
 
   /**
@@ -68,6 +65,12 @@ export class EventFeed {
   close(): void {
     this.#stop.abort();
     this.#wait.cancel();
+  }
+
+  async #begin(): Promise<void> {
+    const position = await this.#reads.newest();
+    this.#position = position;
+    void this.#run(position);
   }
 
   /** Never rejects. */

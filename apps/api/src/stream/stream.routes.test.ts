@@ -58,7 +58,7 @@ function read(path: string, headers: Record<string, string>): Promise<Reader> {
 function parse(block: string): Message {
   const fields = block.split('\n').map((line) => /^(\w*): ?(.*)$/.exec(line)!.slice(1) as [string, string]);
   const { data, ...message } = Object.fromEntries(fields) as Record<string, string>;
-  return { ...message, ...(data === undefined ? {} : { data: JSON.parse(data) as object }) };
+  return { ...message, ...(data === undefined ? {} : { data: JSON.parse(data) as NonNullable<Message['data']> }) };
 }
 
 const open = (tenant: TestTenant, query = '', headers: Record<string, string> = {}) =>

@@ -6,10 +6,10 @@ import {
   type OperationId,
   type ResultOf,
 } from '@callplane/server/requests';
+import { CONSOLE_LIMITS } from '../limits.js';
 import { ApiError, readError } from './api-error.js';
 import { sessionEnded } from './session-events.js';
 
-const TIMEOUT_MS = 30_000;
 /** The API refuses changes with the session's cookie that lack this header, which other sites cannot send. */
 export const CSRF_HEADER = { 'x-callplane-csrf': '1' };
 
@@ -25,7 +25,7 @@ export async function callApi<Id extends OperationId>(
 ): Promise<ResultOf<Id>> {
   const { signal, ...others } = options;
   const request = buildRequest(id, OPERATIONS[id], {
-    input: input as object,
+    input,
     options: others,
     newKey: () => crypto.randomUUID(),
   });
@@ -38,8 +38,8 @@ export async function callApi<Id extends OperationId>(
       credentials: 'same-origin',
       signal:
         signal === undefined
-          ? AbortSignal.timeout(TIMEOUT_MS)
-          : AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+          ? AbortSignal.timeout(CONSOLE_LIMITS.requestTimeoutMs)
+          : AbortSignal.any([signal, AbortSignal.timeout(CONSOLE_LIMITS.requestTimeoutMs)]),
     },
     signal,
   );

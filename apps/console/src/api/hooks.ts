@@ -2,14 +2,10 @@ import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@call
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import { useToasts } from '../components/toasts.js';
+import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 import { callApi } from './call.js';
 import { refreshQueries } from './refresh.js';
-
-/** Items of one page of a list. */
-export const PAGE_SIZE = 100;
-/** A list ends here, and asks for a filter. */
-export const PAGES_MAX = 200;
 
 /** Reads one thing. The stream of changes refreshes it while the page is open. */
 export function useApi<Id extends OperationId>(
@@ -39,7 +35,7 @@ export interface ApiList<Item> {
   isLoadingMore: boolean;
   error: unknown;
   hasMore: boolean;
-  /** The list has reached `PAGES_MAX`: only a filter shows more. */
+  /** The list has reached its bound: only a filter shows more. */
   isFull: boolean;
   /** The stream reported a change, and the list is too long to read again by itself. */
   hasNews: boolean;
@@ -64,11 +60,12 @@ export function useApiList<Id extends OperationId>(
     queryFn: async ({ pageParam, signal }) => {
       const { cursor = 'cursor' } = OPERATIONS[id];
       const position = pageParam === undefined ? {} : { [cursor]: pageParam };
-      return (await callApi(id, { ...input, limit: PAGE_SIZE, ...position } as unknown as InputOf<Id>, {
+      return (await callApi(id, { ...input, limit: CONSOLE_LIMITS.pageSize, ...position } as unknown as InputOf<Id>, {
         signal,
       })) as Page;
     },
-    getNextPageParam: (last, pages) => (pages.length >= PAGES_MAX ? undefined : (last.nextCursor ?? undefined)),
+    getNextPageParam: (last, pages) =>
+      pages.length >= CONSOLE_LIMITS.pagesMax ? undefined : (last.nextCursor ?? undefined),
   });
   const pages = query.data?.pages;
   const items = useMemo(() => (pages ?? []).flatMap((page) => page.data) as ItemOf<Id>[], [pages]);

@@ -1,12 +1,15 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import type { ApiList } from '../api/hooks.js';
+import { countText } from '../format/number.js';
 import { Link } from '../navigation/link.js';
 import { Button } from './button.js';
 import { Failure, Loading } from './states.js';
 
 const ROW_PX = 48;
 const OVERSCAN = 8;
+/** From this width of the list on, columns of a priority are shown. */
+const WIDTHS = { 2: 640, 3: 1_000 } as const;
 /** Loads the next page when fewer rows than this are left below. */
 const AHEAD = 30;
 
@@ -20,104 +23,104 @@ export interface Column<Item> {
   align?: 'end';
 }
 
-/**
- * A list of the API as a table. Only rows in view exist, and further pages load as the reader scrolls. Arrow
- * keys move between rows.
- * @param to path of the page behind a row
- */
-export function ListTable<Item>({
-  label,
-  list,
-  columns,
-  keyOf,
-  to,
-  empty,
-}: {
+interface ListProps<Item> {
   label: string;
   list: ApiList<Item>;
   columns: readonly Column<Item>[];
   keyOf: (item: Item) => string;
+  /** The path of the page behind a row, which its first cell links to. */
   to?: ((item: Item) => string) | undefined;
-  empty: ReactNode;
-}) {
-  const { items, hasMore, isLoadingMore, loadMore } = list;
-  const [body, width] = useWidth();
+}
+
+/**
+ * A list of the API as a table. Only rows in view exist, and further pages load as the reader scrolls. Arrow keys move
+ * between the links of rows, or what else has the class `row-link`.
+ * @param empty takes the place of a list without rows
+ */
+export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: ReactNode }) {
+  const { list, label } = props;
+  const { items, error } = list;
+  return (
+    <div className="list">
+      {list.hasNews && <NewsButton reload={list.reload} />}
+      {error !== null && <Failure error={error} onRetry={list.reload} />}
+      {list.isLoading && error === null && <Loading what={label} lines={8} />}
+      {!list.isLoading && items.length === 0 && error === null && empty}
+      {items.length > 0 && <Table {...props} />}
+      <p className="list-end" role="status">
+        {list.isLoadingMore && 'Loading more…'}
+        {list.isFull && `These are the newest ${countText(items.length)}. Use a filter to reach older ones.`}
+      </p>
+    </div>
+  );
+}
+
+function Table<Item>({ label, list, columns, keyOf, to }: ListProps<Item>) {
+  const { items, hasMore } = list;
+  const [frame, { width, top }] = usePlace();
   const virtualizer = useWindowVirtualizer({
     count: items.length,
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN,
-    scrollMargin: body.current?.offsetTop ?? 0,
+    scrollMargin: top,
     getItemKey: (index) => keyOf(items[index] as Item),
   });
   const rows = virtualizer.getVirtualItems();
-  const lastShown = rows.at(-1)?.index ?? 0;
+  useMore(list, rows.at(-1)?.index ?? 0);
+  const onKeyDown = useArrowKeys(items.length, (index) => virtualizer.scrollToIndex(index));
+  const shown = columns.filter(({ priority = 1 }) => priority === 1 || width >= WIDTHS[priority]);
+  const gridTemplateColumns = shown.map((column) => `minmax(0, ${column.width})`).join(' ');
+  return (
+    <div ref={frame} className="list-frame">
+      <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} onKeyDown={onKeyDown}>
+        <div role="rowgroup" className="list-head">
+          <div role="row" aria-rowindex={1} className="list-row" style={{ gridTemplateColumns }}>
+            {shown.map(({ title, align }) => (
+              <div role="columnheader" key={title} className={align}>
+                {title}
+              </div>
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" className="list-rows" style={{ height: virtualizer.getTotalSize() }}>
+          {rows.map(({ index, key, start }) => (
+            <div
+              role="row"
+              key={key}
+              data-index={index}
+              aria-rowindex={index + 2}
+              className="list-row"
+              style={{ gridTemplateColumns, transform: `translateY(${start - top}px)` }}
+            >
+              <Cells item={items[index] as Item} columns={shown} to={to} />
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Loads the next page before the reader reaches the end. */
+function useMore({ items, hasMore, loadMore }: ApiList<unknown>, lastShown: number): void {
   useEffect(() => {
     if (hasMore && lastShown >= items.length - AHEAD) loadMore();
   }, [hasMore, lastShown, items.length, loadMore]);
+}
 
-  const shown = columns.filter(({ priority = 1 }) => priority === 1 || width >= (priority === 2 ? 640 : 1_000));
-  const template = shown.map((column) => `minmax(0, ${column.width})`).join(' ');
-  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+/** @param show brings a row into view, so that it exists */
+function useArrowKeys(count: number, show: (index: number) => void) {
+  return (event: KeyboardEvent<HTMLDivElement>) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
+    const row = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-index]') : null;
     if (step === undefined || row === null) return;
     const next = Number(row.dataset['index']) + step;
-    if (next < 0 || next >= items.length) return;
+    if (next < 0 || next >= count) return;
     event.preventDefault();
-    virtualizer.scrollToIndex(next);
-    const parent = event.currentTarget;
-    requestAnimationFrame(() => parent.querySelector<HTMLElement>(`[data-index="${next}"] .row-link`)?.focus());
+    show(next);
+    const table = event.currentTarget;
+    requestAnimationFrame(() => table.querySelector<HTMLElement>(`[data-index="${next}"] .row-link`)?.focus());
   };
-  return (
-    <div className="list">
-      {list.hasNews && <NewsButton reload={list.reload} />}
-      {list.error !== null && <Failure error={list.error} onRetry={list.reload} />}
-      {list.isLoading && list.error === null && <Loading what={label} lines={8} />}
-      {!list.isLoading && items.length === 0 && list.error === null && empty}
-      <div ref={body} className="list-frame">
-        {items.length > 0 && (
-          <div
-            role="table"
-            aria-label={label}
-            aria-rowcount={hasMore ? -1 : items.length + 1}
-            onKeyDown={onKeyDown}
-            className="list-table"
-          >
-            <div role="rowgroup" className="list-head">
-              <div role="row" aria-rowindex={1} className="list-row" style={{ gridTemplateColumns: template }}>
-                {shown.map(({ title, align }) => (
-                  <div role="columnheader" key={title} className={align}>
-                    {title}
-                  </div>
-                ))}
-              </div>
-            </div>
-            <div role="rowgroup" className="list-rows" style={{ height: virtualizer.getTotalSize() }}>
-              {rows.map(({ index, key, start }) => (
-                <div
-                  role="row"
-                  key={key}
-                  data-index={index}
-                  aria-rowindex={index + 2}
-                  className="list-row"
-                  style={{
-                    gridTemplateColumns: template,
-                    transform: `translateY(${start - virtualizer.options.scrollMargin}px)`,
-                  }}
-                >
-                  <Cells item={items[index] as Item} columns={shown} to={to} />
-                </div>
-              ))}
-            </div>
-          </div>
-        )}
-      </div>
-      <p className="list-end" role="status">
-        {isLoadingMore && 'Loading more…'}
-        {list.isFull && `These are the newest ${items.length.toLocaleString('en')}. Use a filter to reach older ones.`}
-      </p>
-    </div>
-  );
 }
 
 function Cells<Item>({
@@ -156,17 +159,24 @@ function NewsButton({ reload }: { reload: () => void }) {
   );
 }
 
-/** The width of an element, which follows its changes. */
-function useWidth() {
+/** The width of an element and its place in the document; both follow changes of the page. */
+function usePlace() {
   const ref = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
+  const [place, setPlace] = useState({ width: 0, top: 0 });
   useLayoutEffect(() => {
     const element = ref.current;
     if (element === null) return undefined;
-    setWidth(element.clientWidth);
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    const measure = () => {
+      const { width, top } = element.getBoundingClientRect();
+      const next = { width, top: Math.round(top + window.scrollY) };
+      setPlace((last) => (last.width === next.width && last.top === next.top ? last : next));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
+    // Something above the list has grown or gone.
+    observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
-  return [ref, width] as const;
+  return [ref, place] as const;
 }

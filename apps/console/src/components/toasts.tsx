@@ -1,10 +1,10 @@
 import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from 'react';
 import type { ApiError } from '../api/api-error.js';
+import { CONSOLE_LIMITS } from '../limits.js';
 import { IconButton } from './button.js';
 import { ErrorText } from './error-text.js';
 
 const SHOWN_MS = 6_000;
-const TOASTS_MAX = 4;
 
 interface Toast {
   id: number;
@@ -34,7 +34,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     (content: ReactNode, isError: boolean) => {
       lastId.current += 1;
       const id = lastId.current;
-      setShown((list) => [...list.slice(1 - TOASTS_MAX), { id, content, isError }]);
+      setShown((list) => [...list.slice(1 - CONSOLE_LIMITS.toastsMax), { id, content, isError }]);
       if (!isError) setTimeout(() => close(id), SHOWN_MS);
     },
     [close],

@@ -1,3 +1,4 @@
+import { CONSOLE_LIMITS } from '../limits.js';
 import type { Change, Kind } from './changes.js';
 
 export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting';
@@ -12,7 +13,6 @@ export interface StreamListener {
 }
 
 const FIRST_PAUSE_MS = 1_000;
-const PAUSE_MAX_MS = 30_000;
 
 /**
  * Reads `GET /v1/stream`. The browser connects again by itself, and names the position it has reached. It gives up after
@@ -50,13 +50,19 @@ export function openStream(
     });
     on('changes', (data) => listener.onChanges((data as { changes: Change[] }).changes));
     on('reset', () => listener.onGap());
+    on('end', (data) => {
+      // A stream has a greatest age. The next one continues at its position, so the page has nothing to report.
+      if ((data as { reason: string }).reason !== 'max_age') return;
+      current.close();
+      connect();
+    });
     current.addEventListener('error', () => {
       if (isClosed) return;
       listener.onState('reconnecting');
       if (current.readyState !== EventSource.CLOSED) return;
       listener.onRefused();
       timer = setTimeout(connect, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+      pauseMs = Math.min(pauseMs * 2, CONSOLE_LIMITS.streamPauseMaxMs);
     });
   };
   listener.onState('connecting');

@@ -84,11 +84,10 @@ describe('the downlink controller', () => {
       expect(limitedUntil(run)).toBeLessThan(95);
     });
 
-    test('tries a tile again although a queue that the video does not cause stays', () => {
+    test('never pauses all tiles because of a delay that grows whatever is received', () => {
       const run = simulateTiles((second) => (second > 10 ? 20 * (second - 10) : 0));
-      const paused = run.findIndex((one) => received(one) === 0);
-      expect(paused).toBeGreaterThan(0);
-      expect(Math.max(...run.slice(paused).map(received))).toBeGreaterThan(0);
+      expect(limitedUntil(run)).toBeGreaterThan(10);
+      expect(Math.min(...run.map(received))).toBeGreaterThan(0);
     });
   });
 
@@ -112,6 +111,25 @@ describe('the downlink controller', () => {
       );
       expect([seed, limitedUntil(run) < 75]).toEqual([seed, true]);
     }
+  });
+
+  test.each([150, 200, 500])('receives everything again within 4 s after the route became %s ms longer', (delayMs) => {
+    const run = simulate({ ada: CAMERA, bob: CAMERA }, 60, (second) => ({
+      ...FREE,
+      delayMs: second > 10 ? delayMs : 0,
+    }));
+    expect(limitedUntil(run)).toBeGreaterThan(10);
+    expect(limitedUntil(run)).toBeLessThan(14);
+  });
+
+  test('on a longer route still lowers layers when the line becomes slow', () => {
+    const run = simulate({ ada: CAMERA }, 60, (second) => ({
+      delayMs: second > 10 ? 200 : 0,
+      bps: second > 20 ? 400_000 : FREE.bps,
+    }));
+    expect(between(run, 15, 20).flatMap(levelsOf)).toEqual(Array.from({ length: 10 }, () => HIGHEST));
+    for (const { state } of between(run, 23, 60)) expect(state.levels.get('ada')).toBeLessThan(HIGHEST);
+    expect(congestedShare(between(run, 24, 60))).toBeLessThan(0.1);
   });
 
   test('keeps the quality of the highest rank longest', () => {
@@ -169,6 +187,14 @@ describe('the downlink controller, while a budget is held', () => {
 
   test('gives up a queue that was seen before everything was paused, if nothing arrives any more', () => {
     const states = statesOf(held(PAUSED), [{ ...LINE, queueMs: 100 }, ...empty(5)]);
+    expect(modesOf(states)).toContain('probing');
+  });
+
+  test('probes with all video paused, although a queue that others cause stays', () => {
+    const states = statesOf(
+      held(PAUSED),
+      Array.from({ length: 6 }, () => ({ ...LINE, queueMs: 100 })),
+    );
     expect(modesOf(states)).toContain('probing');
   });
 

@@ -63,14 +63,16 @@ export function decide(
   const noted = { ...withLine(before, present), heardAtMs: nowMs };
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
-  const judgedState = isSettled && noted.suspectedLoss !== undefined ? judged(noted, present) : noted;
+  const judgedState = isSettled ? judged(noted, present) : noted;
   const isReducible = isExpecting || present.loss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
   const isAlarm = isSettled && isCongested(judgedState, present);
   if (isAlarm && isReducible) return reduced(judgedState, present, competitors, nowMs);
   // With all video paused, a queue is that of others or jitter: it must not delay the next probe for ever.
   const state = isAlarm ? { ...judgedState, queueMs: 0, queued: 0 } : judgedState;
   if (state.mode === 'free') return { ...state, levels: allocate(competitors, Infinity) };
-  if (!isSettled || nowMs < state.nextAtMs || state.queued > 0) return allocated(state, competitors);
+  // The next report says whether the queue is one. Without any report for long, a probe finds out.
+  const isJudging = state.suspectedQueue !== undefined && nowMs < state.settledAtMs + PAUSE_MS;
+  if (!isSettled || nowMs < state.nextAtMs || state.queued > 0 || isJudging) return allocated(state, competitors);
   const held = state.mode === 'probing' ? passed(state, competitors, nowMs) : allocated(state, competitors);
   return probing(held, competitors, nowMs);
 }
@@ -128,9 +130,18 @@ function reduced(state: DownlinkState, line: Line, competitors: readonly Competi
     settledAtMs: nowMs + SETTLE_MS,
     nextAtMs: nowMs + PAUSE_MS,
     suspectedLoss: state.queueMs > QUEUE_MS ? undefined : line.loss,
+    suspectedQueue: suspectedQueueOf(state, line, isProbe),
     queueMs: 0,
     queued: 0,
   };
+}
+
+/** A queue that is full loses packets. */
+function suspectedQueueOf(state: DownlinkState, line: Line, isProbe: boolean) {
+  const isQueueAlone = state.queueMs > QUEUE_MS && line.loss - state.harmlessLoss <= LOSS_WITH_QUEUE;
+  if (!isQueueAlone) return undefined;
+  const budgetBps = isProbe ? state.provenBps : state.budgetBps;
+  return { queueMs: state.queueMs + state.harmlessQueueMs, budgetBps };
 }
 
 function capacityOf(state: DownlinkState, line: Line, isProbe: boolean): number {

@@ -11,6 +11,12 @@ export type DownlinkMode = 'free' | 'held' | 'probing';
 
 export type Brake = 'none' | 'slow' | 'stop';
 
+export interface SuspectedQueue {
+  /** With the part that is harmless. */
+  queueMs: number;
+  budgetBps: number;
+}
+
 export interface DownlinkState {
   mode: DownlinkMode;
   /** Bits per second for video; Infinity if `free`. */
@@ -38,7 +44,11 @@ export interface DownlinkState {
   harmlessLoss: number;
   /** The loss because of which the budget was reduced last, if no queue was seen. */
   suspectedLoss: number | undefined;
-  /** The queue as of the latest report, in milliseconds; and the reports in a row that showed one. */
+  /** A longer delay that lower rates have not reduced, in milliseconds: the route has become longer. */
+  harmlessQueueMs: number;
+  /** The queue because of which the budget was reduced last, and what was held before. */
+  suspectedQueue: SuspectedQueue | undefined;
+  /** The queue as of the latest report, without the harmless part, in milliseconds; and the reports in a row with one. */
   queueMs: number;
   queued: number;
   /** Samples in a row with more loss than what is harmless, and with so much that it shows congestion without a queue. */
@@ -65,6 +75,8 @@ export const INITIAL: DownlinkState = {
   settledAtMs: 0,
   harmlessLoss: 0,
   suspectedLoss: undefined,
+  harmlessQueueMs: 0,
+  suspectedQueue: undefined,
   queueMs: 0,
   queued: 0,
   lossy: 0,
@@ -87,6 +99,8 @@ export function resumed(state: DownlinkState, nowMs: number): DownlinkState {
     brake: 'none',
     brakedUntilMs: 0,
     suspectedLoss: undefined,
+    harmlessQueueMs: 0,
+    suspectedQueue: undefined,
     queueMs: 0,
     queued: 0,
     lossy: 0,

@@ -35,6 +35,8 @@ function setUp(videos: ReceivedVideo[]) {
     bytes += ((nowMs - lookedAt) * bps) / 8_000;
     if (bps === 0) lost += nowMs - lookedAt;
     else packets += nowMs - lookedAt;
+    // A full queue loses packets, a longer route does not.
+    if (queueMs >= 300) lost += 0.05 * (nowMs - lookedAt);
     lookedAt = nowMs;
     const each = { type: 'inbound-rtp', kind: 'video', frameWidth: 1280, frameHeight: 720 };
     const counters = { packetsReceived: packets, packetsLost: bps === 0 ? 0 : lost };
@@ -133,7 +135,7 @@ describe('the downlink', () => {
     await pass(7_000);
     become('connected');
     await pass(300);
-    change({ bps: 1_200_000, queueMs: 300 });
+    change({ bps: 1_200_000, queueMs: 290 });
     await pass(10_000);
     expect([...qualities.values()]).toEqual(['full']);
     downlink.close();
@@ -148,6 +150,17 @@ describe('the downlink', () => {
     change({ queueMs: 150, takesMs });
     await pass(2_500);
     expect(qualities.get('ada')).toBe(quality);
+    downlink.close();
+  });
+
+  test('gives everything back as soon as a longer delay has turned out to be that of the route', async () => {
+    const { downlink, limits, qualities, change, pass } = setUp([video('ada')]);
+    await pass(5_000);
+    change({ queueMs: 200 });
+    await pass(2_000);
+    expect(qualities.get('ada')).toBe('reduced');
+    await pass(2_500);
+    expect([qualities.get('ada'), limits.get('ada')]).toEqual(['full', undefined]);
     downlink.close();
   });
 

@@ -57,7 +57,31 @@ describe('the layers that an uplink affords', () => {
       waits.push(waited);
     }
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
-    expect([waits[0]! < 15, waits.at(-1)]).toEqual([true, 42]);
+    expect([waits[0]! < 15, waits.at(-1)]).toEqual([true, 40]);
+  });
+
+  test('are all of them within 15 measurements after the end of a shortage in which an attempt failed', () => {
+    const three = [120_000, 400_000, 1_200_000];
+    const step = (state: Affordable, targets: number[], available: number) =>
+      afterMeasurement(
+        state,
+        three.map((maxBitrate, at) => ({ maxBitrate, targetBitrate: targets[at] ?? 0 })),
+        2,
+        available,
+      );
+    let state = everyLayer(3);
+    for (let second = 1; second <= 10; second += 1) state = step(state, [120_000, 400_000, 1_200_000], 2_000_000);
+    const tops: number[] = [];
+    // 300 kbit/s for 20 s: the estimate suffices for an attempt, and the layer then starves.
+    for (let second = 1; second <= 20; second += 1)
+      tops.push((state = step(state, state.top === 0 ? [220_000] : [120_000, 40_000], 300_000)).top);
+    expect([Math.min(...tops), tops.slice(tops.indexOf(0)).includes(1), state.top]).toEqual([0, true, 0]);
+    expect(state.hold).toBe(10);
+    // Each layer is full 2 s after it was added.
+    let seconds = 0;
+    for (; state.top < 2 && seconds < 60; seconds += 1)
+      state = step(state, state.age < 2 ? [120_000, 150_000] : [220_000, 700_000], 400_000);
+    expect(seconds).toBeLessThanOrEqual(15);
   });
 
   test('do not change while receivers do not want the best one', () => {

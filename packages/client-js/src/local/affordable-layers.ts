@@ -27,19 +27,23 @@ export interface Affordable {
   readonly top: number;
   /** Measurements since `top` has changed. */
   readonly age: number;
-  /** Measurements in a row in which the highest layer starved, or in which the next one had enough. */
-  readonly inARow: number;
+  /** Measurements in a row in which the highest layer starved. */
+  readonly starved: number;
+  /** Measurements in a row in which there was enough for the next layer. */
+  readonly enough: number;
   /** Measurements until the next attempt to send one layer more. */
   readonly hold: number;
+  /** The highest layer was added, and not left over when higher ones starved. */
+  readonly isAdded: boolean;
 }
 
 export function everyLayer(count: number): Affordable {
-  return { top: count - 1, age: 0, inARow: 0, hold: HOLD.first };
+  return { top: count - 1, age: 0, starved: 0, enough: 0, hold: HOLD.first, isAdded: false };
 }
 
 /** The browser finds out the rate of the network anew, and layers that starve meanwhile say nothing. */
 export function interrupted(state: Affordable): Affordable {
-  return { ...state, age: 0, inARow: 0 };
+  return { ...state, age: 0, starved: 0, enough: 0 };
 }
 
 /**
@@ -55,25 +59,28 @@ export function afterMeasurement(
   sentTop: number,
   availableBitrate: number,
 ): Affordable {
-  const aged = { ...before, age: before.age + 1 };
+  const aged = { ...before, age: before.age + 1, starved: 0, enough: 0 };
   const { top } = before;
   const highest = layers[top];
   if (top > 0 && top <= sentTop && isStarved(highest)) {
-    const inARow = before.inARow + 1;
-    if (inARow < STARVED_FOR || aged.age < SETTLES_WITHIN) return { ...aged, inARow };
+    const starved = before.starved + 1;
+    if (starved < STARVED_FOR || aged.age < SETTLES_WITHIN) return { ...aged, starved };
     // It did not last, so the next attempt waits for longer.
     const isBrief = aged.age < 2 * before.hold;
     const hold = isBrief ? Math.min(2 * before.hold, HOLD.most) : HOLD.first;
     // Layers that starve together go together: otherwise the picture would stand still until each had its turn.
     let lower = top - 1;
     while (lower > 0 && isStarved(layers[lower])) lower -= 1;
-    return { top: lower, age: 0, inARow: 0, hold };
+    return { ...aged, top: lower, age: 0, hold, isAdded: false };
   }
   const isFull = (highest?.targetBitrate ?? 0) >= (limitsOf(before, layers)[top] ?? 0) * FULL_FROM;
   const isEnough = isFull || availableBitrate >= neededFor(layers, top + 1);
-  if (top + 1 >= layers.length || !isEnough || aged.age < before.hold) return { ...aged, inARow: 0 };
-  if (before.inARow + 1 < ENOUGH_FOR) return { ...aged, inARow: before.inARow + 1 };
-  return { top: top + 1, age: 0, inARow: 0, hold: before.hold };
+  if (top + 1 >= layers.length || !isEnough) return aged;
+  const enough = before.enough + 1;
+  // A layer that was added and is full shows a free line: the next one need not wait.
+  const hold = before.isAdded && isFull ? 0 : before.hold;
+  if (enough < ENOUGH_FOR || aged.age < hold) return { ...aged, enough };
+  return { ...aged, top: top + 1, age: 0, isAdded: true };
 }
 
 function isStarved({ targetBitrate, maxBitrate }: MeasuredLayer = { targetBitrate: 0, maxBitrate: 0 }): boolean {

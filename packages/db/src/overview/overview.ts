@@ -8,7 +8,7 @@ export interface SlotCount {
   count: number;
 }
 
-export interface LiveCounts {
+export interface OverviewCounts {
   activeRooms: number;
   participants: number;
 }
@@ -30,8 +30,8 @@ export interface Span {
 }
 
 /** Counts what is live in an environment, each up to `max`. */
-export async function countLive(db: TypedSql, { environmentId }: Tenant, max: number): Promise<LiveCounts> {
-  const [row] = await db.$queryRaw<[LiveCounts]>`
+export async function countLive(db: TypedSql, { environmentId }: Tenant, max: number): Promise<OverviewCounts> {
+  const [row] = await db.$queryRaw<[OverviewCounts]>`
     SELECT (
       SELECT count(*)::int FROM (
         SELECT 1 FROM rooms WHERE environment_id = ${environmentId} AND status = 'active' LIMIT ${max}

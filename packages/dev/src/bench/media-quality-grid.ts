@@ -1,25 +1,41 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BenchPage, openPages } from './media-quality-pages.js';
+import { writeCamera } from './media-quality-camera.js';
+import { bounded, openPages, type BenchPage, type Pages } from './media-quality-pages.js';
 import type { openBench } from './signaling.js';
+import type { openStage } from './stage.js';
 
-/**
- * Eight cameras with 20 moving pictures a second do not fit two cores, and the figures would be those of a machine that is
- * too slow. Still ones with a moving bar leave time for all, and only the ratio of the rows counts.
- */
-const CAMERA = { width: 640, height: 360, frameRate: 5 };
-const LAYERS = [{ maxBitrate: 500_000 }, { maxBitrate: 120_000, scaleResolutionDownBy: 2 }];
-const ONE_LAYER = [{ maxBitrate: 1_200_000 }];
-/** Seven of them fit on a page of 1280×720. */
-const TILE = { width: 300, height: 169 };
-const PARTICIPANTS = 8;
+const CAMERA = { width: 640, height: 360, frameRate: 15 };
+/** Three columns on a page of 1280×720. */
+const TILE = { width: 400, height: 225 };
+/** With the one that is measured they are eight. */
+const OTHERS = 7;
 /** Turning off a layer takes 5 s. */
 const SETTLE_MS = 10_000;
 const MEASURED_MS = 10_000;
 
-export const GRID_HEAD = [
-  `| ${PARTICIPANTS} in a grid | frames/s of a tile | height of a tile | received kbit/s | sent kbit/s | Chromium CPU |`,
-  '| --- | --- | --- | --- | --- | --- |',
-].join('\n');
+const COLUMNS = [
+  '8 in a grid',
+  'frames/s of a tile',
+  'height of a tile',
+  'received kbit/s',
+  'sent kbit/s',
+  'CPU of a participant',
+  'CPU of another one, who only sends',
+];
+const HEAD = [COLUMNS, COLUMNS.map(() => '---')].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+
+interface Variant {
+  name: string;
+  adaptive: boolean;
+  camera: typeof CAMERA | undefined;
+}
+const VARIANTS: Variant[] = [
+  { name: 'microphones alone', adaptive: true, camera: undefined },
+  // For everyone, whatever is displayed, as before these features.
+  { name: 'one layer', adaptive: false, camera: CAMERA },
+  { name: 'adaptive, simulcast', adaptive: true, camera: CAMERA },
+];
 
 interface SentStats {
   type: string;
@@ -32,54 +48,74 @@ interface Sums {
   sentBytes: number;
   height: number;
   atMs: number;
+  cpuMs: number;
+  othersCpuMs: number;
 }
+interface Browsers {
+  own: Pages;
+  others: Pages;
+}
+type Bench = Awaited<ReturnType<typeof openBench>>;
+type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /**
- * Participants with a still camera and a microphone each, who see one another in small tiles.
- * @param adaptive false: one layer for everyone, whatever is displayed, as before these features
+ * What one of eight participants costs: it sends its camera and microphone, and shows the others in tiles. The other seven
+ * send from one page of a browser of their own, and one of them receives the first: eight complete participants do not fit
+ * two cores, and most of what they cost together is the processing of eight microphones.
  */
-export async function measureGrid(
-  bench: Awaited<ReturnType<typeof openBench>>,
-  pages: Awaited<ReturnType<typeof openPages>>,
-  adaptive: boolean,
-): Promise<void> {
+export async function measureGrids(stage: Stage, bench: Bench, modes: boolean[]): Promise<void> {
+  const camera = join(stage.dir, 'camera.y4m');
+  writeCamera(camera, CAMERA);
+  const own = await openPages({ camera });
+  stage.onClose(() => own.close());
+  const others = await openPages({ camera });
+  stage.onClose(() => others.close());
+  console.log(HEAD);
+  for (const variant of VARIANTS.filter(({ adaptive }) => modes.includes(adaptive)))
+    await bounded(variant.name, [own, others], () => measure(bench, { own, others }, variant));
+}
+
+async function measure(bench: Bench, { own, others }: Browsers, variant: Variant): Promise<void> {
+  const { adaptive, camera } = variant;
+  const common = { url: bench.url, adaptive, tile: TILE };
   const room = await bench.newRoom();
-  const enter = async (at: number): Promise<BenchPage> => {
-    const page = await pages.open();
-    const token = await bench.token(room, `participant ${at}`);
-    await page.join({ url: bench.url, token, adaptive, tile: TILE, publish: { audio: true } });
-    const code = await page.ask<string | null>('publishStill', { ...CAMERA, encodings: adaptive ? LAYERS : ONE_LAYER });
-    if (code !== null) throw new Error(`participant ${at} cannot publish: ${code}`);
-    return page;
-  };
-  const opened = await Promise.all(Array.from({ length: PARTICIPANTS }, (_, at) => enter(at)));
+  const tokenOf = (at: number) => bench.token(room, `participant ${at}`);
+  const page = await own.open();
+  const publish = { audio: true, video: camera, simulcast: adaptive };
+  await page.join({ ...common, token: await tokenOf(0), publish });
+  const tokens = await Promise.all(Array.from({ length: OTHERS }, (_, at) => tokenOf(at + 1)));
+  const crowd = await others.open();
+  await crowd.ask('enterOthers', { ...common, tokens, camera, simulcast: adaptive });
   await pause(SETTLE_MS);
-  const cpuBefore = pages.cpuMs();
-  const before = await Promise.all(opened.map(sumsOf));
+  const sums = async (): Promise<Sums> => ({
+    ...(await sumsOf(page)),
+    cpuMs: own.cpuMs(),
+    othersCpuMs: others.cpuMs(),
+  });
+  const before = await sums();
   await pause(MEASURED_MS);
-  const after = await Promise.all(opened.map(sumsOf));
-  const cpuPercent = ((pages.cpuMs() - cpuBefore) / MEASURED_MS) * 100;
-  const mean = (of: (from: Sums, to: Sums) => number) =>
-    after.reduce((sum, to, at) => sum + of(before[at] ?? to, to) / ((to.atMs - (before[at]?.atMs ?? 0)) / 1000), 0) /
-    PARTICIPANTS;
+  report(variant.name, before, await sums());
+}
+
+function report(name: string, before: Sums, after: Sums): void {
+  const perMs = (field: keyof Sums) => (after[field] - before[field]) / (after.atMs - before.atMs);
   const cells = [
-    adaptive ? 'adaptive, simulcast' : 'one layer',
-    (mean((from, to) => to.frames - from.frames) / (PARTICIPANTS - 1)).toFixed(1),
-    Math.max(...after.map(({ height }) => height)).toFixed(0),
-    mean((from, to) => ((to.bytes - from.bytes) * 8) / 1000).toFixed(0),
-    mean((from, to) => ((to.sentBytes - from.sentBytes) * 8) / 1000).toFixed(0),
-    `${cpuPercent.toFixed(0)} %`,
+    name,
+    ((perMs('frames') * 1000) / OTHERS).toFixed(1),
+    after.height.toFixed(0),
+    (perMs('bytes') * 8).toFixed(0),
+    (perMs('sentBytes') * 8).toFixed(0),
+    `${(perMs('cpuMs') * 100).toFixed(0)} %`,
+    `${((perMs('othersCpuMs') * 100) / OTHERS).toFixed(1)} %`,
   ];
   console.log(`| ${cells.join(' | ')} |`);
 }
 
-async function sumsOf(page: BenchPage): Promise<Sums> {
-  const [meter, sent] = await Promise.all([
-    page.meter(),
-    page.page.evaluate<SentStats[]>(`participant.statsOf('publisher')`),
-  ]);
+async function sumsOf(page: BenchPage): Promise<Omit<Sums, 'cpuMs' | 'othersCpuMs'>> {
+  const [meter, sent] = await Promise.all([page.meter(), page.ask<SentStats[]>('statsOf', 'publisher')]);
   const sentBytes = sent
     .filter(({ type }) => type === 'outbound-rtp')
     .reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
-  return { frames: meter.frames, bytes: meter.bytes, height: meter.height, atMs: meter.atMs, sentBytes };
+  const { frames, bytes, height, atMs } = meter;
+  return { frames, bytes, height, atMs, sentBytes };
 }

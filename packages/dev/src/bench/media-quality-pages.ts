@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
@@ -19,6 +19,9 @@ const ARGUMENTS = [
   '--use-fake-device-for-media-stream=device-count=3',
   '--autoplay-policy=no-user-gesture-required',
 ];
+
+/** Including the time in which the participants enter. */
+const SCENARIO_MS_MAX = 120_000;
 
 /** Sums of what a page has received so far, as `meter` of page.mjs counts it. */
 export interface Meter {
@@ -42,9 +45,16 @@ export interface BenchPage {
   ask<T>(what: string, argument?: unknown): Promise<T>;
 }
 
-/** The system's Chromium, with fake devices. */
-export async function openPages() {
-  const server = await chromium.launchServer({ executablePath: '/usr/bin/chromium', headless: true, args: ARGUMENTS });
+/**
+ * The system's Chromium, with fake devices.
+ * @param camera a Y4M file that the camera shows over and over; undefined: Chromium's own pictures, which hardly move
+ */
+export async function openPages({ camera }: { camera?: string } = {}) {
+  const server = await chromium.launchServer({
+    executablePath: '/usr/bin/chromium',
+    headless: true,
+    args: camera === undefined ? ARGUMENTS : [...ARGUMENTS, `--use-file-for-fake-video-capture=${camera}`],
+  });
   const browser = await chromium.connect(server.wsEndpoint());
   const site = await serveSite();
   const pid = server.process().pid ?? 0;
@@ -82,6 +92,23 @@ export async function openPages() {
   };
 }
 
+export type Pages = Awaited<ReturnType<typeof openPages>>;
+
+/** A scenario that fails, or does not end, takes its row alone: without its pages it fails. */
+export async function bounded(name: string, browsers: Pages[], measuring: () => Promise<void>): Promise<void> {
+  const closeAll = () => Promise.all(browsers.map((pages) => pages.closeAll()));
+  const timer = setTimeout(() => void closeAll(), SCENARIO_MS_MAX);
+  try {
+    await measuring();
+  } catch (error) {
+    const [reason = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    console.log(`| ${name} | failed: ${reason} |`);
+  } finally {
+    clearTimeout(timer);
+    await closeAll();
+  }
+}
+
 async function serveSite() {
   const server = createServer((request, response) => {
     const path = normalize(request.url ?? '/');
@@ -107,8 +134,18 @@ async function serveSite() {
   };
 }
 
+/** Each thread has the children that it has started: Chromium starts its services on a thread of their own. */
 function treeOf(pid: number): number[] {
-  const tasks = `/proc/${pid}/task/${pid}/children`;
-  const children = existsSync(tasks) ? readFileSync(tasks, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
-  return [pid, ...children.flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
+  return [pid, ...childrenOf(pid).flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
+    );
+  } catch {
+    // The process or the thread has ended.
+    return [];
+  }
 }

@@ -30,6 +30,8 @@ export interface Measured {
   cpuPercent: number;
 }
 
+/** The queue of a line that has just become slow is full before a sample can show it. */
+const FULL_QUEUE_MS = 3_000;
 /** A picture counts as moving from here on. */
 const MOVING_FPS = 10;
 /** The part of the frame rate before the limit at which the quality is back. */
@@ -43,6 +45,7 @@ const COLUMNS = [
   'freezes',
   'frozen',
   'concealed',
+  'after 3 s',
   'kbit/s',
   'full again after',
   'longest pause: picture, sound',
@@ -61,6 +64,8 @@ function row(name: string, adaptive: boolean, samples: Sample[], { before, after
   const first = (of: Sample[]) => of[0]!.meter;
   const last = (of: Sample[]) => of.at(-1)!.meter;
   const whole = differenceOf(first(samples), last(samples));
+  const settled =
+    samples.find(({ meter }) => meter.atMs - first(samples).atMs >= FULL_QUEUE_MS)?.meter ?? last(samples);
   const full = { fps: differenceOf(first(before), last(before)).fps, height: last(before).height };
   const fullAfter = secondsUntil(after, ({ fps }, { height }) => height >= full.height && fps >= BACK_FROM * full.fps);
   const others = differenceOf(samples[0]!.other, samples.at(-1)!.other);
@@ -73,6 +78,7 @@ function row(name: string, adaptive: boolean, samples: Sample[], { before, after
     whole.freezes,
     `${whole.frozenSeconds.toFixed(1)} s`,
     `${whole.concealedPercent.toFixed(1)} %`,
+    `${differenceOf(settled, last(samples)).concealedPercent.toFixed(1)} %`,
     whole.kbps.toFixed(0),
     fullAfter,
     `${inSeconds(pauses.video)}, ${inSeconds(pauses.audio)}`,

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, hostIPv4, startCoturn, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
-import { GRID_HEAD, measureGrid } from './media-quality-grid.js';
-import { openPages } from './media-quality-pages.js';
+import { measureGrids } from './media-quality-grid.js';
+import { bounded, openPages, type Pages } from './media-quality-pages.js';
 import { HEAD, report, type Pauses, type Sample, type Scenario } from './media-quality-report.js';
 import { openBench } from './signaling.js';
 import { openStage } from './stage.js';
@@ -20,8 +20,6 @@ const SAMPLE_MS = 500;
 const TRACES = process.env.BENCH_TRACES;
 /** `on` or `off` measures only with or without adaptation. */
 const MODES = [false, true].filter((on) => (process.env.BENCH_ADAPTIVE ?? (on ? 'on' : 'off')) === (on ? 'on' : 'off'));
-/** Including the time in which the participants enter. */
-const SCENARIO_MS_MAX = 120_000;
 
 const SCENARIOS: Scenario[] = [
   { name: '400 kbit/s', who: 'viewer', line: { kbitPerSecond: 400 }, for: LIMITED_MS },
@@ -36,7 +34,6 @@ const SCENARIOS: Scenario[] = [
 ];
 
 type Bench = Awaited<ReturnType<typeof openBench>>;
-type Pages = Awaited<ReturnType<typeof openPages>>;
 interface Servers {
   bench: Bench;
   pages: Pages;
@@ -68,28 +65,11 @@ export async function run() {
     const chosen = process.env.BENCH_SCENARIOS?.split(',');
     for (const scenario of SCENARIOS.filter(({ name }) => chosen?.includes(name) ?? true)) {
       for (const adaptive of MODES)
-        await bounded(scenario.name, pages, () => measure({ bench, pages, shaper }, scenario, adaptive));
+        await bounded(scenario.name, [pages], () => measure({ bench, pages, shaper }, scenario, adaptive));
     }
-    if (chosen?.includes('grid') ?? true) {
-      console.log(GRID_HEAD);
-      for (const adaptive of MODES) await bounded('grid', pages, () => measureGrid(bench, pages, adaptive));
-    }
+    if (chosen?.includes('grid') ?? true) await measureGrids(stage, bench, MODES);
   } finally {
     await stage.close();
-  }
-}
-
-/** A scenario that fails, or does not end, takes its row alone: without its pages it fails. */
-async function bounded(name: string, pages: Pages, measuring: () => Promise<void>): Promise<void> {
-  const timer = setTimeout(() => void pages.closeAll(), SCENARIO_MS_MAX);
-  try {
-    await measuring();
-  } catch (error) {
-    const [reason = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-    console.log(`| ${name} | failed: ${reason} |`);
-  } finally {
-    clearTimeout(timer);
-    await pages.closeAll();
   }
 }
 

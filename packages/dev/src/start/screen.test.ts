@@ -17,6 +17,7 @@ test('a terminal shows the secret key, ready to paste', () => {
   const text = screen({ ...facts, isTerminal: true });
   expect(text).toContain('Secret key       rtc_sk_secret\n');
   expect(text).toContain('KEY=rtc_sk_secret\n');
+  expect(text).toContain('Console          http://127.0.0.1:8080/console/ ');
 });
 
 test('a file or a pipe gets the path of dev.json in place of the secret key', () => {

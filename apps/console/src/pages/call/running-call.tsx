@@ -87,7 +87,7 @@ function Person({
     <li className="person">
       {video === undefined ? (
         <span className="person-initial" aria-hidden="true">
-          {[...name.trim()][0]?.toUpperCase() ?? '?'}
+          {initialOf(name)}
         </span>
       ) : (
         <Media track={video} />
@@ -100,6 +100,11 @@ function Person({
       </p>
     </li>
   );
+}
+
+/** @returns the first letter or digit of a name */
+function initialOf(name: string): string {
+  return (/\p{L}|\p{N}/u.exec(name)?.[0] ?? '?').toUpperCase();
 }
 
 function Media({ track }: { track: Track }) {

@@ -1,7 +1,6 @@
 import type { IceServer } from '@callplane/server/requests';
 import { nowMs } from '../../clock.js';
-
-const DEADLINE_MS = 10_000;
+import { CONSOLE_LIMITS } from '../../limits.js';
 
 export interface RelayResult {
   url: string;
@@ -21,13 +20,13 @@ export function allocateRelay({ url, server }: { url: string; server: RTCIceServ
   const startedAt = nowMs();
   const connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: 'relay' });
   return new Promise<RelayResult>((resolve) => {
-    let why = `The server did not answer within ${DEADLINE_MS / 1_000} s.`;
+    let why = `The server did not answer within ${CONSOLE_LIMITS.turnTestMs / 1_000} s.`;
     const end = (outcome: RelayResult['outcome']) => {
       clearTimeout(timer);
       connection.close();
       resolve({ url, outcome });
     };
-    const timer = setTimeout(() => end({ name: 'failed', why }), DEADLINE_MS);
+    const timer = setTimeout(() => end({ name: 'failed', why }), CONSOLE_LIMITS.turnTestMs);
     connection.onicecandidate = ({ candidate }) => {
       if (candidate === null) {
         end({ name: 'failed', why });

@@ -22,7 +22,7 @@ function commandsOf(roomId: string): readonly Command[] {
   });
   return [
     one('Read the context of a key', 'readContext', {}),
-    one('Create a room', 'createRoom', { name: 'Consultation' } as InputOf<'createRoom'>, 'rooms:create'),
+    one('Create a room', 'createRoom', { name: 'Consultation' }, 'rooms:create'),
     one(
       'Issue a token for a participant',
       'issueToken',
@@ -30,7 +30,7 @@ function commandsOf(roomId: string): readonly Command[] {
         roomId,
         participantName: 'Ada',
         permissions: ['room:join', 'audio:publish', 'video:publish'],
-      } as InputOf<'issueToken'>,
+      },
       'tokens:create',
     ),
     one('List the participants in the room', 'listParticipants', { roomId, status: 'active' }, 'participants:read'),

@@ -13,6 +13,14 @@ import { QualitySeconds } from './quality.js';
 import { SendMessage } from './send-message.js';
 import { publishedTracks, SOURCES } from './track-icons.js';
 
+const REASONS: Record<NonNullable<Session['reason']>, string> = {
+  left: 'left',
+  removed: 'was removed',
+  room_ended: 'the room ended',
+  connection_lost: 'the connection was lost',
+  superseded: 'joined again elsewhere',
+};
+
 interface Props {
   participant: Participant;
   /** The newest session. */
@@ -156,8 +164,10 @@ function Sessions({ roomId, participantId }: { roomId: string; participantId: st
         {items.map(({ id, joinedAt, leftAt, reason, quality }) => (
           <li key={id} className="session-row">
             <p>
-              <Time value={joinedAt} full />{' '}
-              <span className="quiet">{leftAt === null ? 'until now' : `until ${reason ?? ''}`}</span>
+              <Time value={joinedAt} full />
+              <span className="quiet">{leftAt === null ? ' until now' : ' to '}</span>
+              {leftAt !== null && <Time value={leftAt} full />}
+              {reason !== null && <span className="quiet">, {REASONS[reason]}</span>}
             </p>
             {quality !== null && <QualitySeconds quality={quality} />}
           </li>

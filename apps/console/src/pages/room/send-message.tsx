@@ -34,7 +34,7 @@ export function SendMessage({
       return;
     }
     setProblem(undefined);
-    send.mutate({ roomId, data, ...(to === undefined ? {} : { to: [to.id] }) } as Parameters<typeof send.mutate>[0]);
+    send.mutate({ roomId, data, ...(to === undefined ? {} : { to: [to.id] }) });
   };
   return (
     <Dialog title={to === undefined ? 'Send a message to everyone' : `Send a message to ${to.name}`} onClose={onClose}>

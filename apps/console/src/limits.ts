@@ -1,0 +1,17 @@
+/** Bounds of what the console reads and keeps: docs/limits.md. */
+export const CONSOLE_LIMITS = {
+  /** Rows of one page of a list. */
+  pageSize: 100,
+  /** Pages of a list that the browser keeps. */
+  pagesMax: 200,
+  /** A list with more pages does not read itself again under the reader. */
+  rereadPagesMax: 2,
+  requestTimeoutMs: 30_000,
+  /** Repetitions of a failed read. */
+  retriesMax: 2,
+  /** How long an answer stays in the cache after its page has closed. */
+  cacheMs: 5 * 60_000,
+  toastsMax: 4,
+  streamPauseMaxMs: 30_000,
+  turnTestMs: 10_000,
+} as const;

@@ -1,0 +1,10 @@
+/** `npm run simulate [-- …]`: runs tests/simulation. Its simulate.mjs explains the options. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../bootstrap.js';
+
+export async function main(args: string[]): Promise<void> {
+  const file = join(root, 'tests', 'simulation', 'simulate.mjs');
+  const child = spawn(process.execPath, [file, ...args], { stdio: 'inherit' });
+  process.exitCode = await new Promise<number>((resolve) => child.once('close', (code) => resolve(code ?? 1)));
+}

@@ -1,0 +1,449 @@
+/**
+ * Seeded bugs: replacements of text that bundle.mjs applies to the sources while it reads them. `isMissed` says what
+ * finds a bug that the simulation does not find, or why no check has to.
+ */
+
+const LEASES = 'packages/db/src/operations/operation-leases.ts';
+const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
+const DUE_OPERATIONS = 'packages/db/src/operations/due-operations.ts';
+const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
+const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
+const CLAIM = 'packages/db/src/webhooks/claim.sql.ts';
+const GATED = 'packages/db/src/webhooks/gated-claims.ts';
+const LINES = 'packages/db/src/webhooks/delivery-lines.ts';
+const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
+const DELIVERY_SQL = 'packages/db/src/webhooks/delivery.sql.ts';
+const DELIVERY = 'packages/core/src/webhooks/delivery.ts';
+const EVENTS = 'packages/db/src/events/write-events.ts';
+const JOIN_WRITES = 'packages/db/src/sessions/join-writes.ts';
+const JOIN_LOCKS = 'packages/db/src/sessions/join-locks.ts';
+const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
+const LOST = 'packages/db/src/sessions/lost-sessions.ts';
+const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
+const ENDED_SESSIONS = 'packages/db/src/sessions/ended-sessions.ts';
+const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
+
+/** @param {string} name @param {string} what @param {string} file @param {string} find @param {string} replace */
+const bug = (name, what, file, find, replace, isMissed = undefined) => ({
+  name,
+  what,
+  patches: [{ file, find, replace }],
+  isMissed,
+});
+
+export const BUGS = [
+  // Operations.
+  bug(
+    'claim-held-operation',
+    'a worker claims an operation that another one holds',
+    LEASES,
+    'AND ${isUnleased} AND NOT ${isExhausted}\n    RETURNING id, kind',
+    'AND NOT ${isExhausted}\n    RETURNING id, kind',
+  ),
+  bug(
+    'settle-without-token',
+    'an operation is completed without the fencing token',
+    LEASES,
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE ${holds(claim)}',
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE id = ${claim.id}',
+  ),
+  bug(
+    'fence-without-expiry',
+    'the fence of operations ignores that the lease has expired',
+    LEASES,
+    ' AND lease_expires_at > now()`;',
+    '`;',
+  ),
+  bug(
+    'fence-without-token',
+    'the fence of operations ignores whose lease it is',
+    LEASES,
+    'id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid AND lease_expires_at > now()`',
+    'id = ${claim.id} AND lease_expires_at > now()`',
+  ),
+  bug(
+    'operation-never-expires',
+    'the lease of a dead worker never ends',
+    'packages/db/src/operations/operation.sql.ts',
+    '(lease_expires_at IS NULL OR lease_expires_at <= now())',
+    '(lease_expires_at IS NULL)',
+  ),
+  bug(
+    'retry-without-delay',
+    'a failed operation is due again at once',
+    LEASES,
+    'SET due_at = now() + ${delayMs}::int',
+    'SET due_at = now() + 0 * ${delayMs}::int',
+  ),
+  bug(
+    'retry-hides-from-scans',
+    'the next attempt of an operation counts as woken for a day',
+    LEASES,
+    'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
+    'woken_at = now() + ${isSent ? delayMs + 86_400_000 : 86_400_000}::int',
+  ),
+  bug(
+    'no-scan-of-operations',
+    'no scan finds operations whose job was lost',
+    DUE_OPERATIONS,
+    'const isTakeable = Prisma.sql`due_at <= now()',
+    'const isTakeable = Prisma.sql`false AND due_at <= now()',
+  ),
+  bug(
+    'completed-before-the-end',
+    'the operation is completed in a transaction before the one that ends the room',
+    ROOM_END,
+    'await settleCompleted(tx, claim, now);',
+    'await deps.database.transaction((own) => settleCompleted(own, claim, now));',
+  ),
+  bug(
+    'event-after-the-commit',
+    'room.ended is written in a transaction after the one that ends the room',
+    ROOM_END,
+    'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
+    'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
+  ),
+  bug(
+    'room-not-marked',
+    'the clean-up forgets to mark the room ended',
+    ROOM_END,
+    'await markRoomEnded(tx, claim.roomId, now);',
+    '',
+  ),
+  bug(
+    'sessions-left-in-room',
+    'the end of a room leaves its sessions',
+    'packages/db/src/rooms/room-cleanup.ts',
+    'return { left: present.length, ended };',
+    'return { left: 0, ended };',
+    'The first batch ends the sessions of small rooms; a unit test has rooms of several batches.',
+  ),
+  bug(
+    'presence-kept',
+    'the end of a room ends no session',
+    'packages/db/src/rooms/room-cleanup.ts',
+    'present.map(({ id }) => id),',
+    'present.map(({ id }) => id).slice(0, 0),',
+  ),
+  bug(
+    'removal-keeps-session',
+    'a removal ends no session',
+    'packages/db/src/participants/participant-cleanup.ts',
+    'return endPresence(tx, [participantId], reason, now);',
+    'return endPresence(tx, [], reason, now);',
+  ),
+  bug(
+    'removal-keeps-tokens',
+    'a removal revokes no token',
+    OPERATIONS,
+    'WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)',
+    'WHERE revoked_at IS NULL AND false AND participant_id IN (SELECT id FROM participant)',
+  ),
+  bug(
+    'end-leaves-room-open',
+    'an accepted end leaves the room open until its clean-up',
+    OPERATIONS,
+    "UPDATE rooms SET status = 'ending', version = version + 1\n      WHERE id = ${roomId}",
+    'UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}',
+  ),
+  // Deliveries.
+  bug(
+    'settle-delivery-without-token',
+    'the outcome of an attempt is written without the fencing token',
+    DELIVERY_LEASES,
+    'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
+    "WHERE ${isAmong(ids)} AND d.status = 'delivering'",
+  ),
+  {
+    name: 'settle-delivery-unfenced',
+    what: 'a worker that lost its lease writes over the outcome of another',
+    patches: [
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
+        replace: 'WHERE ${isAmong(ids)}',
+      },
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE d.id = ended.id AND d.lease_token = ended.token',
+        replace: 'WHERE d.id = ended.id',
+      },
+    ],
+  },
+  {
+    name: 'attempt-counted-at-settle',
+    what: 'an attempt counts when it is settled, not when it is claimed',
+    patches: [
+      { file: CLAIM, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
+      {
+        file: DELIVERY_LEASES,
+        find: 'SET status = ended.status,',
+        replace: 'SET status = ended.status, run_attempts = d.run_attempts + 1,',
+      },
+    ],
+  },
+  bug(
+    'lease-of-delivery-never-ends',
+    'no sweep ends the leases of dead webhook workers',
+    DELIVERY_SWEEP,
+    'WHERE lease_expires_at <= now()\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR',
+    "WHERE lease_expires_at <= now() - interval '1 day'\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR",
+  ),
+  bug(
+    'expired-attempt-not-logged',
+    'the sweep of leases gives the attempt of the dead worker back',
+    DELIVERY_SWEEP,
+    'due_at = now(), woken_at = now(), wake_ups = 1, lease_token = NULL',
+    'run_attempts = d.run_attempts - 1, due_at = now(), woken_at = now(), wake_ups = 1, lease_token = NULL',
+  ),
+  bug(
+    'delivery-without-delay',
+    'a failed delivery is due again at once',
+    DELIVERY_LEASES,
+    'Prisma.sql`now() + ended.delay_ms * ',
+    'Prisma.sql`now() + 0 * ended.delay_ms * ',
+  ),
+  bug(
+    'success-retried',
+    'a delivery is retried after a success that took longer than a second',
+    'apps/webhook-worker/src/deliveries/attempt.ts',
+    'outcome: attempt.outcome,\n    statusCode: attempt.statusCode,\n    runAgeMs',
+    "outcome: attempt.durationMs > 1000 ? 'timeout' : attempt.outcome,\n    statusCode: attempt.durationMs > 1000 ? null : attempt.statusCode,\n    runAgeMs",
+  ),
+  bug(
+    'failure-taken-as-success',
+    'a 500 counts as a success',
+    DELIVERY,
+    'if (statusCode >= 200 && statusCode <= 299)',
+    'if ((statusCode >= 200 && statusCode <= 299) || statusCode === 500)',
+  ),
+  bug(
+    'nine-attempts',
+    'a run has nine attempts',
+    DELIVERY,
+    "if (delayMs === null) return { status: 'failed', reason: 'attempts_exhausted' };",
+    "if (delayMs === null && runAttempt > 8) return { status: 'failed', reason: 'attempts_exhausted' };\n  if (delayMs === null) return { status: 'pending', delayMs: 1000 };",
+  ),
+  bug(
+    'order-ignored',
+    'an ordered endpoint gets events without waiting for earlier ones',
+    GATED,
+    'SELECT c.*, c.in_order AND EXISTS (',
+    'SELECT c.*, false AND EXISTS (',
+  ),
+  bug(
+    'order-across-lines',
+    'replays count as earlier deliveries of the line of first runs',
+    GATED,
+    'AND (b.replay_count > 0) = c.is_replay AND ${IS_OPEN} AND b.sequence < c.sequence',
+    'AND ${IS_OPEN} AND b.sequence <= c.sequence',
+  ),
+  bug(
+    'line-never-advanced-by-sweep',
+    'no sweep frees the next delivery of a room if its worker died',
+    LINES,
+    'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
+    'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+  ),
+  bug(
+    'gate-forgets-attempts',
+    'the gate does not remember the deliveries in flight',
+    GATED,
+    'in_flight = ARRAY(SELECT id FROM in_flight UNION ALL SELECT id FROM claimed)',
+    "in_flight = '{}'",
+  ),
+  {
+    name: 'no-scan-of-deliveries',
+    what: 'no scan finds deliveries whose doorbell was lost',
+    patches: [
+      {
+        file: 'apps/webhook-worker/src/deliveries/scan.ts',
+        find: 'if (isDue) await this.scan();',
+        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
+      },
+    ],
+  },
+  bug(
+    'doorbells-never-ring',
+    'no process rings a doorbell',
+    'packages/queue/src/jobs/doorbells.ts',
+    'return this.#send([...byEndpoint.values()]);',
+    'return this.#send([...byEndpoint.values()].slice(0, 0));',
+    'Nothing must find it: scans find all deliveries within the guaranteed 15 s. The latency benchmarks do.',
+  ),
+  bug(
+    'line-not-advanced-by-worker',
+    'a worker does not free the next delivery of a room',
+    'apps/webhook-worker/src/deliveries/attempt.ts',
+    'if (roomId === null) return null;',
+    'if (roomId !== undefined) return null;',
+    'Nothing must find it: the sweep frees the delivery. A unit test of the order does.',
+  ),
+  bug(
+    'fan-out-to-all-tenants',
+    'an event goes to the endpoints of every tenant',
+    EVENTS,
+    'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL',
+    'WHERE e.deleted_at IS NULL',
+  ),
+  bug(
+    'event-without-deliveries',
+    'the third event of a room gets no deliveries',
+    EVENTS,
+    'AND e.deleted_at IS NULL AND ${chosen} OFFSET 0',
+    'AND e.deleted_at IS NULL AND ${chosen} AND event.sequence IS DISTINCT FROM 3 OFFSET 0',
+  ),
+  bug(
+    'retries-send-other-bytes',
+    'a retry sends other bytes',
+    CLAIM,
+    's.secret_sealed, v.body, v.traceparent',
+    "s.secret_sealed, CASE WHEN d.run_attempts > 1 THEN v.body || ' ' ELSE v.body END AS body, v.traceparent",
+  ),
+  bug(
+    'replay-keeps-its-number',
+    'a replay does not count',
+    DELIVERY_SQL,
+    'replay_count = replay_count + 1, run_attempts = 0',
+    'replay_count = replay_count, run_attempts = 0',
+  ),
+  bug(
+    'replay-of-a-running-delivery',
+    'a delivery in flight can be replayed',
+    'packages/core/src/webhooks/replay.ts',
+    "if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';",
+    "if (input.status === 'pending') return 'DELIVERY_NOT_TERMINAL';",
+  ),
+  // Events and sequences.
+  bug(
+    'sequence-reused',
+    'the sequence of a room does not move',
+    EVENTS,
+    'SET last_sequence = last_sequence + ${count}::int WHERE',
+    'SET last_sequence = last_sequence + 0 * ${count}::int WHERE',
+  ),
+  bug(
+    'sequence-with-gap',
+    'two events that are written together skip a number',
+    EVENTS,
+    'SET last_sequence = last_sequence + ${count}::int WHERE id = ${roomId}',
+    'SET last_sequence = last_sequence + ${count > 1 ? count + 1 : count}::int WHERE id = ${roomId}',
+  ),
+  bug(
+    'join-forgets-sequence',
+    'a join does not write the sequence that it used',
+    JOIN_WRITES,
+    'last_sequence = ${after.sequence}::int',
+    'last_sequence = greatest(last_sequence, 0 * ${after.sequence}::int)',
+  ),
+  bug(
+    'left-without-event',
+    'a lost session writes no participant.left',
+    ENDED_SESSIONS,
+    'if (ended.length === 0) return [];',
+    "if (ended.length === 0 || reason === 'connection_lost') return [];",
+  ),
+  // Sessions.
+  bug(
+    'capacity-ignored',
+    'joins ignore the capacity',
+    DECIDE_JOINS,
+    "if (liveSessions - replaced >= room.maxParticipants) return 'capacity';",
+    '',
+  ),
+  bug(
+    'capacity-off-by-one',
+    'a room takes one more participant than it has places',
+    DECIDE_JOINS,
+    'liveSessions - replaced >= room.maxParticipants',
+    'liveSessions - replaced > room.maxParticipants',
+  ),
+  bug(
+    'join-overlooks-change',
+    'a join without locks does not see that its room has changed',
+    JOIN_LOCKS,
+    'AND xmin = ${rowVersion}::text::xid FOR NO KEY UPDATE SKIP LOCKED',
+    'AND ${rowVersion}::text IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED',
+  ),
+  bug(
+    'join-overlooks-removal',
+    'a join without locks does not see that its participant has changed',
+    JOIN_LOCKS,
+    'ON seen.id = p.id AND seen.row_version::xid = p.xmin',
+    'ON seen.id = p.id AND seen.row_version IS NOT NULL',
+  ),
+  bug(
+    'join-after-end',
+    'joins ignore that the room ends',
+    DECIDE_JOINS,
+    "if (!isOpen(room.status)) return 'room_ended';",
+    '',
+  ),
+  {
+    name: 'join-after-removal',
+    what: 'joins ignore that the participant was removed and its token revoked',
+    patches: [
+      { file: DECIDE_JOINS, find: "if (participant.removed) return 'removed';", replace: '' },
+      { file: DECIDE_JOINS, find: "if (participant.tokenRevoked) return 'token_revoked';", replace: '' },
+    ],
+  },
+  bug(
+    'superseded-too-late',
+    'a join does not end the earlier session of the participant',
+    JOIN_WRITES,
+    'WHERE id = ANY(${superseded}::text[])',
+    'WHERE false AND id = ANY(${superseded}::text[])',
+  ),
+  bug(
+    'lost-sessions-stay',
+    'no sweep ends the sessions of a dead gateway',
+    LOST,
+    'WHERE dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}',
+    'WHERE (dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}) AND false',
+  ),
+  bug(
+    'resumption-without-fence',
+    'a resumption keeps the number of the connection',
+    RESUME,
+    'SET connection = s.connection + 1,',
+    'SET connection = s.connection,',
+  ),
+  bug(
+    'lost-although-resumed',
+    'the sweep ends a session that was resumed meanwhile',
+    LOST,
+    '${lost.map(({ connection }) => connection)}::int[])\n    )`;',
+    '${lost.map(({ connection }) => connection)}::int[])\n    ) OR true`;',
+  ),
+  // Idempotency.
+  bug(
+    'key-without-lock',
+    'two requests with one idempotency key run at once',
+    IDEMPOTENCY,
+    'return row?.locked === true;',
+    'return row !== undefined;',
+  ),
+  bug(
+    'key-not-recorded',
+    'the record of an idempotency key is not found',
+    IDEMPOTENCY,
+    'return record !== null && record.expiresAt > now ? record : null;',
+    'return record !== null && record.expiresAt < now ? record : null;',
+  ),
+  // Sweeps.
+  bug(
+    'floor-ahead-of-rows',
+    'the floor of due rows moves to the present, past rows that are not claimed yet',
+    'packages/db/src/sweeps/due-floor.ts',
+    'if (next > state.floor) await addBacklogs(tx, queue, state.floor, next);',
+    '',
+  ),
+  bug(
+    'elections-without-lease',
+    'every process believes that it holds every sweep',
+    'packages/db/src/sweeps/sweep-lease.ts',
+    'SELECT EXISTS (SELECT 1 FROM taken) AS "isHolder"',
+    'SELECT true AS "isHolder", EXISTS (SELECT 1 FROM taken) AS unused',
+    'Nothing must find it: sweeps may run at once by design. Tests of the elections do.',
+  ),
+];

@@ -1,0 +1,161 @@
+import { INVARIANTS } from '@callplane/db';
+import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invariants.js';
+import type { Clients } from './clients.js';
+import { attemptViolations, deliveryViolations } from './delivery-checks.js';
+import type { Fleet } from './fleet.js';
+import type { Plan } from './plan.js';
+import type { Backend, Postgres } from './ports/postgres.js';
+import type { SimReceivers } from './receivers.js';
+
+/** A guarantee that does not hold. The same name means the same guarantee. */
+export interface Violation {
+  readonly name: string;
+  readonly detail: string;
+}
+
+export interface Run {
+  readonly plan: Plan;
+  readonly postgres: Postgres;
+  readonly fleet: Fleet;
+  readonly clients: Clients;
+  readonly receivers: SimReceivers;
+  readonly backend: Backend;
+}
+
+export type Row = Record<string, unknown>;
+
+/** The invariants of `rtc doctor --deep`. */
+export async function brokenInvariants({ backend }: Pick<Run, 'backend'>): Promise<Violation[]> {
+  const found: Violation[] = [];
+  for (const invariant of INVARIANTS) {
+    await backend.client.query('BEGIN');
+    for (const setting of SETTINGS) await backend.client.query(setting.text);
+    const { text, values } = queryOf(invariant, 1000);
+    const { rows } = await backend.client.query<{ broken: number; ids: string[] }>(text, values);
+    await backend.client.query('COMMIT');
+    const { broken = 0, ids = [] } = rows[0] ?? {};
+    if (broken > 0) found.push({ name: invariant.name, detail: ids.join(', ') });
+  }
+  return found;
+}
+
+/** What must be true once everything has settled. */
+export async function finalViolations(run: Run): Promise<Violation[]> {
+  const read = async (text: string): Promise<Row[]> => (await run.backend.client.query(text)).rows as Row[];
+  return [
+    ...(await brokenInvariants(run)),
+    ...run.clients.problems.map((detail) => ({ name: 'clients-served', detail })),
+    ...run.fleet.world.uncaught.map((error) => ({ name: 'nothing-uncaught', detail: String((error as Error).stack) })),
+    ...unexpectedLines(run),
+    ...(await roomViolations(run, read)),
+    ...(await joinViolations(run, read)),
+    ...(await deliveryViolations(run, read)),
+    ...(await attemptViolations(run, read)),
+    ...(await mediaViolations(run, read)),
+    ...operationDelays(run),
+  ];
+}
+
+export type Read = (text: string) => Promise<Row[]>;
+
+/** Messages that only a defect causes. */
+const DEFECTS = [
+  'scheduler failed',
+  'claim failed',
+  'doorbell failed',
+  'delivery attempt failed',
+  'delivery attempt not logged',
+];
+
+function unexpectedLines({ fleet }: Run): Violation[] {
+  return fleet.lines.flatMap(({ process, message, fields }) => {
+    const error = fields['error'] as (Error & { code?: string }) | undefined;
+    const isDefect =
+      DEFECTS.includes(message) ||
+      (message === 'task failed' && error !== undefined && !/terminat|timeout|not queryable/.test(error.message));
+    if (!isDefect) return [];
+    return [{ name: 'nothing-unexpected', detail: `${process}: ${message}: ${String(error?.stack)}` }];
+  });
+}
+
+async function roomViolations({ clients }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const rows = await read(`
+    SELECT r.id, r.name, r.status, o.status AS operation, o.last_error
+    FROM rooms r LEFT JOIN runtime_operations o ON o.room_id = r.id AND o.kind = 'room.end'`);
+  for (const room of clients.rooms.values()) {
+    const theirs = rows.filter(({ name }) => name === room.name);
+    for (const id of room.ids) {
+      if (!theirs.some((row) => row['id'] === id)) found.push({ name: 'acknowledged-writes-exist', detail: id });
+    }
+    const isKeyed = new Set(room.ids).size <= 1;
+    if (!isKeyed) found.push({ name: 'idempotent-creation', detail: `${room.name} has ids ${room.ids.join(', ')}` });
+    if (room.ids.length > 0 && theirs.length > 1) {
+      found.push({ name: 'idempotent-creation', detail: `${room.name} was created ${theirs.length} times` });
+    }
+    const [row] = theirs;
+    if (room.endAcceptedAtMs !== undefined && row?.['status'] !== 'ended' && row?.['operation'] !== 'failed') {
+      found.push({ name: 'accepted-ends-complete', detail: `${room.ids[0]} is ${String(row?.['status'])}` });
+    }
+  }
+  const unreported = await read(`
+    SELECT id FROM rooms r WHERE status = 'ended'
+      AND (SELECT count(*) FROM events v WHERE v.room_id = r.id AND v.type = 'room.ended') <> 1`);
+  for (const { id } of unreported) found.push({ name: 'ends-reported-once', detail: String(id) });
+  const open = await read(`SELECT id FROM runtime_operations WHERE status = 'pending'`);
+  for (const { id } of open) found.push({ name: 'operations-settle', detail: String(id) });
+  return found;
+}
+
+async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  for (const { roomId, participantId, sentAtMs, outcome } of clients.joins) {
+    if (outcome !== 'joined') continue;
+    const room = [...clients.rooms.values()].find(({ ids }) => ids.includes(roomId));
+    const person = [...(room?.people.values() ?? [])].find((each) => each.participantId === participantId);
+    if (room?.endAcceptedAtMs !== undefined && sentAtMs > room.endAcceptedAtMs) {
+      found.push({ name: 'no-join-after-the-end', detail: `${participantId} joined ${roomId}` });
+    }
+    if (person?.removedAtMs !== undefined && sentAtMs > person.removedAtMs) {
+      found.push({ name: 'no-join-after-removal', detail: `${participantId} joined ${roomId}` });
+    }
+  }
+  // Every session that the rows call connected is held by a gateway that lives.
+  const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.members.keys() ?? [])]));
+  for (const { id } of await read(`SELECT id FROM participant_sessions WHERE ended_at IS NULL`)) {
+    if (!held.has(String(id))) found.push({ name: 'lost-sessions-end', detail: String(id) });
+  }
+  const ended = new Set(
+    (await read(`SELECT id FROM participant_sessions WHERE ended_at IS NOT NULL`)).map(({ id }) => id),
+  );
+  for (const id of held) if (ended.has(id)) found.push({ name: 'ended-sessions-let-go', detail: id });
+  return found;
+}
+
+/** An operation is attempted again only after the delay that its worker has logged. */
+function operationDelays({ fleet, plan }: Run): Violation[] {
+  // A worker that freezes logs the outcome long after it was written.
+  if (plan.faults.some(({ do: what }) => what === 'freeze' || what === 'all pause')) return [];
+  const dueAtMs = new Map<unknown, number>();
+  return fleet.lines.flatMap(({ atMs, message, fields }) => {
+    if (message !== 'operation attempt') return [];
+    const { operationId, durationMs, outcome, retryInMs } = fields;
+    const startedAtMs = atMs - Number(durationMs);
+    const isEarly = startedAtMs < (dueAtMs.get(operationId) ?? 0) - CLOCKS_MS;
+    if (outcome === 'retry') dueAtMs.set(operationId, atMs + Number(retryInMs) - SETTLING_MS);
+    return isEarly ? [{ name: 'delays-of-the-schedule', detail: `${String(operationId)} is attempted early` }] : [];
+  });
+}
+
+/** Between the write of an outcome and its line in the log, and the rounding of times. */
+const SETTLING_MS = 2000;
+const CLOCKS_MS = 50;
+
+async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]> {
+  const ended = await read(`SELECT id FROM rooms WHERE status = 'ended'`);
+  const gone = new Set(ended.map(({ id }) => String(id)));
+  const found: Violation[] = [];
+  for (const roomId of fleet.mediaRooms())
+    if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
+  return found;
+}

@@ -1,0 +1,231 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { SCOPES, type Caller, type Tenant } from '@callplane/core';
+import type { ApiAnswer, ApiRequest } from './apps/api.js';
+import type { GatewayInstance } from './apps/gateway.js';
+import type { Fleet, Instance } from './fleet.js';
+import type { Joined, KnownRoom } from './known.js';
+import type { Action } from './plan.js';
+import { running, type SimProcess } from './processes.js';
+import type { Stream } from './random.js';
+import type { World } from './world.js';
+
+/** How often a client repeats a request, and its pause, in milliseconds. */
+const TRIES_MAX = 40;
+const PAUSE_MS = 1000;
+
+/** The clients of the API and of the gateways, and what they saw. They never fail. */
+export class Clients {
+  readonly rooms = new Map<number, KnownRoom>();
+  readonly joins: Joined[] = [];
+  readonly problems: string[] = [];
+  pending = 0;
+  /** Deliveries whose next attempt was brought forward. */
+  readonly hastened = new Set<string>();
+  readonly #process: SimProcess;
+  readonly #fleet: Fleet;
+  readonly #world: World;
+  readonly #tenants: readonly Tenant[];
+  readonly #random: Stream;
+  readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
+
+  constructor(
+    fleet: Fleet,
+    process: SimProcess,
+    tenants: readonly Tenant[],
+    random: Stream,
+    deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
+  ) {
+    this.#fleet = fleet;
+    this.#world = fleet.world;
+    this.#process = process;
+    this.#tenants = tenants;
+    this.#random = random;
+    this.listDeliveries = deliveries;
+  }
+
+  /** Starts an action. */
+  perform(action: Action): void {
+    this.pending += 1;
+    running.run(this.#process, () => {
+      this.#do(action)
+        .catch((error: unknown) => this.problems.push(`client fails: ${String((error as Error).stack)}`))
+        .finally(() => (this.pending -= 1));
+    });
+  }
+
+  async #do(action: Action): Promise<void> {
+    if (action.do === 'create') return this.#create(action);
+    const room = await this.#known(action.room);
+    const roomId = room?.ids[0];
+    if (room === undefined || roomId === undefined) return;
+    const caller = this.#caller(room.tenant);
+    if (action.do === 'update') {
+      await this.#ask({
+        operationId: 'updateRoom',
+        caller,
+        params: { roomId },
+        body: { metadata: { v: action.atMs } },
+      });
+    } else if (action.do === 'end') {
+      const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
+      if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.#world.nowMsValue;
+    } else if (action.do === 'replay' || action.do === 'retry') await this.#again(room.tenant, action.do);
+    else if ('who' in action) await this.#moveAPerson(action, room, roomId);
+  }
+
+  async #create(action: Action & { do: 'create' }): Promise<void> {
+    const name = `room ${action.room}`;
+    const room: KnownRoom = { name, tenant: action.tenant, ids: [], creations: 0, people: new Map() };
+    this.rooms.set(action.room, room);
+    const request: ApiRequest = {
+      operationId: 'createRoom',
+      caller: this.#caller(action.tenant),
+      body: { name, maxParticipants: action.maxParticipants },
+      idempotencyKey: action.isKeyed ? `key ${action.room}` : null,
+    };
+    const create = async (): Promise<void> => {
+      room.creations += 1;
+      const answer = action.isKeyed ? await this.#insist(request) : await this.#ask(request);
+      if (answer?.status === 201) room.ids.push(String(answer.body['id']));
+    };
+    await Promise.all(action.isRepeated ? [create(), create()] : [create()]);
+  }
+
+  async #moveAPerson(action: Extract<Action, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
+    if (action.do === 'join') return this.#join(room, roomId, action.who);
+    const person = room.people.get(action.who);
+    if (person?.participantId === undefined) return;
+    const { participantId } = person;
+    if (action.do === 'remove') {
+      const caller = this.#caller(room.tenant);
+      const answer = await this.#insist({
+        operationId: 'removeParticipant',
+        caller,
+        params: { roomId, participantId },
+      });
+      if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
+      return;
+    }
+    const { sessionId } = person;
+    if (sessionId === undefined) return;
+    if (action.do === 'resume') {
+      await this.#atGateway(`resumes ${sessionId}`, (gateway) => gateway.resume(sessionId, person.secret));
+      return;
+    }
+    const holder = this.#fleet.of('gateway').find(({ gateway }) => gateway?.members.has(sessionId) === true);
+    if (holder === undefined) return;
+    await this.#atGateway(`${action.do}s ${sessionId}`, (gateway) => gateway[action.do as 'leave'](sessionId), holder);
+  }
+
+  async #join(room: KnownRoom, roomId: string, who: number): Promise<void> {
+    let person = room.people.get(who);
+    if (person === undefined) room.people.set(who, (person = { secret: `secret ${who}` }));
+    if (person.participantId === undefined) {
+      const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
+      const caller = this.#caller(room.tenant);
+      const answer = await this.#ask({ operationId: 'issueToken', caller, params: { roomId }, body });
+      if (answer?.status !== 201) return;
+      const claims = JSON.parse(
+        Buffer.from(String(answer.body['token']).split('.')[1] ?? '', 'base64url').toString(),
+      ) as { sub: string; jti: string };
+      Object.assign(person, { participantId: claims.sub, tokenId: claims.jti });
+    }
+    const { participantId = '', tokenId = '', secret } = person;
+    const sentAtMs = this.#world.nowMsValue;
+    const tenant = this.#tenants[room.tenant] as Tenant;
+    const joining = { tenant, roomId, participantId, tokenId, secret };
+    const outcome = await this.#atGateway(`joins ${roomId}`, (gateway) => gateway.join(joining));
+    if (outcome === null) return;
+    this.joins.push({ roomId, participantId, sentAtMs, outcome: outcome.outcome });
+    if (outcome.outcome === 'failed') this.problems.push(`a join fails: ${String(outcome.error)}`);
+    if (outcome.outcome === 'joined') person.sessionId = outcome.sessionId;
+  }
+
+  async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
+    const deliveries = await new Promise<Awaited<ReturnType<Clients['listDeliveries']>>>((resolve) =>
+      this.#world.after(0, null, 'a client lists deliveries', async () => resolve(await this.listDeliveries(tenant))),
+    );
+    if (deliveries.length === 0) return;
+    const { id, endpointId, replayCount } = this.#random.pick(deliveries);
+    const params = { endpointId, deliveryId: id };
+    const caller = this.#caller(tenant);
+    if (what === 'retry') {
+      // Also if the answer gets lost.
+      this.hastened.add(id);
+      await this.#ask({ operationId: 'retryDelivery', caller, params });
+    } else {
+      const body = { expectedReplayCount: replayCount };
+      await this.#ask({ operationId: 'replayDelivery', caller, params, body });
+    }
+  }
+
+  async #known(index: number): Promise<KnownRoom | undefined> {
+    for (let looks = 0; looks < 100; looks += 1) {
+      const room = this.rooms.get(index);
+      if (room !== undefined && room.ids.length > 0) return room;
+      await delay(200);
+    }
+    return undefined;
+  }
+
+  #caller(tenant: number): Caller {
+    return { ...(this.#tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
+  }
+
+  /** Repeats a request until it is answered by more than "try again". */
+  async #insist(request: ApiRequest): Promise<ApiAnswer | null> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const answer = await this.#ask(request);
+      if (answer !== null && answer.status !== 503 && answer.code !== 'IDEMPOTENCY_CONFLICT') return answer;
+      await delay(PAUSE_MS);
+    }
+    return null;
+  }
+
+  /** @returns null without an answer. */
+  async #ask(request: ApiRequest): Promise<ApiAnswer | null> {
+    const instance = this.#anyOf('api');
+    const { api } = instance ?? {};
+    if (instance === undefined || api === undefined) return null;
+    const answer = await this.#reach(instance, `handles ${request.operationId}`, () => api.handle(request));
+    if (answer?.status === 500) {
+      const { cause } = answer;
+      this.problems.push(`${request.operationId} is answered with 500: ${String((cause as Error).stack)}`);
+    }
+    return answer;
+  }
+
+  async #atGateway<T>(
+    what: string,
+    work: (gateway: GatewayInstance) => Promise<T>,
+    instance: Instance | undefined = this.#anyOf('gateway'),
+  ): Promise<T | null> {
+    const { gateway } = instance ?? {};
+    if (instance === undefined || gateway === undefined) return null;
+    return this.#reach(instance, what, () => work(gateway)).catch(() => null);
+  }
+
+  #anyOf(role: 'api' | 'gateway'): Instance | undefined {
+    const all = this.#fleet.of(role);
+    return all.length === 0 ? undefined : this.#random.pick(all);
+  }
+
+  /** Runs work in a process. @returns null if the process dies before its answer has arrived. */
+  #reach<T>(instance: Instance, what: string, work: () => Promise<T>): Promise<T | null> {
+    const { process } = instance;
+    return new Promise((resolve, reject) => {
+      const answer = (label: string, run: () => void): void =>
+        this.#world.after(1, null, `${process.name} ${label}`, () => running.run(this.#process, run));
+      process.onDeath.push(() => answer('closes its connections', () => resolve(null)));
+      this.#world.after(1, process, what, () => {
+        running.run(process, () => {
+          work().then(
+            (result) => answer(`answers: ${what}`, () => resolve(result)),
+            (error: unknown) =>
+              answer(`fails: ${what}`, () => reject(error instanceof Error ? error : new Error(String(error)))),
+          );
+        });
+      });
+    });
+  }
+}

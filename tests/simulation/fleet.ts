@@ -1,0 +1,124 @@
+import { TRANSITION, type Logger } from '../../packages/runtime/src/index.js';
+import { startApi, type ApiInstance } from './apps/api.js';
+import { startCleanupWorker } from './apps/cleanup-worker.js';
+import { startGateway, type GatewayInstance } from './apps/gateway.js';
+import { startWebhookWorker } from './apps/webhook-worker.js';
+import type { Gate } from './ports/gate.js';
+import type { SimMediaServer } from './ports/media.js';
+import type { SimRedis } from './ports/redis.js';
+import { running, type SimProcess } from './processes.js';
+import type { Stream } from './random.js';
+import type { World } from './world.js';
+
+export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway';
+
+/** What a simulated process is made of. */
+export interface Parts {
+  readonly world: World;
+  readonly redis: SimRedis;
+  readonly media: SimMediaServer;
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  readonly name: string;
+}
+
+export interface Instance {
+  readonly role: Role;
+  readonly process: SimProcess;
+  readonly api?: ApiInstance;
+  readonly gateway?: GatewayInstance;
+}
+
+/** Until a supervisor starts a dead process again, in milliseconds. */
+const RESTART_MS = 3000;
+
+/** What the fleet has logged, by message and outcome: the transitions that a run has covered. */
+export type Transitions = Map<string, number>;
+
+/** All simulated processes. */
+export class Fleet {
+  readonly world: World;
+  readonly #gate: Gate;
+  readonly #parts: Omit<Parts, 'logger' | 'name'>;
+  readonly #skews: Stream;
+  readonly instances = new Map<string, Instance>();
+  readonly transitions: Transitions = new Map();
+  readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
+  crashes = 0;
+
+  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
+    this.world = parts.world;
+    this.#gate = gate;
+    this.#parts = parts;
+    this.#skews = skews;
+  }
+
+  start(role: Role, index: number): void {
+    const name = `${role} ${index}`;
+    const process = newProcess(name, this.#skews.between(-400, 400));
+    const logger = this.#logger(process);
+    const parts: Parts = { ...this.#parts, logger, name };
+    running.run(process, () => {
+      const instance = { role, process };
+      if (role === 'api') this.instances.set(name, { ...instance, api: startApi(parts) });
+      else if (role === 'gateway') this.instances.set(name, { ...instance, gateway: startGateway(parts) });
+      else {
+        this.instances.set(name, instance);
+        if (role === 'cleanup-worker') startCleanupWorker(parts);
+        else startWebhookWorker(parts);
+      }
+    });
+  }
+
+  /** Ends a process at once. A supervisor starts it again. */
+  async crash(process: SimProcess, why: string): Promise<void> {
+    const instance = this.instances.get(process.name);
+    if (!process.isAlive || instance?.process !== process) return;
+    this.crashes += 1;
+    this.world.note(`${process.name} dies ${why}`);
+    process.isAlive = false;
+    this.instances.delete(process.name);
+    this.world.forget(process);
+    for (const tell of process.onDeath) tell();
+    await this.#gate.abandon(process);
+    const [, index = ''] = / (\d+)$/.exec(process.name) ?? [];
+    this.world.after(RESTART_MS, null, `${process.name} starts again`, () => this.start(instance.role, Number(index)));
+  }
+
+  /** The living instances of a role. */
+  of(role: Role): Instance[] {
+    return [...this.instances.values()].filter((instance) => instance.role === role);
+  }
+
+  #count(transition: string): void {
+    this.transitions.set(transition, (this.transitions.get(transition) ?? 0) + 1);
+  }
+
+  /** The rooms that the media server has. */
+  mediaRooms(): string[] {
+    return [...this.#parts.media.rooms.keys()];
+  }
+
+  #logger(process: SimProcess): Logger {
+    const write = (message: string, fields: Record<string, unknown> = {}): void => {
+      const known = [fields['kind'], fields['status'] ?? fields['outcome'] ?? fields['reason']];
+      const key = [message, ...known.filter((value) => typeof value === 'string')].join(' ');
+      this.#count(key);
+      this.lines.push({ atMs: this.world.nowMsValue, process: process.name, message, fields });
+      const error = fields['error'] instanceof Error ? `: ${fields['error'].message}` : '';
+      this.world.note(`${process.name} logs "${key}"${error}`);
+    };
+    // Transitions have the names of the moves in specs/leases.qnt.
+    const debug: Logger['debug'] = (message, given) => {
+      if (message !== TRANSITION) return;
+      const { subject, transition } = typeof given === 'function' ? given() : (given ?? {});
+      this.#count(`${String(subject)}.${String(transition)}`);
+    };
+    const logger: Logger = { error: write, warn: write, info: write, debug, child: () => logger };
+    return logger;
+  }
+}
+
+export function newProcess(name: string, skewMs = 0): SimProcess {
+  return { name, isAlive: true, frozenUntilMs: 0, skewMs, effects: 0, onDeath: [], pools: [] };
+}

@@ -1,0 +1,27 @@
+export interface Person {
+  participantId?: string;
+  tokenId?: string;
+  sessionId?: string;
+  secret: string;
+  /** When the removal was accepted. */
+  removedAtMs?: number;
+}
+
+/** What clients know of a room. */
+export interface KnownRoom {
+  readonly name: string;
+  readonly tenant: number;
+  /** Ids of all answers 201. */
+  readonly ids: string[];
+  /** How many creations without a key, or with a key of their own, were sent. */
+  creations: number;
+  endAcceptedAtMs?: number;
+  readonly people: Map<number, Person>;
+}
+
+export interface Joined {
+  readonly roomId: string;
+  readonly participantId: string;
+  readonly sentAtMs: number;
+  readonly outcome: string;
+}

@@ -1,0 +1,144 @@
+import type { Role } from './fleet.js';
+import type { Weather } from './ports/redis.js';
+import { randomStream, type Stream } from './random.js';
+
+/** What clients do. Times are milliseconds from the begin of the run. */
+export type Action = { readonly atMs: number; readonly room: number } & (
+  | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
+  | { do: 'update' }
+  | { do: 'join'; who: number }
+  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove'; who: number }
+  | { do: 'end' }
+  | { do: 'replay' | 'retry' }
+);
+
+export type Fault =
+  | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
+  | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
+  | { do: 'redis away'; atMs: number; forMs: number }
+  | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
+  | { do: 'all pause'; atMs: number; forMs: number };
+
+export type ReceiverMode = 'ok' | 'fails' | 'hangs' | 'refuses' | 'breaks' | 'slow';
+
+export interface ReceiverPlan {
+  readonly tenant: number;
+  readonly ordering: 'none' | 'room';
+  readonly maxConcurrent: number | null;
+  /** Modes one after another; each lasts for some time, and the last one to the end of the faults. */
+  readonly phases: readonly { mode: ReceiverMode; forMs: number }[];
+  /** Fails for ever. */
+  readonly isDead: boolean;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly weather: Weather;
+  readonly receivers: readonly ReceiverPlan[];
+  readonly actions: readonly Action[];
+  readonly faults: readonly Fault[];
+}
+
+/** How long faults go on, in milliseconds. */
+export const FAULTS_MS = 24_000;
+export const TENANTS = 2;
+export const INSTANCES: Readonly<Record<Role, number>> = {
+  api: 2,
+  'cleanup-worker': 2,
+  'webhook-worker': 2,
+  gateway: 2,
+};
+/** Of interesting statements: those that a run of one process usually has. */
+const EFFECTS_MAX: Readonly<Record<Role, number>> = {
+  api: 15,
+  'cleanup-worker': 25,
+  'webhook-worker': 40,
+  gateway: 12,
+};
+/** Just below and just above the time-outs of PostgreSQL, of instances, and of leases. */
+const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
+
+/** Everything that a seed decides before the run. */
+export function planOf(seed: number): Plan {
+  const random = randomStream(seed, 'plan');
+  const isStormy = random.chance(0.7);
+  return {
+    seed,
+    weather: isStormy
+      ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
+      : { lose: 0, repeat: 0, delayMs: 5 },
+    receivers: receiversOf(random),
+    actions: actionsOf(random),
+    faults: random.chance(0.1) ? [] : faultsOf(random),
+  };
+}
+
+function receiversOf(random: Stream): ReceiverPlan[] {
+  return Array.from({ length: random.between(2, 3) }, (_, index) => ({
+    tenant: index % TENANTS,
+    ordering: random.chance(0.6) ? 'room' : 'none',
+    maxConcurrent: random.chance(0.2) ? 1 : null,
+    isDead: random.chance(0.06),
+    phases: Array.from({ length: random.between(1, 4) }, () => ({
+      mode: random.pick<ReceiverMode>(['ok', 'ok', 'ok', 'fails', 'hangs', 'refuses', 'breaks', 'slow']),
+      forMs: random.between(1000, 12_000),
+    })),
+  }));
+}
+
+function actionsOf(random: Stream): Action[] {
+  const actions: Action[] = [];
+  const add = (action: Action): void => void actions.push(action);
+  const at = (from: number, to: number): number => random.between(from, to);
+  for (let room = 0; room < random.between(2, 4); room += 1) {
+    const startMs = at(0, 4000);
+    const isKeyed = random.chance(0.6);
+    const maxParticipants = random.pick([1, 2, 2, 50]);
+    const isRepeated = isKeyed && random.chance(0.5);
+    add({ atMs: startMs, room, do: 'create', tenant: random.below(TENANTS), maxParticipants, isKeyed, isRepeated });
+    const people = random.between(0, 4);
+    for (let who = 0; who < people; who += 1) {
+      const joinsMs = startMs + at(50, 9000);
+      add({ atMs: joinsMs, room, who, do: 'join' });
+      if (random.chance(0.2)) add({ atMs: joinsMs + at(0, 400), room, who, do: 'join' });
+      if (random.chance(0.4)) add({ atMs: joinsMs + at(100, 3000), room, who, do: 'publish' });
+      for (const [what, share] of [
+        ['leave', 0.25],
+        ['lose', 0.3],
+        ['resume', 0.3],
+        ['remove', 0.3],
+      ] as const) {
+        if (random.chance(share)) add({ atMs: joinsMs + at(20, 12_000), room, who, do: what });
+      }
+    }
+    if (random.chance(0.4)) add({ atMs: startMs + at(500, 10_000), room, do: 'update' });
+    const ends = random.chance(0.75) ? random.between(1, 2) : 0;
+    const endsMs = startMs + at(500, 14_000);
+    for (let times = 0; times < ends; times += 1) add({ atMs: endsMs + times * at(0, 2500), room, do: 'end' });
+    if (random.chance(0.4)) add({ atMs: at(6000, 22_000), room, do: random.pick(['replay', 'retry']) });
+  }
+  return actions.sort((a, b) => a.atMs - b.atMs);
+}
+
+function faultsOf(random: Stream): Fault[] {
+  const anyone = (): { role: Role; index: number; afterEffects: number } => {
+    const role = random.pick<Role>([
+      'api',
+      'cleanup-worker',
+      'cleanup-worker',
+      'webhook-worker',
+      'webhook-worker',
+      'gateway',
+    ]);
+    return { role, index: random.between(1, INSTANCES[role]), afterEffects: random.between(1, EFFECTS_MAX[role]) };
+  };
+  return Array.from({ length: random.between(1, 6) }, (): Fault => {
+    const span = { atMs: random.between(500, 15_000), forMs: random.between(1000, 12_000) };
+    const kind = random.below(10);
+    if (kind < 5) return { do: 'crash', ...anyone(), isAtOnce: random.chance(0.7) };
+    if (kind < 7) return { do: 'freeze', ...anyone(), forMs: random.pick(FREEZES_MS) };
+    if (kind === 7) return { do: 'redis away', ...span };
+    if (kind === 8) return { do: random.pick(['media away', 'media hangs']), ...span };
+    return { do: 'all pause', atMs: span.atMs, forMs: random.pick([20_000, 130_000]) };
+  });
+}

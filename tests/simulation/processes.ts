@@ -1,0 +1,22 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** A simulated process: everything that ends with it. */
+export interface SimProcess {
+  /** `cleanup-worker 2`; a restarted process has the same name. */
+  readonly name: string;
+  /** False after a crash: nothing of it runs any more. */
+  isAlive: boolean;
+  /** Until this simulated time none of its steps runs. */
+  frozenUntilMs: number;
+  /** How far its clock differs from PostgreSQL's, in milliseconds. */
+  readonly skewMs: number;
+  /** Statements that changed something, so far. */
+  effects: number;
+  /** Called when the process dies. */
+  readonly onDeath: (() => void)[];
+  /** Its connection pools, in the order in which it made them. */
+  readonly pools: unknown[];
+}
+
+/** The simulated process whose code runs. Node carries it through promises, and the ports through all others. */
+export const running = new AsyncLocalStorage<SimProcess>();

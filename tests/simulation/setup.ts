@@ -1,0 +1,41 @@
+import { newId, seal, type Tenant } from '@callplane/core';
+import { createEnvironment, createProject, insertWebhookEndpoint } from '@callplane/db';
+import { openDatabase } from './apps/tasks.js';
+import { TENANTS, type Plan } from './plan.js';
+import { hostOf } from './receivers.js';
+import { MASTER_KEYS } from './secrets.js';
+
+/** Makes tenants and endpoints, an hour before the run. */
+export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Promise<Tenant[]> {
+  const database = openDatabase(databaseUrl);
+  const createdAt = new Date(nowMs - 3_600_000);
+  const tenants: Tenant[] = [];
+  for (let index = 0; index < TENANTS; index += 1) {
+    const tenant = { projectId: newId('project'), environmentId: newId('environment') };
+    await createProject(database.prisma, { id: tenant.projectId, name: 'Simulated', createdAt });
+    const environment = { id: tenant.environmentId, projectId: tenant.projectId, name: 'simulated', createdAt };
+    await createEnvironment(database.prisma, environment);
+    tenants.push(tenant);
+  }
+  for (const [index, { tenant, ordering, maxConcurrent }] of plan.receivers.entries()) {
+    const id = newId('webhookEndpoint');
+    const endpoint = {
+      id,
+      url: `https://${hostOf(index)}/hook`,
+      events: ['*' as const],
+      description: null,
+      enabled: true,
+      disabledReason: null,
+      signingKeyVersion: 1,
+      ordering,
+      maxPerSecond: null,
+      maxConcurrent,
+      standardWebhooks: false,
+      createdAt,
+      updatedAt: createdAt,
+    };
+    const sealed = seal(MASTER_KEYS, `whsec_${Buffer.alloc(32, 5).toString('base64')}`, `webhook-secret:${id}:1`);
+    await database.transaction((tx) => insertWebhookEndpoint(tx, tenants[tenant] as Tenant, endpoint, sealed));
+  }
+  return tenants;
+}

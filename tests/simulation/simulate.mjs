@@ -1,0 +1,124 @@
+/**
+ * `npm run simulate -- …`, after the build (packages/dev/src/simulate):
+ *   --seed N         runs one seed
+ *   --seeds A-B      runs several; default: 1-20
+ *   --minutes M      runs seeds for this time, and prints what they have covered
+ *   --twice N        runs the first N seeds twice and compares the hashes
+ *   --trace          prints every step
+ *   --coverage       prints transitions, and the points of crashes
+ *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, and tells which seed finds it; --jobs N: N at once
+ * Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { bundle } from './bundle.mjs';
+import { BUGS } from './bugs.mjs';
+
+const { values: options } = parseArgs({
+  strict: false,
+  options: { bugs: { type: 'string' }, jobs: { type: 'string', default: '2' }, seeds: { type: 'string' } },
+});
+const SEEDS_FOR_BUGS = '1-25';
+const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
+let stop = async () => undefined;
+try {
+  stop = await startPostgres();
+  process.exitCode = process.argv.includes('--bugs') ? await findBugs() : await runSeeds();
+} finally {
+  await stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function runSeeds() {
+  const file = await bundleTo('product', []);
+  const { code } = await simulation(file, process.argv.slice(2), 'inherit');
+  return code;
+}
+
+/** @returns 0 if the simulation finds every bug that it is said to find. */
+async function findBugs() {
+  const named = typeof options.bugs === 'string' && options.bugs !== 'all' ? options.bugs.split(',') : null;
+  const waiting = BUGS.filter(({ name }) => named === null || named.includes(name)).values();
+  let missed = 0;
+  const work = async () => {
+    for (const bug of waiting) if (!(await findBug(bug))) missed += 1;
+  };
+  // A simulation waits for PostgreSQL for most of its time.
+  await Promise.all(Array.from({ length: Number(options.jobs) }, work));
+  console.log(`${missed} seeded bugs were not found, although they should be.`);
+  return missed === 0 ? 0 : 1;
+}
+
+/** @returns whether the bug was found, or need not be. */
+async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
+  const seeds = options.seeds ?? SEEDS_FOR_BUGS;
+  const file = await bundleTo(bug.name, bug.patches);
+  const began = performance.now();
+  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
+  rmSync(join(folder, bug.name), { recursive: true, force: true });
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
+  const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
+  const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
+  console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
+  return code !== 0 || bug.isMissed !== undefined;
+}
+
+/**
+ * @param {string} name
+ * @param {readonly { file: string, find: string, replace: string }[]} patches
+ */
+async function bundleTo(name, patches) {
+  const out = join(folder, name);
+  await bundle(out, patches);
+  return join(out, 'simulation.mjs');
+}
+
+/**
+ * Runs a bundle on a database of its own.
+ * @param {string} file
+ * @param {readonly string[]} args
+ * @param {'inherit' | 'pipe'} output
+ * @returns {Promise<{ code: number, output: string }>}
+ */
+async function simulation(file, args, output) {
+  const adminUrl = String(process.env['TEST_POSTGRES_URL']);
+  const name = `simulation_${randomBytes(6).toString('hex')}`;
+  await asAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE callplane_template`);
+  const url = Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href;
+  const child = spawn(process.execPath, ['--enable-source-maps', file, '--url', url, ...args], {
+    stdio: ['ignore', output, output],
+  });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => child.kill('SIGTERM'));
+  let text = '';
+  child.stdout?.on('data', (chunk) => (text += chunk));
+  child.stderr?.on('data', (chunk) => (text += chunk));
+  const code = await new Promise((resolveCode) => child.once('close', (exit) => resolveCode(exit ?? 1)));
+  await asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+  return { code, output: text };
+}
+
+/** @param {string} adminUrl @param {string} statement */
+async function asAdmin(adminUrl, statement) {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Starts a PostgreSQL with the migrated template, unless Jest has. */
+async function startPostgres() {
+  if (process.env['TEST_POSTGRES_URL'] !== undefined) return async () => undefined;
+  const { startSharedPostgres } = await import(
+    resolve(import.meta.dirname, '../../packages/testing/dist/shared-postgres.js')
+  );
+  return startSharedPostgres();
+}

@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { forgetProcess, repositoryRoot, superviseProcess } from '@callplane/testing';
+
+/** Runs of one bundle, on the PostgreSQL of all tests. */
+const ARGS = ['--seeds', '1-10', '--twice', '1', '--coverage'];
+/** A statement is a round trip to PostgreSQL, and a run has a thousand: on a busy machine each waits for the processor. */
+const PATIENCE_MS = 900_000;
+
+async function simulate(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const file = join(repositoryRoot, 'tests/simulation/simulate.mjs');
+  const child = spawn(process.execPath, [file, ...args], {
+    env: process.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const pid = child.pid!;
+  superviseProcess(pid, async () => {
+    child.kill();
+    await closed;
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await closed;
+  forgetProcess(pid);
+  return { code, output };
+}
+
+describe('simulated fleets', () => {
+  let outcome: { code: number | null; output: string };
+  beforeAll(async () => {
+    outcome = await simulate(ARGS);
+  }, PATIENCE_MS);
+
+  test('keep every guarantee under the faults of each seed, and repeat exactly', () => {
+    // The output names the broken guarantee and the interleaving.
+    expect(outcome.output).not.toContain('BROKEN');
+    expect(outcome.code).toBe(0);
+    expect(outcome.output.match(/^seed \d+: /gm)).toHaveLength(10);
+  });
+
+  test('reach the transitions of the model, and crash at many statements', () => {
+    // A fleet that does nothing breaks no guarantee either.
+    for (const transition of ['operation.complete', 'delivery.complete', 'delivery.retry', 'delivery.endLease']) {
+      expect(outcome.output).toContain(` × ${transition}\n`);
+    }
+    expect(Number(/crashes at (\d+) points/.exec(outcome.output)?.[1])).toBeGreaterThan(8);
+  });
+});
