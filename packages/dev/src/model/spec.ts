@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { root } from '../bootstrap.js';
+import { fileURLToPath } from 'node:url';
 
 /** An expression of Quint's intermediate language, as far as this file reads it. */
 interface Expression {
@@ -54,6 +54,8 @@ interface Quint {
 }
 
 const require = createRequire(import.meta.url);
+/** Sources and build are at the same depth. (`root` of bootstrap.ts is not for tests of other folders.) */
+const SPECS = fileURLToPath(new URL('../../../../specs', import.meta.url));
 const INSIDE = '@informalsystems/quint/dist/src';
 
 /** A state of a specification. Two states are equal if their keys are. */
@@ -94,7 +96,7 @@ export interface Source {
  */
 export function readSource(file: string, edit: (text: string) => string = (text) => text): Source {
   const quint = require('@informalsystems/quint') as Quint;
-  const path = join(root, 'specs', file);
+  const path = join(SPECS, file);
   const text = edit(readFileSync(path, 'utf8'));
   const ids = quint.newIdGenerator();
   const resolver = quint.fileSourceResolver(new Map([[path, text]]));
