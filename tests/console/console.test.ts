@@ -115,6 +115,21 @@ describe('the list of rooms', () => {
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1');
   });
 
+  test('on a phone the navigation covers the page until Escape or a choice', async () => {
+    const page = await open('/rooms');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await link.waitFor();
+    expect(await page.locator('main').evaluate((main) => main.inert)).toBe(true);
+    await page.keyboard.press('Escape');
+    await link.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await link.click();
+    await heading(page, 'Developers');
+    await link.waitFor({ state: 'hidden' });
+  });
+
   test('a room is created with a dialog, and its page opens', async () => {
     const page = await open('/rooms');
     await page.getByRole('button', { name: 'Create a room' }).click();
@@ -204,17 +219,6 @@ describe('a call', () => {
   );
 });
 
-test('the overview shows what is live, and each chart has its table', async () => {
-  const page = await open();
-  await heading(page, 'Overview');
-  await page.getByText('Live rooms').waitFor();
-  const chart = page.getByRole('figure', { name: 'Rooms' });
-  await chart.getByText('Show the figures').click();
-  await chart.getByRole('table').getByRole('row').nth(30).waitFor();
-  await chart.getByText('Show the figures').click();
-  await inspect(page, 'overview');
-});
-
 describe('the page for developers', () => {
   test('shows the context, the signature contract, and commands for what is on the screen', async () => {
     const page = await open('/developers');
@@ -228,6 +232,7 @@ describe('the page for developers', () => {
     await page.getByText('x-service-signature').waitFor();
     await inspect(page, 'developers-signatures');
     await page.getByRole('navigation').getByRole('link', { name: 'Rooms' }).click();
+    await heading(page, 'Rooms');
     await page.getByRole('button', { name: 'Requests' }).click();
     const command = await page.getByRole('region', { name: 'curl: GET /v1/rooms' }).textContent();
     expect(command).toContain(`curl -sS '${stage.origin}/v1/rooms`);
@@ -288,3 +293,13 @@ test(
   },
   SLOW_MS,
 );
+
+test('the overview shows what is live, and each chart has its table', async () => {
+  const page = await open();
+  await heading(page, 'Overview');
+  await page.getByText('Live rooms').waitFor();
+  await inspect(page, 'overview');
+  const chart = page.getByRole('figure', { name: 'Rooms' });
+  await chart.getByText('Show the figures').click();
+  await chart.getByRole('table').getByRole('row').nth(30).waitFor();
+});

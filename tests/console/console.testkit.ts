@@ -152,6 +152,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
   const [folder, width] = [pictures, page.viewportSize()!.width];
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
   await page.evaluate(AXE);
+  await page.evaluate('scrollTo(0, 0)');
   for (const [pictureWidth, height] of [
     [390, 844],
     [1280, 800],

@@ -48,10 +48,10 @@ export function webhookCases({ stage, open }: Context): void {
         const form = page.getByRole('dialog');
         await form.getByLabel('URL').fill(receiver.ok);
         await form.getByLabel('Description').fill(receiver.markup);
+        await inspect(page, 'webhooks-add');
         await form.getByLabel('All events').uncheck();
         await form.getByLabel('webhook.test').check();
         await form.getByLabel('Attempts a second').fill('50');
-        await inspect(page, 'webhooks-add');
         await form.getByRole('button', { name: 'Add the endpoint' }).click();
         const secret = page.getByRole('region', { name: 'Signing secret' });
         await secret.getByText(/^whsec_/).waitFor();
@@ -121,7 +121,10 @@ export function webhookCases({ stage, open }: Context): void {
         await figure.getByText('As a table').click();
         await figure.getByRole('row', { name: /First byte/ }).waitFor();
         await figure.getByText('As a table').click();
-        await page.getByRole('region', { name: 'Headers as sent' }).getByText(/v1=[0-9a-f]{8}…/).waitFor();
+        await page
+          .getByRole('region', { name: 'Headers as sent' })
+          .getByText(/v1=[0-9a-f]{8}…/)
+          .waitFor();
         const answer = await page.getByRole('region', { name: 'Body of the answer' }).textContent();
         expect(answer).toBe(receiver.markup);
         expect(await page.evaluate('globalThis.isAttacked')).toBeUndefined();
@@ -153,7 +156,7 @@ export function webhookCases({ stage, open }: Context): void {
         const page = await open(made.page);
         await isLive(page);
         await page.getByText('HTTP 503: a proxy in front of the receiver').first().waitFor();
-        await page.getByText('The next attempt is due').waitFor();
+        await page.getByText('Next attempt:').waitFor();
         await inspect(page, 'delivery-pending');
         receiver.mended = true;
         await page.getByRole('button', { name: 'Retry now' }).click();
@@ -224,13 +227,13 @@ export function webhookCases({ stage, open }: Context): void {
       await page.getByRole('button', { name: 'Recover a window' }).click();
       await inspect(page, 'recover-window');
       await page.getByRole('button', { name: 'Count the deliveries' }).click();
-      await page.getByText('3 deliveries').waitFor();
+      await page.getByRole('button', { name: 'Send all 3' }).waitFor();
       for (const each of made) expect(await statusOf(each.path)).toBe('pending');
       await inspect(page, 'recover-consent');
       receiver.mended = true;
       await page.getByRole('button', { name: 'Send all 3' }).click();
       await page.getByText('The recovery is complete.').waitFor({ timeout: 60_000 });
-      await confirm(page, 'Close');
+      await confirm(page, 'Done');
       await Promise.all(made.map((each) => eventually(async () => (await statusOf(each.path)) === 'succeeded')));
       await page.getByText('Brought forward').waitFor();
       await inspect(page, 'recoveries');
@@ -258,6 +261,6 @@ export function webhookCases({ stage, open }: Context): void {
     expect(await reader.getByRole('button', { name: 'Add an endpoint' }).count()).toBe(0);
     await reader.goto(`${stage().origin}/console/webhooks/${id}`);
     await heading(reader, receiver.ok);
-    expect(await reader.locator('.page-actions').getByRole('button').count()).toBe(0);
+    expect(await reader.getByRole('group', { name: 'Actions' }).count()).toBe(0);
   });
 }

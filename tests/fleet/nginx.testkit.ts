@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@callplane/local-servers';
+import { freePort, writeNginxFiles, type NginxUpstreams } from '@callplane/local-servers';
 import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
 
 export interface TestNginx {
@@ -21,39 +21,18 @@ export interface NginxOptions {
   tls?: { cert: string; key: string; coturn: { host: string; port: number } };
 }
 
-/** Files of infra/nginx that nginx reads unchanged. */
-const FILES = [
-  'nginx.conf',
-  'limits.conf',
-  'errors.conf',
-  'error-pages.conf',
-  'proxy-api.conf',
-  'proxy-signaling.conf',
-  'stream.conf',
-];
-
 /** Debian's nginx loads it on demand; other builds contain it. */
 const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 
 /** Debian's nginx with the configuration of infra/nginx, in front of these ports of 127.0.0.1. */
-export async function startNginx(
-  upstreams: {
-    api: readonly number[];
-    signaling: readonly number[];
-  },
-  options: NginxOptions = {},
-): Promise<TestNginx> {
+export async function startNginx(upstreams: NginxUpstreams, options: NginxOptions = {}): Promise<TestNginx> {
   const dir = temporaryDirectory('nginx');
   const port = options.port ?? (await freePort());
-  mkdirSync(join(dir, 'tmp'));
-  const { edit = (_file, text) => text, tls } = options;
-  for (const file of FILES) {
-    writeFileSync(join(dir, file), edit(file, original(file)));
-  }
+  const { edit, tls } = options;
+  const from = join(repositoryRoot, 'infra', 'nginx');
+  writeNginxFiles(dir, { from, port, upstreams, ...(edit === undefined ? {} : { edit }) });
   const healthPort = tls === undefined ? port : await freePort();
-  writeFileSync(join(dir, 'listen.conf'), `listen 127.0.0.1:${port};\n`);
   if (tls !== undefined) await writeTls(dir, tls, { port, healthPort });
-  writeFileSync(join(dir, 'upstreams.conf'), edit('upstreams.conf', upstreamsOf(upstreams)));
   const logFile = join(dir, 'nginx.log');
   const log = openSync(logFile, 'a');
   const child = spawn('nginx', ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'], {
@@ -124,16 +103,4 @@ async function writeTls(
   }
   const module = existsSync(STREAM_MODULE) ? `load_module ${STREAM_MODULE};\n` : '';
   writeFileSync(join(dir, 'nginx.conf'), module + readFileSync(join(dir, 'nginx.conf'), 'utf8'));
-}
-
-/** infra/nginx/upstreams.conf with local ports in place of Docker's names, which need a newer nginx. */
-function upstreamsOf(ports: { api: readonly number[]; signaling: readonly number[] }): string {
-  return original('upstreams.conf')
-    .replace(/^resolver .*;$/m, '')
-    .replaceAll(
-      /^( *server) (api|signaling):\d+ resolve( .*;)$/gm,
-      (_, server: string, name: 'api' | 'signaling', rest: string) =>
-        // An upstream group must not be empty.
-        (ports[name].length > 0 ? ports[name] : [9]).map((port) => `${server} 127.0.0.1:${port}${rest}`).join('\n'),
-    );
 }

@@ -6,8 +6,10 @@ export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus, type JanusOptions } from './janus.js';
 export { SHORT_RUN_FLAGS } from './node-flags.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
+export { startNginx, writeNginxFiles, type NginxFiles, type NginxUpstreams } from './nginx.js';
 export { startPgBouncer, type PgBouncerOptions } from './pgbouncer.js';
 export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres.js';
+export { copyPostgres, type BackupSession } from './postgres-copy.js';
 export { startPrometheus, type PrometheusOptions } from './prometheus.js';
 export { startRedis, startSentinel, type RedisCertificates, type RedisOptions, type SentinelOptions } from './redis.js';
 export {

@@ -53,7 +53,7 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalSe
     'pool_mode = transaction',
     `default_pool_size = ${options.poolSize}`,
     `max_client_conn = ${options.clientsMax ?? 200}`,
-    // Sessions of databases that nobody uses any more leave room for others.
+    // Sessions of databases without clients leave room for others.
     'server_idle_timeout = 10',
     'query_timeout = 15',
     'idle_transaction_timeout = 20',

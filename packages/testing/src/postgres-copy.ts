@@ -1,11 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { cp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyPostgres as copyOver } from '@callplane/local-servers';
 import pg from 'pg';
 
 /**
- * Does the work of pg_basebackup: copies the files of a running PostgreSQL between the start and the stop of a backup,
- * the write-ahead log up to its end, and the backup label.
+ * Copies the data directory of a running PostgreSQL.
  * @param url the superuser's.
  * @param look runs right before the end: everything that it sees is in the copy.
  */
@@ -13,15 +10,7 @@ export async function copyPostgres<T>(url: string, from: string, to: string, loo
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await client.query(`SELECT pg_backup_start('test', true)`);
-    const left = /(postmaster\.(pid|opts)|standby\.signal|\/pg_wal\/.+|\/pg_replslot\/.+)$/;
-    await cp(from, to, { recursive: true, filter: (path) => !left.test(path) });
-    const seen = await look();
-    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
-    await cp(join(from, 'pg_wal'), join(to, 'pg_wal'), { recursive: true });
-    mkdirSync(join(to, 'pg_replslot'), { recursive: true });
-    writeFileSync(join(to, 'backup_label'), rows[0]?.labelfile ?? '');
-    return seen;
+    return await copyOver(client, from, to, look);
   } finally {
     await client.end();
   }

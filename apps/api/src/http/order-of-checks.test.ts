@@ -106,7 +106,7 @@ describe('route matching', () => {
     ['PUT', '/v1/rooms', 'POST, GET, HEAD'],
     ['PUT', '/v1/rooms/room_0', 'GET, HEAD, PATCH, DELETE'],
     ['OPTIONS', '/v1/rooms', 'POST, GET, HEAD'],
-    ['DELETE', '/v1/rooms/room_0/tokens', 'POST'],
+    ['DELETE', '/v1/rooms/room_0/tokens', 'POST, GET, HEAD'],
     ['POST', '/v1/', 'GET, HEAD'],
     ['GET', '/v1/turn/credentials', 'POST'],
     ['DELETE', '/v1/webhooks/signature-contract', 'GET, HEAD'],

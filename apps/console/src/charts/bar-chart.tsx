@@ -33,31 +33,15 @@ export function BarChart({
 }) {
   const id = useId();
   const totals = labels.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
-  const top = niceTop(Math.max(...totals, 0));
   return (
     <figure className="chart" aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {series.length > 1 && <Legend series={series} />}
-      <div className="chart-frame" aria-hidden="true">
-        <div className="chart-axis">
-          {[top, top / 2, 0].map((value) => (
-            <span key={value}>{format(value)}</span>
-          ))}
-        </div>
-        <svg viewBox={`0 0 ${labels.length} 100`} preserveAspectRatio="none">
-          {[0, 50, 100].map((y) => (
-            <line key={y} className="chart-line" x1="0" x2={labels.length} y1={y} y2={y} />
-          ))}
-          {labels.map((label, at) => (
-            <Bar key={label} at={at} label={label} series={series} top={top} format={format} />
-          ))}
-        </svg>
-        <div className="chart-days">
-          {[0, Math.floor((labels.length - 1) / 2), labels.length - 1].map((at) => (
-            <span key={at}>{labels[at]}</span>
-          ))}
-        </div>
-      </div>
+      {totals.every((total) => total === 0) ? (
+        <p className="chart-empty">Nothing in this time.</p>
+      ) : (
+        <Bars labels={labels} series={series} format={format} top={niceTop(Math.max(...totals))} />
+      )}
       <details>
         <summary>Show the figures</summary>
         <PlainTable
@@ -72,6 +56,39 @@ export function BarChart({
         />
       </details>
     </figure>
+  );
+}
+
+interface BarsProps {
+  labels: readonly string[];
+  series: readonly Series[];
+  format: (value: number) => string;
+  /** The value at the top of the chart. */
+  top: number;
+}
+
+function Bars({ labels, series, format, top }: BarsProps) {
+  return (
+    <div className="chart-frame" aria-hidden="true">
+      <div className="chart-axis">
+        {[top, top / 2, 0].map((value) => (
+          <span key={value}>{format(value)}</span>
+        ))}
+      </div>
+      <svg viewBox={`0 0 ${labels.length} 100`} preserveAspectRatio="none">
+        {[0, 50, 100].map((y) => (
+          <line key={y} className="chart-line" x1="0" x2={labels.length} y1={y} y2={y} />
+        ))}
+        {labels.map((label, at) => (
+          <Bar key={label} at={at} label={label} series={series} top={top} format={format} />
+        ))}
+      </svg>
+      <div className="chart-days">
+        {[0, Math.floor((labels.length - 1) / 2), labels.length - 1].map((at) => (
+          <span key={at}>{labels[at]}</span>
+        ))}
+      </div>
+    </div>
   );
 }
 

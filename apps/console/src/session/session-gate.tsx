@@ -15,8 +15,14 @@ type State =
   | { name: 'signed-in'; context: ApiContext }
   | { name: 'failed'; error: unknown };
 
-// Taken once per document: React runs effects twice in development, and a code works only once.
 const loginCode = takeLoginCode();
+/** A code works only once, and React runs effects twice in development. */
+let exchange: Promise<ApiContext> | undefined;
+
+function exchangeCode(code: string): Promise<ApiContext> {
+  exchange ??= signIn(code, false);
+  return exchange;
+}
 
 /** Shows the sign-in page until there is a session, and again after its end. */
 export function SessionGate({ children }: { children: ReactNode }) {
@@ -24,7 +30,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const [state, setState] = useState<State>({ name: 'loading' });
   const load = useCallback(async (code?: string) => {
     try {
-      const context = code === undefined ? await callApi('readContext', {}) : await signIn(code, false);
+      const context = code === undefined ? await callApi('readContext', {}) : await exchangeCode(code);
       setState({ name: 'signed-in', context });
     } catch (error) {
       const { status, message } = asApiError(error);

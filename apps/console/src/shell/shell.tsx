@@ -18,11 +18,7 @@ const THEME_TEXT: Record<Theme, string> = { system: 'as the system', light: 'lig
 /** Navigation and the page of the current path. */
 export function Shell() {
   const path = usePath();
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    setOpen(false);
-    window.scrollTo({ top: 0 });
-  }, [path]);
+  const [isOpen, setOpen] = useDrawer(path);
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -44,7 +40,7 @@ export function Shell() {
         <Navigation path={path} />
         <SidebarEnd />
       </aside>
-      <main id="main" className="main" tabIndex={-1}>
+      <main id="main" className="main" tabIndex={-1} inert={isOpen}>
         {/* A page that failed must not keep the next one from opening. */}
         <ErrorBoundary key={path}>
           <Suspense fallback={<Loading />}>
@@ -54,6 +50,32 @@ export function Shell() {
       </main>
     </div>
   );
+}
+
+const NARROW = '(max-width: 899px)';
+
+/** Whether the navigation covers the page of a narrow window. It closes with the page, with Escape and in a wide window. */
+function useDrawer(path: string): [boolean, (isOpen: boolean) => void] {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    setOpen(false);
+    window.scrollTo({ top: 0 });
+  }, [path]);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const close = () => setOpen(false);
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === 'Escape') close();
+    };
+    const width = matchMedia(NARROW);
+    width.addEventListener('change', close);
+    window.addEventListener('keydown', onKey);
+    return () => {
+      width.removeEventListener('change', close);
+      window.removeEventListener('keydown', onKey);
+    };
+  }, [isOpen]);
+  return [isOpen, setOpen];
 }
 
 function CurrentPage({ path }: { path: string }) {

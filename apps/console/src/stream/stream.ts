@@ -50,6 +50,12 @@ export function openStream(
     });
     on('changes', (data) => listener.onChanges((data as { changes: Change[] }).changes));
     on('reset', () => listener.onGap());
+    on('end', (data) => {
+      // A stream has a greatest age. The next one continues at its position, so the page has nothing to report.
+      if ((data as { reason: string }).reason !== 'max_age') return;
+      current.close();
+      connect();
+    });
     current.addEventListener('error', () => {
       if (isClosed) return;
       listener.onState('reconnecting');

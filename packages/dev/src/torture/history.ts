@@ -141,8 +141,8 @@ export interface DeliveryLine extends Line {
   /** Of the signature, by the receiver itself with `node:crypto`; the reason if it is wrong. */
   verified: true | string;
   /**
-   * The status, or what the receiver did instead: `hang` leaves the request without an answer, `reset` closes the
-   * connection before the answer.
+   * The status, or what the receiver did instead: `hang` leaves the request without an answer, `reset`: the connection
+   * ended before the answer, by the receiver or by the sender.
    */
   answer: number | 'hang' | 'reset';
 }

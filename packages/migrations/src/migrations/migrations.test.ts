@@ -170,7 +170,7 @@ describe('diffMigrations', () => {
 
   test('finds a schema that lacks an index of the migrations', async () => {
     const schema = await readFile(join(prismaDir, 'schema.prisma'), 'utf8');
-    await writeFile(join(prismaDir, 'schema.prisma'), schema.replace('@@index([expiresAt])\n', ''));
+    await writeFile(join(prismaDir, 'schema.prisma'), schema.replaceAll('@@index([expiresAt])\n', ''));
     expect(await diffMigrations({ databaseUrl, prismaDir })).toMatchObject({
       drift: true,
       sql: expect.stringContaining('DROP INDEX "idempotency_records_expires_at_idx"'),

@@ -42,12 +42,12 @@ function Charts({ days }: { days: readonly UsageDay[] }) {
     </div>
   );
   const minutes = days.reduce((sum, { participantMinutes }) => sum + participantMinutes, 0);
-  const shares = days.flatMap(({ relayShare }) => (relayShare === null ? [] : [relayShare]));
+  const relayed = Math.max(0, ...days.map(({ relayShare }) => relayShare ?? 0));
   return (
     <>
       <p className="quiet usage-sum">
-        {countText(Math.round(minutes))} participant minutes in all
-        {shares.length > 0 && `, on the busiest relay day ${shareText(Math.max(...shares))} of them through a relay`}.
+        {countText(Math.round(minutes))} participant minutes in all.
+        {relayed > 0 && ` On the day with the most relayed media, ${shareText(relayed)} of it went through a relay.`}
       </p>
       <div className="columns">
         {chart('Participant minutes', 1, ({ participantMinutes }) => participantMinutes)}

@@ -16,7 +16,7 @@ export function Timeline({ roomId }: { roomId: string }) {
   const list = useApiList('listEvents', { roomId });
   const opened = list.items.find(({ id }) => id === openId);
   const columns: readonly Column<Event>[] = [
-    { title: '#', width: '3.5rem', align: 'end', cell: ({ sequence }) => sequence },
+    { title: '#', width: '2.5rem', cell: ({ sequence }) => sequence },
     {
       title: 'Event',
       width: '3fr',
@@ -32,7 +32,7 @@ export function Timeline({ roomId }: { roomId: string }) {
       priority: 2,
       cell: ({ type }) => <Badge tone={toneOf(type)}>{type}</Badge>,
     },
-    { title: 'Time', width: '12rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} full /> },
+    { title: 'Time', width: '14.5rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} full /> },
   ];
   return (
     <>

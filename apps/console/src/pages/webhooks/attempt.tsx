@@ -16,11 +16,21 @@ export function attemptName({ replayCount, attempt }: Pick<WebhookAttempt, 'repl
 }
 
 /** Everything about one attempt: times, address, request headers and answer. */
-export function Attempt({ attempt }: { attempt: WebhookAttempt }) {
-  const { diagnosis, earlierAddresses } = attempt;
+export function Attempt({
+  attempt,
+  deliveryUrl,
+  isExplained,
+}: {
+  attempt: WebhookAttempt;
+  /** URL of the current run, which the page shows elsewhere. */
+  deliveryUrl: string;
+  /** Whether the page shows the diagnosis of this attempt elsewhere. */
+  isExplained: boolean;
+}) {
+  const { diagnosis, earlierAddresses, url, errorCode, statusCode } = attempt;
   return (
     <div className="stack attempt">
-      {diagnosis !== null && (
+      {diagnosis !== null && !isExplained && (
         <div className="notice bad">
           <p>{diagnosis.summary}</p>
           <p className="quiet">{diagnosis.advice}</p>
@@ -32,9 +42,9 @@ export function Attempt({ attempt }: { attempt: WebhookAttempt }) {
           ['Began', <Time value={attempt.startedAt} full />],
           ['Took', millisecondsText(attempt.durationMs)],
           ['Address', attempt.address === null ? 'No connection' : <code>{attempt.address}</code>],
-          ['URL', attempt.url],
+          ...(url === deliveryUrl ? [] : ([['URL', url]] as const)),
           ['Signed with', `Secret version ${attempt.signingKeyVersion}`],
-          ...(attempt.errorCode === null ? [] : ([['Error code', <code>{attempt.errorCode}</code>]] as const)),
+          ...(errorCode === null || statusCode !== null ? [] : ([['Error code', <code>{errorCode}</code>]] as const)),
           ...(earlierAddresses.length === 0
             ? []
             : ([['Refused before', <EarlierAddresses addresses={earlierAddresses} />]] as const)),
@@ -67,7 +77,7 @@ const headerText = (headers: Record<string, string>): string =>
 
 function RequestHeaders({ attempt: { requestHeaders } }: { attempt: WebhookAttempt }) {
   return (
-    <section className="stack" aria-label="Headers as sent">
+    <div className="stack">
       <h3>Headers as sent</h3>
       {requestHeaders === null ? (
         <p className="quiet">No request was sent.</p>
@@ -77,7 +87,7 @@ function RequestHeaders({ attempt: { requestHeaders } }: { attempt: WebhookAttem
           <p className="quiet">Signatures are cut to their first 8 characters, enough to compare them.</p>
         </>
       )}
-    </section>
+    </div>
   );
 }
 
@@ -88,7 +98,7 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
     ...(responseHeaders === null ? [] : [headerText(responseHeaders)]),
   ].join('\n');
   return (
-    <section className="stack" aria-label="Answer">
+    <div className="stack">
       <h3>Answer</h3>
       {statusCode === null ? (
         <p className="quiet">The receiver did not answer.</p>
@@ -103,6 +113,6 @@ function Answer({ attempt }: { attempt: WebhookAttempt }) {
           {responseTruncated && <p className="quiet">The body was longer: its first KiB is kept.</p>}
         </>
       )}
-    </section>
+    </div>
   );
 }

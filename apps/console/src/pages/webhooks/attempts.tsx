@@ -25,7 +25,11 @@ export function Attempts({ delivery }: { delivery: WebhookDeliveryDetail }) {
               <Time value={attempt.startedAt} />
             </span>
           </summary>
-          <Attempt attempt={attempt} />
+          <Attempt
+            attempt={attempt}
+            deliveryUrl={delivery.url}
+            isExplained={at === 0 && delivery.status !== 'succeeded'}
+          />
         </details>
       ))}
       {list.hasMore && (

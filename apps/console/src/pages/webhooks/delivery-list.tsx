@@ -43,6 +43,18 @@ export function DeliveryList({
   );
 }
 
+/** The type, and in a narrow list the time below it, which has no column there. */
+function EventCell({ eventType, createdAt }: WebhookDelivery) {
+  return (
+    <span className="event-cell">
+      {eventType}
+      <span className="event-time">
+        <Time value={createdAt} />
+      </span>
+    </span>
+  );
+}
+
 function useColumns(hasEndpoint: boolean): readonly Column<WebhookDelivery>[] {
   const { data } = useApi('listWebhooks', { limit: 100 }, { enabled: hasEndpoint });
   return useMemo(() => {
@@ -54,13 +66,13 @@ function useColumns(hasEndpoint: boolean): readonly Column<WebhookDelivery>[] {
       cell: ({ endpointId, url }) => <span title={endpointId}>{urls.get(endpointId) ?? url}</span>,
     };
     return [
-      { title: 'Event', width: '1.6fr', cell: ({ eventType }) => eventType },
+      { title: 'Event', width: '1.6fr', cell: (delivery) => <EventCell {...delivery} /> },
       { title: 'Status', width: '7rem', cell: ({ status }) => <DeliveryStatus status={status} /> },
       { title: 'Reason', width: '1.4fr', priority: 2, cell: (delivery) => <DeliveryReason {...delivery} /> },
       ...(hasEndpoint ? [endpoint] : []),
       { title: 'Identifier', width: '17rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
       { title: 'Attempts', width: '5.5rem', priority: 3, align: 'end', cell: ({ attempts }) => attempts },
-      { title: 'Created', width: '7.5rem', cell: ({ createdAt }) => <Time value={createdAt} /> },
+      { title: 'Created', width: '7.5rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
     ];
   }, [data, hasEndpoint]);
 }

@@ -80,15 +80,12 @@ function Diagnosis({ delivery }: { delivery: WebhookDeliveryDetail }) {
   return (
     <div className="notice warn below" role="note" aria-label="Why the last attempt failed">
       <p className="diagnosis-summary">{latest.summary}</p>
-      <p>
-        {latest.advice}
-        {nextAttemptAt !== null && (
-          <>
-            {' '}
-            The next attempt is due <Time value={nextAttemptAt} />.
-          </>
-        )}
-      </p>
+      <p>{latest.advice}</p>
+      {nextAttemptAt !== null && (
+        <p>
+          Next attempt: <Time value={nextAttemptAt} />
+        </p>
+      )}
     </div>
   );
 }

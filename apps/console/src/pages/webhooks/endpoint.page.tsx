@@ -39,8 +39,12 @@ function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {
       up={UP}
       badge={<EndpointStatus {...endpoint} />}
       subtitle={endpoint.description ?? undefined}
-      actions={mayWrite && <EndpointActions endpoint={endpoint} />}
     >
+      {mayWrite && (
+        <div className="row below" role="group" aria-label="Actions">
+          <EndpointActions endpoint={endpoint} />
+        </div>
+      )}
       {endpoint.disabledReason !== null && (
         <p className="notice bad below">
           Callplane disabled this endpoint: {endpoint.disabledReason} Its deliveries wait.

@@ -12,7 +12,7 @@ import { CreateEndpoint } from './create-endpoint.js';
 import { EndpointStatus, eventsText, sendingText } from './endpoint-status.js';
 
 const COLUMNS: readonly Column<WebhookEndpoint>[] = [
-  { title: 'URL', width: '3fr', cell: ({ url }) => url },
+  { title: 'URL', width: '3fr', cell: ({ url }) => <span className="url-cell">{url}</span> },
   { title: 'Status', width: '6.5rem', cell: (endpoint) => <EndpointStatus {...endpoint} /> },
   { title: 'Description', width: '2fr', priority: 3, cell: ({ description }) => description ?? '–' },
   { title: 'Events', width: '11rem', priority: 2, cell: ({ events }) => eventsText(events) },

@@ -9,7 +9,7 @@ import { ErrorText } from '../../components/error-text.js';
 import { Check, Field } from '../../components/fields.js';
 import { Time } from '../../components/text.js';
 import { countText } from '../../format/number.js';
-import { isoOf } from './delivery-filters.js';
+import { isoOf } from './filter-of.js';
 import { RecoveryFigures } from './recoveries.js';
 
 interface Range {
@@ -82,7 +82,8 @@ function WindowForm({
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const from = isoOf(since);
-    if (from !== undefined) onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
+    if (from !== undefined)
+      onSubmit({ since: from, until: isoOf(until) ?? new Date(nowMs()).toISOString(), includePending });
   };
   return (
     <form className="form" onSubmit={submit}>
@@ -210,7 +211,7 @@ function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: nu
       <RecoveryFigures recovery={recovery} />
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
-          {status === 'pending' ? 'Continue in the background' : 'Close'}
+          {status === 'pending' ? 'Continue in the background' : 'Done'}
         </Button>
       </DialogActions>
     </div>

@@ -5,7 +5,7 @@ import { Button } from '../../components/button.js';
 import { useConfirm } from '../../components/confirm.js';
 import { Empty, Failure, Loading } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
-import { countText, plural } from '../../format/number.js';
+import { countText } from '../../format/number.js';
 import { useScope } from '../../session/session.js';
 import { RecoverDialog } from './recover-dialog.js';
 
@@ -74,8 +74,9 @@ function Recovery({ recovery }: { recovery: WebhookRecovery }) {
 
 /** What a recovery has found and done so far. */
 export function RecoveryFigures({ recovery }: { recovery: WebhookRecovery }) {
-  const { matched, replayed, woken, skipped, dryRun } = recovery;
-  if (dryRun) return <p>{plural(matched, 'delivery').replace('deliverys', 'deliveries')} would be sent again.</p>;
+  const { matched, replayed, woken, skipped, dryRun, status } = recovery;
+  if (dryRun && status === 'pending') return <p>Counting: {countText(matched)} so far.</p>;
+  if (dryRun) return <p>{matched === 1 ? '1 delivery' : `${countText(matched)} deliveries`} would be sent again.</p>;
   return (
     <dl className="figures">
       <Figure name="Found" value={matched} />

@@ -32,10 +32,10 @@ export const STATUS_TONES: Record<Status, Tone> = {
 export const STATUSES = Object.keys(STATUS_TONES) as Status[];
 
 export const REASON_TEXTS: Record<Reason, string> = {
-  attempts_exhausted: 'All attempts failed',
-  rejected: 'Rejected by the receiver',
-  unsafe_destination: 'Destination not allowed',
-  run_expired: 'Run too old',
+  attempts_exhausted: 'Attempts exhausted',
+  rejected: 'Rejected',
+  unsafe_destination: 'Unsafe destination',
+  run_expired: 'Run expired',
   endpoint_deleted: 'Endpoint removed',
 };
 export const REASONS = Object.keys(REASON_TEXTS) as Reason[];

@@ -18,6 +18,11 @@ export function millisecondsText(milliseconds: number): string {
   return milliseconds < 10_000 ? `${milliseconds} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
 }
 
+/** One unit for all ticks of an axis. */
+function tickText(milliseconds: number, wholeMs: number): string {
+  return wholeMs < 4_000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
+}
+
 /** Where the time of an attempt went: a bar for each phase, at its place in the attempt, and the same as a table. */
 export function Waterfall({ attempt }: { attempt: WebhookAttempt }) {
   const { phases, durationMs } = attempt;
@@ -35,7 +40,7 @@ export function Waterfall({ attempt }: { attempt: WebhookAttempt }) {
         <div className="waterfall-axis">
           {TICKS.map((tick) => (
             <span key={tick} style={{ left: `${tick * 100}%` }}>
-              {millisecondsText(Math.round(durationMs * tick))}
+              {tickText(durationMs * tick, durationMs)}
             </span>
           ))}
         </div>

@@ -1,0 +1,69 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** Two ends of a connection. */
+interface Pair {
+  near: Socket;
+  far: Socket;
+}
+
+/** A TCP proxy on 127.0.0.1 that can be cut: its connections stay open then, and carry nothing. */
+export class Cable {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #pairs = new Set<Pair>();
+  #isCut = false;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.port = (server.address() as AddressInfo).port;
+  }
+
+  /** @param to a port of 127.0.0.1. */
+  static async open(to: number): Promise<Cable> {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const cable = new Cable(server);
+    server.on('connection', (near) => cable.#join(near, to));
+    return cable;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    for (const { near, far } of this.#pairs) {
+      near.unpipe(far).pause();
+      far.unpipe(near).pause();
+    }
+  }
+
+  heal(): void {
+    this.#isCut = false;
+    for (const pair of this.#pairs) carry(pair);
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const { near, far } of this.#pairs) {
+      near.destroy();
+      far.destroy();
+    }
+  }
+
+  #join(near: Socket, to: number): void {
+    const far = connect({ host: '127.0.0.1', port: to, allowHalfOpen: true, noDelay: true });
+    far.pause();
+    const pair = { near, far };
+    this.#pairs.add(pair);
+    const end = (): void => {
+      this.#pairs.delete(pair);
+      near.destroy();
+      far.destroy();
+    };
+    for (const socket of [near, far]) socket.on('error', () => undefined).once('close', end);
+    if (!this.#isCut) carry(pair);
+  }
+}
+
+function carry({ near, far }: Pair): void {
+  near.pipe(far);
+  far.pipe(near);
+}

@@ -1,0 +1,199 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { copyPostgres, freePort, startPostgres } from '@callplane/local-servers';
+import pg from 'pg';
+import { Machine } from './machine.js';
+
+const STANDBY = 'standby';
+/** Room on the small disk of each server. */
+const DISK = '700m';
+const SETTINGS = [
+  'max_wal_size=96MB',
+  'min_wal_size=64MB',
+  'wal_keep_size=64MB',
+  'wal_receiver_timeout=5s',
+  'wal_sender_timeout=5s',
+];
+const LOOK_EVERY_MS = 100;
+
+interface Node {
+  machine: Machine;
+  port: number;
+  disk: string;
+  dataDir: string;
+  isStandby: boolean;
+}
+
+/** PostgreSQL with a synchronous standby. Each has a small disk of its own where this process may mount one. */
+export class PostgresPair {
+  readonly nodes: Node[] = [];
+  readonly hasSmallDisks: boolean;
+  readonly #password: string;
+  readonly #watch: (pid: number) => void;
+  #primary = 0;
+
+  constructor(
+    private readonly dir: string,
+    password: string,
+    watch: (pid: number) => void,
+  ) {
+    [this.#password, this.#watch] = [password, watch];
+    this.hasSmallDisks = process.platform === 'linux' && process.getuid?.() === 0 && canMount(join(dir, 'probe'));
+  }
+
+  get primary(): Node {
+    return this.#node(this.#primary);
+  }
+
+  get standby(): Node {
+    return this.#node(1 - this.#primary);
+  }
+
+  #node(index: number): Node {
+    const node = this.nodes[index];
+    if (node === undefined) throw new Error('PostgreSQL has not been started');
+    return node;
+  }
+
+  /** The URL of the application's role for these ports, which lead to the two servers. */
+  urlFor(ports: readonly number[]): string {
+    const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
+    return `postgresql://callplane:${this.#password}@${hosts}/callplane?target_session_attrs=read-write`;
+  }
+
+  async start(): Promise<void> {
+    for (const name of ['postgres 1', 'postgres 2']) this.nodes.push(await this.#newNode(name));
+    await this.primary.machine.start();
+    await this.#makeStandby();
+  }
+
+  /**
+   * The standby becomes the primary, and the former primary, which must be dead or frozen, gets a copy and becomes the
+   * standby. Resolves when commits wait for it again.
+   */
+  async promote(onPromoted: () => void): Promise<void> {
+    const former = this.primary;
+    await this.#asAdmin(this.standby, (query) => query('SELECT pg_promote(true, 60)'));
+    this.standby.isStandby = false;
+    this.#primary = 1 - this.#primary;
+    await this.#alter('RESET synchronous_standby_names');
+    onPromoted();
+    // It must never accept a write again: it may be frozen and not dead.
+    former.machine.kill();
+    await this.#makeStandby();
+  }
+
+  /** Fills the disk of the primary. */
+  async fill(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.primary.disk);
+    await writeFile(join(this.primary.disk, 'ballast'), Buffer.alloc(bavail * bsize)).catch(() => undefined);
+  }
+
+  empty(): void {
+    for (const { disk } of this.nodes) rmSync(join(disk, 'ballast'), { force: true });
+  }
+
+  /** Resolves when commits wait for a standby that is in step. */
+  async inStep(): Promise<void> {
+    for (;;) {
+      const rows = await this.#asAdmin(this.primary, (query) =>
+        query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`),
+      ).catch(() => []);
+      if (rows.length === 1) return;
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { machine, disk } of [...this.nodes].reverse()) {
+      await machine.stop();
+      if (this.hasSmallDisks) spawnSync('umount', ['-l', disk], { stdio: 'ignore' });
+    }
+  }
+
+  async #newNode(name: string): Promise<Node> {
+    const disk = join(this.dir, name.replace(' ', '-'));
+    mkdirSync(disk);
+    if (this.hasSmallDisks) {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK},mode=755`, 'tmpfs', disk]);
+      // Also if the run fails. A disk that is gone already is an error.
+      process.once('exit', () => spawnSync('umount', ['-l', disk], { stdio: 'ignore' }));
+    }
+    const port = await freePort();
+    const node: Node = {
+      port,
+      disk,
+      dataDir: join(disk, 'data'),
+      isStandby: false,
+      machine: new Machine(name, () =>
+        startPostgres({
+          dataDir: node.dataDir,
+          logFile: join(this.dir, `${name.replace(' ', '-')}.log`),
+          port,
+          password: this.#password,
+          durable: true,
+          settings: SETTINGS,
+          onSpawn: this.#watch,
+          ...(node.isStandby ? { standbyOf: { port: this.primary.port, name: STANDBY } } : {}),
+        }),
+      ),
+    };
+    return node;
+  }
+
+  async #makeStandby(): Promise<void> {
+    const { primary, standby } = this;
+    while (existsSync(standby.dataDir)) {
+      // The children of a killed server may still write.
+      rmSync(standby.dataDir, { recursive: true, force: true, maxRetries: 10 });
+    }
+    const client = new pg.Client(this.#adminUrl(primary));
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      await copyPostgres(client, primary.dataDir, standby.dataDir, () => Promise.resolve());
+    } finally {
+      await client.end();
+    }
+    standby.isStandby = true;
+    await standby.machine.start();
+    await this.#alter(`SET synchronous_standby_names = '${STANDBY}'`);
+    await this.inStep();
+  }
+
+  async #alter(setting: string): Promise<void> {
+    await this.#asAdmin(this.primary, async (query) => {
+      await query(`ALTER SYSTEM ${setting}`);
+      return query('SELECT pg_reload_conf()');
+    });
+  }
+
+  async #asAdmin<T>(node: Node, work: (query: (sql: string) => Promise<unknown[]>) => Promise<T>): Promise<T> {
+    const client = new pg.Client({ connectionString: this.#adminUrl(node), connectionTimeoutMillis: 5000 });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return await work(async (sql) => (await client.query(sql)).rows as unknown[]);
+    } finally {
+      await client.end();
+    }
+  }
+
+  #adminUrl({ port }: Node): string {
+    return `postgresql://postgres:${this.#password}@127.0.0.1:${port}/postgres`;
+  }
+}
+
+function canMount(probe: string): boolean {
+  mkdirSync(probe);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', probe], { stdio: 'ignore' });
+    execFileSync('umount', [probe], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

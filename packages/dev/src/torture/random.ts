@@ -1,0 +1,49 @@
+/** Random choices from a seed: the same seed gives the same choices (mulberry32). */
+export class Random {
+  #state: number;
+
+  constructor(readonly seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 to 1, without 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number, both bounds included. */
+  from(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(list: readonly T[]): T {
+    if (list.length === 0) throw new Error('there is nothing to pick from');
+    return list[Math.floor(this.next() * list.length)] as T;
+  }
+
+  /** Text for names and keys: 16 hexadecimal digits. */
+  text(): string {
+    return [this.next(), this.next()]
+      .map((n) =>
+        Math.floor(n * 2 ** 32)
+          .toString(16)
+          .padStart(8, '0'),
+      )
+      .join('');
+  }
+
+  /** Choices of their own for one part of a run, so that the timing of other parts does not change them. */
+  fork(name: string): Random {
+    let hash = this.seed ^ 0x811c9dc5;
+    for (const character of name) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+    return new Random(hash);
+  }
+}
