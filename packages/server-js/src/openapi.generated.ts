@@ -654,7 +654,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Hear of changes as they happen
+         * Stream changes as they happen
          * @description Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as `Last-Event-ID` to continue. Rooms, participants and operations need `rooms:read` or `participants:read`, the other kinds `webhooks:read`.
          */
         get: operations["openStream"];

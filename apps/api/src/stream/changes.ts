@@ -21,7 +21,7 @@ export interface ListNotice {
 
 export type Change = EventNotice | ListNotice;
 
-/** What a client wants to hear of. */
+/** The changes that a client wants. */
 export interface Wanted {
   kinds: ReadonlySet<StreamKind>;
   /** Of rooms, participants and operations only those of this room; null: of all. */

@@ -38,7 +38,7 @@ test('changes that come while the client gets what it missed follow it, in order
   expect(ids).toEqual(['2', '2', '3', '3', '4', '4']);
 });
 
-test('a quiet stream sends a heartbeat with the position behind events that nobody wanted', () => {
+test('a quiet stream sends a heartbeat with the position behind events that the client does not want', () => {
   let nowMs = 0;
   const { response, text } = unread();
   const stream = new EventStream(response, {}, WANTED, () => nowMs);

@@ -34,7 +34,7 @@ export interface StreamRequest extends Wanted {
   tenant: Tenant;
   /** The position that the client has, as it sent it; null: none. */
   after: string | null;
-  /** Whether the caller may still read. Rejects if nobody knows. */
+  /** Whether the caller may still read. Rejects if that cannot be found out. */
   isKeyValid: () => Promise<boolean>;
 }
 
@@ -219,7 +219,7 @@ export class StreamHub {
   }
 
   async #checkOne(open: Open, nowMs: number): Promise<void> {
-    // While PostgreSQL is away nobody knows whether the key is valid, and the stream has nothing to tell.
+    // While PostgreSQL is away, the key cannot be checked, and the stream has no changes to send.
     const isValid = await open.request.isKeyValid().catch(() => true);
     if (!isValid) this.#end(open, 'unauthenticated');
     else if (nowMs >= open.endsAtMs) this.#end(open, 'max_age');

@@ -148,7 +148,7 @@ describe('GET /v1/stream', () => {
     far.close();
   });
 
-  test('tells of endpoints, deliveries and recoveries', async () => {
+  test('names changes of endpoints, deliveries and recoveries', async () => {
     const tenant = await api.newTenant();
     const endpointId = await insertTestEndpoint(api.database, tenant);
     const reader = await open(tenant, '?kinds=endpoints,deliveries,recoveries');

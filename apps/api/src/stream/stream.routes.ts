@@ -40,7 +40,7 @@ export function streamRoutes({ streams }: Pick<Deps, 'streams'>): Route[] {
       method: 'get',
       path: '/v1/stream',
       operationId: 'openStream',
-      summary: 'Hear of changes as they happen',
+      summary: 'Stream changes as they happen',
       description:
         'Server-sent events. `ready` comes first, `changes` names what has changed, `reset` says that changes were ' +
         'missed: read everything again. `end` says why the stream ends: connect again. Send the last `id` as ' +

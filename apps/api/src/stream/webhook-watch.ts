@@ -141,7 +141,7 @@ function recoveryNotices(before?: Map<string, RecoveryMark>, now?: Map<string, R
 }
 
 /**
- * Without earlier marks, nobody knows what has changed since the first stream of the environment began: its client reads
+ * Without earlier marks, changes since the first stream of the environment began are unknown: its client reads
  * once more.
  */
 function differ(before?: Map<string, { state: string }>, now?: Map<string, { state: string }>): boolean {

@@ -68,7 +68,7 @@ export function judged(state: DownlinkState, line: Line): DownlinkState {
 
 function withJudgedLoss(state: DownlinkState, { loss }: Line): DownlinkState {
   if (state.suspectedLoss === undefined) return state;
-  const remains = loss > (state.suspectedLoss ?? 0) * LOSS_REMAINS && loss <= HARMLESS_LOSS_MAX;
+  const remains = loss > state.suspectedLoss * LOSS_REMAINS && loss <= HARMLESS_LOSS_MAX;
   return { ...state, suspectedLoss: undefined, harmlessLoss: remains ? loss : state.harmlessLoss };
 }
 

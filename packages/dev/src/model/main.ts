@@ -1,5 +1,6 @@
 /**
  * `npm run model`: checks the specifications of the folder `specs` with larger bounds than `npm test`.
+ * `npm run model -- --quick`: what `npm test` checks, as JSON.
  * `npm run model -- --trace FILE…`: checks the transitions in logs (JSON lines, LOG_LEVEL=debug) against them.
  */
 import { readFileSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { Failure } from '../bootstrap.js';
 import { exploreAll, randomFrom, walkAtRandom, type Exploration } from './explore.js';
 import { MODEL_INVARIANTS, type SpecFile } from './invariants.js';
+import { checkQuickly } from './quick-check.js';
 import { readSource } from './spec.js';
 import { readTraces, TraceValidator } from './trace.js';
 
@@ -22,12 +24,17 @@ export function main(args: readonly string[]): void {
     args: [...args],
     allowPositionals: true,
     options: {
+      quick: { type: 'boolean', default: false },
       trace: { type: 'boolean', default: false },
       killed: { type: 'string', default: '0' },
       walks: { type: 'string', default: '300' },
       seed: { type: 'string', default: '1' },
     },
   });
+  if (values.quick) {
+    console.log(JSON.stringify(checkQuickly()));
+    return;
+  }
   const failures = values.trace
     ? compare(positionals, Number(values.killed))
     : check(Number(values.walks), Number(values.seed));

@@ -2,9 +2,9 @@
 // all states. Its evaluator, which runs in Node, evaluates any definition in any state: that is enough for both.
 
 import { createRequire } from 'node:module';
-import { dirname, basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { root } from '../bootstrap.js';
+import { fileURLToPath } from 'node:url';
 
 /** An expression of Quint's intermediate language, as far as this file reads it. */
 interface Expression {
@@ -35,6 +35,7 @@ interface Evaluator {
   ctx: unknown;
   builder: { varStorage: { vars: { values(): Iterable<Register> }; clearCaches(): void } };
   shift(): void;
+  test(definition: unknown, samples: number, index: number, onTrace: () => void): { status: string };
 }
 interface Parsed {
   errors: { message: string }[];
@@ -53,6 +54,8 @@ interface Quint {
 }
 
 const require = createRequire(import.meta.url);
+/** Sources and build are at the same depth. (`root` of bootstrap.ts is not for tests of other folders.) */
+const SPECS = fileURLToPath(new URL('../../../../specs', import.meta.url));
 const INSIDE = '@informalsystems/quint/dist/src';
 
 /** A state of a specification. Two states are equal if their keys are. */
@@ -75,13 +78,14 @@ export interface Spec {
   successors(state: State): Step[];
   /** Evaluates a definition of type bool. */
   holds(definition: string, state: State): boolean;
+  /** Runs the scenarios, which are the definitions whose names end in `Test`. */
+  scenarios(): { name: string; isPassed: boolean }[];
 }
 
 /** A specification of the folder `specs`, parsed once. */
 export interface Source {
   /** Errors of types and effects; empty if there are none. Checked when it is called. */
   typeErrors(): string[];
-  /** The names of the runs, which are tests of the specification. */
   open(module: string): Spec;
 }
 
@@ -92,7 +96,7 @@ export interface Source {
  */
 export function readSource(file: string, edit: (text: string) => string = (text) => text): Source {
   const quint = require('@informalsystems/quint') as Quint;
-  const path = join(root, 'specs', file);
+  const path = join(SPECS, file);
   const text = edit(readFileSync(path, 'utf8'));
   const ids = quint.newIdGenerator();
   const resolver = quint.fileSourceResolver(new Map([[path, text]]));
@@ -160,6 +164,13 @@ function openModule(parsed: Parsed, ids: { nextId(): bigint }, module: string): 
     holds(definition, state) {
       inState(state);
       return evaluate(definition).toBool();
+    },
+    scenarios() {
+      const names = [...(definitions?.keys() ?? [])].filter((name) => /^\w+Test$/.test(name));
+      return names.map((name) => {
+        const { status } = evaluator.test(definitions?.get(name)?.at(-1), 1, 0, () => undefined);
+        return { name, isPassed: status === 'passed' };
+      });
     },
   };
 }

@@ -95,7 +95,9 @@ function steadyEndpoints({ requests }: History): Endpoint[] {
 function committedTogether(history: History): Tally {
   const tally = new Tally('W1', 'no deliveries are read at the end, or no room is younger than an endpoint');
   const deliveries = finalObjects(history, 'dlv_');
-  const pairs = new Set([...deliveries.values()].map(({ object }) => `${object['eventId']} ${object['endpointId']}`));
+  const pairs = new Set(
+    [...deliveries.values()].map(({ object }) => `${String(object['eventId'])} ${String(object['endpointId'])}`),
+  );
   if (pairs.size === 0) return tally;
   const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
   const endpoints = steadyEndpoints(history);

@@ -4,7 +4,14 @@ import type { History } from './facts.js';
 const wall = '2026-01-01T00:00:00.000Z';
 
 const run: RunLine = {
-  ...{ n: 0, wall, version: 1, atMs: 0, seed: 1, minutes: 1, baseUrl: 'http://127.0.0.1', hasNemesis: true },
+  n: 0,
+  wall,
+  version: 1,
+  atMs: 0,
+  seed: 1,
+  minutes: 1,
+  baseUrl: 'http://127.0.0.1',
+  hasNemesis: true,
   tenants: [
     { name: 'a', projectId: 'proj_a', environmentId: 'env_a' },
     { name: 'b', projectId: 'proj_b', environmentId: 'env_b' },
@@ -23,18 +30,23 @@ function request(
   more = {},
 ): RequestLine {
   return {
-    ...{
-      ...ofLine,
-      id: 'r',
-      tenant: 'a',
-      client: 'c1',
-      phase: 'load',
-      method,
-      path,
-      idempotencyKey: null,
-      prefer: null,
-    },
-    ...{ body: null, startMs, endMs: startMs + 10, status, error: null, answer, requestId: null, retryAfter: null },
+    ...ofLine,
+    id: 'r',
+    tenant: 'a',
+    client: 'c1',
+    phase: 'load',
+    method,
+    path,
+    idempotencyKey: null,
+    prefer: null,
+    body: null,
+    startMs,
+    endMs: startMs + 10,
+    status,
+    error: null,
+    answer,
+    requestId: null,
+    retryAfter: null,
     idempotencyReplayed: false,
     ...more,
   };
@@ -57,16 +69,33 @@ export function event(
 function delivery(body: JsonObject, startMs: number, answer: DeliveryLine['answer'] = 200): DeliveryLine {
   const id = `dlv_${String(body['id']).slice(4)}`;
   return {
-    ...{ ...ofLine, startMs, receivedMs: startMs, answeredMs: startMs + 5, tenant: 'a', url: URL, answer },
-    ...{ verified: true as const, bodySha256: JSON.stringify(body), body: JSON.stringify(body) },
+    ...ofLine,
+    startMs,
+    receivedMs: startMs,
+    answeredMs: startMs + 5,
+    tenant: 'a',
+    url: URL,
+    answer,
+    verified: true as const,
+    bodySha256: JSON.stringify(body),
+    body: JSON.stringify(body),
     headers: { 'x-service-delivery-id': id, 'x-service-replay-count': '0' },
   };
 }
 
 function frame(connection: string, atMs: number, what: FrameLine['what'], type: string): FrameLine {
   return {
-    ...{ ...ofLine, atMs, tenant: 'a', roomId: 'room_one', participantId: 'part_ada', call: 'call1', connection, what },
-    ...{ frame: { type }, code: null, reason: null },
+    ...ofLine,
+    atMs,
+    tenant: 'a',
+    roomId: 'room_one',
+    participantId: 'part_ada',
+    call: 'call1',
+    connection,
+    what,
+    frame: { type },
+    code: null,
+    reason: null,
   };
 }
 
@@ -108,8 +137,13 @@ export function goodParts() {
       { id: 'sess_2', roomId: 'room_one', participantId: 'part_ada', leftAt: wall },
     ],
     deliveries: [1, 2, 3, 4, 5, 6].map((n) => ({
-      ...{ id: `dlv_${n}`, eventId: `evt_${n}`, endpointId: 'whe_one', status: 'succeeded', failureReason: null },
-      ...{ attempts: n === 2 ? 2 : 1, replayCount: 0 },
+      id: `dlv_${n}`,
+      eventId: `evt_${n}`,
+      endpointId: 'whe_one',
+      status: 'succeeded',
+      failureReason: null,
+      attempts: n === 2 ? 2 : 1,
+      replayCount: 0,
     })) as JsonObject[],
     attempts: [
       { id: 'att_1', deliveryId: 'dlv_2', replayCount: 0, attempt: 1 },

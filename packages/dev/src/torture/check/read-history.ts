@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { closeSync, createReadStream, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { HISTORY_FILES, HISTORY_VERSION } from '../history.js';
@@ -22,14 +22,11 @@ export async function readHistory(folder: string): Promise<History> {
       if (left-- === 0) throw new Error(`${folder} has more than ${HISTORY_LINES_MAX} lines`);
       lines.push(lineOf<T>(path, text, lines.length));
     };
-    let endsWithFeed = true;
-    const stream = createReadStream(path, 'utf8');
-    stream.on('data', (chunk) => (endsWithFeed = chunk.toString().endsWith('\n')));
-    for await (const text of createInterface({ input: stream, crlfDelay: Infinity })) {
+    for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
       if (pending !== null) take(pending);
       pending = text;
     }
-    if (pending !== null && endsWithFeed) take(pending);
+    if (pending !== null && endsWithFeed(path)) take(pending);
     return lines;
   };
   const [run] = await read<History['run']>(HISTORY_FILES.run);
@@ -46,6 +43,18 @@ export async function readHistory(folder: string): Promise<History> {
     nemesis: await read(HISTORY_FILES.nemesis),
     marks: await read(HISTORY_FILES.marks),
   };
+}
+
+/** Whether the last byte of a file, which is not empty, is a line feed. */
+function endsWithFeed(path: string): boolean {
+  const fd = openSync(path, 'r');
+  try {
+    const last = Buffer.alloc(1);
+    readSync(fd, last, 0, 1, fstatSync(fd).size - 1);
+    return last[0] === 0x0a;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function lineOf<T extends { n: number }>(path: string, text: string, at: number): T {
