@@ -121,7 +121,7 @@ describe('the list of rooms', () => {
     const link = page.getByRole('navigation').getByRole('link', { name: 'Developers' });
     await page.getByRole('button', { name: 'Open the navigation' }).click();
     await link.waitFor();
-    expect(await page.locator('main').evaluate((main) => main.inert)).toBe(true);
+    expect(await page.locator('main').evaluate((main) => (main as HTMLElement).inert)).toBe(true);
     await page.keyboard.press('Escape');
     await link.waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'Open the navigation' }).click();

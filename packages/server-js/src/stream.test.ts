@@ -31,7 +31,10 @@ async function read(answers: Answer[], count: number, options: StreamOptions = {
 
 test('messages come in order, however their bytes are divided', async () => {
   const text = `${READY}id: 2.evt_b\nevent: changes\ndata: {"changes":[{"kind":"rooms","type":"room.created","name":"ä"}]}\n\n`;
-  const messages = await read([stream([...Buffer.from(text)].map((byte) => Buffer.from([byte])))], 2, { kinds: ['rooms'], roomId: 'room_1' });
+  const messages = await read([stream([...Buffer.from(text)].map((byte) => Buffer.from([byte])))], 2, {
+    kinds: ['rooms'],
+    roomId: 'room_1',
+  });
   expect(messages).toEqual([
     { event: 'ready', id: '1.evt_a', kinds: ['rooms'], resumed: false },
     { event: 'changes', id: '2.evt_b', changes: [{ kind: 'rooms', type: 'room.created', name: 'ä' }] },

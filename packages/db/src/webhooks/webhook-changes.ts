@@ -1,6 +1,6 @@
 import type { TypedSql } from '../client/database.js';
 
-/** What of an endpoint shows a change when it differs from an earlier read. */
+/** A fingerprint of an endpoint. The endpoint has changed if the fingerprint differs from that of an earlier read. */
 export interface EndpointMark {
   environmentId: string;
   id: string;

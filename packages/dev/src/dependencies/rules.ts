@@ -11,6 +11,9 @@ export const ALLOWED_LICENCES = [
 /** Licences that are also allowed for build and test tools, which this project does not distribute. */
 export const ALLOWED_FOR_TOOLS = ['CC-BY-4.0', 'EPL-2.0', 'MPL-2.0', 'PSF-2.0'];
 
+/** Licences that manifests spell in another way than SPDX. */
+const SPELLINGS: Readonly<Record<string, string>> = { 'Apache 2.0': 'Apache-2.0' };
+
 /** Whether an SPDX expression is satisfied by `allowed` alone: one side of an OR, both sides of an AND. */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
   const tokens = expression.match(/\(|\)|[^\s()]+/g) ?? [];
@@ -50,7 +53,7 @@ export function isAllowed(expression: string, allowed: readonly string[]): boole
 export function checkLicences(packages: readonly Package[]): string[] {
   return packages.flatMap(({ name, version, licence, shipped }) => {
     const allowed = shipped ? ALLOWED_LICENCES : [...ALLOWED_LICENCES, ...ALLOWED_FOR_TOOLS];
-    if (licence !== null && isAllowed(licence, allowed)) return [];
+    if (licence !== null && isAllowed(SPELLINGS[licence] ?? licence, allowed)) return [];
     const where = shipped ? 'in an image' : 'a tool';
     return [`${name}@${version} (${where}) ${licence === null ? 'names no licence' : `has the licence ${licence}`}`];
   });
