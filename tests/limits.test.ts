@@ -124,6 +124,7 @@ describe('docs/limits.md', () => {
     ['Pause of a consumer', `${CLIENT_LIMITS.consumerPauseSecondsMax} s, `],
     ['Rows of a list', `${CONSOLE_LIMITS.pageSize} a page, ${CONSOLE_LIMITS.pagesMax} pages`],
     ['Pages of a list that read', `| ${CONSOLE_LIMITS.rereadPagesMax} `],
+    ['Sessions behind the list of participants', `| ${CONSOLE_LIMITS.sessionsMax.toLocaleString('en')} `],
     ['Time of a request of the console', `| ${CONSOLE_LIMITS.requestTimeoutMs / 1000} s`],
     ['Repetitions of a failed read', `| ${CONSOLE_LIMITS.retriesMax} `],
     ['Answers in the cache of the console', `| ${CONSOLE_LIMITS.cacheMs / 60_000} min`],

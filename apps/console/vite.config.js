@@ -14,6 +14,8 @@ export default defineConfig(({ command }) => {
       target: 'es2022',
       cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
       assetsInlineLimit: 0,
+      // The licences of the libraries in the bundle ask for their texts beside it.
+      license: { fileName: 'licences.txt' },
       modulePreload: { polyfill: false },
       // Measured by a test, and 0.3 s of each build.
       reportCompressedSize: false,

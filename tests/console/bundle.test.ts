@@ -29,6 +29,14 @@ test('all files of the console together have less than 250 KB with gzip', () => 
   expect(bytes).toBeLessThan(GZIP_BYTES_MAX);
 });
 
+test('the licences of the libraries are beside the bundle', () => {
+  const licences = readFileSync(join(DIST, 'licences.txt'), 'utf8');
+  for (const name of ['react', 'react-dom', 'scheduler', '@tanstack/query-core', '@tanstack/virtual-core']) {
+    expect(licences).toContain(name);
+  }
+  expect(licences).toContain('Permission is hereby granted');
+});
+
 test('the page of the console contains no inline script, no inline style and nothing from another host', () => {
   const html = readFileSync(join(DIST, 'index.html'), 'utf8');
   expect(html).not.toMatch(/<style|style=|<script(?![^>]*\ssrc="\/console\/)|\son\w+=|https?:\/\//);

@@ -60,6 +60,9 @@ describe('signing in', () => {
     const link = await stage.loginLink();
     const page = await stage.newPage();
     opened.push(page);
+    await page.goto(`${stage.origin}/console/`);
+    await heading(page, 'Sign in to the console');
+    // The browser loads no page for it: only the fragment changes.
     await page.goto(link);
     await heading(page, 'Overview');
     expect(page.url()).toBe(`${stage.origin}/console/`);
@@ -68,6 +71,19 @@ describe('signing in', () => {
     await second.goto(link);
     await second.getByText('The link has expired, or was used before.').waitFor();
     expect(second.url()).toBe(`${stage.origin}/console/`);
+  });
+
+  test('a sign-in in another tab with a key of another environment leads this tab to the same environment', async () => {
+    const page = await open('/rooms');
+    await heading(page, 'Rooms');
+    const tab = await page.context().newPage();
+    await tab.goto(`${stage.origin}/console/`);
+    await tab.getByRole('button', { name: 'Sign out' }).click();
+    await heading(page, 'Sign in to the console');
+    await tab.getByLabel('Secret API key').fill(stage.other.key);
+    await tab.getByRole('button', { name: 'Sign in' }).click();
+    await page.locator('.tenant', { hasText: stage.other.environmentId }).waitFor();
+    await heading(page, 'Rooms');
   });
 
   test('the end of the session elsewhere leads to the sign-in page, and a new session to the same page', async () => {
@@ -185,7 +201,8 @@ describe('a call', () => {
 
       await sheet.getByRole('button', { name: 'Send a message' }).click();
       await confirm(page, 'Send');
-      await page.getByText('The message was sent to 1 participant.').waitFor();
+      // The notice is in the dialog, because everything outside of it is inert.
+      await sheet.getByRole('status').getByText('The message was sent to 1 participant.').waitFor();
 
       await sheet.getByRole('button', { name: 'Change permissions' }).click();
       await page.getByLabel('Publish a camera').uncheck();

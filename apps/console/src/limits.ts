@@ -6,6 +6,8 @@ export const CONSOLE_LIMITS = {
   pagesMax: 200,
   /** A list with more pages does not read itself again under the reader. */
   rereadPagesMax: 2,
+  /** Sessions that the list of participants reads to find the newest one of each. */
+  sessionsMax: 2_000,
   requestTimeoutMs: 30_000,
   /** Repetitions of a failed read. */
   retriesMax: 2,

@@ -8,6 +8,7 @@ import {
 } from '@callplane/server/requests';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { ApiError, readError } from './api-error.js';
+import { randomKey } from './random-key.js';
 import { sessionEnded } from './session-events.js';
 
 /** The API refuses changes with the session's cookie that lack this header, which other sites cannot send. */
@@ -27,7 +28,7 @@ export async function callApi<Id extends OperationId>(
   const request = buildRequest(id, OPERATIONS[id], {
     input,
     options: others,
-    newKey: () => crypto.randomUUID(),
+    newKey: randomKey,
   });
   const response = await answerOf(
     request.target,
@@ -56,7 +57,10 @@ async function answerOf(target: string, init: RequestInit, signal: AbortSignal |
     return await fetch(target, init);
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    const message = 'The API cannot be reached. Check the connection; the console tries again by itself.';
+    const message =
+      init.method === 'GET'
+        ? 'The API cannot be reached. Check the connection; the console tries again by itself.'
+        : 'The API did not answer, so the change may have been made. Check before you repeat it.';
     throw new ApiError(0, { code: 'NO_ANSWER', message });
   }
 }

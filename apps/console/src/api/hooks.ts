@@ -1,9 +1,10 @@
 import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
-import { useCallback, useMemo } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { useToasts } from '../components/toasts.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
+import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
 import { refreshQueries } from './refresh.js';
 
@@ -108,15 +109,22 @@ export function useApiAction<Id extends OperationId>(
 ) {
   const client = useQueryClient();
   const { toast, toastError } = useToasts();
+  const [attempts] = useState(() => new AttemptKey());
   return useMutation({
-    mutationFn: (input: InputOf<Id>) =>
-      callApi(id, input, options.waitSeconds === undefined ? {} : { waitSeconds: options.waitSeconds }),
-    onSuccess: (result) => {
-      const { done } = options;
+    // Returns nothing: the cache of mutations would keep the answer, and with it a signing secret, for minutes.
+    mutationFn: async (input: InputOf<Id>): Promise<void> => {
+      const { done, onDone, waitSeconds } = options;
+      const idempotencyKey = attempts.keyFor(input);
+      const result = await callApi(id, input, {
+        idempotencyKey,
+        ...(waitSeconds === undefined ? {} : { waitSeconds }),
+      });
+      attempts.succeeded();
       if (done !== undefined) toast(typeof done === 'string' ? done : done(result));
-      options.onDone?.(result);
+      onDone?.(result);
     },
     onError: (error) => {
+      attempts.failed(error);
       if (options.onError !== undefined) options.onError(error);
       else toastError(asApiError(error));
     },

@@ -1,20 +1,24 @@
 import { useEffect, useId, useRef, type ReactNode } from 'react';
 import { IconButton } from './button.js';
+import { addOpenDialog } from './open-dialogs.js';
 
 /**
  * A modal dialog. The browser's own `<dialog>` keeps the focus inside, closes with Escape, makes the page behind inert
  * and gives the focus back. Render it only while it is open.
+ * @param closesOutside whether a click beside the dialog closes it
  * @param side whether the dialog covers the right side of the page instead of its middle
  */
 export function Dialog({
   title,
   onClose,
   children,
+  closesOutside = true,
   side = false,
 }: {
   title: ReactNode;
   onClose: () => void;
   children: ReactNode;
+  closesOutside?: boolean;
   side?: boolean;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
@@ -24,7 +28,9 @@ export function Dialog({
     if (dialog === null) return;
     const opener = document.activeElement;
     if (!dialog.open) dialog.showModal();
+    const remove = addOpenDialog(dialog);
     return () => {
+      remove();
       dialog.close();
       // React removes the dialog before the browser gives the focus back.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
@@ -40,7 +46,7 @@ export function Dialog({
         onClose();
       }}
       onMouseDown={(event) => {
-        if (event.target === event.currentTarget) onClose();
+        if (closesOutside && event.target === event.currentTarget) onClose();
       }}
     >
       <div className="dialog-box">

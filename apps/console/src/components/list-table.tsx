@@ -49,7 +49,7 @@ export function ListTable<Item>({ empty, ...props }: ListProps<Item> & { empty: 
       {items.length > 0 && <Table {...props} />}
       <p className="list-end" role="status">
         {list.isLoadingMore && 'Loading more…'}
-        {list.isFull && `These are the newest ${countText(items.length)}. Use a filter to reach older ones.`}
+        {list.isFull && `The list ends after ${countText(items.length)} rows. Use a filter to reach the others.`}
       </p>
     </div>
   );

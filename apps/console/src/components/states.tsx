@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { asApiError } from '../api/api-error.js';
+import { shownAnswer } from '../api/shown-answer.js';
 import { Button } from './button.js';
 import { ErrorText } from './error-text.js';
 import { Icon, type IconName } from './icons.js';
@@ -51,7 +52,7 @@ interface Query<Data> {
   refetch: () => unknown;
 }
 
-/** Shows a query in each of its states. Keeps the last answer on the page if a later one fails. */
+/** Shows a query in each of its states. Keeps the last answer on the page during an outage. */
 export function Loaded<Data>({
   query,
   what,
@@ -63,7 +64,8 @@ export function Loaded<Data>({
   lines?: number;
   children: (data: Data) => ReactNode;
 }) {
-  if (query.data !== undefined) return children(query.data);
+  const answer = shownAnswer(query);
+  if (answer !== undefined) return children(answer);
   if (query.error !== null) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading {...(what === undefined ? {} : { what })} {...(lines === undefined ? {} : { lines })} />;
 }

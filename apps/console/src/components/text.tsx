@@ -29,7 +29,14 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     const timer = setTimeout(() => setCopied(false), COPIED_MS);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  // Browsers have a clipboard only on pages with https, and on localhost.
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (clipboard === undefined) return null;
+  const copy = () =>
+    void clipboard.writeText(text).then(
+      () => setCopied(true),
+      () => undefined,
+    );
   return (
     <IconButton
       icon={isCopied ? 'check' : 'copy'}

@@ -1,8 +1,10 @@
 import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from 'react';
+import { createPortal } from 'react-dom';
 import type { ApiError } from '../api/api-error.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { IconButton } from './button.js';
 import { ErrorText } from './error-text.js';
+import { useNewestDialog } from './open-dialogs.js';
 
 const SHOWN_MS = 6_000;
 
@@ -29,6 +31,8 @@ export function useToasts(): Toasts {
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [shown, setShown] = useState<Toast[]>([]);
   const lastId = useRef(0);
+  // Outside of an open dialog, a notice would be below it, and nobody could close or hear it.
+  const host = useNewestDialog() ?? document.body;
   const close = useCallback((id: number) => setShown((list) => list.filter((one) => one.id !== id)), []);
   const add = useCallback(
     (content: ReactNode, isError: boolean) => {
@@ -47,10 +51,13 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     <Context value={value}>
       {children}
       {/* Both regions exist before their first toast, or screen readers would not announce it. */}
-      <div className="toasts">
-        <ToastList kind="alert" toasts={shown.filter((one) => one.isError)} close={close} />
-        <ToastList kind="status" toasts={shown.filter((one) => !one.isError)} close={close} />
-      </div>
+      {createPortal(
+        <div className="toasts">
+          <ToastList kind="alert" toasts={shown.filter((one) => one.isError)} close={close} />
+          <ToastList kind="status" toasts={shown.filter((one) => !one.isError)} close={close} />
+        </div>,
+        host,
+      )}
     </Context>
   );
 }

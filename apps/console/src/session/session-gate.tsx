@@ -5,9 +5,11 @@ import { asApiError } from '../api/api-error.js';
 import { callApi } from '../api/call.js';
 import { onSessionEnded } from '../api/session-events.js';
 import { Failure, Loading } from '../components/states.js';
+import { useToasts } from '../components/toasts.js';
 import { SignInPage } from '../pages/sign-in/sign-in.page.js';
+import { announceSession, onSessionOfOtherTab } from './other-tabs.js';
 import { SessionContext, type Session } from './session.js';
-import { signIn, takeLoginCode } from './sign-in.js';
+import { followLoginLinks, signIn, takeLoginCode } from './sign-in.js';
 
 type State =
   | { name: 'loading' }
@@ -24,9 +26,15 @@ function exchangeCode(code: string): Promise<ApiContext> {
   return exchange;
 }
 
+/** Whether two sessions reach the same environment with the same scopes. */
+function isSame(one: ApiContext, other: ApiContext): boolean {
+  return one.environmentId === other.environmentId && one.scopes.join() === other.scopes.join();
+}
+
 /** Shows the sign-in page until there is a session, and again after its end. */
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient();
+  const { toastError } = useToasts();
   const [state, setState] = useState<State>({ name: 'loading' });
   const load = useCallback(async (code?: string) => {
     try {
@@ -54,17 +62,38 @@ export function SessionGate({ children }: { children: ReactNode }) {
       }),
     [client],
   );
+  useEffect(followLoginLinks, []);
+  // Otherwise the page would show one environment while its requests reach the one of the other tab's session.
+  useEffect(
+    () =>
+      onSessionOfOtherTab(() => {
+        // After 401, the sign-in page is there already.
+        const onFailure = (failure: unknown) => {
+          if (asApiError(failure).status !== 401) location.reload();
+        };
+        void callApi('readContext', {}).then((now) => {
+          if (state.name !== 'signed-in' || !isSame(now, state.context)) location.reload();
+        }, onFailure);
+      }),
+    [state],
+  );
   const session = useMemo<Session | undefined>(() => {
     if (state.name !== 'signed-in') return undefined;
     const signOut = () => {
       const end = () => {
+        announceSession();
         client.clear();
         setState({ name: 'signed-out' });
       };
-      void callApi('endConsoleSession', {}).then(end, end);
+      // The session lives on if the API did not end it.
+      void callApi('endConsoleSession', {}).then(end, (failure: unknown) => {
+        const error = asApiError(failure);
+        if (error.status === 401) end();
+        else toastError(error);
+      });
     };
     return { ...state.context, signOut };
-  }, [client, state]);
+  }, [client, state, toastError]);
 
   if (session !== undefined) return <SessionContext value={session}>{children}</SessionContext>;
   if (state.name === 'failed') {

@@ -11,6 +11,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: u
 
   override render(): ReactNode {
     if (this.state.error === undefined) return this.props.children;
-    return <Failure error={this.state.error} onRetry={() => this.setState({ error: undefined })} />;
+    // React keeps the failure of a page whose file could not be loaded, so only loading everything again helps.
+    return <Failure error={this.state.error} onRetry={() => location.reload()} />;
   }
 }

@@ -5,6 +5,11 @@ import { isTouched, paceOf, type Change } from './changes.js';
 const TICK_MS = 250;
 type Input = Parameters<typeof isTouched>[1];
 
+/** A failed read counts, too: otherwise each change would repeat it at once. */
+function readAt({ state }: Query): number {
+  return Math.max(state.dataUpdatedAt, state.errorUpdatedAt);
+}
+
 /** Turns changes into reads. Many changes within the pace of a read cause one read, so a busy room causes no storm. */
 export class Refresher {
   readonly #client: QueryClient;
@@ -47,7 +52,7 @@ export class Refresher {
     this.#timer = undefined;
     for (const hash of this.#outdated) {
       const query = this.#client.getQueryCache().get(hash);
-      const isDue = query === undefined || this.#now() - query.state.dataUpdatedAt >= paceOf(String(query.queryKey[0]));
+      const isDue = query === undefined || this.#now() - readAt(query) >= paceOf(String(query.queryKey[0]));
       // A read that runs already may have missed the change: it is followed by another one.
       if (!isDue || query?.state.fetchStatus === 'fetching') continue;
       this.#outdated.delete(hash);

@@ -13,6 +13,8 @@ export interface StreamListener {
 }
 
 const FIRST_PAUSE_MS = 1_000;
+/** The share of a pause that is random, so that the tabs of all readers do not come back to a new API together. */
+const JITTER = 0.5;
 
 /**
  * Reads `GET /v1/stream`. The browser connects again by itself, and names the position it has reached. It gives up after
@@ -22,6 +24,7 @@ const FIRST_PAUSE_MS = 1_000;
 export function openStream(
   { kinds, roomId }: { kinds: readonly Kind[]; roomId?: string | undefined },
   listener: StreamListener,
+  random: () => number = Math.random,
 ): () => void {
   const query = new URLSearchParams({ kinds: kinds.join(',') });
   if (roomId !== undefined) query.set('roomId', roomId);
@@ -51,19 +54,26 @@ export function openStream(
     on('changes', (data) => listener.onChanges((data as { changes: Change[] }).changes));
     on('reset', () => listener.onGap());
     on('end', (data) => {
-      // A stream has a greatest age. The next one continues at its position, so the page has nothing to report.
-      if ((data as { reason: string }).reason !== 'max_age') return;
       current.close();
-      connect();
+      // A stream has a greatest age. The next one continues at its position, so the page has nothing to report.
+      if ((data as { reason: string }).reason === 'max_age') {
+        connect();
+        return;
+      }
+      listener.onState('reconnecting');
+      connectLater();
     });
     current.addEventListener('error', () => {
       if (isClosed) return;
       listener.onState('reconnecting');
       if (current.readyState !== EventSource.CLOSED) return;
       listener.onRefused();
-      timer = setTimeout(connect, pauseMs);
-      pauseMs = Math.min(pauseMs * 2, CONSOLE_LIMITS.streamPauseMaxMs);
+      connectLater();
     });
+  };
+  const connectLater = () => {
+    timer = setTimeout(connect, pauseMs * (1 - JITTER * random()));
+    pauseMs = Math.min(pauseMs * 2, CONSOLE_LIMITS.streamPauseMaxMs);
   };
   listener.onState('connecting');
   connect();

@@ -10,6 +10,8 @@ import { Empty, Loaded } from '../../components/states.js';
 import { useScope } from '../../session/session.js';
 
 const TTL_SECONDS = 600;
+/** Rooms of each status in the list. */
+const ROOMS_SHOWN = 50;
 
 export interface Admission {
   roomId: string;
@@ -19,12 +21,13 @@ export interface Admission {
 
 export function JoinForm({ roomId, onAdmitted }: { roomId: string; onAdmitted: (admission: Admission) => void }) {
   const mayRead = useScope('rooms:read');
-  const rooms = useApi('listRooms', { limit: 50 }, { enabled: mayRead });
+  const active = useApi('listRooms', { status: 'active', limit: ROOMS_SHOWN }, { enabled: mayRead });
+  const created = useApi('listRooms', { status: 'created', limit: ROOMS_SHOWN }, { enabled: mayRead });
   if (!mayRead) return <Form rooms={[]} roomId={roomId} onAdmitted={onAdmitted} />;
   return (
-    <Loaded query={rooms} what="the rooms">
-      {({ data }) => {
-        const open = data.filter(({ status }) => status === 'created' || status === 'active');
+    <Loaded query={active.data === undefined ? active : created} what="the rooms">
+      {() => {
+        const open = [...(active.data?.data ?? []), ...(created.data?.data ?? [])];
         if (open.length === 0 && roomId === '') {
           return (
             <Empty icon="rooms" title="No room is open.">
@@ -69,7 +72,10 @@ function Form({
   };
   return (
     <form className="card form join-form" onSubmit={(event) => void join(event)}>
-      <Field label="Room" hint={isListed ? <code>{room}</code> : 'The 50 newest open rooms.'}>
+      <Field
+        label="Room"
+        hint={isListed ? <code>{room}</code> : 'The newest rooms with a call, and the newest that wait for one.'}
+      >
         {(attributes) => (
           <select {...attributes} required value={room} onChange={(event) => setRoom(event.target.value)}>
             {!isListed && <option value={room}>{room}</option>}

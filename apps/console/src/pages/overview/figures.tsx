@@ -11,9 +11,12 @@ import { Link } from '../../navigation/link.js';
 type Calls = NonNullable<Overview['calls']>;
 type Webhooks = NonNullable<Overview['webhooks']>;
 
+/** The last hour moves on also while nothing changes. */
+const HOUR_MOVES_MS = 60_000;
+
 /** What is live, and the last hour. */
 export function Figures() {
-  const overview = useApi('readOverview', {});
+  const overview = useApi('readOverview', {}, { refetchInterval: HOUR_MOVES_MS });
   return (
     <Loaded query={overview} what="the figures">
       {({ calls, webhooks }) => (
@@ -87,7 +90,7 @@ function WebhookTiles({ webhooks }: { webhooks: Webhooks }) {
         name="Failed deliveries"
         value={countText(deliveries.failed)}
         note="of the last hour"
-        to="/deliveries?status=failed"
+        to="/deliveries?status=failed&period=1h"
         tone={deliveries.failed > 0 ? 'bad' : undefined}
       />
       <Tile

@@ -16,12 +16,12 @@ const PERMISSIONS: readonly (readonly [Permission, string])[] = [
 
 export function ChangePermissions({
   participant,
-  current = ['room:join'],
+  current,
   onClose,
 }: {
   participant: Participant;
   /** Those of the newest session. */
-  current?: readonly Permission[] | undefined;
+  current: readonly Permission[];
   onClose: () => void;
 }) {
   const [chosen, setChosen] = useState<readonly Permission[]>(current);

@@ -23,15 +23,18 @@ const REASONS: Record<NonNullable<Session['reason']>, string> = {
 
 interface Props {
   participant: Participant;
-  /** The newest session. */
+  /** The newest session, if the list has it. */
   session: Session | undefined;
   isRoomOver: boolean;
   onClose: () => void;
 }
 
 /** One participant: what the console knows, and what it may do. */
-export function ParticipantSheet({ participant, session, isRoomOver, onClose }: Props) {
+export function ParticipantSheet({ participant, session: listed, isRoomOver, onClose }: Props) {
   const { id, roomId, name, externalId, role, metadata, joinedAt, leftAt } = participant;
+  const {
+    items: [session = listed],
+  } = useApiList('listParticipantSessions', { roomId, participantId: id });
   const tracks = publishedTracks(session);
   return (
     <Dialog side title={name} onClose={onClose}>
@@ -104,15 +107,16 @@ function Actions({
   return (
     <div className="row">
       {mayUpdate && leftAt === null && <Button onClick={() => setOpen('message')}>Send a message</Button>}
-      {mayUpdate && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
+      {/* Without the session, the dialog would begin with no permissions, and take all away. */}
+      {mayUpdate && session !== undefined && <Button onClick={() => setOpen('permissions')}>Change permissions</Button>}
       {mayRemove && (
         <Button kind="danger" onClick={() => void askToRemove()} isBusy={remove.isPending}>
           Remove
         </Button>
       )}
       {open === 'message' && <SendMessage roomId={roomId} to={{ id, name }} onClose={close} />}
-      {open === 'permissions' && (
-        <ChangePermissions participant={participant} current={session?.permissions} onClose={close} />
+      {open === 'permissions' && session !== undefined && (
+        <ChangePermissions participant={participant} current={session.permissions} onClose={close} />
       )}
     </div>
   );

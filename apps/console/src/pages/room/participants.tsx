@@ -5,6 +5,7 @@ import { Filters, SelectFilter } from '../../components/fields.js';
 import { ListTable, type Column } from '../../components/list-table.js';
 import { Empty } from '../../components/states.js';
 import { Badge, Time } from '../../components/text.js';
+import { CONSOLE_LIMITS } from '../../limits.js';
 import { useQueryParameters } from '../../navigation/location.js';
 import { ParticipantSheet } from './participant-sheet.js';
 import { Quality } from './quality.js';
@@ -16,6 +17,8 @@ const SHOWN = [
   ['left', 'Left'],
 ] as const;
 
+const NOBODY = { active: 'Nobody is in the room.', left: 'Nobody has left.', '': 'Nobody has joined yet.' };
+
 /** Everyone who has joined, with the connection of their newest session. */
 export function Participants({ room }: { room: Room }) {
   const [parameters, change] = useQueryParameters();
@@ -24,9 +27,21 @@ export function Participants({ room }: { room: Room }) {
   const chosen = parameters.get('people') ?? (isOver ? '' : 'active');
   const status = chosen === 'active' || chosen === 'left' ? chosen : undefined;
   const list = useApiList('listParticipants', { roomId: room.id, ...(status === undefined ? {} : { status }) });
-  const sessions = useSessionsOf(room.id, list.items.length);
+  const { newest: sessions, hasNews, reload } = useSessionsOf(room.id, list.items);
+  const both = {
+    ...list,
+    hasNews: list.hasNews || hasNews,
+    reload: () => {
+      list.reload();
+      reload();
+    },
+  };
   const columns = useMemo(() => columnsOf(sessions, setOpenId), [sessions]);
   const opened = list.items.find(({ id }) => id === openId);
+  // A participant who comes back to the list must not open the sheet again.
+  useEffect(() => {
+    if (opened === undefined) setOpenId(undefined);
+  }, [opened]);
   return (
     <>
       <Filters>
@@ -39,11 +54,11 @@ export function Participants({ room }: { room: Room }) {
       </Filters>
       <ListTable
         label="Participants"
-        list={list}
+        list={both}
         columns={columns}
         keyOf={({ id }) => id}
         empty={
-          <Empty icon="people" title={status === 'active' ? 'Nobody is in the room.' : 'Nobody has joined yet.'}>
+          <Empty icon="people" title={NOBODY[status ?? '']}>
             Your backend issues a token for each participant. Participants appear here when they join.
           </Empty>
         }
@@ -60,18 +75,19 @@ export function Participants({ room }: { room: Room }) {
   );
 }
 
-/** The newest session of each participant. Loads as many sessions as there are participants on the page. */
-function useSessionsOf(roomId: string, wanted: number): ReadonlyMap<string, Session> {
-  const { items, hasMore, loadMore } = useApiList('listRoomSessions', { roomId });
+/** The newest session of each participant. Loads sessions until each of these participants has one. */
+function useSessionsOf(roomId: string, participants: readonly Participant[]) {
+  const { items, hasMore, hasNews, loadMore, reload } = useApiList('listRoomSessions', { roomId });
   const newest = useMemo(() => {
     const map = new Map<string, Session>();
     for (const session of items) if (!map.has(session.participantId)) map.set(session.participantId, session);
     return map;
   }, [items]);
+  const isMissing = participants.some(({ id }) => !newest.has(id));
   useEffect(() => {
-    if (hasMore && newest.size < wanted) loadMore();
-  }, [hasMore, newest.size, wanted, loadMore]);
-  return newest;
+    if (hasMore && isMissing && items.length < CONSOLE_LIMITS.sessionsMax) loadMore();
+  }, [hasMore, isMissing, items.length, loadMore]);
+  return { newest, hasNews, reload };
 }
 
 function columnsOf(sessions: ReadonlyMap<string, Session>, open: (id: string) => void): Column<Participant>[] {

@@ -7,8 +7,9 @@ const LEVELS = ['good', 'fair', 'poor', 'lost'] as const;
 
 /** The worst connection quality of a session, and whether its media goes through a relay. */
 export function Quality({ session }: { session: Session | undefined }) {
-  const quality = session?.quality ?? undefined;
-  if (quality === undefined) return <span className="quiet">not measured</span>;
+  if (session === undefined) return <span className="quiet">–</span>;
+  const { quality } = session;
+  if (quality === null) return <span className="quiet">not measured</span>;
   return (
     <span className="row nowrap">
       <Badge tone={TONES[quality.worst]}>{quality.worst}</Badge>

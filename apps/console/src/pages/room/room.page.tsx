@@ -1,6 +1,7 @@
 import type { Room } from '@callplane/server/requests';
 import { useState } from 'react';
 import { useApi } from '../../api/hooks.js';
+import { shownAnswer } from '../../api/shown-answer.js';
 import { Button } from '../../components/button.js';
 import { Facts, Page } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
@@ -26,7 +27,8 @@ export default function RoomPage({ parameters }: { parameters: PathParameters })
   const { roomId = '' } = parameters;
   useLive(['rooms', 'participants', 'operations'], roomId);
   const query = useApi('readRoom', { roomId });
-  if (query.data !== undefined) return <RoomView room={query.data} />;
+  const room = shownAnswer(query);
+  if (room !== undefined) return <RoomView room={room} />;
   return (
     <Page title="Room" up={UP} subtitle={<code>{roomId}</code>}>
       <Loaded query={query} what="the room">

@@ -21,6 +21,7 @@ export function publishedTracks(session: Session | undefined): SessionTrack[] {
 }
 
 export function TrackIcons({ session }: { session: Session | undefined }) {
+  if (session === undefined) return <span className="quiet">–</span>;
   const tracks = publishedTracks(session);
   if (tracks.length === 0) return <span className="quiet">none</span>;
   const names = tracks.map(({ source }) => SOURCES[source]).join(', ');

@@ -11,10 +11,19 @@ import { SecretDialog } from './secret-dialog.js';
 export function CreateEndpoint({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<WebhookEndpointWithSecret>();
   const [error, setError] = useState<ApiError>();
+  // The form closes while its request runs, and the secret of the endpoint is shown all the same.
+  const [isHidden, setHidden] = useState(false);
   const create = useApiAction('createWebhook', {
     onDone: setMade,
-    onError: (failure) => setError(asApiError(failure)),
+    onError: (failure) => {
+      setError(asApiError(failure));
+      setHidden(false);
+    },
   });
+  const close = () => {
+    if (create.isPending) setHidden(true);
+    else onClose();
+  };
   if (made !== undefined) {
     return (
       <SecretDialog
@@ -27,8 +36,9 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
       />
     );
   }
+  if (isHidden) return null;
   return (
-    <Dialog title="Add an endpoint" onClose={onClose}>
+    <Dialog title="Add an endpoint" onClose={close}>
       <p className="quiet form-intro">
         The endpoint receives the events of this environment that happen from now on. Its signing secret is shown once,
         after this step.
@@ -37,7 +47,7 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
         action="Add the endpoint"
         error={error}
         isBusy={create.isPending}
-        onClose={onClose}
+        onClose={close}
         onSubmit={(input, description) => {
           setError(undefined);
           create.mutate({ ...input, ...(description === '' ? {} : { description }) });

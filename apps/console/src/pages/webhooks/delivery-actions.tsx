@@ -17,6 +17,9 @@ export function DeliveryActions({
   const retrying = useApiAction('retryDelivery', { done: 'The next attempt is due now.' });
   const replaying = useApiAction('replayDelivery', { done: 'A new run has begun.' });
   if (endpoint === undefined) return null;
+  // The API refuses both.
+  if (!endpoint.enabled)
+    return <p className="quiet">The endpoint is disabled. Enable it to send the delivery again.</p>;
   if (status === 'pending') {
     const retry = async () => {
       if (await confirm(retryQuestion(delivery))) retrying.mutate({ endpointId, deliveryId });

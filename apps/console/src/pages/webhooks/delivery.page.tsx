@@ -1,5 +1,6 @@
 import type { WebhookDeliveryDetail } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
+import { shownAnswer } from '../../api/shown-answer.js';
 import { Facts, Page, Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Code, Id, Json, Time } from '../../components/text.js';
@@ -19,7 +20,8 @@ export default function DeliveryPage({ parameters }: { parameters: PathParameter
   const input = { endpointId: parameters['endpointId'] ?? '', deliveryId: parameters['deliveryId'] ?? '' };
   useLive(['deliveries', 'endpoints']);
   const query = useApi('readDelivery', input);
-  if (query.data === undefined) {
+  const delivery = shownAnswer(query);
+  if (delivery === undefined) {
     return (
       <Page title="Delivery" up={UP}>
         <Loaded query={query} what="the delivery">
@@ -28,7 +30,7 @@ export default function DeliveryPage({ parameters }: { parameters: PathParameter
       </Page>
     );
   }
-  return <Delivery delivery={query.data} />;
+  return <Delivery delivery={delivery} />;
 }
 
 function Delivery({ delivery }: { delivery: WebhookDeliveryDetail }) {

@@ -16,13 +16,20 @@ export function EndpointActions({ endpoint }: { endpoint: WebhookEndpoint }) {
   const actions = useActions(endpoint, setRotated);
   return (
     <>
-      <Button onClick={actions.test} isBusy={actions.isTesting}>
-        Send a test
-      </Button>
+      {/* The API refuses a test of a disabled endpoint. */}
+      {endpoint.enabled && (
+        <Button onClick={actions.test} isBusy={actions.isTesting}>
+          Send a test
+        </Button>
+      )}
       <Button onClick={() => setEditing(true)}>Edit</Button>
-      <Button onClick={actions.rotate}>Rotate the secret</Button>
-      <Button onClick={actions.toggle}>{endpoint.enabled ? 'Disable' : 'Enable'}</Button>
-      <Button kind="danger" onClick={actions.remove}>
+      <Button onClick={actions.rotate} isBusy={actions.isRotating}>
+        Rotate the secret
+      </Button>
+      <Button onClick={actions.toggle} isBusy={actions.isUpdating}>
+        {endpoint.enabled ? 'Disable' : 'Enable'}
+      </Button>
+      <Button kind="danger" onClick={actions.remove} isBusy={actions.isRemoving}>
         Remove
       </Button>
       {isEditing && <EditEndpoint endpoint={endpoint} onClose={() => setEditing(false)} />}
@@ -54,6 +61,9 @@ function useActions(endpoint: WebhookEndpoint, showSecret: (endpoint: WebhookEnd
   });
   return {
     isTesting: testing.isPending,
+    isUpdating: updating.isPending,
+    isRotating: rotating.isPending,
+    isRemoving: removing.isPending,
     test: () => void confirm(testQuestion(endpoint)).then((agrees) => agrees && testing.mutate({ endpointId })),
     toggle: () =>
       void confirm(enabled ? disableQuestion(url) : enableQuestion(url)).then(
@@ -64,12 +74,11 @@ function useActions(endpoint: WebhookEndpoint, showSecret: (endpoint: WebhookEnd
   };
 }
 
-const testQuestion = ({ url, enabled }: WebhookEndpoint) => ({
+const testQuestion = ({ url }: WebhookEndpoint) => ({
   title: 'Send a test event?',
   body: (
     <p>
       Callplane sends one <code>webhook.test</code> event to <strong>{url}</strong> only, whatever its event types are.
-      {!enabled && ' The endpoint is disabled, so the event waits until it is enabled.'}
     </p>
   ),
   action: 'Send the test',

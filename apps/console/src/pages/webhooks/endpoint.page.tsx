@@ -1,5 +1,6 @@
 import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useApi } from '../../api/hooks.js';
+import { shownAnswer } from '../../api/shown-answer.js';
 import { Facts, Page } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
 import { Tabs } from '../../components/tabs.js';
@@ -19,7 +20,8 @@ export default function EndpointPage({ parameters }: { parameters: PathParameter
   const endpointId = parameters['endpointId'] ?? '';
   useLive(['endpoints', 'deliveries', 'recoveries']);
   const query = useApi('readWebhook', { endpointId });
-  if (query.data === undefined) {
+  const endpoint = shownAnswer(query);
+  if (endpoint === undefined) {
     return (
       <Page title="Endpoint" up={UP}>
         <Loaded query={query} what="the endpoint">
@@ -28,7 +30,7 @@ export default function EndpointPage({ parameters }: { parameters: PathParameter
       </Page>
     );
   }
-  return <Endpoint endpoint={query.data} />;
+  return <Endpoint endpoint={endpoint} />;
 }
 
 function Endpoint({ endpoint }: { endpoint: WebhookEndpoint }) {

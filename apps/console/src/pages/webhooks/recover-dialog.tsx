@@ -46,7 +46,10 @@ export function RecoverDialog({ endpoint, onClose }: { endpoint: WebhookEndpoint
           isBusy={recovering.isPending}
           onBack={() => setCount(undefined)}
           // The window stays as it was counted, also if its end was the present.
-          onAgree={() => recovering.mutate({ ...input(range), dryRun: false })}
+          onAgree={() => {
+            setError(undefined);
+            recovering.mutate({ ...input(range), dryRun: false });
+          }}
           onCount={setCount}
         />
       ) : (

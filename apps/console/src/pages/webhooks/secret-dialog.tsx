@@ -2,10 +2,10 @@ import { Button } from '../../components/button.js';
 import { Dialog, DialogActions } from '../../components/dialog.js';
 import { Code } from '../../components/text.js';
 
-/** Shows a signing secret once. The secret lives in the memory of the page only while the dialog is open. */
+/** Shows a signing secret once, and holds it only while the dialog is open. A click beside it must not lose it. */
 export function SecretDialog({ secret, version, onClose }: { secret: string; version: number; onClose: () => void }) {
   return (
-    <Dialog title={`Signing secret, version ${version}`} onClose={onClose}>
+    <Dialog title={`Signing secret, version ${version}`} onClose={onClose} closesOutside={false}>
       <div className="stack">
         <p className="notice warn">
           Store this secret now. It is shown once: neither the console nor the API can show it again.
