@@ -7,6 +7,7 @@ import { listParticipants } from './participants/participants.repository.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
 import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lists.js';
+import { markAttempts, markEndpoints } from './webhooks/webhook-changes.js';
 
 /** Lists and their filters over many rows, of which few match. */
 
@@ -133,9 +134,11 @@ test('each filter of a list is served by an index in the order of the list', asy
       listRooms(db, tenant, { status: null, name: null, namePrefix: 'Room 7', beforeId: 'room_n004007', limit: 21 }),
     ),
     planOf(database, (db) => listTokens(db, tenant, roomId, { beforeId: null, limit: 21 })),
+    planOf(database, (db) => markEndpoints(db, [tenant.environmentId])),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens] = plans;
+  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens, marks] =
+    plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');
@@ -144,6 +147,7 @@ test('each filter of a list is served by an index in the order of the list', asy
   expect(named).toContain('rooms_status_name_idx');
   expect(prefixed).toContain('rooms_status_name_idx');
   expect(tokens).toContain('participants_room_id_id_idx');
+  expect(marks).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(external).toContain('participants_external_id_idx');
   expect(external).not.toContain('Sort');
   expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
@@ -155,6 +159,23 @@ test('each filter of a list is served by an index in the order of the list', asy
     'events_environment_created_idx',
     'events_environment_id_transaction_id_id_idx',
   ]);
+});
+
+test('attempts of others that fill the page make the marks of an environment incomplete', async () => {
+  await rooms.sql(`
+    INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
+      duration_ms, outcome, response_truncated)
+    SELECT 'att_' || n, '${idsOf(0)[0]}', 0, n, 'https://192.0.2.1/', 1, now(), 1, 'connect', false
+    FROM generate_series(1, 3) n`);
+  const mark = (environmentId: string, limit: number) =>
+    markAttempts(rooms.database.sql, [environmentId], { from: 'att_', limit });
+  expect(await mark('env_other1', 2)).toEqual({ marks: [], isComplete: false });
+  expect(await mark('env_other1', 3)).toEqual({ marks: [], isComplete: true });
+  const { environmentId } = rooms.tenant;
+  const own = await mark(environmentId, 3);
+  expect(own.isComplete).toBe(true);
+  expect(own.marks.map(({ attemptId }) => attemptId).sort()).toEqual(['att_1', 'att_2', 'att_3']);
+  expect(own.marks[0]).toMatchObject({ environmentId, endpointId: 'whep_0' });
 });
 
 test('rooms whose names begin with a text are one list by name, over all statuses and pages', async () => {
@@ -174,6 +195,9 @@ test('rooms whose names begin with a text are one list by name, over all statuse
   expect(seen).toEqual(all.map(({ name, id }) => `${name} ${id}`).sort());
   const active = await listRooms(rooms.database.sql, rooms.tenant, { ...page, status: 'active', beforeId: null });
   expect(active.map(({ id }) => id)).toEqual(['room_n002008']);
+  const exact = (name: string) => listRooms(rooms.database.sql, rooms.tenant, { ...page, name, beforeId: null });
+  expect([...new Set((await exact('Room 87')).map(({ name }) => name))]).toEqual(['Room 87']);
+  expect(await exact('Room 7')).toEqual([]);
 });
 
 test('rooms of one name are one list over all statuses', async () => {

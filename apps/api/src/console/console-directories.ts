@@ -29,7 +29,7 @@ function linksOf({ sql }: Database): CallerDirectory {
   return {
     hasSeen: () => false,
     find: async (codeHash, { inBatch = false } = {}) => {
-      if (inBatch) return null;
+      if (inBatch === true) return null;
       const link = await findConsoleLink(sql, codeHash);
       if (link === null) return null;
       const { id, projectId, environmentId } = link;

@@ -27,7 +27,7 @@ const COMPRESSED = new Set(['.png', '.ico', '.woff2']);
 interface File {
   type: string;
   body: Buffer;
-  /** Made with the first request for it; null: the file is compressed already. */
+  /** Made at the start of the process; null: the file is compressed already. */
   gzipped: Promise<Buffer> | null;
   cacheControl: string;
 }

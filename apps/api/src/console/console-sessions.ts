@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ConsoleIdentity } from '@callplane/db';
 import type { CallerDirectory } from '../http/authenticate.js';
 import { CallerCache } from '../http/caller-cache.js';
+import type { LookUpOptions } from '../http/request-context.js';
 
 /** How old the noted time of the latest request may become, in milliseconds. */
 const TOUCH_EVERY_MS = 60_000;
@@ -48,11 +49,11 @@ export class ConsoleSessions implements ConsoleSessionDirectory {
     return this.#cache.hasSeen(hash);
   }
 
-  find(hash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null> {
+  find(hash: Buffer, options?: LookUpOptions): Promise<Caller | null> {
     return this.#cache.find(hash, options);
   }
 
-  async findForRequest(hash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null> {
+  async findForRequest(hash: Buffer, options?: LookUpOptions): Promise<Caller | null> {
     const caller = await this.#cache.find(hash, options);
     if (caller?.session !== undefined) this.#touch(caller, caller.session.id);
     return caller;

@@ -87,6 +87,11 @@ describe('a sign-in with a secret key', () => {
     expect(again.status).toBe(401);
     const revoked = await api.newKey(api.tenant.environmentId, { revokedAt: new Date() });
     expect((await api.call('POST', SESSIONS, { key: revoked, body: {} })).status).toBe(401);
+    // The process still takes this key for valid, because the notice of its revocation was lost.
+    const tenant = await api.newTenant();
+    await signIn(tenant.key);
+    await revokeApiKey(api.database.prisma, tenant.keyId, new Date());
+    expect((await api.call('POST', SESSIONS, { key: tenant.key, body: {} })).status).toBe(401);
   });
 
   test('can restrict the session to reading', async () => {
@@ -101,11 +106,16 @@ describe('a sign-in with a secret key', () => {
 
   test('is refused while the environment has 100 open sessions, and ended ones do not count', async () => {
     const tenant = await api.newTenant();
+    await api.newKey(tenant.environmentId, { revokedAt: new Date() });
+    const revoked = await api.database.prisma.apiKey.findFirstOrThrow({
+      where: { environmentId: tenant.environmentId, revokedAt: { not: null } },
+    });
     await api.database.prisma.consoleSession.createMany({
-      data: Array.from({ length: 101 }, (_, n) => ({
+      data: Array.from({ length: 102 }, (_, n) => ({
         id: newId('consoleSession'),
         environmentId: tenant.environmentId,
-        apiKeyId: tenant.keyId,
+        // The last one has ended with its key.
+        apiKeyId: n === 101 ? revoked.id : tenant.keyId,
         secretHash: new Uint8Array(randomBytes(32)),
         scopes: [],
         readOnly: true,

@@ -40,8 +40,8 @@ export async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolea
   else await openForLink(deps, caller, caller.loginCodeHash, { hash, readOnly });
   const hex = hash.toString('hex');
   const context = (await findConsoleSessionsByHash(deps.database.sql, [hex])).get(hex);
-  // It was revoked in this moment.
-  if (context === undefined) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
+  // The session or its key was revoked in this moment.
+  if (context === undefined || context.revokedAt !== null) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
   const { id, source, createdAt, endsAt } = context.session;
   const { environmentId, keyId } = context;
   deps.logger.info('console session opened', {

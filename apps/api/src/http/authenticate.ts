@@ -10,7 +10,7 @@ import {
 import type { NextFunction, Request, Response } from 'express';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
 import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
-import { contextOf } from './request-context.js';
+import { contextOf, type LookUpOptions } from './request-context.js';
 import type { MatchesRoute } from './request-kind.js';
 import type { RequestMetrics } from './request-metrics.js';
 
@@ -18,11 +18,8 @@ import type { RequestMetrics } from './request-metrics.js';
 export interface CallerDirectory {
   /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
   hasSeen(keyHash: Buffer): boolean;
-  /**
-   * Returns null if the key is unknown, revoked or expired.
-   * @param inBatch the look-up may wait for other look-ups and share one statement with them.
-   */
-  find(keyHash: Buffer, options?: { inBatch?: boolean }): Promise<Caller | null>;
+  /** Returns null if the key is unknown, revoked or expired. */
+  find(keyHash: Buffer, options?: LookUpOptions): Promise<Caller | null>;
 }
 
 export interface Directories {

@@ -132,6 +132,15 @@ describe('the caller cache', () => {
     expect(queries()).toBe(2);
   });
 
+  test('looks up a key of a stream with a statement of its own while the batch is full', async () => {
+    const { cache, queries } = setUp(() => Promise.resolve(key));
+    const filling = Array.from({ length: 500 }, (_, n) => cache.find(Buffer.from(`key ${n}`), { inBatch: true }));
+    expect(await cache.find(hash, { inBatch: 'if_room' })).toBe(key);
+    expect(queries()).toBe(1);
+    await Promise.all(filling);
+    expect(queries()).toBe(2);
+  });
+
   test('fails the requests of a failed batch, and looks their keys up again later', async () => {
     let fail = true;
     const { cache } = setUp(() => (fail ? Promise.reject(new Error('down')) : Promise.resolve(key)));

@@ -1,6 +1,7 @@
 import { PublicError, type Caller, type Clock } from '@callplane/core';
 import { LRUCache } from 'lru-cache';
 import type { CallerDirectory } from './authenticate.js';
+import type { LookUpOptions } from './request-context.js';
 
 /** An API key as the database stores it. */
 export interface StoredKey extends Caller {
@@ -65,7 +66,7 @@ export class CallerCache implements CallerDirectory {
     return this.#known.has(keyHash.toString('hex'));
   }
 
-  async find(keyHash: Buffer, { inBatch = false } = {}): Promise<Caller | null> {
+  async find(keyHash: Buffer, { inBatch = false }: LookUpOptions = {}): Promise<Caller | null> {
     const id = keyHash.toString('hex');
     const known = this.#known.get(id);
     const unknown = this.#unknown.get(id);
@@ -89,11 +90,12 @@ export class CallerCache implements CallerDirectory {
   }
 
   /** Runs at most one query per key at a time. All requests for that key share its result. */
-  #read(id: string, inBatch: boolean): Promise<Entry> {
+  #read(id: string, inBatch: LookUpOptions['inBatch']): Promise<Entry> {
     const underWay = this.#loading.get(id);
     if (underWay !== undefined) return underWay;
     const readAtMs = this.#monotonicMs();
-    const loading = (inBatch ? this.#inBatch(id) : this.#load([id]).then((keys) => keys.get(id) ?? null))
+    const isBatched = inBatch === 'if_room' ? this.#batch.length < BATCH_MAX : inBatch === true;
+    const loading = (isBatched ? this.#inBatch(id) : this.#load([id]).then((keys) => keys.get(id) ?? null))
       .then((key) => {
         const entry = { key, readAtMs };
         // `forget` ran during the query: the result may be from before the revocation and must not be cached.

@@ -2,6 +2,15 @@ import { parseTraceparent, type Caller, type ErrorCode } from '@callplane/core';
 import { requestIdOf, startSpan, type Span } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 
+/** How the caller of a key or session is looked up. */
+export interface LookUpOptions {
+  /**
+   * Whether the look-up may wait for others and share one statement with them. `true`: it fails as `UNAVAILABLE` while
+   * too many wait. `if_room`: it then has a statement of its own.
+   */
+  inBatch?: boolean | 'if_room';
+}
+
 /** State of one request. Middleware fills it in; handlers and the request log read it. */
 export interface RequestContext {
   readonly requestId: string;
@@ -17,7 +26,7 @@ export interface RequestContext {
   readonly ip: string | undefined;
   caller: Caller | null;
   /** Whether the key of the caller is still valid. Looks it up again if the result in the cache is too old. */
-  isKeyValid: (options?: { inBatch?: boolean }) => Promise<boolean>;
+  isKeyValid: (options?: LookUpOptions) => Promise<boolean>;
   /** Time that the request waited as its caller wished, in milliseconds. */
   waitedMs: number;
   /** Pattern of the matched route; null until a route matches. */

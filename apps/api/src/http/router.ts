@@ -95,7 +95,8 @@ function serve(route: Route) {
       recheckKey: async () => {
         if (!(await context.isKeyValid())) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
       },
-      isKeyValid: () => context.isKeyValid({ inBatch: true }),
+      // A flood of unknown keys, which fills the batches, must not keep the stream of a revoked key open.
+      isKeyValid: () => context.isKeyValid({ inBatch: 'if_room' }),
       onClosed: (listener) => {
         if (response.closed) listener();
         else response.once('close', listener);

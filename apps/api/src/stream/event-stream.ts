@@ -11,6 +11,16 @@ const RETRY_MS = 2000;
 /** Messages that wait until the client has got what it missed. */
 const QUEUE_MAX = 1000;
 
+/** The headers of a stream. */
+export function streamHead(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    ...headers,
+    'content-type': 'text/event-stream; charset=utf-8',
+    // nginx would collect messages.
+    'x-accel-buffering': 'no',
+  };
+}
+
 /** One stream of server-sent events to a client, in the format of the HTML standard. */
 export class EventStream {
   readonly wanted: Wanted;
@@ -33,12 +43,7 @@ export class EventStream {
     this.wanted = wanted;
     this.#monotonicMs = monotonicMs;
     this.openedAtMs = this.#sentAtMs = monotonicMs();
-    response.writeHead(200, {
-      ...headers,
-      'content-type': 'text/event-stream; charset=utf-8',
-      // nginx would collect messages.
-      'x-accel-buffering': 'no',
-    });
+    response.writeHead(200, streamHead(headers));
     this.#write(`retry: ${RETRY_MS}\n\n`);
   }
 

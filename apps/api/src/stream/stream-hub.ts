@@ -14,7 +14,7 @@ import type { EventPosition } from '@callplane/db';
 import type { EventWaiter } from '../events/event-waiter.js';
 import { parsePosition, type ListNotice, type Wanted } from './changes.js';
 import { EventFeed, type FeedReads } from './event-feed.js';
-import { EventStream, type StreamEnd } from './event-stream.js';
+import { EventStream, streamHead, type StreamEnd } from './event-stream.js';
 import { WebhookWatch, type WatchReads } from './webhook-watch.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
@@ -100,6 +100,8 @@ export class StreamHub {
       return (response, headers) => {
         response.prependOnceListener('close', leave);
         if (response.closed || response.destroyed) leave();
+        // Node sends nothing of a stream that answers HEAD, and would hold its place.
+        else if (response.req.method === 'HEAD') response.writeHead(200, streamHead(headers)).end();
         else this.#begin(request, feed, response, headers);
       };
     } catch (error) {

@@ -174,6 +174,17 @@ describe('GET /v1/stream', () => {
   });
 });
 
+test('HEAD /v1/stream answers with the headers alone, and takes no place of a stream', async () => {
+  const tenant = await api.newTenant();
+  for (let n = 0; n < 4; n++) {
+    const { status, headers } = await fetch(`${api.url}/v1/stream`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${tenant.key}` },
+    });
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  }
+});
+
 describe('a stream is refused', () => {
   test('without the scope of a kind, and with an unknown kind', async () => {
     const key = await api.newKey(api.tenant.environmentId, { scopes: ['rooms:read'] });

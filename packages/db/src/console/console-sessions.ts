@@ -58,8 +58,10 @@ interface IdentityRow extends Omit<ConsoleSession, 'source'> {
 }
 
 const IDLE = Prisma.sql`${CONSOLE_SESSION_IDLE_SECONDS}::int * interval '1 second'`;
-/** Whether `s` is a link that works or a session that has not ended. */
-const IS_OPEN = Prisma.sql`s.expires_at > now() AND (s.secret_hash IS NULL OR s.used_at + ${IDLE} > now())`;
+/** Whether `s` is a link that works or a session that has not ended. A session ends with its key. */
+const IS_OPEN = Prisma.sql`s.expires_at > now() AND (s.secret_hash IS NULL OR s.used_at + ${IDLE} > now())
+  AND NOT EXISTS (
+    SELECT 1 FROM api_keys k WHERE k.id = s.api_key_id AND (k.revoked_at IS NOT NULL OR k.expires_at <= now()))`;
 
 /** Opens a session. The hash is that of the value of its cookie. */
 export function openConsoleSession(
@@ -199,9 +201,8 @@ export async function listConsoleSessions(db: TypedSql, environmentId: string): 
     SELECT s.id, s.environment_id AS "environmentId", s.api_key_id AS "apiKeyId", s.read_only AS "readOnly", s.scopes,
       CASE WHEN s.secret_hash IS NULL THEN 'link' ELSE 'open' END AS state, s.created_at AS "createdAt",
       s.used_at AS "usedAt", s.expires_at AS "expiresAt"
-    FROM console_sessions s LEFT JOIN api_keys k ON k.id = s.api_key_id
-    WHERE s.environment_id = ${environmentId} AND ${IS_OPEN} AND k.revoked_at IS NULL
-      AND (k.expires_at IS NULL OR k.expires_at > now())
+    FROM console_sessions s
+    WHERE s.environment_id = ${environmentId} AND ${IS_OPEN}
     ORDER BY s.id`;
 }
 

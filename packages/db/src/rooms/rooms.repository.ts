@@ -114,7 +114,7 @@ export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): Pro
 function listRoomsByPrefix(
   db: TypedSql,
   { environmentId }: Tenant,
-  { status, namePrefix, beforeId, limit }: RoomListPage & { namePrefix: string },
+  { status, name, namePrefix, beforeId, limit }: RoomListPage & { namePrefix: string },
 ): PromiseLike<RoomState[]> {
   const after =
     beforeId === null
@@ -128,6 +128,7 @@ function listRoomsByPrefix(
       SELECT ${ROOM_COLUMNS} FROM rooms
       WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name
         AND rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
+        ${name === null ? Prisma.empty : Prisma.sql`AND rooms.name COLLATE "C" = ${name}`}
       ORDER BY rooms.name COLLATE "C", (rooms.id || '') LIMIT ${limit}
     ) found
     ORDER BY found.name COLLATE "C", found.id LIMIT ${limit}`;
