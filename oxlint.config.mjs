@@ -1,4 +1,4 @@
-/** Rules of ESLint and of typescript-eslint's strict set, as oxlint runs them: one file each 5 ms instead of 70. */
+/** The rules of ESLint and of typescript-eslint's strict set, as oxlint runs them (docs/benchmarks/ci.md). */
 
 /** Imports point one way: core ← (db, queue, runtime, media) ← apps; see docs/architecture.md. */
 const mayImport = {

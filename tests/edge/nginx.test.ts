@@ -227,6 +227,7 @@ describe('paths', () => {
       '/v1/rooms?limit=1',
       '/v1/rooms/x%2Fy',
       '/docs',
+      '/console/rooms',
       '/openapi.json',
       '/.well-known/jwks.json',
     ]) {

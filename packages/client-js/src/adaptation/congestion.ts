@@ -1,4 +1,4 @@
-import type { DownlinkState } from './downlink-state.js';
+import { SETTLE_MS, type DownlinkState, type SuspectedQueue } from './downlink-state.js';
 import type { Line } from './line.js';
 
 /** A queue of this length shows congestion at once, */
@@ -20,23 +20,28 @@ const LOSS_REMAINS = 0.7;
 const HARMLESS_LOSS_MAX = 0.4;
 /** If a lower rate leaves more than this part of a queue, and no loss, there is no queue: the route is longer. */
 const QUEUE_REMAINS = 0.8;
+/** A report shows the effect of a reduction if it was sent at most this much before the reduction counts as settled. */
+const EFFECT_EARLIER_MS = 300;
 /** A probe ends at the first sign of congestion, once the key frames of its larger pictures are there. */
 const PROBE_QUEUE_MS = 80;
 const PROBE_LOSS = 0.04;
 const PROBE_CONCEALED = 0.03;
 
 /** Notes the signs of a sample. */
-export function withLine(state: DownlinkState, { queueMs: delayMs, audioBps, loss }: Line): DownlinkState {
+export function withLine(
+  state: DownlinkState,
+  { queueMs: delayMs, audioBps, loss }: Line,
+  nowMs: number,
+): DownlinkState {
   const sent = audioBps / Math.max(0.8, 1 - loss);
-  const { harmlessLoss, suspectedQueue } = state;
+  const { harmlessLoss } = state;
   const harmlessQueueMs = Math.min(state.harmlessQueueMs, delayMs ?? Infinity);
   const queueMs = delayMs === undefined ? undefined : delayMs - harmlessQueueMs;
-  const hasDrained = delayMs !== undefined && delayMs < QUEUE_REMAINS * (suspectedQueue?.queueMs ?? 0);
   const queued = queueMs !== undefined && queueMs > QUEUE_MS ? state.queued + 1 : 0;
   return {
     ...state,
     harmlessQueueMs,
-    suspectedQueue: hasDrained ? undefined : suspectedQueue,
+    suspectedQueue: delayMs === undefined ? state.suspectedQueue : stillSuspected(state, delayMs, nowMs),
     queueMs: queueMs ?? state.queueMs,
     queued: queueMs === undefined ? state.queued : queued,
     lossy: loss - harmlessLoss > LOSS_WITH_QUEUE ? state.lossy + 1 : 0,
@@ -45,6 +50,17 @@ export function withLine(state: DownlinkState, { queueMs: delayMs, audioBps, los
     // Rises at once, and falls slowly: a pause of the speakers is short.
     audioBps: Math.max(sent, 0.95 * state.audioBps),
   };
+}
+
+/** A report that was sent before the reduction shows how long the queue became until then: it may be seconds long. */
+function stillSuspected(
+  { suspectedQueue, settledAtMs }: DownlinkState,
+  delayMs: number,
+  nowMs: number,
+): SuspectedQueue | undefined {
+  if (suspectedQueue === undefined || delayMs < QUEUE_REMAINS * suspectedQueue.queueMs) return undefined;
+  const isOlder = nowMs - delayMs < settledAtMs - SETTLE_MS;
+  return isOlder ? { ...suspectedQueue, queueMs: Math.max(suspectedQueue.queueMs, delayMs) } : suspectedQueue;
 }
 
 export function isCongested(state: DownlinkState, { loss, concealed }: Line): boolean {
@@ -62,8 +78,8 @@ export function isCongested(state: DownlinkState, { loss, concealed }: Line): bo
 }
 
 /** Compares the loss, or the queue, before and after the reduction. */
-export function judged(state: DownlinkState, line: Line): DownlinkState {
-  return withJudgedQueue(withJudgedLoss(state, line), line);
+export function judged(state: DownlinkState, line: Line, nowMs: number): DownlinkState {
+  return withJudgedQueue(withJudgedLoss(state, line), line, nowMs);
 }
 
 function withJudgedLoss(state: DownlinkState, { loss }: Line): DownlinkState {
@@ -72,13 +88,14 @@ function withJudgedLoss(state: DownlinkState, { loss }: Line): DownlinkState {
   return { ...state, suspectedLoss: undefined, harmlessLoss: remains ? loss : state.harmlessLoss };
 }
 
-/** The queue counts from the first report after the effect of the reduction is there. */
-function withJudgedQueue(state: DownlinkState, { loss, queueMs }: Line): DownlinkState {
-  const { suspectedQueue, harmlessLoss } = state;
+/** The queue counts from the first report that was sent when the effect of the reduction was there. */
+function withJudgedQueue(state: DownlinkState, { loss, queueMs }: Line, nowMs: number): DownlinkState {
+  const { suspectedQueue, harmlessLoss, settledAtMs } = state;
   if (suspectedQueue === undefined) return state;
   if (loss - harmlessLoss > LOSS_WITH_QUEUE) return { ...state, suspectedQueue: undefined };
   // An earlier report says nothing yet.
-  if (queueMs === undefined) return { ...state, queueMs: 0, queued: 0 };
+  if (queueMs === undefined || nowMs - queueMs < settledAtMs - EFFECT_EARLIER_MS)
+    return { ...state, queueMs: 0, queued: 0 };
   const { budgetBps } = suspectedQueue;
   return {
     ...state,

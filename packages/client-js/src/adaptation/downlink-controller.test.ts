@@ -203,6 +203,16 @@ describe('the downlink controller, while a budget is held', () => {
     expect(modesOf(states).at(-1)).toBe('probing');
   });
 
+  test('does not take a queue of seconds for a longer route because of reports from before the reduction', () => {
+    const delays = [0, 700, undefined, 1_700, undefined, 2_100, undefined, 1_500, undefined, 200];
+    const states = statesOf(
+      { ...INITIAL, levels: new Map([['screen', HIGHEST]]) },
+      delays.map((queueMs) => ({ ...LINE, bps: 400_000, queueMs })),
+    );
+    expect(modesOf(states)).toEqual(['free', ...Array.from({ length: 9 }, () => 'held')]);
+    expect(states.at(-1)).toMatchObject({ harmlessQueueMs: 0, suspectedQueue: undefined });
+  });
+
   test('keeps the levels without a probe if the ceiling leaves no room for a step', () => {
     const ceiling = { ceilingBps: 200_000, ceilingUntilMs: 8_000, nextAtMs: 1_500 };
     // Half the frame rate was measured when the picture moved more.

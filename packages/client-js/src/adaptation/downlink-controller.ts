@@ -60,10 +60,10 @@ export function decide(
   const isExpecting = competitors.some(({ key }) => (before.levels.get(key) ?? 1) > PAUSED);
   if (line === undefined && isExpecting) return interrupted(before, nowMs);
   const present = line ?? SILENCE;
-  const noted = { ...withLine(before, present), heardAtMs: nowMs };
+  const noted = { ...withLine(before, present, nowMs), heardAtMs: nowMs };
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
-  const judgedState = isSettled ? judged(noted, present) : noted;
+  const judgedState = isSettled ? judged(noted, present, nowMs) : noted;
   const isReducible = isExpecting || present.loss - judgedState.harmlessLoss > LOSS_WITH_QUEUE;
   const isAlarm = isSettled && isCongested(judgedState, present);
   if (isAlarm && isReducible) return reduced(judgedState, present, competitors, nowMs);

@@ -1,6 +1,6 @@
 /**
  * `node scripts/dev.mjs imports`: fails if files import each other in a circle. The order in which such files run
- * depends on which one is loaded first, and none can be understood without the others. ESLint checks the directions
+ * depends on which one is loaded first, and none can be understood without the others. oxlint checks the directions
  * between packages.
  */
 import { readFileSync } from 'node:fs';

@@ -47,6 +47,7 @@ describe('the Helm chart', () => {
     );
     expect(problemsOf(manifests)).toEqual([]);
     const paths = named(manifests, 'Ingress', 'callplane').spec.rules[0].http.paths;
+    expect(paths.map(({ path }: { path: string }) => path)).toContain('/console');
     expect(paths.map(({ path }: { path: string }) => path)).not.toContain('/');
     const pod = named(manifests, 'Deployment', 'callplane-api').spec.template.spec;
     expect(pod.imagePullSecrets).toEqual([{ name: 'registry' }]);
