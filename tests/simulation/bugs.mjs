@@ -153,6 +153,7 @@ export const BUGS = [
     DELIVERY_LEASES,
     'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
     "WHERE ${isAmong(ids)} AND d.status = 'delivering'",
+    'Nothing must find it: the update compares the token once more. settle-delivery-unfenced is the whole bug.',
   ),
   {
     name: 'settle-delivery-unfenced',

@@ -45,8 +45,8 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
   return [
     ...(await brokenInvariants(run)),
     ...run.clients.problems.map((detail) => ({ name: 'clients-served', detail })),
-    ...run.fleet.world.uncaught.map((error) => ({ name: 'nothing-uncaught', detail: String((error as Error).stack) })),
     ...unexpectedLines(run),
+    ...(await leaseViolations(read)),
     ...(await roomViolations(run, read)),
     ...(await joinViolations(run, read)),
     ...(await deliveryViolations(run, read)),
@@ -76,6 +76,12 @@ function unexpectedLines({ fleet }: Run): Violation[] {
     if (!isDefect) return [];
     return [{ name: 'nothing-unexpected', detail: `${process}: ${message}: ${String(error?.stack)}` }];
   });
+}
+
+/** One worker at most writes the outcome of an attempt (ports/lease-log.ts). */
+async function leaseViolations(read: Read): Promise<Violation[]> {
+  const rows = await read('SELECT what FROM sim.lease_breaks ORDER BY id');
+  return rows.map(({ what }) => ({ name: 'one-writer', detail: String(what) }));
 }
 
 async function roomViolations({ clients }: Run, read: Read): Promise<Violation[]> {

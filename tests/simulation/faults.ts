@@ -1,12 +1,21 @@
+import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
 import type { Fault } from './plan.js';
 import type { SimMediaServer } from './ports/media.js';
 import { CALM, type SimRedis } from './ports/redis.js';
 import type { SimProcess } from './processes.js';
+import type { Until } from './settle.js';
 import type { World } from './world.js';
 
 /** Statements that only keep the fleet alive: a fault after them finds little. */
 const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
+
+/** Statements about rows that workers lease. */
+const LEASED = /UPDATE (runtime_operations|webhook_deliveries)/;
+/** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
+const OTHERS_RUN_MS = 10_000;
+/** Until a process wakes up whose lease another one takes over, in milliseconds. */
+const WAKES_WITHIN_MS = 20;
 
 /** The faults of a plan. */
 export class Faults {
@@ -19,6 +28,7 @@ export class Faults {
   readonly #faults: readonly Fault[];
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
+  readonly #frozenAtMs = new Map<SimProcess, number>();
   #goOn = true;
 
   constructor(fleet: Fleet, redis: SimRedis, media: SimMediaServer, faults: readonly Fault[]) {
@@ -31,6 +41,24 @@ export class Faults {
 
   begin(): void {
     for (const fault of this.#faults) this.#schedule(fault);
+  }
+
+  /** Lets every freeze last for its time, which may be longer than all other faults. */
+  async thaw(until: Until): Promise<void> {
+    for (let left = this.#faults.length; left > 0; left -= 1) {
+      const frozen = [...this.#fleet.instances.values()].flatMap(({ process }) =>
+        this.#isFrozen(process) ? process : [],
+      );
+      if (frozen.length === 0) return;
+      const firstMs = Math.min(...frozen.map(({ frozenUntilMs }) => frozenUntilMs));
+      const standMs = firstMs - this.#world.nowMsValue - OTHERS_RUN_MS;
+      if (standMs > 0) await this.#world.jump(standMs);
+      await until(() => frozen.some((process) => !process.isAlive || !this.#isFrozen(process)));
+    }
+  }
+
+  #isFrozen({ frozenUntilMs }: SimProcess): boolean {
+    return frozenUntilMs > this.#world.nowMsValue;
   }
 
   end(): void {
@@ -70,6 +98,7 @@ export class Faults {
   /** Called after each statement that has changed something. */
   async onEffect(process: SimProcess, label: string): Promise<void> {
     if (!this.#goOn || DULL.test(label)) return;
+    if (LEASED.test(label)) this.#wakeFormerHolders(process);
     const count = (this.#interesting.get(process.name) ?? 0) + 1;
     this.#interesting.set(process.name, count);
     for (const fault of this.#faults) {
@@ -78,6 +107,7 @@ export class Faults {
       if (fault.do === 'freeze') {
         this.#world.note(`${process.name} freezes for ${fault.forMs} ms after ${label}`);
         process.frozenUntilMs = this.#world.nowMsValue + fault.forMs;
+        this.#frozenAtMs.set(process, this.#world.nowMsValue);
         this.points.add(`${label} | freeze`);
       } else if (fault.isAtOnce) {
         this.points.add(`${label} | no answer`);
@@ -87,6 +117,17 @@ export class Faults {
         const crash = (): Promise<void> => this.#fleet.crash(process, `soon after ${label}`);
         this.#world.after(this.#world.random.between(0, 30), null, 'a crash is due', crash);
       }
+    }
+  }
+
+  /** Processes that have lost their leases wake up while another one of their role takes over. */
+  #wakeFormerHolders(writer: SimProcess): void {
+    for (const { role, process } of this.#fleet.instances.values()) {
+      const frozenForMs = this.#world.nowMsValue - (this.#frozenAtMs.get(process) ?? Infinity);
+      if (!this.#isFrozen(process) || frozenForMs < LEASE_SECONDS * 1000 || !writer.name.startsWith(`${role} `))
+        continue;
+      process.frozenUntilMs = this.#world.nowMsValue + this.#world.random.between(0, WAKES_WITHIN_MS);
+      this.#world.note(`${process.name} wakes up`);
     }
   }
 }

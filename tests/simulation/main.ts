@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
     twice: { type: 'string', default: '0' },
     trace: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
-    /** For seeded bugs: the first broken guarantee is enough. */
+    /** Ends with the first broken guarantee, and does not shrink its run. */
     brief: { type: 'boolean', default: false },
   },
 });
@@ -39,6 +39,10 @@ for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed +
   if (!isOk && options.brief) break;
 }
 console.log(coverage.summary());
+if (coverage.runs === 0) {
+  console.error('No seed was run: name one with --seed N, several with --seeds A-B, or a time with --minutes M.');
+  process.exitCode = 1;
+}
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
 await postgres.close();
 

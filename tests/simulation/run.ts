@@ -131,6 +131,7 @@ class Simulation {
       this.#violations.push(...(await brokenInvariants(run)));
     }
     if (this.#violations.length === 0) {
+      await this.#faults.thaw((isOver) => this.#until(isOver));
       this.#faults.end();
       this.#receivers.isCalm = true;
       this.#violations.push(...(await settle(run, (isOver) => this.#until(isOver))));

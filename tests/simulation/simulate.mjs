@@ -25,6 +25,15 @@ const { values: options } = parseArgs({
 });
 const SEEDS_FOR_BUGS = '1-25';
 const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set();
+let isStopped = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    isStopped = true;
+    for (const child of children) child.kill('SIGTERM');
+  });
+}
 let stop = async () => undefined;
 try {
   stop = await startPostgres();
@@ -43,13 +52,22 @@ async function runSeeds() {
 /** @returns 0 if the simulation finds every bug that it is said to find. */
 async function findBugs() {
   const named = typeof options.bugs === 'string' && options.bugs !== 'all' ? options.bugs.split(',') : null;
+  const unknown = named?.filter((name) => !BUGS.some((bug) => bug.name === name)) ?? [];
+  if (unknown.length > 0) {
+    console.error(`There is no seeded bug ${unknown.join(', ')}. tests/simulation/bugs.mjs names all.`);
+    return 1;
+  }
   const waiting = BUGS.filter(({ name }) => named === null || named.includes(name)).values();
   let missed = 0;
   const work = async () => {
-    for (const bug of waiting) if (!(await findBug(bug))) missed += 1;
+    for (const bug of waiting) {
+      if (isStopped) return;
+      if (!(await findBug(bug))) missed += 1;
+    }
   };
   // A simulation waits for PostgreSQL for most of its time.
   await Promise.all(Array.from({ length: Number(options.jobs) }, work));
+  if (isStopped) return 130;
   console.log(`${missed} seeded bugs were not found, although they should be.`);
   return missed === 0 ? 0 : 1;
 }
@@ -64,9 +82,11 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
   const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
+  if (isStopped) return true;
   const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
   console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
-  return code !== 0 || bug.isMissed !== undefined;
+  // A crash of the simulation itself finds nothing.
+  return broken !== null || (code === 0 && bug.isMissed !== undefined);
 }
 
 /**
@@ -87,6 +107,7 @@ async function bundleTo(name, patches) {
  * @returns {Promise<{ code: number, output: string }>}
  */
 async function simulation(file, args, output) {
+  if (isStopped) return { code: 130, output: '' };
   const adminUrl = String(process.env['TEST_POSTGRES_URL']);
   const name = `simulation_${randomBytes(6).toString('hex')}`;
   await asAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE callplane_template`);
@@ -94,11 +115,12 @@ async function simulation(file, args, output) {
   const child = spawn(process.execPath, ['--enable-source-maps', file, '--url', url, ...args], {
     stdio: ['ignore', output, output],
   });
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => child.kill('SIGTERM'));
+  children.add(child);
   let text = '';
   child.stdout?.on('data', (chunk) => (text += chunk));
   child.stderr?.on('data', (chunk) => (text += chunk));
   const code = await new Promise((resolveCode) => child.once('close', (exit) => resolveCode(exit ?? 1)));
+  children.delete(child);
   await asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);
   return { code, output: text };
 }

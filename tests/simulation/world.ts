@@ -34,8 +34,6 @@ export class World implements Ambient {
   readonly trace: string[] = [];
   /** Called whenever time has passed. */
   readonly onTime: (() => void | Promise<void>)[] = [];
-  /** Errors that simulated code did not catch. */
-  readonly uncaught: unknown[] = [];
 
   constructor(seed: number, startMs: number) {
     this.startMs = startMs;

@@ -105,7 +105,7 @@ export class Gate {
       return;
     }
     const backend = (client.backend ??= await this.#postgres.acquire(client.kind));
-    if (!client.isInTransaction) await backend.setTime(this.#world.nowMsValue, this.#seed);
+    if (!client.isInTransaction) await backend.setTime(this.#world.nowMsValue, this.#seed, client.process.name);
     this.statements += 1;
     this.sent.set(label, (this.sent.get(label) ?? 0) + 1);
     client.lastLabel = label;

@@ -1,9 +1,12 @@
 import pg from 'pg';
 import { real } from '../globals.js';
+import { LEASE_LOG } from './lease-log.js';
 
 /** Until the first look for the lock that a statement waits for, and between two looks, in milliseconds. */
 const LOOK_AFTER_MS = 5;
 const LOOK_AGAIN_MS = 35;
+/** Until a session that was ended has given its locks back, in milliseconds. */
+const TERMINATE_WITHIN_MS = 60_000;
 /** Shorter than two looks, so that PostgreSQL has found a deadlock before a statement counts as blocked. */
 const SESSION = [
   '-c search_path=sim,public,pg_catalog',
@@ -12,6 +15,7 @@ const SESSION = [
   '-c jit=off',
   '-c sim.now=2000-01-01T00:00:00Z',
   '-c sim.seed=0',
+  '-c sim.process=simulation',
 ].join(' ');
 
 const PREPARE = `
@@ -44,13 +48,14 @@ const PREPARE = `
     FOR found IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' LOOP
       EXECUTE format('ALTER TABLE public.%I SET (autovacuum_enabled = false)', found.relname);
     END LOOP;
-  END $$`;
+  END $$;`;
 
 /** A connection that one simulated connection after another uses. */
 export class Backend {
   readonly client: pg.Client;
   readonly kind: string;
   #time = '';
+  #writer = '';
 
   constructor(url: string, kind: string) {
     this.kind = kind;
@@ -62,16 +67,19 @@ export class Backend {
     return (this.client as unknown as { processID: number }).processID;
   }
 
-  /** The view of active sessions shows the time as the begin of the transaction. */
-  async setTime(ms: number, seed: number): Promise<void> {
+  /**
+   * The view of active sessions shows the time as the begin of the transaction.
+   * @param writer the process that the log of leases names.
+   */
+  async setTime(ms: number, seed: number, writer = 'simulation'): Promise<void> {
     const time = new real.Date(ms).toISOString();
-    if (time === this.#time) return;
-    this.#time = time;
+    if (time === this.#time && writer === this.#writer) return;
+    [this.#time, this.#writer] = [time, writer];
     await this.client.query({
       name: 'sim_time',
       text: `SELECT set_config('sim.now', $1, false), set_config('application_name', $1, false),
-        set_config('sim.seed', $2, false)`,
-      values: [time, String(seed)],
+        set_config('sim.seed', $2, false), set_config('sim.process', $3, false)`,
+      values: [time, String(seed), writer],
     });
   }
 }
@@ -93,7 +101,7 @@ export class Postgres {
     const control = new pg.Client({ connectionString: url });
     await control.connect();
     const { rows } = await control.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'sim'`);
-    if (rows.length === 0) await control.query(PREPARE);
+    if (rows.length === 0) await control.query(PREPARE + LEASE_LOG);
     return new Postgres(url, control);
   }
 
@@ -103,7 +111,7 @@ export class Postgres {
       SELECT format('%I', relname) AS name FROM pg_class
       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> '_prisma_migrations' ORDER BY 1`);
     await this.#control.query(`TRUNCATE ${rows.map(({ name }) => name).join(', ')} RESTART IDENTITY CASCADE`);
-    await this.#control.query(`ALTER SEQUENCE sim.counter RESTART`);
+    await this.#control.query(`TRUNCATE sim.leases, sim.lease_breaks; ALTER SEQUENCE sim.counter RESTART`);
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
@@ -124,10 +132,10 @@ export class Postgres {
     this.#free.push(backend);
   }
 
-  /** Ends a session, as the death of its client does while a statement runs. */
+  /** Ends a session with its locks, as the death of its client does while a statement runs. */
   async terminate(backend: Backend): Promise<void> {
     this.#all.delete(backend);
-    await this.#control.query('SELECT pg_terminate_backend($1)', [backend.pid]);
+    await this.#control.query('SELECT pg_terminate_backend($1, $2)', [backend.pid, TERMINATE_WITHIN_MS]);
     await backend.client.end().catch(() => undefined);
   }
 

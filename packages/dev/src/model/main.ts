@@ -35,9 +35,13 @@ export function main(args: readonly string[]): void {
     console.log(JSON.stringify(checkQuickly()));
     return;
   }
-  const failures = values.trace
-    ? compare(positionals, Number(values.killed))
-    : check(Number(values.walks), Number(values.seed));
+  const [walks, seed, killed] = (['walks', 'seed', 'killed'] as const).map((name) => {
+    const value = Number(values[name]);
+    if (!Number.isInteger(value) || value < 0)
+      throw new Failure(`--${name} must be a whole number, not "${values[name]}"`);
+    return value;
+  }) as [number, number, number];
+  const failures = values.trace ? compare(positionals, killed) : check(walks, seed);
   if (failures > 0) throw new Failure(`The model found ${failures} violations.`);
 }
 
@@ -58,7 +62,9 @@ function check(walks: number, seed: number): number {
 
 function report(module: string, found: Exploration): Exploration {
   const { states, isExhaustive, violation } = found;
-  console.log(`${module}: ${states} states${isExhaustive ? ', all that can be reached' : ''}`);
+  console.log(
+    `${module}: ${states} states${isExhaustive ? ', all that can be reached' : ', a part of those that can be reached'}`,
+  );
   if (violation !== null) console.log(`  breaks ${violation.invariant}:\n  ${violation.moves.join('\n  ')}`);
   return found;
 }
@@ -71,6 +77,9 @@ function compare(files: readonly string[], killed: number): number {
     delivery: new TraceValidator(source.open('realDelivery'), { cutOffMax: killed }),
   };
   const traces = readTraces(files.flatMap((file) => readFileSync(file, 'utf8').split('\n').flatMap(parsed)));
+  if (traces.length === 0) {
+    throw new Failure('The logs have no row with its first attempt. Workers log transitions at LOG_LEVEL=debug.');
+  }
   const refusals = traces.flatMap((trace) => validators[trace.subject].validate(trace) ?? []);
   console.log(`${traces.length} rows with their first attempt in the log, ${refusals.length} not allowed by the model`);
   for (const { row, allowed, line } of refusals) {

@@ -6,5 +6,7 @@ import { root } from '../bootstrap.js';
 export async function main(args: string[]): Promise<void> {
   const file = join(root, 'tests', 'simulation', 'simulate.mjs');
   const child = spawn(process.execPath, [file, ...args], { stdio: 'inherit' });
+  // It stops what it has started. Its end is awaited.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill('SIGTERM'));
   process.exitCode = await new Promise<number>((resolve) => child.once('close', (code) => resolve(code ?? 1)));
 }

@@ -16,7 +16,7 @@ import { Caller } from './client.js';
 import { readAll, untilSettled } from './final-reads.js';
 import { FAKETIME, failuresIn, keepLogs, LEASE_MS, startFleet, type Fleet, type KnownTenant } from './fleet.js';
 import { HistoryWriter } from './history-writer.js';
-import { HISTORY_VERSION } from './history.js';
+import { HISTORY_FILES, HISTORY_VERSION } from './history.js';
 import { Hooks } from './hooks.js';
 import { Nemesis } from './nemesis.js';
 import { readOptions, type Options } from './options.js';
@@ -26,8 +26,11 @@ import { RoomLoop, type Known, type Shared } from './tenant-load.js';
 
 const TENANTS = ['a', 'b', 'c'];
 const LOOPS_PER_TENANT = 2;
-/** Load without faults, before and after them, in milliseconds. */
-const CALM_MS = 5000;
+/**
+ * Load without faults before and after them, in milliseconds. Bounds of time are checked where no fault is near, so the
+ * time before them must be longer than these bounds.
+ */
+const CALM_MS = { before: 40_000, after: 5000 };
 /** Longer than two attempts of an operation whose worker dies, in milliseconds. */
 const SETTLED_WITHIN_MS = 240_000;
 const INVARIANT_ROWS = 100_000;
@@ -43,6 +46,8 @@ export async function main(args: string[]): Promise<void> {
   const options = readOptions(args);
   // The watchdog of the fleet stops its processes.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+  if (existsSync(join(options.out, HISTORY_FILES.run)))
+    throw new Failure(`${options.out} holds the history of another run. Name another folder with --out`);
   say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);
   if (options.target === null) {
     const missing = await ensurePrograms(PROGRAMS, { say, step: progress(say) });
@@ -65,8 +70,8 @@ async function check(folder: string): Promise<boolean> {
 async function torture(options: Options): Promise<string[]> {
   const { minutes, seed, out, target } = options;
   const random = new Random(seed);
-  const fleet = target === null ? await startFleet(TENANTS, say) : null;
   const history = new HistoryWriter(out);
+  const fleet = target === null ? await startFleet(TENANTS, say) : null;
   const baseUrl = fleet?.baseUrl ?? target?.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '') ?? '';
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(`${baseUrl.replace(/^http/, 'ws')}/v1/signaling`, history);
@@ -186,10 +191,10 @@ async function runLoad(given: {
     return [...loops, hooks?.run(shared.isOver)];
   });
   const phases = async (): Promise<void> => {
-    await delay(CALM_MS);
+    await delay(CALM_MS.before);
     if (fleet === null) await delay(minutes * 60_000);
     else await runFaults(fleet, history, random, minutes);
-    await delay(CALM_MS);
+    await delay(CALM_MS.after);
     isOver = true;
   };
   try {

@@ -18,6 +18,8 @@ const SETTINGS = [
   'wal_sender_timeout=5s',
 ];
 const LOOK_EVERY_MS = 100;
+/** Longer than a standby needs to catch up on a slow machine, in milliseconds. */
+const IN_STEP_WITHIN_MS = 300_000;
 
 interface Node {
   machine: Machine;
@@ -96,15 +98,20 @@ export class PostgresPair {
     for (const { disk } of this.nodes) rmSync(join(disk, 'ballast'), { force: true });
   }
 
-  /** Resolves when commits wait for a standby that is in step. */
+  /**
+   * Resolves when commits wait for a standby that is in step.
+   * @throws Error if that takes too long: the run could not end.
+   */
   async inStep(): Promise<void> {
-    for (;;) {
+    const untilMs = performance.now() + IN_STEP_WITHIN_MS;
+    while (performance.now() < untilMs) {
       const rows = await this.#asAdmin(this.primary, (query) =>
         query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`),
       ).catch(() => []);
       if (rows.length === 1) return;
       await delay(LOOK_EVERY_MS);
     }
+    throw new Error(`the standby was not in step within ${IN_STEP_WITHIN_MS / 1000} s`);
   }
 
   async stop(): Promise<void> {

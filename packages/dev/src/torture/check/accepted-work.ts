@@ -64,7 +64,7 @@ function writesKept(history: History): Tally {
     if (id === null || creation?.tenant !== request.tenant || request.status === null || request.status >= 500)
       continue;
     // A deleted endpoint is gone; rooms and participants stay readable.
-    if (deleted.has(id) && id.startsWith('whk')) continue;
+    if (deleted.has(id) && id.startsWith('whe')) continue;
     const sentence = `${id} was created and is not found at the end.`;
     tally.case(request.status !== 404, sentence, requestEvidence(creation), requestEvidence(request));
   }
@@ -158,7 +158,29 @@ function repeatedPosts({ requests }: History): Tally {
       tally.case(ids[0] === ids[1], sentence, requestEvidence(first as RequestLine), requestEvidence(other));
     }
   }
+  roomsOnce(requests, tally);
   return tally;
+}
+
+/** A repetition creates nothing if the first answer got lost, either. The rooms tell by their names. */
+function roomsOnce(requests: readonly RequestLine[], tally: Tally): void {
+  const found = requests
+    .filter((request) => request.phase === 'final' && isSuccess(request))
+    .flatMap(({ tenant, answer }) => objectsWithId(answer).map((object) => ({ tenant, object })))
+    .filter(({ object }) => String(object['id']).startsWith('room_') && typeof object['name'] === 'string');
+  const idsOf = groupBy(found, ({ tenant, object }) => `${tenant} ${String(object['name'])}`);
+  const creations = requests.filter(({ method, path }) => method === 'POST' && path === '/v1/rooms');
+  const nameOf = ({ tenant, body }: RequestLine): string | null => {
+    const name = textIn(body, 'name');
+    return name === null ? null : `${tenant} ${name}`;
+  };
+  for (const [name, same] of groupBy(creations, nameOf)) {
+    const [key, ...otherKeys] = new Set(same.map(({ idempotencyKey }) => idempotencyKey));
+    const ids = new Set(idsOf.get(name)?.map(({ object }) => object['id']));
+    if (key === null || otherKeys.length > 0 || same.length < 2 || ids.size === 0) continue;
+    const sentence = `Requests with one key created ${[...ids].join(' and ')}.`;
+    tally.case(ids.size === 1, sentence, ...same.slice(0, 2).map(requestEvidence));
+  }
 }
 
 function tenantsApart(history: History): Tally {

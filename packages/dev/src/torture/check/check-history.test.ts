@@ -28,6 +28,16 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ['A3', 'the first attempt comes too late', (parts) => (parts.received[0]!.startMs = 40_000)],
   ['A4', 'one attempt has two outcomes', (parts) => (parts.attempts[1]!['attempt'] = 1)],
   ['A5', 'a repeated request creates another room', (parts) => (parts.roomAgain.answer = { id: 'room_two' })],
+  [
+    'A5',
+    'the repetition of a request without an answer creates another room',
+    (parts) => {
+      const [room, other] = ['room_one', 'room_two'].map((id) => ({ id, name: 'Ada', maxParticipants: 1 }));
+      parts.room.body = parts.roomAgain.body = { name: 'Ada' };
+      parts.roomAgain.status = null;
+      parts.readRoom.answer = { data: [room, other] };
+    },
+  ],
   ['A6', 'a tenant reads the room of another one', (parts) => (parts.foreign.status = 200)],
   ['A6', 'a receiver gets an event of another tenant', (parts) => (parts.received[6]!.tenant = 'b')],
   [
@@ -113,6 +123,13 @@ describe('the checker of histories', () => {
     parts.received[0]!.startMs = 40_000;
     parts.received[2]!.startMs = 6000;
     parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no delay of retries after a caller has asked for them', () => {
+    const parts = goodParts();
+    parts.received[2]!.startMs = 6000;
+    parts.recovery.startMs = 5000;
     expect(brokenIn(parts)).toEqual([]);
   });
 

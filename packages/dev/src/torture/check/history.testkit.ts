@@ -116,6 +116,8 @@ export function goodParts() {
     foreign: request('GET', '/v1/rooms/room_one', 1300, 404, { error: {} }, { tenant: 'b' }),
     remove: request('DELETE', '/v1/rooms/room_one/participants/part_ada', 50_000, 202, removal),
     end: request('DELETE', '/v1/rooms/room_one', 60_000, 202, ending),
+    // At the end, as a run of the harness.
+    recovery: request('POST', '/v1/webhooks/whe_one/recoveries', 700_000, 202, {}),
     readRoom: read('/v1/rooms/room_one', room),
     readOperations: read('/v1/operations', {
       data: [

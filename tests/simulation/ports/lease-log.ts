@@ -1,0 +1,45 @@
+const TABLES = ['runtime_operations', 'webhook_deliveries'];
+
+/**
+ * A log of leases, in the schema of the simulation. The rows alone do not show who wrote them, because the steps of an
+ * operation can be repeated. A trigger therefore knows the process of each lease, and writes down what it must not see:
+ * a claim or an end of a lease that another process holds, and an outcome without a lease or after its end. A late
+ * answer of a receiver may settle a delivery whose lease has expired.
+ */
+export const LEASE_LOG = `
+  CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL);
+  CREATE TABLE sim.lease_breaks (id bigserial PRIMARY KEY, what text NOT NULL);
+  CREATE FUNCTION sim.watch_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+  DECLARE
+    writer text := current_setting('sim.process');
+    held_by text := (SELECT l.holder FROM sim.leases l WHERE l.token = OLD.lease_token);
+    is_operation boolean := TG_TABLE_NAME = 'runtime_operations';
+    is_held boolean := OLD.lease_token IS NOT NULL AND OLD.lease_expires_at > sim.now();
+    is_success boolean := NEW.status IN ('completed', 'succeeded');
+    wrong text;
+  BEGIN
+    IF OLD.lease_token IS NULL THEN
+      IF is_operation AND OLD.status = 'completed' THEN wrong := 'writes after the outcome';
+      ELSIF is_success AND OLD.status <> NEW.status THEN wrong := 'writes an outcome without a lease';
+      END IF;
+    ELSIF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
+      IF is_held AND NEW.lease_token IS NOT NULL THEN wrong := 'claims the row too early';
+      ELSIF is_held AND writer <> held_by THEN wrong := 'ends the lease';
+      ELSIF is_operation AND NOT is_held AND NEW.lease_token IS NULL AND NEW.status <> 'failed' THEN
+        wrong := 'writes an outcome after the end of the lease';
+      ELSIF NOT is_held AND is_success AND writer <> held_by THEN wrong := 'writes an outcome';
+      END IF;
+    END IF;
+    IF NEW.lease_token IS NOT NULL AND NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
+      INSERT INTO sim.leases VALUES (NEW.lease_token, writer);
+    END IF;
+    IF wrong IS NOT NULL THEN
+      INSERT INTO sim.lease_breaks (what)
+      VALUES (format('%s %s, whose latest lease is of %s', writer, wrong || ' of ' || OLD.id, coalesce(held_by, 'nobody')));
+    END IF;
+    RETURN NULL;
+  END $$;
+  ${TABLES.map(
+    (table) => `CREATE TRIGGER sim_watch_lease AFTER UPDATE ON public.${table}
+      FOR EACH ROW EXECUTE FUNCTION sim.watch_lease();`,
+  ).join('\n')}`;
