@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await Promise.all(
     opened.splice(0).map(async (page) => {
-      // The participant leaves, and is not in the room of the next test. A page is not told of the end of its context.
+      // The participant leaves, and is not in the room of the next test. The end of a context sends no event to its pages.
       page.removeAllListeners('pageerror');
       if (!page.isClosed()) await page.goto('about:blank');
       await page.context().close();
