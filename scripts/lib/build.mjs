@@ -13,10 +13,10 @@ import { run } from './run.mjs';
 
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'dist.fresh', 'generated', '.turbo']);
 /**
- * Packages that run as compiled files: those of the local start and `rtc`, which find other files by their own place, and
- * those that the first example of the README imports.
+ * Packages that run as compiled files: those of the local start and `rtc`, which find other files by their own place, with
+ * the packages that they import, and those that the first example of the README imports.
  */
-const COMPILED_FOR_START = ['dev', 'local-servers', 'migrations', 'webhook-verifier', 'server-js'];
+const COMPILED_FOR_START = ['core', 'db', 'dev', 'local-servers', 'migrations', 'webhook-verifier', 'server-js'];
 
 /**
  * Everything: each package compiled, for tests, images and checks.
@@ -75,15 +75,13 @@ async function buildForStart(signal) {
       await run(process.execPath, [compiler, '-p', join('packages', name, 'tsconfig.build.json')], options);
     }
   };
-  const bundle = async () => {
-    await run('sh', ['-c', readJson(join(database, 'package.json')).scripts.generate], {
-      ...options,
-      cwd: database,
-      // As pnpm would run the script, which alone takes 0.5 s of processor time.
-      env: { ...options.env, PATH: `${join(database, 'node_modules', '.bin')}:${options.env.PATH}` },
-    });
-    await run(process.execPath, [...bundles, '--pages'], options);
-  };
+  await run('sh', ['-c', readJson(join(database, 'package.json')).scripts.generate], {
+    ...options,
+    cwd: database,
+    // As pnpm would run the script, which alone takes 0.5 s of processor time.
+    env: { ...options.env, PATH: `${join(database, 'node_modules', '.bin')}:${options.env.PATH}` },
+  });
+  const bundle = () => run(process.execPath, [...bundles, '--pages'], options);
   // Waits for both, so that a failure leaves no process behind.
   const results = await Promise.allSettled([compile(), bundle()]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
