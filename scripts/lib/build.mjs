@@ -81,10 +81,9 @@ async function buildForStart(signal) {
     // As pnpm would run the script, which alone takes 0.5 s of processor time.
     env: { ...options.env, PATH: `${join(database, 'node_modules', '.bin')}:${options.env.PATH}` },
   });
-  const bundle = () => run(process.execPath, [...bundles, '--pages'], options);
-  // Waits for both, so that a failure leaves no process behind.
-  const results = await Promise.allSettled([compile(), bundle()]);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  await compile();
+  // The bundler leaves the migrations out of `rtc` only if their compiled form is there.
+  await run(process.execPath, [...bundles, '--pages'], options);
 }
 
 function sourcesMark() {
