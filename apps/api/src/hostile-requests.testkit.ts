@@ -10,33 +10,54 @@ import { attempt, delivery, finish, webhook } from './webhooks/webhooks.testkit.
 /** Values of all path parameters, of resources that belong together. */
 export type PathValues = Readonly<Record<string, string>>;
 
-/** Creates one resource of each kind. */
+/** Creates two resources of each kind, so that each list has a second page. Returns the ids of one of each. */
 export async function createResources(api: TestApi): Promise<PathValues> {
+  await api.room();
+  await webhook(api);
   const roomId = await api.room();
-  const { participantId, trackId } = await enter(api, roomId);
+  await enter(api, roomId, await invite(api, roomId));
+  const person = await invite(api, roomId);
+  // The second session supersedes the first one.
+  await enter(api, roomId, person);
+  const trackId = await enter(api, roomId, person);
+
   const endpoint = await webhook(api);
+  await delivery(api, endpoint.path);
   const { id: deliveryId } = await delivery(api, endpoint.path);
-  await attempt(api, deliveryId, 1);
+  for (const number of [1, 2]) await attempt(api, deliveryId, number);
   await finish(api, deliveryId);
   const window = { since: new Date(Date.now() - 60_000).toISOString(), until: new Date().toISOString() };
-  const recovery = await api.call('POST', `${endpoint.path}/recoveries`, { body: window });
+  const recover = () => api.call('POST', `${endpoint.path}/recoveries`, { body: window });
+  const [recovery] = [await recover(), await recover()];
   const events = await api.call('GET', '/v1/events?limit=1');
   return {
-    ...{ roomId, participantId, trackId, endpointId: endpoint.id, deliveryId },
+    ...{ roomId, participantId: person.participantId, trackId, endpointId: endpoint.id, deliveryId },
     ...{ recoveryId: recovery.body.id, eventId: events.body.data[0].id },
   };
 }
 
-/** Lets a participant join the room as a gateway does, with a microphone. */
-async function enter(api: TestApi, roomId: string): Promise<{ participantId: string; trackId: string }> {
+interface Person {
+  participantId: string;
+  tokenId: string;
+}
+
+async function invite(api: TestApi, roomId: string): Promise<Person> {
   const body = { participantName: 'Ada', permissions: [...PERMISSIONS] };
-  const { participantId, tokenId } = (await api.call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body;
-  const person = { tenant: api.tenant, roomId, participantId, tokenId, permissions: [...PERMISSIONS] };
-  const joined = await joinOne(api.database, { ...person, instanceId: 'gateway' }, new Date());
+  return (await api.call('POST', `/v1/rooms/${roomId}/tokens`, { body })).body as Person;
+}
+
+/** Lets a participant join the room as a gateway does, with a microphone. Returns the id of its track. */
+async function enter(
+  { database, tenant }: TestApi,
+  roomId: string,
+  { participantId, tokenId }: Person,
+): Promise<string> {
+  const person = { tenant, roomId, participantId, tokenId, permissions: [...PERMISSIONS] };
+  const joined = await joinOne(database, { ...person, instanceId: 'gateway' }, new Date());
   if (joined.outcome !== 'joined') throw new Error(joined.outcome);
   const track = { trackId: 'mic', kind: 'audio', source: 'microphone', muted: false, feedId: 'f', mid: '0' } as const;
-  await publishTracks(api.database, joined, [track], new Date());
-  return { participantId, trackId: track.trackId };
+  await publishTracks(database, joined, [track], new Date());
+  return track.trackId;
 }
 
 /** The path of a route with these values. A DELETE gets unknown ids, so that later requests find the resources. */
