@@ -1,6 +1,6 @@
 import autocannon, { type Options } from 'autocannon';
 import { openCostBench, type CostBench } from './cost-bench.js';
-import { deliveriesAtARate, deliveriesAtPeak } from './cost-deliveries.js';
+import { deliveriesAtARate, deliveriesAtPeak, nothingToDo } from './cost-deliveries.js';
 import { METER_SETTINGS } from './cost-meter.js';
 import { each, openClient } from './signaling-client.js';
 import { openStage } from './stage.js';
@@ -36,6 +36,7 @@ const ROWS: Record<string, (bench: CostBench) => Promise<void>> = {
   joins,
   peak: deliveriesAtPeak,
   steady: deliveriesAtARate,
+  idle: nothingToDo,
 };
 
 async function roomsAndReads(bench: CostBench) {

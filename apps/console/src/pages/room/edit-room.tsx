@@ -3,7 +3,8 @@ import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
-import { Field, FormEnd } from '../../components/fields.js';
+import { FormEnd } from '../../components/fields.js';
+import { CapacityField, NameField } from '../rooms/room-fields.js';
 
 export function EditRoom({ room, onClose }: { room: Room; onClose: () => void }) {
   const [name, setName] = useState(room.name);
@@ -24,31 +25,12 @@ export function EditRoom({ room, onClose }: { room: Room; onClose: () => void })
         <p className="quiet">
           Clients in the call see the new name at once. Webhooks get <code>room.updated</code>.
         </p>
-        <Field label="Name">
-          {(attributes) => (
-            <input
-              {...attributes}
-              required
-              maxLength={120}
-              autoComplete="off"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Participants at most" hint="A lower number removes nobody. It only refuses further joins.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              required
-              min={1}
-              max={100_000}
-              value={capacity}
-              onChange={(event) => setCapacity(event.target.value)}
-            />
-          )}
-        </Field>
+        <NameField label="Name" value={name} onChange={setName} />
+        <CapacityField
+          hint="A lower number removes nobody. It only refuses further joins."
+          value={capacity}
+          onChange={setCapacity}
+        />
         <FormEnd error={error} action="Save" isBusy={update.isPending} onCancel={onClose} />
       </form>
     </Dialog>
