@@ -31,7 +31,7 @@ beforeAll(async () => {
 function send(
   method: string,
   path: string,
-  headers: Record<string, string>,
+  headers: Record<string, string | string[]>,
   body: string | Buffer,
 ): Promise<{ status: number; headers: Record<string, any>; text: string }> {
   const { port } = new URL(api.url);
@@ -70,7 +70,7 @@ const isStream = (headers: Record<string, unknown>) => String(headers['content-t
 async function expectDecent(
   method: string,
   path: string,
-  headers: Record<string, string>,
+  headers: Record<string, string | string[]>,
   body: string | Buffer,
 ): Promise<void> {
   const answer = await send(method, path, headers, body);
@@ -95,7 +95,7 @@ describe('hostile input', () => {
       fc.asyncProperty(sent, ([{ method, path }, body]) =>
         expectDecent(method.toUpperCase(), pathOf(path, method, values), JSON_BODY, body),
       ),
-      { numRuns: 600 },
+      { numRuns: 500 },
     );
   });
 
@@ -157,12 +157,13 @@ describe('hostile input', () => {
             'x-callplane-csrf',
             'traceparent',
           ),
-          headerText,
+          // Some headers are sent twice.
+          fc.oneof(headerText, fc.array(headerText, { minLength: 2, maxLength: 2 })),
         ),
         fc.constantFrom('{}', '{"name":"a"}', ''),
         ([method, path], headers, body) => expectDecent(method, path, headers, body),
       ),
-      { numRuns: 600 },
+      { numRuns: 400 },
     );
   });
 
