@@ -22,6 +22,7 @@ import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub } from './stream/stream-hub.js';
+import { reportReadFailures } from './stream/read-failures.js';
 import { streamReads } from './stream/stream-reads.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
@@ -75,7 +76,11 @@ const deps: Deps = {
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,
-  streams: new StreamHub(streamReads(reads, systemClock), eventWaiter, systemClock),
+  streams: new StreamHub(
+    streamReads(reads, systemClock, reportReadFailures(logger, app.metrics)),
+    eventWaiter,
+    systemClock,
+  ),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),
