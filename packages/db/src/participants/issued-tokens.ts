@@ -14,7 +14,7 @@ export interface IssuedTokenRow {
   revokedAt: Date | null;
   /** First connection of its participant. */
   connectedAt: Date | null;
-  /** Whether its room is ending or has ended: nobody can join it any more. */
+  /** Whether its room is ending or has ended, so that its tokens admit no participant. */
   isRoomOver: boolean;
 }
 
