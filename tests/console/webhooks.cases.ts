@@ -126,6 +126,7 @@ export function webhookCases({ stage, open }: Context): void {
         const made = await delivery(path);
         const page = await open(made.page);
         await badge(page, 'failed');
+        await page.locator('nav a[aria-current="page"]', { hasText: 'Deliveries' }).waitFor();
         await page.getByText('HTTP 404: the receiver has no POST route at this path.').first().waitFor();
         const figure = page.getByRole('figure', { name: /The attempt took/ });
         await figure.getByText('As a table').click();

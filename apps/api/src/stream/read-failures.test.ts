@@ -37,7 +37,7 @@ test('each failed read is counted, and an outage is one line a minute with the n
     ['events', 60],
     ['webhooks', 1],
   ]);
-  expect(lines[0]).toMatchObject({ msg: 'stream read failed' });
+  expect(lines[0]).toMatchObject({ message: 'stream read failed' });
 });
 
 test('a feed and a watch report the reads that fail, and go on', async () => {

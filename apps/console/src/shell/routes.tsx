@@ -49,6 +49,19 @@ export const NAVIGATION: readonly { to: string; label: string; icon: IconName; s
   { to: '/developers', label: 'Developers', icon: 'developers' },
 ];
 
+/** Pages whose way up is another entry than their path says. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  '/webhooks/:endpointId/deliveries/:deliveryId': '/deliveries',
+  '/call': '/developers',
+};
+
+/** @returns whether a path belongs to an entry of the navigation */
+export function isInSection(path: string, to: string): boolean {
+  const section = SECTIONS[routeOf(path)?.path ?? ''];
+  if (section !== undefined) return section === to;
+  return to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`);
+}
+
 export function routeOf(path: string): { page: PageComponent; parameters: PathParameters; path: string } | undefined {
   for (const { path: pattern, page } of ROUTES) {
     const parameters = matchPath(pattern, path);
