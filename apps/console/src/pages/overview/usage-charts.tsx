@@ -4,7 +4,7 @@ import { useApi } from '../../api/hooks.js';
 import { BarChart, type Series } from '../../charts/bar-chart.js';
 import { Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
-import { countText, shareText } from '../../format/number.js';
+import { plural, shareText } from '../../format/number.js';
 import { dayText } from '../../format/time.js';
 import { useMovingTime } from '../../moving-time.js';
 
@@ -49,7 +49,7 @@ function Charts({ days }: { days: readonly UsageDay[] }) {
   return (
     <>
       <p className="quiet usage-sum">
-        {countText(Math.round(minutes))} participant minutes in all.
+        {plural(Math.round(minutes), 'participant minute')} in all.
         {relayed > 0 && ` On the day with the most relayed media, ${shareText(relayed)} of it went through a relay.`}
       </p>
       <div className="columns">
