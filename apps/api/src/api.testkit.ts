@@ -56,6 +56,7 @@ import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
+import { reportReadFailures } from './stream/read-failures.js';
 import { streamReads } from './stream/stream-reads.js';
 
 export interface TestTenant {
@@ -134,6 +135,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     consoleCallers.sessions.forgetKey(hash);
   });
   notices.on('consoleSessionEnded', (hash) => consoleCallers.sessions.forget(hash));
+  const metrics = createMetrics({ app: 'api' });
   const eventWaiter = new EventWaiter(readNewest(database), options.eventWaits);
   const deps: Deps = {
     database,
@@ -143,7 +145,12 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter,
-    streams: new StreamHub(streamReads(database, systemClock), eventWaiter, systemClock, options.streams),
+    streams: new StreamHub(
+      streamReads(database, systemClock, reportReadFailures(logger, metrics)),
+      eventWaiter,
+      systemClock,
+      options.streams,
+    ),
     signingKeys: new SigningKeyRing(async () => {
       const now = systemClock.now();
       await ensureSigningKey(database, masterKeys, now);
@@ -170,7 +177,6 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     { postgres: { ping: () => database.checkReady() }, redis: redisCheck(producer.health) },
     () => false,
   );
-  const metrics = createMetrics({ app: 'api' });
   const app = createApp(deps, {
     callers: { keys: callers, console: consoleCallers },
     consoleFolder: options.consoleFolder ?? null,

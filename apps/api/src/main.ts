@@ -23,6 +23,7 @@ import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub } from './stream/stream-hub.js';
+import { reportReadFailures } from './stream/read-failures.js';
 import { streamReads } from './stream/stream-reads.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
@@ -77,7 +78,11 @@ const deps: Deps = {
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,
-  streams: new StreamHub(streamReads(reads, systemClock), eventWaiter, systemClock),
+  streams: new StreamHub(
+    streamReads(reads, systemClock, reportReadFailures(logger, app.metrics)),
+    eventWaiter,
+    systemClock,
+  ),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),
