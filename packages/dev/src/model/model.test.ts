@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { TRANSITIONS } from '@callplane/runtime';
+import { SESSION_TRANSITIONS, TRANSITIONS } from '@callplane/runtime';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { root } from '../bootstrap.js';
 import { SEEDED_BUGS } from './bugs.js';
@@ -37,8 +37,11 @@ test('each invariant has a seeded bug', () => {
 });
 
 test('the code logs its transitions under names of moves', () => {
-  const text = readFileSync(join(root, 'specs/leases.qnt'), 'utf8');
-  expect(TRANSITIONS.filter((name) => !new RegExp(`going\\("${name}"|name: "${name}"`).test(text))).toEqual([]);
+  const leases = readFileSync(join(root, 'specs/leases.qnt'), 'utf8');
+  expect(TRANSITIONS.filter((name) => !new RegExp(`going\\("${name}"|name: "${name}"`).test(leases))).toEqual([]);
+  const sessions = readFileSync(join(root, 'specs/sessions.qnt'), 'utf8');
+  const isMove = (name: string) => new RegExp(`move\\("${name}"|move\\(if \\(hasOwn\\).*"${name}"`).test(sessions);
+  expect(SESSION_TRANSITIONS.filter((name) => !isMove(name))).toEqual([]);
 });
 
 describe('the model', () => {
