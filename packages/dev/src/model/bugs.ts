@@ -157,15 +157,8 @@ const SESSION_PROGRESS_BUGS: readonly SeededBug[] = [
   {
     name: 'No clean-up completes a removal',
     file: 'sessions.qnt',
-    module: 'smallRooms',
+    module: 'resumptions',
     edit: ['if (person.removal == "ended")', 'if (false)'],
-    breaks: 'progress',
-  },
-  {
-    name: 'The end of a room leaves sessions of removed participants',
-    file: 'sessions.qnt',
-    module: 'smallRooms',
-    edit: ['if (session.isLive and state.room == "ending")', 'if (canGoOn and state.room == "ending")'],
     breaks: 'progress',
   },
 ];

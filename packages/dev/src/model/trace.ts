@@ -7,14 +7,6 @@ const SILENT_MAX = 4;
 /** Bound of the search of one trace. Its lines overlap in time when processes work on it at once, which is rare. */
 const NODES_MAX = 20_000;
 
-export interface TraceSettings {
-  /**
-   * When processes were killed, in milliseconds; Infinity if it is not known. Each may have committed one move of a
-   * trace before, and not logged it.
-   */
-  deathsMs: readonly number[];
-}
-
 /** Why the model does not allow the lines of a trace. */
 export interface Refusal {
   kind: Trace['kind'];
@@ -44,6 +36,11 @@ interface Node {
   lostAtMs: Times;
 }
 
+interface NextLine {
+  at: number;
+  line: TraceLine;
+}
+
 const NOTHING: ReadonlyMap<never, number> = new Map<never, number>();
 
 /**
@@ -52,17 +49,19 @@ const NOTHING: ReadonlyMap<never, number> = new Map<never, number>();
  */
 export class TraceValidator {
   readonly #spec: Spec;
-  readonly #settings: TraceSettings;
   /** Traces with the same history have equal states. */
   readonly #successors = new Map<string, Step[]>();
 
-  constructor(spec: Spec, settings: TraceSettings) {
+  constructor(spec: Spec) {
     this.#spec = spec;
-    this.#settings = settings;
   }
 
-  /** @returns null if the model allows the lines. */
-  validate({ kind, of, size, lines }: Trace): Refusal | null {
+  /**
+   * @param deathsMs when processes were killed, in milliseconds; Infinity if it is not known. Each may have committed one
+   *   move of the trace before, and not logged it.
+   * @returns null if the model allows the lines.
+   */
+  validate({ kind, of, size, lines }: Trace, deathsMs: readonly number[]): Refusal | null {
     const rules = TRACE_RULES[kind];
     const first: Node = {
       state: kind === 'line' ? this.#accepted(size) : this.#spec.initial,
@@ -86,9 +85,10 @@ export class TraceValidator {
       if (seen.has(key)) continue;
       if (seen.size >= NODES_MAX) throw new Error(`${of}: the search ended after ${NODES_MAX} steps`);
       seen.add(key);
-      const next = candidates(lines, node.done);
+      const next = candidates(lines, node.done).map((at) => ({ at, line: lines[at] as TraceLine }));
+      const death = deathsMs.findIndex((atMs, index) => atMs >= node.begunMs && !node.deaths.has(index));
       // The last one is tried first: lines before moves without one.
-      stack.push(...this.#withoutLine(node, next, lines, rules), ...this.#withLine(node, next, lines, rules));
+      stack.push(...this.#withoutLine(node, next, rules, death), ...this.#withLine(node, next, rules));
     }
     const at = candidates(lines, best.done)[0] ?? 0;
     return { kind, of, allowed: best.done.size, line: lines[at] as TraceLine };
@@ -112,9 +112,8 @@ export class TraceValidator {
     return steps;
   }
 
-  #withLine(node: Node, next: readonly number[], lines: readonly TraceLine[], rules: TraceRules): Node[] {
-    return next.toReversed().flatMap((at) => {
-      const line = lines[at] as TraceLine;
+  #withLine(node: Node, next: readonly NextLine[], rules: TraceRules): Node[] {
+    return next.toReversed().flatMap(({ at, line }) => {
       if (line.toMs < (node.notBeforeMs.get(line.index ?? 0) ?? -Infinity)) return [];
       return this.#next(node.state).flatMap((step) => {
         const names = rules.after(node.names, line, step);
@@ -123,14 +122,13 @@ export class TraceValidator {
     });
   }
 
-  #withoutLine(node: Node, next: readonly number[], lines: readonly TraceLine[], rules: TraceRules): Node[] {
+  /** @param death the index of one before which a move may have been made; -1 without one. */
+  #withoutLine(node: Node, next: readonly NextLine[], rules: TraceRules, death: number): Node[] {
     if (node.silent >= SILENT_MAX) return [];
-    const { deathsMs } = this.#settings;
-    const death = deathsMs.findIndex((atMs, index) => atMs >= node.begunMs && !node.deaths.has(index));
     return this.#next(node.state).flatMap(({ move, state }): Node[] => {
       const moved = { ...node, state, silent: node.silent + 1 };
       const row = Number(move['row']);
-      if (next.some((at) => rules.precedes(move, lines[at] as TraceLine))) {
+      if (next.some(({ line }) => rules.precedes(move, line))) {
         const after = { expire: node.expiresAtMs, elapse: node.elapsesAtMs }[String(move['name'])]?.get(row);
         if (after === undefined) return [moved];
         const notBeforeMs = Math.max(after, node.notBeforeMs.get(row) ?? -Infinity);
