@@ -14,7 +14,11 @@ const brokenIn = (parts: Parts) =>
 
 /** A change of the good history that breaks a guarantee, and which others it breaks as well. */
 const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => void, also?: string[]][] = [
-  ['A1', 'a created room is not found', (parts) => (parts.readRoom.status = 404)],
+  [
+    'A1',
+    'a created room is not found',
+    (parts) => Object.assign(parts.readRoom, { status: 404, answer: errorOf('ROOM_NOT_FOUND') }),
+  ],
   [
     'A2',
     'an operation is pending after the service has settled',
