@@ -15,7 +15,7 @@ describe('the options of a torture run', () => {
 
   test.each([
     [['--minutes', 'abc'], '--minutes must be above 0'],
-    [['--seed', '-1'], '--seed must be a whole number'],
+    [['--seed=-1'], '--seed must be a whole number'],
     [['--faults', 'cut,fire'], '--faults has no kind "fire". There are kill-app'],
     [['--base-url', 'https://calls.example.com'], '--base-url needs --key'],
     [['--base-url', 'calls', '--key', 'a'], '--base-url must be a URL, not calls'],

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { childrenOf, startWatchdog, type Watchdog } from '@callplane/local-servers';
+import { startWatchdog, type Watchdog } from '@callplane/local-servers';
 
 /** The folder and the processes of one run, of which nothing is left after its end, whatever ends it. */
 export class Processes {
@@ -41,12 +41,11 @@ export class Processes {
   destroy(): void {
     process.off('exit', this.#atExit);
     for (const pid of this.#pids) {
-      for (const each of [pid, ...childrenOf(pid)]) {
-        try {
-          process.kill(each, 'SIGKILL');
-        } catch {
-          // It has ended.
-        }
+      try {
+        // Each server has a process group of its own. The processes of PostgreSQL leave it, and end with their parent.
+        process.kill(-pid, 'SIGKILL');
+      } catch {
+        // It has ended.
       }
     }
     this.#pids.clear();

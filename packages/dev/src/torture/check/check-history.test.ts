@@ -199,6 +199,14 @@ describe('the checker of histories', () => {
     expect(brokenIn(parts)).toEqual([]);
   });
 
+  test('misses nothing in a run that was interrupted before it had read everything', () => {
+    const parts = goodParts();
+    parts.readAll = false;
+    parts.deliveries.splice(3, 1);
+    parts.events.pop();
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
   test('counts work that is open as broken only if the service had settled', () => {
     const parts = goodParts();
     parts.settled = false;

@@ -5,6 +5,7 @@ import {
   eventOf,
   finalEvents,
   groupBy,
+  hasReadAll,
   hasSettled,
   isObject,
   isSuccess,
@@ -95,12 +96,12 @@ function steadyEndpoints({ requests }: History): Endpoint[] {
 
 /** Every event of a room that is younger than an endpoint has a delivery to it. */
 function committedTogether(history: History): Tally {
-  const tally = new Tally('W1', 'no deliveries are read at the end, or no room is younger than an endpoint');
+  const tally = new Tally('W1', 'the deliveries are not read to their end, or no room is younger than an endpoint');
   const deliveries = finalObjects(history, 'dlv_');
   const pairs = new Set(
     [...deliveries.values()].map(({ object }) => `${String(object['eventId'])} ${String(object['endpointId'])}`),
   );
-  if (pairs.size === 0) return tally;
+  if (pairs.size === 0 || !hasReadAll(history)) return tally;
   const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
   const endpoints = steadyEndpoints(history);
   for (const room of history.requests) {
@@ -248,7 +249,8 @@ function inOrder(history: History, received: readonly Received[]): Tally {
 
 /** Every event that a receiver got is in the list of its tenant. */
 function readable(history: History, received: readonly Received[]): Tally {
-  const tally = new Tally('W9', 'no events are read at the end, or receivers got none');
+  const tally = new Tally('W9', 'the events are not read to their end, or receivers got none');
+  if (!hasReadAll(history)) return tally;
   const final = finalEvents(history);
   const rooms = new Set([...final.values()].map(({ roomId }) => roomId));
   const seen = new Set<string>();

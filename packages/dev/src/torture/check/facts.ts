@@ -145,3 +145,8 @@ export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | null
 export function hasSettled({ marks }: History): boolean {
   return marks.some(({ mark, detail }) => mark === 'settled' && detail['reached'] !== false);
 }
+
+/** Whether the final reads have an end: what they do not show is not there. */
+export function hasReadAll({ marks }: History): boolean {
+  return marks.some(({ mark }) => mark === 'final reads ended');
+}

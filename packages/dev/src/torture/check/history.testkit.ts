@@ -193,6 +193,7 @@ export function goodParts() {
     nemesis: [] as NemesisLine[],
     failures: [] as string[],
     settled: true,
+    readAll: true,
   };
 }
 
@@ -200,8 +201,20 @@ export type Parts = ReturnType<typeof goodParts>;
 
 /** Puts the parts together, with their numbers. */
 export function historyOf(parts: Parts): History {
-  const { events, sessions, deliveries, attempts, received, frames, media, nemesis, failures, settled, ...single } =
-    parts;
+  const {
+    events,
+    sessions,
+    deliveries,
+    attempts,
+    received,
+    frames,
+    media,
+    nemesis,
+    failures,
+    settled,
+    readAll,
+    ...single
+  } = parts;
   const lists = [
     read('/v1/events?roomId=room_one', { data: events, nextCursor: null }),
     read('/v1/rooms/room_one/sessions', { data: sessions, nextCursor: null }),
@@ -218,6 +231,7 @@ export function historyOf(parts: Parts): History {
     nemesis: count(nemesis),
     marks: count<MarkLine>([
       ...(settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled' as const, detail: {} }] : []),
+      ...(readAll ? [{ ...ofLine, atMs: 900_000, mark: 'final reads ended' as const, detail: {} }] : []),
       ...failures.map((message) => ({
         ...ofLine,
         atMs: 5,
