@@ -76,13 +76,8 @@ test('these tests know every route', () => {
 });
 
 describe('authentication', () => {
-<<<<<<< HEAD
-  const all = [...ROUTES, ...UNSCOPED].map(([method, path]): [string, string] => [method, path]);
-  test.each(all)('answers 401 for %s %s without a key', async (method, path) => {
-=======
   const routes = [...ROUTES, ...UNSCOPED].map(([method, path]) => [method, path] as const);
   test.each(routes)('answers 401 for %s %s without a key', async (method, path) => {
->>>>>>> main
     expect(await errorOf(method, path, { key: null })).toEqual([401, 'UNAUTHENTICATED']);
   });
 
