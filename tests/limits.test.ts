@@ -33,13 +33,18 @@ import {
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
+import { HEAVY_READS_AT_ONCE, HEAVY_READS_WAITING_MAX } from '../apps/api/src/statements/heavy-reads.js';
 import {
   REQUESTS_PER_STATEMENT_MAX,
   STATEMENTS_AT_ONCE,
   WAIT_MS_MAX,
   WAITING_MAX,
 } from '../apps/api/src/statements/shared-statements.js';
-import { UNREAD_BYTES_PER_ENVIRONMENT_MAX, UNREAD_BYTES_SHARED } from '../apps/api/src/http/unread-answers.js';
+import {
+  UNREAD_BYTES_MAX,
+  UNREAD_BYTES_PER_ENVIRONMENT_MAX,
+  UNREAD_BYTES_SHARED,
+} from '../apps/api/src/http/unread-answers.js';
 import { QUEUED_CHARS_OF_ALL } from '../apps/signaling/src/connections/inbox.js';
 import { UNSENT_BYTES_OF_ALL } from '../apps/signaling/src/connections/outbox.js';
 import { CONSOLE_LIMITS } from '../apps/console/src/limits.js';
@@ -90,9 +95,11 @@ describe('docs/limits.md', () => {
       'Requests of a kind that wait for their statement',
       `${WAITING_MAX.ofTenant.toLocaleString('en')} of an environment, ${WAITING_MAX.all.toLocaleString('en')} in all, for ${WAIT_MS_MAX / 1000} s`,
     ],
+    ['Reads of `/v1/overview`', `1 of an environment, ${HEAVY_READS_AT_ONCE} of a process`],
+    ['The same that wait', `${HEAVY_READS_WAITING_MAX} different ones of an environment, for ${WAIT_MS_MAX / 1000} s`],
     [
       'Answers of an environment that an API process holds unread',
-      `${UNREAD_BYTES_PER_ENVIRONMENT_MAX / MIB} MiB; its share while all have ${UNREAD_BYTES_SHARED / MIB} MiB`,
+      `${UNREAD_BYTES_PER_ENVIRONMENT_MAX / MIB} MiB; its share while all have ${UNREAD_BYTES_SHARED / MIB} MiB; ${UNREAD_BYTES_MAX / MIB} MiB in all`,
     ],
     ['Streams of changes at one', `${STREAMS_PER_ENVIRONMENT_MAX} of an environment, ${STREAMS_MAX} in all`],
     ['Bytes of a stream that its client', `${STREAM_UNREAD_BYTES_MAX / 1024} KiB`],

@@ -173,10 +173,7 @@ async function token(stack: Stack, api: TestApp, room: string): Promise<string> 
 test('a gateway within the memory limit of its container survives hostile frames and sends short responses', async () => {
   const stack = await startStack();
   const { limitMib, env } = containerOf('signaling');
-  const [api, gateway] = await Promise.all([
-    stack.spawnApi(),
-    stack.spawnSignaling(env),
-  ]);
+  const [api, gateway] = await Promise.all([stack.spawnApi(), stack.spawnSignaling(env)]);
   const figures: Record<string, number> = { 'before MiB': peakMib(gateway) };
   const firsts: [string, string, number][] = [
     ['a join of 131 KB', `{"type":"join","${key(64_000)}":[${'9e999,'.repeat(11_160)}1]}`, 4012],
@@ -247,7 +244,9 @@ test('a webhook worker within the memory limit of its container survives hostile
     const { status } = await stack.call(api, 'POST', '/v1/webhooks', { body: { url: await listen(server) } });
     expect(status).toBe(201);
     await Promise.all(Array.from({ length: ROUNDS * AT_ONCE }, () => stack.newRoom(api)));
-    await eventually(async () => (await stack.database.prisma.webhookDelivery.count({ where: { runAttempts: 0 } })) === 0);
+    await eventually(
+      async () => (await stack.database.prisma.webhookDelivery.count({ where: { runAttempts: 0 } })) === 0,
+    );
     figures[`${name} MiB`] = peakMib(worker);
   }
   measured(figures);

@@ -23,6 +23,7 @@ export {
   type ProcessorTime,
   type RecordedProcess,
 } from './process-table.js';
+export { randomFrom } from './random.js';
 export { stopProcess, type StopStep } from './reclaim.js';
 export {
   LocalServerError,

@@ -27,8 +27,8 @@ const COMPRESSED = new Set(['.png', '.ico', '.woff2']);
 interface File {
   type: string;
   body: Buffer;
-  /** Made at the start of the process; null: the file is compressed already. */
-  gzipped: Promise<Buffer> | null;
+  /** Compresses at the first call; null: the file is compressed already. */
+  gzipped: (() => Promise<Buffer>) | null;
   cacheControl: string;
 }
 
@@ -63,7 +63,7 @@ async function send(
   headers: Record<string, string>,
 ): Promise<void> {
   const isGzip = gzipped !== null && request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
-  const sent = isGzip ? await gzipped : body;
+  const sent = isGzip ? await gzipped() : body;
   response.writeHead(200, {
     ...headers,
     'cache-control': cacheControl,
@@ -107,9 +107,14 @@ function readFile(folder: string, name: string): File {
   return {
     type: TYPES[extension] ?? 'application/octet-stream',
     body,
-    gzipped: COMPRESSED.has(extension) ? null : promisify(gzip)(body),
+    gzipped: COMPRESSED.has(extension) ? null : compressedOnce(body),
     cacheControl: cacheControlOf(name),
   };
+}
+
+function compressedOnce(body: Buffer): () => Promise<Buffer> {
+  let gzipped: Promise<Buffer> | undefined;
+  return () => (gzipped ??= promisify(gzip)(body));
 }
 
 /** Names in `assets` contain a hash of their content. */

@@ -10,7 +10,7 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 
-/** Every route that requires a scope, and this scope. */
+/** Every route that requires a scope. */
 const ROUTES: [string, string, Scope][] = [
   ['POST', '/v1/rooms', 'rooms:create'],
   ['GET', '/v1/rooms', 'rooms:read'],
@@ -18,16 +18,16 @@ const ROUTES: [string, string, Scope][] = [
   ['PATCH', '/v1/rooms/room_0', 'rooms:update'],
   ['DELETE', '/v1/rooms/room_0', 'rooms:end'],
   ['GET', '/v1/rooms/room_0/runtime-operation', 'rooms:read'],
+  ['POST', '/v1/rooms/room_0/messages', 'participants:update'],
   ['POST', '/v1/rooms/room_0/tokens', 'tokens:create'],
   ['GET', '/v1/rooms/room_0/tokens', 'participants:read'],
-  ['POST', '/v1/rooms/room_0/messages', 'participants:update'],
   ['GET', '/v1/rooms/room_0/sessions', 'participants:read'],
   ['GET', '/v1/rooms/room_0/participants', 'participants:read'],
   ['GET', '/v1/rooms/room_0/participants/part_0', 'participants:read'],
   ['PATCH', '/v1/rooms/room_0/participants/part_0', 'participants:update'],
   ['DELETE', '/v1/rooms/room_0/participants/part_0', 'participants:remove'],
-  ['POST', '/v1/rooms/room_0/participants/part_0/tracks/camera/mute', 'participants:update'],
   ['GET', '/v1/rooms/room_0/participants/part_0/sessions', 'participants:read'],
+  ['POST', '/v1/rooms/room_0/participants/part_0/tracks/mic/mute', 'participants:update'],
   ['GET', '/v1/rooms/room_0/participants/part_0/runtime-operation', 'participants:read'],
   ['GET', '/v1/usage', 'rooms:read'],
   ['POST', '/v1/turn/credentials', 'tokens:create'],
@@ -52,7 +52,7 @@ const ROUTES: [string, string, Scope][] = [
   ['GET', '/v1/events', 'webhooks:read'],
   ['GET', '/v1/events/evt_0', 'webhooks:read'],
 ];
-/** Routes for which any valid key suffices, or which check the scope of each part of their answer. */
+/** Every route that any valid key may call. */
 const UNSCOPED: [string, string][] = [
   ['GET', '/v1/'],
   ['POST', '/v1/console/sessions'],
@@ -60,32 +60,24 @@ const UNSCOPED: [string, string][] = [
   ['GET', '/v1/overview'],
   ['GET', '/v1/stream'],
 ];
-const LISTED = [...ROUTES, ...UNSCOPED].map(([method, path]): [string, string] => [method, path]);
-/** The values of path parameters in the paths above. */
-const IDS: Record<string, string> = {
-  ...{ roomId: 'room_0', participantId: 'part_0', trackId: 'camera', endpointId: 'whep_0', deliveryId: 'dlv_0' },
-  ...{ recoveryId: 'rcv_0', eventId: 'evt_0' },
-};
-/** The routes as the API defines them, by method and path. The cast is safe: they use dependencies only in requests. */
-const DEFINED = new Map(
-  apiRoutes({} as never).map((route) => [
-    `${route.method.toUpperCase()} ${route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? name)}`,
-    route,
-  ]),
-);
-
 const errorOf = async (method: string, path: string, sent: Parameters<TestApi['call']>[2] = {}) => {
   const { status, body } = await api.call(method, path, sent);
   return [status, body.error?.code];
 };
 
-test('this file lists every route', () => {
-  const listed = LISTED.map(([method, path]) => `${method} ${path}`);
-  expect(listed.toSorted()).toEqual([...DEFINED.keys()].toSorted());
+test('these tests know every route', () => {
+  const known = [...ROUTES, ...UNSCOPED].map(([method, path]) => `${method} ${path}`);
+  const ids: Record<string, string> = { roomId: 'room_0', participantId: 'part_0', trackId: 'mic', eventId: 'evt_0' };
+  Object.assign(ids, { endpointId: 'whep_0', deliveryId: 'dlv_0', recoveryId: 'rcv_0' });
+  const all = apiRoutes(api.deps).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name]!)}`,
+  );
+  expect(known.sort()).toEqual(all.sort());
 });
 
 describe('authentication', () => {
-  test.each(LISTED)('answers 401 for %s %s without a key', async (method, path) => {
+  const routes = [...ROUTES, ...UNSCOPED].map(([method, path]) => [method, path] as const);
+  test.each(routes)('answers 401 for %s %s without a key', async (method, path) => {
     expect(await errorOf(method, path, { key: null })).toEqual([401, 'UNAUTHENTICATED']);
   });
 
@@ -215,17 +207,20 @@ describe('validation', () => {
 describe('a body for a route without a body schema', () => {
   const json = { 'content-type': 'application/json' };
   test.each(
-    LISTED.filter(([method, path]) => {
-      const route = DEFINED.get(`${method} ${path}`);
-      return route?.body === undefined && route?.ignoresBody !== true;
-    }),
+    ROUTES.filter(
+      ([method, path]) =>
+        method !== 'PATCH' &&
+        !/^POST .*(rooms|messages|tokens|credentials|webhooks|replay|recoveries)$/.test(`${method} ${path}`),
+    ),
   )('is rejected by %s %s', async (method, path) => {
     expect(await errorOf(method, path, { raw: 'x', headers: { 'content-type': 'text/plain' } })).toEqual([
       415,
       'UNSUPPORTED_MEDIA_TYPE',
     ]);
     const response = await api.call(method, path, { raw: '{"x":1}', headers: json });
-    const ofBody = response.body.error.details.filter(({ path: at }: { path: string }) => at.startsWith('body'));
+    // The query of some routes has required parameters.
+    const details = response.body.error?.details as { path: string }[] | undefined;
+    const ofBody = details?.filter((detail) => !detail.path.startsWith('query.'));
     expect([response.status, ofBody]).toEqual([400, [{ path: 'body.x', message: 'is not a known field' }]]);
     expect(await errorOf(method, path, { raw: '{', headers: json })).toEqual([400, 'MALFORMED_JSON']);
     expect(await errorOf(method, path, { raw: '[]', headers: json })).toEqual([400, 'VALIDATION_FAILED']);

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CostBench } from './cost-bench.js';
 
-const PEAK = 6_000;
+/** Deliveries of a measurement at peak load. */
+export const PEAK = 6_000;
+const IDLE_SECONDS = 10;
 
 /** The deliveries wait in PostgreSQL when the measurement begins: their own creation does not count. */
 export async function deliveriesAtPeak(bench: CostBench) {
@@ -36,6 +38,16 @@ export async function deliveriesAtARate(bench: CostBench) {
     await bench.row(`room and its delivery, ${perSecond} /s`, [worker.pid], () => atRate(bench, perSecond, count));
     await settled(bench);
   }
+}
+
+/** What the API and the webhook worker cost while nothing happens: per second, in place of per operation. */
+export async function nothingToDo(bench: CostBench) {
+  const worker = await bench.worker();
+  await delay(3_000);
+  await bench.row('nothing to do, a second', [worker.pid, bench.api.pid], async () => {
+    await delay(IDLE_SECONDS * 1000);
+    return IDLE_SECONDS;
+  });
 }
 
 /** Creates rooms at a rate, and waits for their deliveries. */

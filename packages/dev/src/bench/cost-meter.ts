@@ -50,7 +50,7 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
     return {
       statements: Number(rows[0]?.statements),
       transactions: Number(rows[0]?.transactions),
-      commands: await commandsOf(client),
+      commands: sumOf(await commandsOf(client)),
     };
   };
 
@@ -79,7 +79,7 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
         redisUs: each(cpuBefore.redis, cpuAfter.redis) * 1000,
       };
     },
-    /** Prints the statements that ran most often, for analysis. */
+    /** Prints the statements and the commands of Redis that ran most often, for analysis. */
     async printStatements() {
       const { rows } = await pool.query<{ calls: string; ms: number; query: string }>(
         `SELECT calls, total_exec_time AS ms, regexp_replace(left(query, 160), '\\s+', ' ', 'g') AS query
@@ -88,6 +88,9 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
       );
       for (const { calls, ms, query } of rows) console.log(`${calls}\t${ms.toFixed(0)} ms\t${query}`);
       await pool.query('SELECT pg_stat_statements_reset()');
+      const commands = [...(await commandsOf(client))].sort(([, a], [, b]) => b - a);
+      console.log(commands.map(([name, calls]) => `${name} ${calls}`).join(', '));
+      await client.config('RESETSTAT');
     },
     async close() {
       client.disconnect();
@@ -114,13 +117,16 @@ function postgresCpuMs(postmaster: number): number {
   return sum;
 }
 
-/** All commands but those of the meter itself. */
-async function commandsOf(client: Redis): Promise<number> {
-  const lines = (await client.info('commandstats')).split('\r\n');
-  let sum = 0;
-  for (const line of lines) {
-    const [, name, calls] = /^cmdstat_([^:]+):calls=(\d+)/.exec(line) ?? [];
-    if (name !== undefined && name !== 'info') sum += Number(calls);
+/** Calls of each command since the statistics were reset, without those of the meter itself. */
+async function commandsOf(client: Redis): Promise<Map<string, number>> {
+  const calls = new Map<string, number>();
+  for (const line of (await client.info('commandstats')).split('\r\n')) {
+    const [, name, count] = /^cmdstat_([^:]+):calls=(\d+)/.exec(line) ?? [];
+    if (name !== undefined && name !== 'info') calls.set(name, Number(count));
   }
-  return sum;
+  return calls;
+}
+
+function sumOf(calls: Map<string, number>): number {
+  return [...calls.values()].reduce((sum, count) => sum + count, 0);
 }

@@ -112,17 +112,6 @@ export function walkAtRandom(
   return done(null);
 }
 
-/** A generator of numbers from 0 to 1 with a seed (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 function path(node: Node): string[] {
   const moves: string[] = [];
   for (let at: Node | null = node; at?.move != null; at = at.before) {

@@ -5,8 +5,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { randomFrom } from '@callplane/local-servers';
 import { Failure } from '../bootstrap.js';
-import { exploreAll, randomFrom, walkAtRandom, type Exploration } from './explore.js';
+import { exploreAll, walkAtRandom, type Exploration } from './explore.js';
 import { MODEL_INVARIANTS, type SpecFile } from './invariants.js';
 import { checkQuickly } from './quick-check.js';
 import { readSource } from './spec.js';

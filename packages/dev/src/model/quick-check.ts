@@ -1,5 +1,6 @@
+import { randomFrom } from '@callplane/local-servers';
 import { SEEDED_BUGS } from './bugs.js';
-import { exploreAll, randomFrom, walkAtRandom, type Violation } from './explore.js';
+import { exploreAll, walkAtRandom, type Violation } from './explore.js';
 import { MODEL_INVARIANTS, type SpecFile } from './invariants.js';
 import { readSource } from './spec.js';
 

@@ -1,18 +1,12 @@
-/** Random choices from a seed: the same seed gives the same choices (mulberry32). */
+import { randomFrom } from '@callplane/local-servers';
+
+/** Random choices from a seed: the same seed gives the same choices. */
 export class Random {
-  #state: number;
+  /** From 0 to 1, without 1. */
+  readonly next: () => number;
 
   constructor(readonly seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** From 0 to 1, without 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    this.next = randomFrom(seed);
   }
 
   /** A whole number, both bounds included. */

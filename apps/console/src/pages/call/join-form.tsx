@@ -8,6 +8,7 @@ import { ErrorText } from '../../components/error-text.js';
 import { Check, Field } from '../../components/fields.js';
 import { Empty, Loaded } from '../../components/states.js';
 import { useScope } from '../../session/session.js';
+import { NameField } from '../rooms/room-fields.js';
 
 const TTL_SECONDS = 600;
 /** Rooms of each status in the list. */
@@ -87,18 +88,7 @@ function Form({
           </select>
         )}
       </Field>
-      <Field label="Your name" hint="The others in the room see it.">
-        {(attributes) => (
-          <input
-            {...attributes}
-            required
-            maxLength={120}
-            autoComplete="off"
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-          />
-        )}
-      </Field>
+      <NameField label="Your name" hint="The others in the room see it." value={name} onChange={setName} />
       <Check
         label="Use the microphone and the camera"
         hint="Without them you only watch and listen."

@@ -3,9 +3,11 @@ import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
-import { Field, FormEnd } from '../../components/fields.js';
+import { FormEnd } from '../../components/fields.js';
+import { CapacityField, NameField } from '../rooms/room-fields.js';
 
 export function EditRoom({ room, onClose }: { room: Room; onClose: () => void }) {
+  const [opened] = useState(room);
   const [name, setName] = useState(room.name);
   const [capacity, setCapacity] = useState(String(room.maxParticipants));
   const [error, setError] = useState<ApiError>();
@@ -16,7 +18,13 @@ export function EditRoom({ room, onClose }: { room: Room; onClose: () => void })
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    update.mutate({ roomId: room.id, name, maxParticipants: Number(capacity) });
+    // Only what this form changes, so that it does not undo the change of another session.
+    const changed = {
+      ...(name === opened.name ? {} : { name }),
+      ...(Number(capacity) === opened.maxParticipants ? {} : { maxParticipants: Number(capacity) }),
+    };
+    if (Object.keys(changed).length === 0) onClose();
+    else update.mutate({ roomId: room.id, ...changed });
   };
   return (
     <Dialog title="Edit the room" onClose={onClose}>
@@ -24,31 +32,12 @@ export function EditRoom({ room, onClose }: { room: Room; onClose: () => void })
         <p className="quiet">
           Clients in the call see the new name at once. Webhooks get <code>room.updated</code>.
         </p>
-        <Field label="Name">
-          {(attributes) => (
-            <input
-              {...attributes}
-              required
-              maxLength={120}
-              autoComplete="off"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Participants at most" hint="A lower number removes nobody. It only refuses further joins.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              required
-              min={1}
-              max={100_000}
-              value={capacity}
-              onChange={(event) => setCapacity(event.target.value)}
-            />
-          )}
-        </Field>
+        <NameField label="Name" value={name} onChange={setName} />
+        <CapacityField
+          hint="A lower number removes nobody. It only refuses further joins."
+          value={capacity}
+          onChange={setCapacity}
+        />
         <FormEnd error={error} action="Save" isBusy={update.isPending} onCancel={onClose} />
       </form>
     </Dialog>

@@ -2,8 +2,9 @@ import { useState, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApiAction } from '../../api/hooks.js';
 import { Dialog } from '../../components/dialog.js';
-import { Field, FormEnd } from '../../components/fields.js';
+import { FormEnd } from '../../components/fields.js';
 import { navigate } from '../../navigation/location.js';
+import { CapacityField, NameField } from './room-fields.js';
 
 export function CreateRoom({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
@@ -23,31 +24,8 @@ export function CreateRoom({ onClose }: { onClose: () => void }) {
     <Dialog title="Create a room" onClose={onClose}>
       <form className="form" onSubmit={submit}>
         <p className="quiet">Nobody joins by this. Participants join with tokens that your backend issues.</p>
-        <Field label="Name">
-          {(attributes) => (
-            <input
-              {...attributes}
-              required
-              maxLength={120}
-              autoComplete="off"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Participants at most" hint="1 to 100,000 at the same time.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              required
-              min={1}
-              max={100_000}
-              value={capacity}
-              onChange={(event) => setCapacity(event.target.value)}
-            />
-          )}
-        </Field>
+        <NameField label="Name" value={name} onChange={setName} />
+        <CapacityField hint="1 to 100,000 at the same time." value={capacity} onChange={setCapacity} />
         <FormEnd error={error} action="Create the room" isBusy={create.isPending} onCancel={onClose} />
       </form>
     </Dialog>
