@@ -108,7 +108,12 @@ function readDoors(stack: Stack, api: TestApp): Record<string, () => Promise<voi
     for (const socket of sockets) socket.destroy();
   };
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-  const isRefused = (path: string) => async () => (await stack.call(api, 'GET', path)).status === 429;
+  const isRefused = (path: string) => async () => {
+    const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${key}` } });
+    // A stream has no end.
+    await response.body?.cancel();
+    return response.status === 429;
+  };
   return {
     'lists of 1.6 MB that are never read': async () => {
       const room = { environmentId, name: 'Room', status: 'created' as const, maxParticipants: 10 };
@@ -120,11 +125,11 @@ function readDoors(stack: Stack, api: TestApp): Record<string, () => Promise<voi
     },
     'the OpenAPI document, never read': async () => {
       const before = api.logs.length;
-      await unread(100, get('/openapi.json').repeat(20), () => Promise.resolve(api.logs.length >= before));
+      await unread(100, get('/openapi.json').repeat(20), () => Promise.resolve(api.logs.length >= before + 100));
     },
     'streams of changes, never read': () => unread(60, get('/v1/stream'), isRefused('/v1/stream')),
     overviews: () =>
-      repeatedly(async () => expect((await stack.call(api, 'GET', '/v1/overview')).status).toBeLessThan(500)),
+      repeatedly(async () => expect([200, 503]).toContain((await stack.call(api, 'GET', '/v1/overview')).status)),
     'sign-ins with the key and with unknown codes': () =>
       repeatedly(async () => {
         for (const secret of [key, formatLoginCode(randomBytes(32))]) {
