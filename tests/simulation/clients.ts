@@ -4,9 +4,11 @@ import type { ApiAnswer, ApiRequest } from './apps/api.js';
 import type { GatewayInstance } from './apps/gateway.js';
 import type { Fleet, Instance } from './fleet.js';
 import type { Joined, KnownRoom } from './known.js';
-import type { Action } from './plan.js';
+import { actOnEndpoint } from './endpoint-clients.js';
+import type { Action, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Stream } from './random.js';
+import type { Customers } from './setup.js';
 import type { World } from './world.js';
 
 /** How often a client repeats a request, and its pause, in milliseconds. */
@@ -19,26 +21,26 @@ export class Clients {
   readonly joins: Joined[] = [];
   readonly problems: string[] = [];
   pending = 0;
-  /** Deliveries whose next attempt was brought forward. */
+  /** Deliveries whose next attempt was brought forward, and endpoints of which any delivery may have been. */
   readonly hastened = new Set<string>();
   readonly #process: SimProcess;
   readonly #fleet: Fleet;
   readonly #world: World;
-  readonly #tenants: readonly Tenant[];
+  readonly #customers: Customers;
   readonly #random: Stream;
   readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
   constructor(
     fleet: Fleet,
     process: SimProcess,
-    tenants: readonly Tenant[],
+    customers: Customers,
     random: Stream,
     deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
   ) {
     this.#fleet = fleet;
     this.#world = fleet.world;
     this.#process = process;
-    this.#tenants = tenants;
+    this.#customers = customers;
     this.#random = random;
     this.listDeliveries = deliveries;
   }
@@ -54,6 +56,13 @@ export class Clients {
   }
 
   async #do(action: Action): Promise<void> {
+    if ('endpoint' in action) {
+      const endpoint = this.#customers.endpoints[action.endpoint];
+      if (endpoint === undefined) return;
+      if (action.do === 'recover') this.hastened.add(endpoint.id);
+      const caller = this.#caller(endpoint.tenant);
+      return actOnEndpoint(action, endpoint.id, (request) => this.#insist({ ...request, caller }));
+    }
     if (action.do === 'create') return this.#create(action);
     const room = await this.#known(action.room);
     const roomId = room?.ids[0];
@@ -73,7 +82,7 @@ export class Clients {
     else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
 
-  async #create(action: Action & { do: 'create' }): Promise<void> {
+  async #create(action: RoomAction & { do: 'create' }): Promise<void> {
     const name = `room ${action.room}`;
     const room: KnownRoom = { name, tenant: action.tenant, ids: [], creations: 0, people: new Map() };
     this.rooms.set(action.room, room);
@@ -91,7 +100,7 @@ export class Clients {
     await Promise.all(action.isRepeated ? [create(), create()] : [create()]);
   }
 
-  async #moveAPerson(action: Extract<Action, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
+  async #moveAPerson(action: Extract<RoomAction, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
     if (action.do === 'join') return this.#join(room, roomId, action.who);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
@@ -104,6 +113,16 @@ export class Clients {
         params: { roomId, participantId },
       });
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
+      return;
+    }
+    if (action.do === 'permit') {
+      const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
+      await this.#ask({
+        operationId: 'updateParticipant',
+        caller: this.#caller(room.tenant),
+        params: { roomId, participantId },
+        body,
+      });
       return;
     }
     const { sessionId } = person;
@@ -132,7 +151,7 @@ export class Clients {
     }
     const { participantId = '', tokenId = '', secret } = person;
     const sentAtMs = this.#world.nowMsValue;
-    const tenant = this.#tenants[room.tenant] as Tenant;
+    const tenant = this.#customers.tenants[room.tenant] as Tenant;
     const joining = { tenant, roomId, participantId, tokenId, secret };
     const outcome = await this.#atGateway(`joins ${roomId}`, (gateway) => gateway.join(joining));
     if (outcome === null) return;
@@ -169,7 +188,7 @@ export class Clients {
   }
 
   #caller(tenant: number): Caller {
-    return { ...(this.#tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
+    return { ...(this.#customers.tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
   }
 
   /** Repeats a request until it is answered by more than "try again". */

@@ -100,13 +100,14 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
-    const tenants = await this.#inside(newProcess('setup'), () => setUp(this.#url, START_MS, this.#plan));
+    const customers = await this.#inside(newProcess('setup'), () => setUp(this.#url, START_MS, this.#plan));
     for (const [role, count] of Object.entries(INSTANCES)) {
       for (let index = 1; index <= count; index += 1) this.#fleet.start(role as Role, index);
     }
     const { seed } = this.#plan;
-    const clients = new Clients(this.#fleet, newProcess('clients'), tenants, randomStream(seed, 'clients'), (tenant) =>
-      this.#deliveriesOf(tenants[tenant] as Tenant),
+    const random = randomStream(seed, 'clients');
+    const clients = new Clients(this.#fleet, newProcess('clients'), customers, random, (tenant) =>
+      this.#deliveriesOf(customers.tenants[tenant] as Tenant),
     );
     this.#redis.weather = this.#plan.weather;
     this.#gate.onEffect = (process, label) => this.#faults.onEffect(process, label);
