@@ -20,9 +20,13 @@ export type EndpointAction = { readonly atMs: number; readonly endpoint: number 
   | { do: 'rotate' | 'recover' | 'remove endpoint' }
 );
 
+type Worker = 'cleanup-worker' | 'webhook-worker';
+
+/** `outlive lease`: the worker freezes so many commits after a claim, until another one has taken its row over. */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
   | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
+  | { do: 'outlive lease'; role: Worker; index: number; afterCommits: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
   | { do: 'all pause'; atMs: number; forMs: number };
@@ -79,7 +83,7 @@ export function planOf(seed: number): Plan {
     actions: [...roomActionsOf(random), ...endpointActionsOf(randomStream(seed, 'endpoints'))].sort(
       (a, b) => a.atMs - b.atMs,
     ),
-    faults: random.chance(0.1) ? [] : faultsOf(random),
+    faults: random.chance(0.1) ? [] : [...faultsOf(random), ...leaseFaultsOf(randomStream(seed, 'leases'))],
   };
 }
 
@@ -165,4 +169,12 @@ function faultsOf(random: Stream): Fault[] {
     if (kind === 8) return { do: random.pick(['media away', 'media hangs']), ...span };
     return { do: 'all pause', atMs: span.atMs, forMs: random.pick([20_000, 130_000]) };
   });
+}
+
+/** A freeze at a random statement hits the few steps between a claim and its outcome in one of a hundred runs. */
+function leaseFaultsOf(random: Stream): Fault[] {
+  if (random.chance(0.5)) return [];
+  const role = random.pick<Worker>(['cleanup-worker', 'cleanup-worker', 'webhook-worker']);
+  const afterCommits = random.between(0, 4);
+  return [{ do: 'outlive lease', role, index: random.between(1, INSTANCES[role]), afterCommits }];
 }

@@ -110,7 +110,7 @@ class Simulation {
       this.#deliveriesOf(customers.tenants[tenant] as Tenant),
     );
     this.#redis.weather = this.#plan.weather;
-    this.#gate.onEffect = (process, label) => this.#faults.onEffect(process, label);
+    this.#gate.onEffect = (...effect) => this.#faults.onEffect(...effect);
     for (const action of this.#plan.actions) {
       this.#faults.planned(action.atMs, `a client begins: ${action.do}`, () => clients.perform(action));
     }
