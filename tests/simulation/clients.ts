@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SCOPES, type Caller, type Tenant } from '@callplane/core';
 import type { ApiAnswer, ApiRequest } from './apps/api.js';
-import type { GatewayInstance } from './apps/gateway.js';
 import type { Fleet, Instance } from './fleet.js';
-import type { Joined, KnownRoom } from './known.js';
+import type { KnownRoom } from './known.js';
+import { Participants } from './participants.js';
 import { actOnEndpoint } from './endpoint-clients.js';
+import type { Operator } from './operators.js';
 import type { Action, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Stream } from './random.js';
@@ -18,7 +19,7 @@ const PAUSE_MS = 1000;
 /** The clients of the API and of the gateways, and what they saw. They never fail. */
 export class Clients {
   readonly rooms = new Map<number, KnownRoom>();
-  readonly joins: Joined[] = [];
+  readonly participants: Participants;
   readonly problems: string[] = [];
   pending = 0;
   /** Deliveries whose next attempt was brought forward, and endpoints of which any delivery may have been. */
@@ -27,6 +28,7 @@ export class Clients {
   readonly #fleet: Fleet;
   readonly #world: World;
   readonly #customers: Customers;
+  readonly #operator: Operator;
   readonly #random: Stream;
   readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
@@ -34,6 +36,7 @@ export class Clients {
     fleet: Fleet,
     process: SimProcess,
     customers: Customers,
+    operator: Operator,
     random: Stream,
     deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
   ) {
@@ -41,7 +44,9 @@ export class Clients {
     this.#world = fleet.world;
     this.#process = process;
     this.#customers = customers;
+    this.#operator = operator;
     this.#random = random;
+    this.participants = new Participants(fleet, process, random);
     this.listDeliveries = deliveries;
   }
 
@@ -115,6 +120,7 @@ export class Clients {
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
       return;
     }
+    if (action.do === 'erase') return this.#operator.erase(participantId);
     if (action.do === 'permit') {
       const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
       await this.#ask({
@@ -127,37 +133,30 @@ export class Clients {
     }
     const { sessionId } = person;
     if (sessionId === undefined) return;
-    if (action.do === 'resume') {
-      await this.#atGateway(`resumes ${sessionId}`, (gateway) => gateway.resume(sessionId, person.secret));
-      return;
+    if (action.do === 'resume') await this.participants.resume(person);
+    else if (action.do === 'leave') this.participants.leave(person);
+    else if (action.do === 'lose') this.participants.lose(person);
+    else {
+      const holder = this.participants.holderOf(sessionId);
+      const { gateway } = holder ?? {};
+      if (holder === undefined || gateway === undefined) return;
+      await this.#reach(holder, `publishes ${sessionId}`, () => gateway.publish(sessionId)).catch(() => null);
     }
-    const holder = this.#fleet.of('gateway').find(({ gateway }) => gateway?.members.has(sessionId) === true);
-    if (holder === undefined) return;
-    await this.#atGateway(`${action.do}s ${sessionId}`, (gateway) => gateway[action.do as 'leave'](sessionId), holder);
   }
 
   async #join(room: KnownRoom, roomId: string, who: number): Promise<void> {
     let person = room.people.get(who);
-    if (person === undefined) room.people.set(who, (person = { secret: `secret ${who}` }));
+    if (person === undefined) room.people.set(who, (person = {}));
     if (person.participantId === undefined) {
       const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
       const caller = this.#caller(room.tenant);
       const answer = await this.#ask({ operationId: 'issueToken', caller, params: { roomId }, body });
       if (answer?.status !== 201) return;
-      const claims = JSON.parse(
-        Buffer.from(String(answer.body['token']).split('.')[1] ?? '', 'base64url').toString(),
-      ) as { sub: string; jti: string };
-      Object.assign(person, { participantId: claims.sub, tokenId: claims.jti });
+      const token = String(answer.body['token']);
+      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sub: string };
+      Object.assign(person, { participantId: claims.sub, token });
     }
-    const { participantId = '', tokenId = '', secret } = person;
-    const sentAtMs = this.#world.nowMsValue;
-    const tenant = this.#customers.tenants[room.tenant] as Tenant;
-    const joining = { tenant, roomId, participantId, tokenId, secret };
-    const outcome = await this.#atGateway(`joins ${roomId}`, (gateway) => gateway.join(joining));
-    if (outcome === null) return;
-    this.joins.push({ roomId, participantId, sentAtMs, outcome: outcome.outcome });
-    if (outcome.outcome === 'failed') this.problems.push(`a join fails: ${String(outcome.error)}`);
-    if (outcome.outcome === 'joined') person.sessionId = outcome.sessionId;
+    await this.participants.join(roomId, person);
   }
 
   async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
@@ -203,7 +202,7 @@ export class Clients {
 
   /** @returns null without an answer. */
   async #ask(request: ApiRequest): Promise<ApiAnswer | null> {
-    const instance = this.#anyOf('api');
+    const instance = this.#anyApi();
     const { api } = instance ?? {};
     if (instance === undefined || api === undefined) return null;
     const answer = await this.#reach(instance, `handles ${request.operationId}`, () => api.handle(request));
@@ -214,18 +213,8 @@ export class Clients {
     return answer;
   }
 
-  async #atGateway<T>(
-    what: string,
-    work: (gateway: GatewayInstance) => Promise<T>,
-    instance: Instance | undefined = this.#anyOf('gateway'),
-  ): Promise<T | null> {
-    const { gateway } = instance ?? {};
-    if (instance === undefined || gateway === undefined) return null;
-    return this.#reach(instance, what, () => work(gateway)).catch(() => null);
-  }
-
-  #anyOf(role: 'api' | 'gateway'): Instance | undefined {
-    const all = this.#fleet.of(role);
+  #anyApi(): Instance | undefined {
+    const all = this.#fleet.of('api');
     return all.length === 0 ? undefined : this.#random.pick(all);
   }
 

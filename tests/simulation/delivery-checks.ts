@@ -6,7 +6,7 @@ import { hostOf, type Received } from './receivers.js';
 export async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise<Violation[]> {
   const found: Violation[] = [];
   const rows = await read(`
-    SELECT d.id, d.status, d.failure_reason, d.replay_count, d.run_attempts, d.room_id, d.sequence, v.body,
+    SELECT d.id, d.status, d.failure_reason, d.replay_count, d.run_attempts, d.room_id, d.sequence, v.body, v.erased_at,
       split_part(split_part(e.url, '/', 3), '.', 1) AS host
     FROM webhook_deliveries d JOIN events v ON v.id = d.event_id JOIN webhook_endpoints e ON e.id = d.endpoint_id`);
   const byId = new Map(rows.map((row) => [String(row['id']), row]));
@@ -24,7 +24,10 @@ export async function deliveryViolations({ receivers, plan }: Run, read: Read): 
   for (const [id, all] of seen) {
     const row = byId.get(id);
     if (row === undefined) found.push({ name: 'deliveries-known', detail: id });
-    else if (all.some(({ body }) => body !== row['body'])) found.push({ name: 'same-bytes', detail: id });
+    // An erasure changes the stored bytes, and nothing is sent afterwards.
+    else if (all.some(({ body }) => body !== (row['erased_at'] === null ? row['body'] : all[0]?.body))) {
+      found.push({ name: 'same-bytes', detail: id });
+    }
     for (const replay of new Set(all.map(({ replayCount }) => replayCount))) {
       const times = all.filter(({ replayCount }) => replayCount === replay).length;
       if (times > ATTEMPTS_PER_RUN) found.push({ name: 'attempts-bounded', detail: `${id} was sent ${times} times` });

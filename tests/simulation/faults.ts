@@ -81,6 +81,10 @@ export class Faults {
 
   #schedule(fault: Fault): void {
     if (fault.do === 'crash' || fault.do === 'freeze' || fault.do === 'outlive lease') return;
+    if (fault.do === 'drain') {
+      this.planned(fault.atMs, 'a gateway is stopped', () => this.#fleet.drain(fault.index));
+      return;
+    }
     const during = (begin: () => void, end: () => void): void => {
       this.planned(fault.atMs, fault.do, begin);
       this.planned(fault.atMs + fault.forMs, `no more ${fault.do}`, end);

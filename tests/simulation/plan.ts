@@ -9,15 +9,14 @@ export type RoomAction = { readonly atMs: number; readonly room: number } & (
   | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
   | { do: 'update' }
   | { do: 'join'; who: number }
-  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit'; who: number }
+  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
 );
 
 /** `pause` disables the endpoint for some time. `recover` starts a recovery of all deliveries so far. */
 export type EndpointAction = { readonly atMs: number; readonly endpoint: number } & (
-  | { do: 'pause'; forMs: number }
-  | { do: 'rotate' | 'recover' | 'remove endpoint' }
+  { do: 'pause'; forMs: number } | { do: 'rotate' | 'recover' | 'remove endpoint' }
 );
 
 type Worker = 'cleanup-worker' | 'webhook-worker';
@@ -27,6 +26,7 @@ export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
   | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
   | { do: 'outlive lease'; role: Worker; index: number; afterCommits: number }
+  | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
   | { do: 'all pause'; atMs: number; forMs: number };
@@ -83,7 +83,13 @@ export function planOf(seed: number): Plan {
     actions: [...roomActionsOf(random), ...endpointActionsOf(randomStream(seed, 'endpoints'))].sort(
       (a, b) => a.atMs - b.atMs,
     ),
-    faults: random.chance(0.1) ? [] : [...faultsOf(random), ...leaseFaultsOf(randomStream(seed, 'leases'))],
+    faults: random.chance(0.1)
+      ? []
+      : [
+          ...faultsOf(random),
+          ...leaseFaultsOf(randomStream(seed, 'leases')),
+          ...drainsOf(randomStream(seed, 'drains')),
+        ],
   };
 }
 
@@ -135,6 +141,7 @@ function roomActionsOf(random: Stream): RoomAction[] {
         ['resume', 0.3],
         ['remove', 0.3],
         ['permit', 0.2],
+        ['erase', 0.15],
       ] as const) {
         if (random.chance(share)) add({ atMs: joinsMs + at(20, 12_000), room, who, do: what });
       }
@@ -177,4 +184,9 @@ function leaseFaultsOf(random: Stream): Fault[] {
   const role = random.pick<Worker>(['cleanup-worker', 'cleanup-worker', 'webhook-worker']);
   const afterCommits = random.between(0, 4);
   return [{ do: 'outlive lease', role, index: random.between(1, INSTANCES[role]), afterCommits }];
+}
+
+function drainsOf(random: Stream): Fault[] {
+  const index = random.between(1, INSTANCES.gateway);
+  return random.chance(0.4) ? [{ do: 'drain', index, atMs: random.between(1000, 20_000) }] : [];
 }

@@ -5,6 +5,7 @@ import { Clients } from './clients.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type Role, type Transitions } from './fleet.js';
 import { real } from './globals.js';
+import { Operator } from './operators.js';
 import { FAULTS_MS, INSTANCES, type Plan } from './plan.js';
 import { Gate } from './ports/gate.js';
 import { SimMediaServer } from './ports/media.js';
@@ -80,6 +81,7 @@ class Simulation {
   readonly #receivers: SimReceivers;
   readonly #fleet: Fleet;
   readonly #faults: Faults;
+  readonly #operators = newProcess('operators');
   readonly #violations: Violation[] = [];
 
   constructor(postgres: Postgres, url: string, plan: Plan) {
@@ -106,7 +108,8 @@ class Simulation {
     }
     const { seed } = this.#plan;
     const random = randomStream(seed, 'clients');
-    const clients = new Clients(this.#fleet, newProcess('clients'), customers, random, (tenant) =>
+    const operator = new Operator(this.#operators, this.#url);
+    const clients = new Clients(this.#fleet, newProcess('clients'), customers, operator, random, (tenant) =>
       this.#deliveriesOf(customers.tenants[tenant] as Tenant),
     );
     this.#redis.weather = this.#plan.weather;
@@ -144,7 +147,7 @@ class Simulation {
   }
 
   async end(): Promise<void> {
-    for (const { process } of this.#fleet.instances.values()) {
+    for (const process of [this.#operators, ...[...this.#fleet.instances.values()].map((each) => each.process)]) {
       process.isAlive = false;
       this.world.forget(process);
       await this.#gate.abandon(process);
