@@ -56,6 +56,7 @@ async function runSeed(seed: number): Promise<boolean> {
   const what = `${steps} steps, ${statements} statements, ${Math.round(simulatedMs / 1000)} s simulated, ${crashes} crashes`;
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);
   if (options.trace) console.log(outcome.trace.join('\n'));
+  if (options.coverage) console.log(`  ${modelled(outcome).join(' ')}`);
   if (seed - first < Number(options.twice)) {
     const again = await run(planOf(seed));
     if (again.hash !== hash) {
@@ -75,4 +76,9 @@ async function runSeed(seed: number): Promise<boolean> {
   if (options.brief) console.log(`BROKEN ${violations[0]?.name ?? ''}: ${violations[0]?.detail ?? ''}`);
   else console.log(failureReport(await shrink(outcome, run), true));
   return false;
+}
+
+/** The transitions that have names of the model's moves. */
+function modelled({ transitions }: Outcome): string[] {
+  return [...transitions.keys()].filter((name) => /^\w+\.\w+$/.test(name)).sort();
 }
