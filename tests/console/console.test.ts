@@ -99,6 +99,35 @@ describe('signing in', () => {
   });
 });
 
+describe('a session without input', () => {
+  const afterAnHour = async (isReadOnly: boolean) => {
+    const page = await stage.newPage();
+    opened.push(page);
+    await page.clock.install();
+    await page.goto(`${stage.origin}/console/rooms`);
+    await page.getByLabel('Secret API key').fill(stage.tenant.key);
+    if (isReadOnly) await page.getByLabel('Read only').check();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(page, 'Rooms');
+    await isLive(page);
+    await page.clock.fastForward(3_700_000);
+    return page;
+  };
+
+  test('ends after an hour, although the page goes on to read, and a new session continues on the page', async () => {
+    const page = await afterAnHour(false);
+    await page.getByText('because nobody used the console').waitFor();
+    const status = await page.evaluate(async () => (await fetch('/v1/')).status);
+    expect(status).toBe(401);
+  });
+
+  test('stays if it only reads, so that a screen on the wall keeps its page', async () => {
+    const page = await afterAnHour(true);
+    await stage.newRoom('An hour later');
+    await page.getByRole('link', { name: 'An hour later' }).waitFor();
+  });
+});
+
 describe('the list of rooms', () => {
   test('shows new rooms without a reload, and finds rooms by name and status', async () => {
     const page = await open('/rooms');

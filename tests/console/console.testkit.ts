@@ -145,8 +145,12 @@ export async function openConsole({ more = [] }: { more?: readonly string[] } = 
   return stage;
 }
 
+/** Pages that also have a picture of a wide screen. */
+const WIDE_PICTURES = ['overview', 'rooms', 'room-participants', 'deliveries', 'delivery-failed', 'webhook', 'sign-in'];
+
 /**
- * Checks a page in both colour schemes with axe, and that nothing overflows at the widths of a phone and a laptop.
+ * Checks a page in both colour schemes with axe, and that nothing overflows at the widths of a phone, a laptop and a
+ * large screen.
  * @param name of the pictures
  */
 export async function inspect(page: Page, name: string): Promise<void> {
@@ -157,13 +161,15 @@ export async function inspect(page: Page, name: string): Promise<void> {
   for (const [pictureWidth, height] of [
     [390, 844],
     [1280, 800],
+    [1920, 1080],
   ] as const) {
     await page.setViewportSize({ width: pictureWidth, height });
     expect([name, await page.evaluate('document.documentElement.scrollWidth - innerWidth')]).toEqual([name, 0]);
     for (const colorScheme of ['dark', 'light'] as const) {
-      if (folder === undefined && pictureWidth !== 1280) continue;
+      const isPictured = folder !== undefined && (pictureWidth < 1920 || WIDE_PICTURES.includes(name));
+      if (!isPictured && pictureWidth !== 1280) continue;
       await page.emulateMedia({ colorScheme });
-      if (folder !== undefined) {
+      if (isPictured) {
         const path = join(folder, `${name}-${pictureWidth}-${colorScheme}.png`);
         writeFileSync(path, smallPng(await page.screenshot()));
       }

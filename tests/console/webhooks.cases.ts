@@ -65,8 +65,18 @@ export function webhookCases({ stage, open }: Context): void {
 
         await page.getByRole('button', { name: 'Edit' }).click();
         await form.getByLabel('Events of a room in their order').check();
+        // Another session changes another field: the open form shows it, and saving keeps it.
+        const id = page.url().split('/').pop()!;
+        await stage().call('PATCH', `/v1/webhooks/${id}`, { maxConcurrent: 7 });
+        await form.getByText('The endpoint has changed since you opened this form: Attempts at once.').waitFor();
+        expect(await form.getByLabel('Attempts at once').inputValue()).toBe('7');
         await form.getByRole('button', { name: 'Save the changes' }).click();
         await page.getByText('Events of a room in their order').waitFor();
+        expect((await stage().call('GET', `/v1/webhooks/${id}`)).body).toMatchObject({
+          maxConcurrent: 7,
+          maxPerSecond: 50,
+          ordering: 'room',
+        });
 
         await page.getByRole('button', { name: 'Rotate the secret' }).click();
         await page.getByText('Your receiver needs both.').waitFor();
@@ -116,6 +126,7 @@ export function webhookCases({ stage, open }: Context): void {
         const made = await delivery(path);
         const page = await open(made.page);
         await badge(page, 'failed');
+        await page.locator('nav a[aria-current="page"]', { hasText: 'Deliveries' }).waitFor();
         await page.getByText('HTTP 404: the receiver has no POST route at this path.').first().waitFor();
         const figure = page.getByRole('figure', { name: /The attempt took/ });
         await figure.getByText('As a table').click();

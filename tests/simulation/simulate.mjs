@@ -8,12 +8,14 @@
  *   --trace          prints every step
  *   --coverage       prints transitions, and the points of crashes
  *   --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
+ *   --moves FOLDER   writes the transitions of each seed for `npm run model -- --trace FOLDER/N.jsonl`
  *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, and tells which seed finds it; --jobs N: N at once
+ *   --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
  * Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -29,10 +31,11 @@ const { values: options } = parseArgs({
     fresh: { type: 'boolean' },
     jobs: { type: 'string', default: '2' },
     seeds: { type: 'string' },
+    model: { type: 'boolean' },
   },
 });
 /** Options that only this command reads. */
-const OWN = ['--bug', '--fresh'];
+const OWN = ['--bug', '--fresh', '--model'];
 const SEEDS_FOR_BUGS = '1-25';
 /** Before anything starts: a wrong name ends the command. */
 const bugs = options.bugs === 'all' || options.bugs === true ? BUGS : named(options.bugs ?? options.bug);
@@ -58,16 +61,24 @@ try {
 async function runSeeds() {
   const file = await bundleTo('product', bugs[0]?.patches ?? []);
   const args = process.argv.slice(2).filter((arg, at, all) => !OWN.includes(arg) && all[at - 1] !== '--bug');
-  if (options.fresh === true) {
-    const seed = String(options.seeds).split('-').at(-1) ?? '';
-    const { output } = await simulation(file, ['--brief', '--seed', seed], 'pipe');
-    const hash = /^seed \d+: (\w+),/m.exec(output)?.[1];
-    console.log(`A process of its own runs seed ${seed}: ${hash ?? output}`);
-    args.push('--hash', `${seed}=${hash}`);
-  }
+  if (options.fresh === true) args.push(...(await hashOfLastSeed(file)));
+  const moves = folderOf('product');
+  if (options.model === true) args.push('--moves', moves);
   const { code } = await simulation(file, args, 'inherit');
   if (bugs.length > 0) console.log(`With the seeded bug ${options.bug}: reproduce it with --bug ${options.bug}, too.`);
-  return code;
+  if (options.model !== true) return code;
+  const refused = await refusedByModel(moves);
+  console.log(refused.length === 0 ? 'The specifications allow every transition.' : refused.join('\n'));
+  return code === 0 && refused.length > 0 ? 1 : code;
+}
+
+/** Runs the last seed in a process of its own. @returns the option that makes another process compare the hash */
+async function hashOfLastSeed(/** @type {string} */ file) {
+  const seed = String(options.seeds).split('-').at(-1) ?? '';
+  const { output } = await simulation(file, ['--brief', '--seed', seed], 'pipe');
+  const hash = /^seed \d+: (\w+),/m.exec(output)?.[1];
+  console.log(`A process of its own runs seed ${seed}: ${hash ?? output}`);
+  return ['--hash', `${seed}=${hash}`];
 }
 
 /**
@@ -104,16 +115,49 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seeds = options.seeds ?? SEEDS_FOR_BUGS;
   const file = await bundleTo(bug.name, bug.patches);
   const began = performance.now();
-  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
+  const moves = folderOf(bug.name);
+  const asked = options.model ? ['--moves', moves] : [];
+  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds, ...asked], 'pipe');
+  const refused = options.model ? `${(await refusedByModel(moves))[0] ?? 'nothing'} | ` : '';
   rmSync(join(folder, bug.name), { recursive: true, force: true });
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
-  const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
+  const run = broken === null ? output : output.slice(0, broken.index);
+  const seed = [...run.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
   if (isStopped) return true;
   const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
-  console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
+  console.log(
+    `| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s | ${refused}`,
+  );
   // A crash of the simulation itself finds nothing.
   return broken !== null || (code === 0 && bug.isMissed !== undefined);
+}
+
+/** @param {string} name */
+function folderOf(name) {
+  const moves = join(folder, `${name}-moves`);
+  mkdirSync(moves, { recursive: true });
+  return moves;
+}
+
+/**
+ * @param {string} moves a folder with the transitions of each seed
+ * @returns {Promise<string[]>} what the specifications do not allow, of the first seed in which there is something
+ */
+async function refusedByModel(moves) {
+  const { compareLogs } = await import(resolve(import.meta.dirname, '../../packages/dev/dist/model/compare-logs.js'));
+  for (const file of readdirSync(moves).sort((a, b) => parseInt(a) - parseInt(b))) {
+    const lines = readFileSync(join(moves, file), 'utf8')
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { refused } = compareLogs(lines, 0);
+    if (refused.length > 0) {
+      return refused.map(({ kind, of, allowed, line }) => {
+        return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${parseInt(file)})`;
+      });
+    }
+  }
+  return [];
 }
 
 /**

@@ -53,8 +53,10 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { apiRoutes } from './routes.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
+import { reportReadFailures } from './stream/read-failures.js';
 import { streamReads } from './stream/stream-reads.js';
 
 export interface TestTenant {
@@ -133,15 +135,22 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     consoleCallers.sessions.forgetKey(hash);
   });
   notices.on('consoleSessionEnded', (hash) => consoleCallers.sessions.forget(hash));
+  const metrics = createMetrics({ app: 'api' });
   const eventWaiter = new EventWaiter(readNewest(database), options.eventWaits);
   const deps: Deps = {
     database,
     reads: database,
     statements: sharedStatements({ writes: database.sql, reads: database.sql }),
+    heavyReads: new HeavyReads(),
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter,
-    streams: new StreamHub(streamReads(database, systemClock), eventWaiter, systemClock, options.streams),
+    streams: new StreamHub(
+      streamReads(database, systemClock, reportReadFailures(logger, metrics)),
+      eventWaiter,
+      systemClock,
+      options.streams,
+    ),
     signingKeys: new SigningKeyRing(async () => {
       const now = systemClock.now();
       await ensureSigningKey(database, masterKeys, now);
@@ -168,7 +177,6 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     { postgres: { ping: () => database.checkReady() }, redis: redisCheck(producer.health) },
     () => false,
   );
-  const metrics = createMetrics({ app: 'api' });
   const app = createApp(deps, {
     callers: { keys: callers, console: consoleCallers },
     consoleFolder: options.consoleFolder ?? null,

@@ -20,8 +20,10 @@ import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub } from './stream/stream-hub.js';
+import { reportReadFailures } from './stream/read-failures.js';
 import { streamReads } from './stream/stream-reads.js';
 
 // README.md beside this file: the order of the middleware, where each 4xx comes from, and the files of a request.
@@ -72,10 +74,15 @@ const deps: Deps = {
   database,
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
+  heavyReads: new HeavyReads(),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,
-  streams: new StreamHub(streamReads(reads, systemClock), eventWaiter, systemClock),
+  streams: new StreamHub(
+    streamReads(reads, systemClock, reportReadFailures(logger, app.metrics)),
+    eventWaiter,
+    systemClock,
+  ),
   signingKeys,
   masterKeys,
   turn: readTurnSettings(config, logger),

@@ -78,15 +78,16 @@ export async function withDatabase<T>(
 }
 
 /**
- * Publishes a notice to the running apps. Returns false if Redis is not configured or fails; the apps then notice the
+ * Publishes notices to the running apps, one for each payload. Returns false if Redis is not configured or fails; the apps then notice the
  * change within seconds.
  */
-export async function notifyApps(config: CliConfig, notice: Notice, payload: string): Promise<boolean> {
+export async function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
+  if (payloads.length === 0) return true;
   const redis = redisOf(config);
   if (redis === undefined) return false;
   // Imported on demand: loading this package takes longer than most commands.
-  const { publishNoticeOnce } = await import('@callplane/queue');
-  return publishNoticeOnce(redis, notice, payload);
+  const { publishNoticesOnce } = await import('@callplane/queue');
+  return publishNoticesOnce(redis, notice, payloads);
 }
 
 /**

@@ -105,8 +105,7 @@ function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promi
       throw new UsageError(`Session ${quoted(id)} not found. "rtc console sessions list" lists sessions.`);
     }
     const hashes = ended.flatMap(({ secretHash }) => (secretHash === null ? [] : [secretHash]));
-    const sent = await Promise.all(hashes.map((hash) => notifyApps(config, 'consoleSessionEnded', hash)));
-    const noticeSent = sent.every(Boolean);
+    const noticeSent = await notifyApps(config, 'consoleSessionEnded', ...hashes);
     const what = ended.length === 1 ? '1 session has' : `${ended.length} sessions have`;
     const text = `${what} ended${noticeSent ? '' : '; running apps refuse them within 5 seconds'}.`;
     print(cli, options, { ended: ended.map((one) => one.id), noticeSent }, text);

@@ -1,4 +1,5 @@
 import { Command, type CommanderError } from 'commander';
+import { addApiCommand } from './api.command.js';
 import type { Cli } from './cli.js';
 import { consoleCommands } from './console.commands.js';
 import { dbCommands } from './db.commands.js';
@@ -52,6 +53,7 @@ function program(cli: Cli): Command {
   rtc.addCommand(webhooksCommands(cli));
   rtc.addCommand(deliveriesCommands(cli));
   rtc.addCommand(recoveriesCommands(cli));
+  addApiCommand(rtc, cli);
   addListenCommand(rtc, cli);
   addQueuesCommand(rtc, cli);
   addDoctorCommand(rtc, cli);

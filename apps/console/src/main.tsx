@@ -5,11 +5,14 @@ import { queryClient } from './api/client.js';
 import { ConfirmProvider } from './components/confirm.js';
 import { ToastProvider } from './components/toasts.js';
 import { SessionGate } from './session/session-gate.js';
+import { currentPath } from './navigation/location.js';
+import { preloadPage } from './shell/routes.js';
 import { Shell } from './shell/shell.js';
 import { applyTheme } from './shell/theme.js';
 import { LiveProvider } from './stream/live.js';
 
 applyTheme();
+preloadPage(currentPath());
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no element "root".');
 createRoot(root).render(

@@ -799,10 +799,10 @@ export interface components {
             participantName: string;
             permissions: string[];
             /**
-             * @description `unused` and `used` tokens let their participant join; `used`: it has joined before.
+             * @description `unused` and `used` tokens let their participant join; `used`: it has joined before. `room_ended`: the room ends or has ended.
              * @enum {string}
              */
-            state: "unused" | "used" | "expired" | "revoked";
+            state: "unused" | "used" | "expired" | "room_ended" | "revoked";
             /**
              * Format: date-time
              * @description When the token was issued.
@@ -2040,23 +2040,6 @@ export interface components {
                 };
             };
         };
-        /** @description `INSUFFICIENT_SCOPE`: The API key lacks the scope that this operation needs. */
-        InsufficientScope: {
-            headers: {
-                "x-request-id": components["headers"]["RequestId"];
-                ratelimit: components["headers"]["RateLimit"];
-                "ratelimit-policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"] & {
-                    error?: {
-                        /** @enum {unknown} */
-                        code?: "INSUFFICIENT_SCOPE";
-                    };
-                };
-            };
-        };
         /**
          * @description `INSUFFICIENT_SCOPE`: The API key lacks the scope that this operation needs.
          *
@@ -2647,7 +2630,7 @@ export interface operations {
             };
             400: components["responses"]["ValidationFailedOrMalformedJson"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["CrossSiteRequestOrInsufficientScope"];
             409: components["responses"]["ConsoleSessionLimitReached"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

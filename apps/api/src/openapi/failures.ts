@@ -42,7 +42,7 @@ function errorCodesOf(route: Route): ErrorCode[] {
     ...ALWAYS,
     ...(route.rateLimited === false ? [] : (['RATE_LIMITED'] as const)),
     ...(route.scope === null ? [] : (['INSUFFICIENT_SCOPE'] as const)),
-    ...(route.acceptsLoginCode === true ? [] : (['CROSS_SITE_REQUEST'] as const)),
+    'CROSS_SITE_REQUEST',
     // A route without a body schema rejects a body, so it has these errors too.
     ...(route.ignoresBody === true
       ? []

@@ -293,5 +293,13 @@ describe('GET /v1/rooms/{roomId}/tokens', () => {
     expect(rows[2]).toMatchObject({ usedAt: usedAt.toISOString(), revokedAt: null });
     expect(rows[0]).toMatchObject({ usedAt: null, revokedAt: expect.any(String) });
     expect((await api.call('GET', '/v1/rooms/room_0/tokens')).body.error.code).toBe('ROOM_NOT_FOUND');
+    await api.call('DELETE', `/v1/rooms/${room}`);
+    const { body } = await api.call('GET', `/v1/rooms/${room}/tokens`);
+    expect(body.data.map(({ state }: { state: string }) => state)).toEqual([
+      'revoked',
+      'room_ended',
+      'room_ended',
+      'room_ended',
+    ]);
   });
 });

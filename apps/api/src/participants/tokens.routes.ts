@@ -64,8 +64,9 @@ function present(token: IssuedTokenRow, now: Date) {
   };
 }
 
-function useOf({ revokedAt, expiresAt, connectedAt }: IssuedTokenRow, now: Date): TokenUse {
+function useOf({ revokedAt, expiresAt, connectedAt, isRoomOver }: IssuedTokenRow, now: Date): TokenUse {
   if (revokedAt !== null) return 'revoked';
+  if (isRoomOver) return 'room_ended';
   if (expiresAt <= now) return 'expired';
   return connectedAt === null ? 'unused' : 'used';
 }

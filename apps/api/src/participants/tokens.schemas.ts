@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { defineList, idOf } from '../http/cursor.js';
 import { oneOf, orNull, page, pageQuery, timestamp } from '../http/schemas.js';
 
-const TOKEN_USES = ['unused', 'used', 'expired', 'revoked'] as const;
+const TOKEN_USES = ['unused', 'used', 'expired', 'room_ended', 'revoked'] as const;
 export type TokenUse = (typeof TOKEN_USES)[number];
 
 const IssuedTokenSchema = Type.Object(
@@ -11,7 +11,11 @@ const IssuedTokenSchema = Type.Object(
     participantId: Type.String(),
     participantName: Type.String(),
     permissions: Type.Array(Type.String()),
-    state: oneOf(TOKEN_USES, '`unused` and `used` tokens let their participant join; `used`: it has joined before.'),
+    state: oneOf(
+      TOKEN_USES,
+      '`unused` and `used` tokens let their participant join; `used`: it has joined before. `room_ended`: the room ' +
+        'ends or has ended.',
+    ),
     createdAt: timestamp('When the token was issued.'),
     expiresAt: timestamp('Until when the participant may join with it.'),
     usedAt: orNull(timestamp('When the participant joined for the first time.')),

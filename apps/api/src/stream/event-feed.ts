@@ -4,6 +4,7 @@ import { pause } from '@callplane/runtime';
 import type { EventWaiter } from '../events/event-waiter.js';
 import { noticesOf } from './changes.js';
 import type { EventStream } from './event-stream.js';
+import type { OnReadFailed } from './read-failures.js';
 
 /** How long the feed waits for the next event before it asks again, in milliseconds. */
 const WAIT_MS = 60_000;
@@ -23,14 +24,16 @@ export class EventFeed {
   readonly streams = new Set<EventStream>();
   readonly #reads: FeedReads;
   readonly #wait: ReturnType<EventWaiter['watch']>;
+  readonly #onReadFailed: OnReadFailed;
   readonly #stop = new AbortController();
   /** Up to which the streams know all events. */
   #position: EventPosition | null = null;
   #starting: Promise<void> | undefined;
 
-  constructor(reads: FeedReads, wait: ReturnType<EventWaiter['watch']>) {
+  constructor(reads: FeedReads, wait: ReturnType<EventWaiter['watch']>, onReadFailed: OnReadFailed) {
     this.#reads = reads;
     this.#wait = wait;
+    this.#onReadFailed = onReadFailed;
   }
 
   /** Resolves when a stream may join. A failed read fails all that wait, and the next call tries again. */
@@ -81,8 +84,9 @@ export class EventFeed {
         // Null: nothing new, or the process drains, which closes the feed as well.
         if (newest === null) await pause(QUIET_PAUSE_MS, this.#stop.signal);
         else position = await this.#pass(position, newest);
-      } catch {
-        // PostgreSQL is away. The feed goes on from its position, so the streams miss nothing.
+      } catch (error) {
+        // The feed goes on from its position, so the streams miss nothing.
+        this.#onReadFailed('events', error);
         await pause(FAILURE_PAUSE_MS, this.#stop.signal);
       }
     }

@@ -15,6 +15,7 @@ import type { EventWaiter } from '../events/event-waiter.js';
 import { parsePosition, type ListNotice, type Wanted } from './changes.js';
 import { EventFeed, type FeedReads } from './event-feed.js';
 import { EventStream, streamHead, type StreamEnd } from './event-stream.js';
+import type { OnReadFailed } from './read-failures.js';
 import { WebhookWatch, type WatchReads } from './webhook-watch.js';
 
 /** Interval of the checks of each stream: its caller, its age, and whether it needs a heartbeat. In milliseconds. */
@@ -46,6 +47,7 @@ interface Open {
 }
 
 export interface StreamReads {
+  onFailed: OnReadFailed;
   feed(tenant: Tenant): FeedReads;
   watch: WatchReads;
 }
@@ -79,7 +81,10 @@ export class StreamHub {
       ...settings,
     };
     const tell = (environmentId: string, notices: ListNotice[]) => this.#tell(environmentId, notices);
-    this.#watch = new WebhookWatch(reads.watch, () => this.#watched(), tell, this.#settings.watchEveryMs);
+    this.#watch = new WebhookWatch(reads.watch, () => this.#watched(), tell, {
+      everyMs: this.#settings.watchEveryMs,
+      onReadFailed: reads.onFailed,
+    });
   }
 
   /** Streams that are open or about to open. */
@@ -156,7 +161,8 @@ export class StreamHub {
     const { environmentId } = tenant;
     let feed = this.#feeds.get(environmentId);
     if (feed === undefined) {
-      feed = new EventFeed(this.#reads.feed(tenant), this.#waiter.watch({ environmentId, roomId: null }));
+      const wait = this.#waiter.watch({ environmentId, roomId: null });
+      feed = new EventFeed(this.#reads.feed(tenant), wait, this.#reads.onFailed);
       this.#feeds.set(environmentId, feed);
     }
     return feed;
@@ -177,7 +183,10 @@ export class StreamHub {
     }
     const seen = this.#seenOf(request.after);
     // A failed read ends the stream. The client connects again with the position that it has.
-    feed.join(stream, seen, request.after !== null && seen === null).catch(() => response.destroy());
+    feed.join(stream, seen, request.after !== null && seen === null).catch((error: unknown) => {
+      this.#reads.onFailed('backlog', error);
+      response.destroy();
+    });
     this.#timer ??= setTimeout(() => void this.#check(), this.#settings.checkEveryMs);
     this.#watch.schedule();
   }
@@ -222,7 +231,10 @@ export class StreamHub {
 
   async #checkOne(open: Open, nowMs: number): Promise<void> {
     // While PostgreSQL is away, the key cannot be checked, and the stream has no changes to send.
-    const isValid = await open.request.isKeyValid().catch(() => true);
+    const isValid = await open.request.isKeyValid().catch((error: unknown) => {
+      this.#reads.onFailed('callers', error);
+      return true;
+    });
     if (!isValid) this.#end(open, 'unauthenticated');
     else if (nowMs >= open.endsAtMs) this.#end(open, 'max_age');
     else open.stream.heartbeat();

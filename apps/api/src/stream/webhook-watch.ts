@@ -1,6 +1,7 @@
 import { firstIdAt, STREAM_WATCH_EVERY_MS, type StreamKind } from '@callplane/core';
 import type { EndedAttemptMark, EndpointMark, RecoveryMark } from '@callplane/db';
 import type { ListNotice } from './changes.js';
+import type { OnReadFailed } from './read-failures.js';
 
 /** Attempts of all environments that one read takes. If there are more, any endpoint may have some. */
 const ATTEMPTS_MAX = 2000;
@@ -26,6 +27,7 @@ export class WebhookWatch {
   readonly #tell: (environmentId: string, notices: ListNotice[]) => void;
   readonly #watched: () => WatchedKinds;
   readonly #everyMs: number;
+  readonly #onReadFailed: OnReadFailed;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   #readAt: Date | null = null;
@@ -39,12 +41,13 @@ export class WebhookWatch {
     reads: WatchReads,
     watched: () => WatchedKinds,
     tell: (environmentId: string, notices: ListNotice[]) => void,
-    everyMs = STREAM_WATCH_EVERY_MS,
+    { everyMs = STREAM_WATCH_EVERY_MS, onReadFailed }: { everyMs?: number | undefined; onReadFailed: OnReadFailed },
   ) {
     this.#reads = reads;
     this.#watched = watched;
     this.#tell = tell;
     this.#everyMs = everyMs;
+    this.#onReadFailed = onReadFailed;
   }
 
   /** Call it when a stream begins. The timer ends when no stream wants anything. */
@@ -63,8 +66,9 @@ export class WebhookWatch {
     const watched = this.#watched();
     try {
       await this.#read(watched);
-    } catch {
-      // PostgreSQL is away. The next read finds the differences to the last one.
+    } catch (error) {
+      // The next read finds the differences to the last one.
+      this.#onReadFailed('webhooks', error);
     }
     this.#timer = undefined;
     if (this.#watched().size === 0) this.#forget();

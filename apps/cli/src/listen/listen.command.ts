@@ -5,18 +5,14 @@ import {
   formatTimestamp,
   generateSigningSecret,
   newId,
-  parseApiKey,
   parseUrl,
   type EventType,
 } from '@callplane/core';
-import { parseEnvironment } from '@callplane/runtime';
 import { InvalidArgumentError, type Command } from 'commander';
-import { Type } from 'typebox';
 import { parseDuration } from '../arguments.js';
 import type { Cli } from '../cli.js';
-import { CliConfig } from '../config.js';
-import { UsageError } from '../failure.js';
 import { addCommand, quoted, type OutputOptions } from '../output.js';
+import { serviceAccess } from '../service-access.js';
 import { sendTo, type Answer } from './receiver.js';
 import { EventSource, type ServiceEvent, type Start } from './service.js';
 
@@ -29,12 +25,9 @@ interface ListenOptions extends OutputOptions {
   secret?: string;
 }
 
-/** The API of the local start. */
-const URL_DEFAULT = 'http://localhost:8080';
 /** Failed events that the last line names. */
 const FAILED_SHOWN_MAX = 20;
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
-const ListenConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY']);
 
 /** Adds `rtc listen`. It needs an API key and nothing else, so it works from any machine. */
 export function addListenCommand(rtc: Command, cli: Cli): void {
@@ -50,11 +43,7 @@ export function addListenCommand(rtc: Command, cli: Cli): void {
 }
 
 async function listen(cli: Cli, options: ListenOptions): Promise<void> {
-  const config = parseEnvironment(ListenConfig, cli.environment);
-  const key = options.key ?? config.CALLPLANE_API_KEY;
-  if (key === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
-  if (parseApiKey(key) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
-  const url = baseUrl(options.url ?? config.CALLPLANE_URL ?? URL_DEFAULT);
+  const { url, key } = serviceAccess(cli, options);
   const secret = options.secret ?? generateSigningSecret(randomBytes(32));
   const start: Start =
     options.since === undefined ? 'latest' : new Date(cli.clock.now().getTime() - options.since * 1000);
@@ -132,14 +121,6 @@ function parseReceiver(text: string): URL {
     throw new InvalidArgumentError('Give a URL such as http://localhost:3000/hook.');
   }
   return url;
-}
-
-/** @returns the URL without a slash or `/v1` at its end. */
-function baseUrl(text: string): string {
-  if (parseUrl(text) === null || !/^https?:/.test(text)) {
-    throw new UsageError(`Give the URL of the service, such as https://calls.example.com, not ${quoted(text)}.`);
-  }
-  return text.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
 function parseTypes(text: string): EventType[] {

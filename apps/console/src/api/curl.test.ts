@@ -14,5 +14,5 @@ test('a curl command contains path, query and body, and no key', () => {
 
 test('a value with quotes cannot end the quotes of a curl command', () => {
   const command = curlOf('createRoom', { name: `it's; rm -rf $HOME` }, ORIGIN);
-  expect(command).toContain(`--json '{"name":"it'\\''s; rm -rf $HOME"}'`);
+  expect(command).toContain(`-H 'Content-Type: application/json' \\\n  -d '{"name":"it'\\''s; rm -rf $HOME"}'`);
 });

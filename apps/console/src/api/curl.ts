@@ -19,6 +19,7 @@ export function curlOf(id: OperationId, input: object, origin: string): string {
     `curl -sS ${facts.method === 'GET' ? '' : `-X ${facts.method} `}${quoted(origin + target)}`,
     `-H "Authorization: Bearer $CALLPLANE_API_KEY"`,
     ...(idempotency === undefined ? [] : [`-H ${quoted(`Idempotency-Key: ${idempotency}`)}`]),
-    ...(body === undefined ? [] : [`--json ${quoted(body)}`]),
+    // `--json` would need curl 7.82.
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
   ].join(' \\\n  ');
 }

@@ -1,12 +1,12 @@
 import { OPERATIONS, type InputOf, type OperationId, type ResultOf } from '@callplane/server/requests';
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useToasts } from '../components/toasts.js';
 import { CONSOLE_LIMITS } from '../limits.js';
 import { asApiError } from './api-error.js';
 import { AttemptKey } from './attempt-key.js';
 import { callApi } from './call.js';
-import { refreshQueries } from './refresh.js';
+import { isShort, refreshQueries } from './refresh.js';
 
 /** Reads one thing. The stream of changes refreshes it while the page is open. */
 export function useApi<Id extends OperationId>(
@@ -57,6 +57,11 @@ export function useApiList<Id extends OperationId>(
     enabled,
     // A stale list is one that has changed.
     staleTime: Infinity,
+    refetchOnMount: isShort,
+    refetchOnWindowFocus: isShort,
+    refetchOnReconnect: isShort,
+    // The rows of the last minute stay until those of the next one are there.
+    placeholderData: (last, query) => (differsOnlyInSince(query?.queryKey, queryKey) ? last : undefined),
     initialPageParam: undefined,
     queryFn: async ({ pageParam, signal }) => {
       const { cursor = 'cursor' } = OPERATIONS[id];
@@ -80,6 +85,10 @@ export function useApiList<Id extends OperationId>(
     );
     void client.invalidateQueries({ queryKey, exact: true });
   }, [client, queryKey]);
+  const hasNews = useNews(
+    { isChanged: pages !== undefined && !query.isPlaceholderData && query.isStale, isRefetching: query.isRefetching },
+    queryKey,
+  );
   const last = pages?.at(-1);
   return {
     items,
@@ -88,10 +97,33 @@ export function useApiList<Id extends OperationId>(
     error: query.error,
     hasMore: hasNextPage,
     isFull: !hasNextPage && last !== undefined && last.nextCursor !== null,
-    hasNews: query.isStale && !query.isFetching && items.length > 0,
+    hasNews: hasNews && items.length > 0,
     loadMore,
     reload,
   };
+}
+
+/**
+ * Whether a list has changed since it was read from its beginning. TanStack Query forgets it when the next page loads, in
+ * which the change need not be.
+ */
+function useNews(
+  { isChanged, isRefetching }: { isChanged: boolean; isRefetching: boolean },
+  queryKey: unknown[],
+): boolean {
+  const [changed, setChanged] = useState<unknown[]>();
+  useEffect(() => {
+    if (isRefetching) setChanged(undefined);
+    else if (isChanged) setChanged(queryKey);
+  }, [isRefetching, isChanged, queryKey]);
+  return changed === queryKey && !isRefetching;
+}
+
+/** Whether two lists differ only in the beginning of their time. */
+function differsOnlyInSince(one: readonly unknown[] | undefined, other: readonly unknown[]): boolean {
+  const without = ([id, input]: readonly unknown[]) => JSON.stringify([id, { ...(input as object), since: undefined }]);
+  const hasSince = (key: readonly unknown[]) => (key[1] as { since?: string }).since !== undefined;
+  return one !== undefined && hasSince(one) && hasSince(other) && without(one) === without(other);
 }
 
 /**

@@ -9,8 +9,13 @@ export function refreshQueries(client: QueryClient, matches: (query: Query) => b
   for (const query of client.getQueryCache().findAll({ predicate: matches })) refreshQuery(client, query);
 }
 
+/** Whether an answer is no list, or a list of so few pages that it reads itself again. */
+export function isShort({ state }: Pick<Query, 'state'>): boolean {
+  const pages = (state.data as Partial<InfiniteData<unknown>> | undefined)?.pages?.length ?? 1;
+  return pages <= CONSOLE_LIMITS.rereadPagesMax;
+}
+
 export function refreshQuery(client: QueryClient, query: Query): void {
-  const pages = (query.state.data as Partial<InfiniteData<unknown>> | undefined)?.pages?.length ?? 1;
-  const refetchType = pages <= CONSOLE_LIMITS.rereadPagesMax ? 'active' : 'none';
+  const refetchType = isShort(query) ? 'active' : 'none';
   void client.invalidateQueries({ queryKey: query.queryKey, exact: true, refetchType }, { cancelRefetch: false });
 }

@@ -51,15 +51,16 @@ const TICK_MS = 15_000;
 
 /** A time of the API: how long ago it was, and in full when hovered. */
 export function Time({ value, full = false }: { value: string | null; full?: boolean }) {
-  const [now, setNow] = useState(() => nowMs());
+  const [, tick] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => setNow(nowMs()), TICK_MS);
+    const timer = setInterval(() => tick((count) => count + 1), TICK_MS);
     return () => clearInterval(timer);
   }, []);
   if (value === null) return <span className="quiet">–</span>;
   return (
     <time dateTime={value} title={fullTime(value)}>
-      {full ? fullTime(value) : agoText(value, now)}
+      {/* A new value may be younger than the last tick. */}
+      {full ? fullTime(value) : agoText(value, nowMs())}
     </time>
   );
 }

@@ -7,6 +7,7 @@ import { onSessionEnded } from '../api/session-events.js';
 import { Failure, Loading } from '../components/states.js';
 import { useToasts } from '../components/toasts.js';
 import { SignInPage } from '../pages/sign-in/sign-in.page.js';
+import { watchIdle } from './idle.js';
 import { announceSession, onSessionOfOtherTab } from './other-tabs.js';
 import { SessionContext, type Session } from './session.js';
 import { followLoginLinks, signIn, takeLoginCode } from './sign-in.js';
@@ -24,6 +25,22 @@ let exchange: Promise<ApiContext> | undefined;
 function exchangeCode(code: string): Promise<ApiContext> {
   exchange ??= signIn(code, false);
   return exchange;
+}
+
+/** Ends a session that may change something once nobody has used the browser for its idle time. */
+function useIdleEnd(state: State, end: (why: string) => void): void {
+  const session = state.name === 'signed-in' ? state.context.session : undefined;
+  useEffect(() => {
+    // A read-only session may stay on a screen on the wall.
+    if (session === undefined || session.readOnly) return undefined;
+    return watchIdle(session.idleSeconds * 1_000, () => {
+      // If the API cannot be reached, the next check tries again.
+      void callApi('endConsoleSession', {}).then(
+        () => end('The session ended because nobody used the console for a while. Sign in to continue on this page.'),
+        () => undefined,
+      );
+    });
+  }, [session, end]);
 }
 
 /** Whether two sessions reach the same environment with the same scopes. */
@@ -77,23 +94,30 @@ export function SessionGate({ children }: { children: ReactNode }) {
       }),
     [state],
   );
+  const end = useCallback(
+    (why?: string) => {
+      announceSession();
+      client.clear();
+      setState({ name: 'signed-out', why });
+    },
+    [client],
+  );
+  useIdleEnd(state, end);
   const session = useMemo<Session | undefined>(() => {
     if (state.name !== 'signed-in') return undefined;
     const signOut = () => {
-      const end = () => {
-        announceSession();
-        client.clear();
-        setState({ name: 'signed-out' });
-      };
       // The session lives on if the API did not end it.
-      void callApi('endConsoleSession', {}).then(end, (failure: unknown) => {
-        const error = asApiError(failure);
-        if (error.status === 401) end();
-        else toastError(error);
-      });
+      void callApi('endConsoleSession', {}).then(
+        () => end(),
+        (failure: unknown) => {
+          const error = asApiError(failure);
+          if (error.status === 401) end();
+          else toastError(error);
+        },
+      );
     };
     return { ...state.context, signOut };
-  }, [client, state, toastError]);
+  }, [end, state, toastError]);
 
   if (session !== undefined) return <SessionContext value={session}>{children}</SessionContext>;
   if (state.name === 'failed') {

@@ -10,7 +10,7 @@ import { useSession } from '../session/session.js';
 import { LiveState } from '../stream/live-state.js';
 import { ErrorBoundary } from './error-boundary.js';
 import { PageRequests } from './page-requests.js';
-import { NAVIGATION, routeOf } from './routes.js';
+import { isInSection, NAVIGATION, routeOf } from './routes.js';
 import { useTheme, type Theme } from './theme.js';
 
 const THEME_TEXT: Record<Theme, string> = { system: 'as the system', light: 'light', dark: 'dark' };
@@ -108,7 +108,7 @@ function Navigation({ path }: { path: string }) {
   return (
     <nav aria-label="Console">
       {shown.map(({ to, label, icon }) => {
-        const isHere = to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`);
+        const isHere = isInSection(path, to);
         return (
           <Link key={to} to={to} aria-current={isHere ? 'page' : undefined}>
             <Icon name={icon} />

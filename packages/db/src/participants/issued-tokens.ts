@@ -14,6 +14,8 @@ export interface IssuedTokenRow {
   revokedAt: Date | null;
   /** First connection of its participant. */
   connectedAt: Date | null;
+  /** Whether its room is ending or has ended, so that its tokens admit no participant. */
+  isRoomOver: boolean;
 }
 
 /** Lists the tokens of a room, newest first. Each participant has one. */
@@ -25,7 +27,9 @@ export function listTokens(
 ): PromiseLike<IssuedTokenRow[]> {
   return db.$queryRaw<IssuedTokenRow[]>`
     SELECT t.id, p.id AS "participantId", p.name AS "participantName", t.permissions, t.created_at AS "createdAt",
-      t.expires_at AS "expiresAt", COALESCE(t.revoked_at, p.removed_at) AS "revokedAt", p.connected_at AS "connectedAt"
+      t.expires_at AS "expiresAt", COALESCE(t.revoked_at, p.removed_at) AS "revokedAt", p.connected_at AS "connectedAt",
+      -- A subquery and no join: it runs once for the list.
+      (SELECT status IN ('ending', 'ended') FROM rooms WHERE id = ${roomId}) AS "isRoomOver"
     FROM (
       SELECT id, name, removed_at, connected_at FROM participants
       WHERE room_id = ${roomId} AND environment_id = ${environmentId}

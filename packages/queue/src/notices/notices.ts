@@ -44,9 +44,19 @@ export async function publish(redis: RedisClient, channel: string, payload: stri
   }
 }
 
-/** Publishes one notice over its own connection, for commands that exit afterwards. */
-export function publishNoticeOnce(where: RedisLocation, notice: Notice, payload: string): Promise<boolean> {
-  return withRedis(where, (redis) => publishNotice(redis, notice, payload));
+/**
+ * Publishes notices over a connection of their own, for commands that exit afterwards.
+ * @returns whether all of them have been published.
+ */
+export function publishNoticesOnce(
+  where: RedisLocation,
+  notice: Notice,
+  payloads: readonly string[],
+): Promise<boolean> {
+  return withRedis(where, async (redis) => {
+    const sent = await Promise.all(payloads.map((payload) => publishNotice(redis, notice, payload)));
+    return sent.every(Boolean);
+  });
 }
 
 /** Runs `work` with its own connection. Resolves to false if Redis cannot be reached. */

@@ -4,6 +4,7 @@ import { Button } from '../../components/button.js';
 import { Loading } from '../../components/states.js';
 import { Badge } from '../../components/text.js';
 import { plural } from '../../format/number.js';
+import { holdActive } from '../../session/idle.js';
 import { useSession } from '../../session/session.js';
 import type { Admission } from './join-form.js';
 import { useCall } from './use-call.js';
@@ -11,6 +12,8 @@ import { useCall } from './use-call.js';
 /** Everyone in the room, and the own devices. */
 export function RunningCall({ admission, onEnd }: { admission: Admission; onEnd: (why: string) => void }) {
   const { session } = useSession();
+  // Who listens has no input.
+  useEffect(holdActive, []);
   const { call, problem } = useCall(admission, signalingUrl(session?.signalingUrl ?? null), onEnd);
   if (call === undefined) return <Loading what="the call" lines={3} />;
   const own = [...call.tracks.values()];

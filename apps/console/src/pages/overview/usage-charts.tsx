@@ -2,14 +2,16 @@ import type { UsageDay } from '@callplane/server/requests';
 import { useMemo } from 'react';
 import { useApi } from '../../api/hooks.js';
 import { BarChart, type Series } from '../../charts/bar-chart.js';
-import { nowMs } from '../../clock.js';
 import { Section } from '../../components/layout.js';
 import { Loaded } from '../../components/states.js';
-import { countText, shareText } from '../../format/number.js';
+import { plural, shareText } from '../../format/number.js';
 import { dayText } from '../../format/time.js';
+import { useMovingTime } from '../../moving-time.js';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
+/** The API adds up usage every few minutes, and the stream does not name it. */
+const USAGE_MOVES_MS = 5 * 60_000;
 
 /** @returns the first and the last of the days that the charts show */
 function shownDays(nowMs: number): { from: string; to: string } {
@@ -18,8 +20,9 @@ function shownDays(nowMs: number): { from: string; to: string } {
 }
 
 export function UsageCharts() {
-  const days = useMemo(() => shownDays(nowMs()), []);
-  const usage = useApi('readUsage', { ...days, interval: 'day' });
+  const today = useMovingTime(DAY_MS);
+  const days = useMemo(() => shownDays(today), [today]);
+  const usage = useApi('readUsage', { ...days, interval: 'day' }, { refetchInterval: USAGE_MOVES_MS });
   return (
     <Section title={`Usage of the last ${DAYS} days`}>
       <Loaded query={usage} what="usage">
@@ -46,7 +49,7 @@ function Charts({ days }: { days: readonly UsageDay[] }) {
   return (
     <>
       <p className="quiet usage-sum">
-        {countText(Math.round(minutes))} participant minutes in all.
+        {plural(Math.round(minutes), 'participant minute')} in all.
         {relayed > 0 && ` On the day with the most relayed media, ${shareText(relayed)} of it went through a relay.`}
       </p>
       <div className="columns">

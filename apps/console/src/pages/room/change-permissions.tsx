@@ -45,6 +45,12 @@ export function ChangePermissions({
           New permissions take effect at once, also in the running call, and stay for later joins. No new token is
           needed.
         </p>
+        {participant.leftAt !== null && (
+          <p className="notice">
+            {participant.name} has left. The boxes show the permissions of the last session; a change since then is not
+            shown.
+          </p>
+        )}
         <fieldset>
           <legend className="visually-hidden">Permissions</legend>
           {PERMISSIONS.map(([name, text]) => (

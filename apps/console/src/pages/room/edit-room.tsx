@@ -7,6 +7,7 @@ import { FormEnd } from '../../components/fields.js';
 import { CapacityField, NameField } from '../rooms/room-fields.js';
 
 export function EditRoom({ room, onClose }: { room: Room; onClose: () => void }) {
+  const [opened] = useState(room);
   const [name, setName] = useState(room.name);
   const [capacity, setCapacity] = useState(String(room.maxParticipants));
   const [error, setError] = useState<ApiError>();
@@ -17,7 +18,13 @@ export function EditRoom({ room, onClose }: { room: Room; onClose: () => void })
   });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    update.mutate({ roomId: room.id, name, maxParticipants: Number(capacity) });
+    // Only what this form changes, so that it does not undo the change of another session.
+    const changed = {
+      ...(name === opened.name ? {} : { name }),
+      ...(Number(capacity) === opened.maxParticipants ? {} : { maxParticipants: Number(capacity) }),
+    };
+    if (Object.keys(changed).length === 0) onClose();
+    else update.mutate({ roomId: room.id, ...changed });
   };
   return (
     <Dialog title="Edit the room" onClose={onClose}>

@@ -5,11 +5,18 @@ import { Empty } from '../../components/states.js';
 import { Badge, Time, type Tone } from '../../components/text.js';
 
 type Token = ResultOf<'listTokens'>['data'][number];
-const TONES: Record<Token['state'], Tone> = { unused: 'busy', used: 'good', expired: 'quiet', revoked: 'bad' };
+const TONES: Record<Token['state'], Tone> = {
+  unused: 'busy',
+  used: 'good',
+  expired: 'quiet',
+  room_ended: 'quiet',
+  revoked: 'bad',
+};
+const TEXTS: Partial<Record<Token['state'], string>> = { room_ended: 'room ended' };
 
 const COLUMNS: readonly Column<Token>[] = [
   { title: 'Participant', width: '2fr', cell: ({ participantName }) => participantName },
-  { title: 'State', width: '7rem', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+  { title: 'State', width: '7rem', cell: ({ state }) => <Badge tone={TONES[state]}>{TEXTS[state] ?? state}</Badge> },
   {
     title: 'Permissions',
     width: '2fr',

@@ -48,9 +48,9 @@ export function CreateEndpoint({ onClose }: { onClose: () => void }) {
         error={error}
         isBusy={create.isPending}
         onClose={close}
-        onSubmit={(input, description) => {
+        onSubmit={(_, { description, ...others }) => {
           setError(undefined);
-          create.mutate({ ...input, ...(description === '' ? {} : { description }) });
+          create.mutate({ ...others, ...(description === null ? {} : { description }) });
         }}
       />
     </Dialog>

@@ -1,8 +1,8 @@
 import { useId, useMemo } from 'react';
-import { nowMs } from '../../clock.js';
 import { Filters, SelectFilter } from '../../components/fields.js';
+import { useMovingTime } from '../../moving-time.js';
 import { useQueryParameters } from '../../navigation/location.js';
-import { filterOf, PERIODS, type DeliveryFilter } from './filter-of.js';
+import { filterOf, PERIODS, stepOf, type DeliveryFilter } from './filter-of.js';
 import { EVENT_TEXTS, REASONS, REASON_TEXTS, STATUSES } from './vocabulary.js';
 
 const PERIOD_OPTIONS = [
@@ -16,7 +16,9 @@ const PARAMETERS = { status: '', type: '', reason: '', period: '', from: '', to:
 /** The filters of a list of deliveries, kept in the address. */
 export function useDeliveryFilter(): { filter: DeliveryFilter; isFiltered: boolean; clear: () => void } {
   const [parameters, change] = useQueryParameters();
-  const filter = useMemo(() => filterOf(parameters, nowMs()), [parameters]);
+  // The list must not jump back to its beginning under a reader who has scrolled.
+  const timeMs = useMovingTime(stepOf(parameters), () => window.scrollY > 0);
+  const filter = useMemo(() => filterOf(parameters, timeMs), [parameters, timeMs]);
   return { filter, isFiltered: Object.keys(filter).length > 0, clear: () => change(PARAMETERS) };
 }
 

@@ -152,9 +152,10 @@ function EditEndpoint({ endpoint, onClose }: { endpoint: WebhookEndpoint; onClos
         error={error}
         isBusy={update.isPending}
         onClose={onClose}
-        onSubmit={(input, description) => {
+        onSubmit={(changed) => {
           setError(undefined);
-          update.mutate({ endpointId: endpoint.id, ...input, description: description === '' ? null : description });
+          if (Object.keys(changed).length === 0) onClose();
+          else update.mutate({ endpointId: endpoint.id, ...changed });
         }}
       />
     </Dialog>

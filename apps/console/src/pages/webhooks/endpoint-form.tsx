@@ -1,63 +1,25 @@
-import type { InputOf, WebhookEndpoint } from '@callplane/server/requests';
+import type { WebhookEndpoint } from '@callplane/server/requests';
 import { useState, type SubmitEvent } from 'react';
 import type { ApiError } from '../../api/api-error.js';
 import { Button } from '../../components/button.js';
 import { DialogActions } from '../../components/dialog.js';
 import { ErrorText } from '../../components/error-text.js';
 import { Check, Field } from '../../components/fields.js';
-import { EVENT_TEXTS, type EventType } from './vocabulary.js';
+import {
+  changedMeanwhile,
+  differencesOf,
+  EMPTY,
+  fieldsOf,
+  valuesOf,
+  type EndpointFields,
+  type Values,
+} from './endpoint-values.js';
+import { EVENT_TEXTS } from './vocabulary.js';
 
-export type EndpointInput = InputOf<'createWebhook'>;
-interface Values {
-  url: string;
-  description: string;
-  all: boolean;
-  events: readonly EventType[];
-  inOrder: boolean;
-  maxPerSecond: string;
-  maxConcurrent: string;
-  standardWebhooks: boolean;
-}
-
-const EMPTY: Values = {
-  url: '',
-  description: '',
-  all: true,
-  events: [],
-  inOrder: false,
-  maxPerSecond: '',
-  maxConcurrent: '',
-  standardWebhooks: false,
-};
-
-function valuesOf(endpoint: WebhookEndpoint): Values {
-  return {
-    url: endpoint.url,
-    description: endpoint.description ?? '',
-    all: endpoint.events.includes('*'),
-    events: endpoint.events.filter((event): event is EventType => event !== '*'),
-    inOrder: endpoint.ordering === 'room',
-    maxPerSecond: endpoint.maxPerSecond?.toString() ?? '',
-    maxConcurrent: endpoint.maxConcurrent?.toString() ?? '',
-    standardWebhooks: endpoint.standardWebhooks,
-  };
-}
-
-function inputOf(
-  values: Values,
-): Required<Omit<EndpointInput, 'description' | 'enabled' | 'projectId' | 'environmentId'>> {
-  const limit = (text: string): number | null => (text.trim() === '' ? null : Number(text));
-  return {
-    url: values.url.trim(),
-    events: values.all ? ['*'] : [...values.events],
-    ordering: values.inOrder ? 'room' : 'none',
-    maxPerSecond: limit(values.maxPerSecond),
-    maxConcurrent: limit(values.maxConcurrent),
-    standardWebhooks: values.standardWebhooks,
-  };
-}
-
-/** The fields of an endpoint, for a new one and for changes. */
+/**
+ * The fields of an endpoint, for a new one and for changes. A field that the user has not touched follows the endpoint.
+ * @param onSubmit gets the fields that differ from the endpoint; all of a new one
+ */
 export function EndpointForm({
   endpoint,
   action,
@@ -70,14 +32,19 @@ export function EndpointForm({
   action: string;
   error: ApiError | undefined;
   isBusy: boolean;
-  onSubmit: (input: ReturnType<typeof inputOf>, description: string) => void;
+  onSubmit: (changed: Partial<EndpointFields>, all: EndpointFields) => void;
   onClose: () => void;
 }) {
-  const [values, setValues] = useState(endpoint === undefined ? EMPTY : valuesOf(endpoint));
-  const set = (changes: Partial<Values>) => setValues((before) => ({ ...before, ...changes }));
+  const current = endpoint === undefined ? EMPTY : valuesOf(endpoint);
+  const [opened] = useState(() => fieldsOf(current));
+  const [touched, setTouched] = useState<Partial<Values>>({});
+  const set = (changes: Partial<Values>) => setTouched((before) => ({ ...before, ...changes }));
+  const values = { ...current, ...touched };
+  const [fields, changed] = [fieldsOf(values), differencesOf(fieldsOf(current), fieldsOf(values))];
+  const news = changedMeanwhile(opened, fieldsOf(current), changed);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onSubmit(inputOf(values), values.description.trim());
+    onSubmit(changed, fields);
   };
   return (
     <form className="form" onSubmit={submit}>
@@ -108,6 +75,11 @@ export function EndpointForm({
       </Field>
       <EventFields values={values} set={set} />
       <SendingFields values={values} set={set} />
+      {news !== undefined && (
+        <p className="notice warn" role="status">
+          {news}
+        </p>
+      )}
       {error !== undefined && (
         <div role="alert" className="form-error">
           <ErrorText error={error} />

@@ -8,6 +8,17 @@ export const PERIODS = {
   '7d': ['The last 7 days', 7 * 24 * HOUR_MS],
 } as const;
 type Period = keyof typeof PERIODS;
+const MINUTE_MS = 60_000;
+/** A period begins at a whole step, of which it has at most 60. */
+const STEPS = 60;
+
+/** @returns how far the beginning of the chosen period moves at once, in milliseconds */
+export function stepOf(parameters: URLSearchParams): number {
+  const period = parameters.get('period') ?? '';
+  if (!Object.hasOwn(PERIODS, period)) return MINUTE_MS;
+  return Math.max(MINUTE_MS, PERIODS[period as Period][1] / STEPS);
+}
+
 export type DeliveryFilter = Pick<
   InputOf<'listAllDeliveries'>,
   'status' | 'eventType' | 'failureReason' | 'since' | 'until'

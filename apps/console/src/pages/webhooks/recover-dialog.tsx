@@ -1,6 +1,6 @@
 import type { WebhookEndpoint, WebhookRecovery } from '@callplane/server/requests';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState, type SubmitEvent } from 'react';
+import { useEffect, useState, type ReactNode, type SubmitEvent } from 'react';
 import { asApiError, type ApiError } from '../../api/api-error.js';
 import { useApi, useApiAction } from '../../api/hooks.js';
 import { refreshQueries } from '../../api/refresh.js';
@@ -133,10 +133,10 @@ function WindowForm({
 }
 
 /** Reads a recovery again until it has ended. The stream of changes refreshes it; a slow timer covers its gaps. */
-function useRecovery(begun: WebhookRecovery): WebhookRecovery {
+function useRecovery(begun: WebhookRecovery): { recovery: WebhookRecovery; readError: ReactNode } {
   const { id: recoveryId, endpointId } = begun;
   const [isOpen, setOpen] = useState(begun.status === 'pending');
-  const { data = begun } = useApi(
+  const { data = begun, error } = useApi(
     'readRecovery',
     { endpointId, recoveryId },
     { enabled: isOpen, refetchInterval: 2_000 },
@@ -149,7 +149,13 @@ function useRecovery(begun: WebhookRecovery): WebhookRecovery {
     // The list behind the dialog must not show it as running until the stream reports the change.
     refreshQueries(client, ({ queryKey: [operation] }) => operation === 'listRecoveries');
   }, [client, hasEnded]);
-  return data;
+  const readError = error !== null && isOpen && (
+    <div role="alert" className="form-error">
+      <p>The figures may be outdated. The recovery itself goes on, and the console reads it again every 2 seconds.</p>
+      <ErrorText error={asApiError(error)} />
+    </div>
+  );
+  return { recovery: data, readError };
 }
 
 function Consent({
@@ -167,10 +173,15 @@ function Consent({
   onAgree: () => void;
   onCount: (counted: WebhookRecovery) => void;
 }) {
-  const count = useRecovery(begun);
+  const { recovery: count, readError } = useRecovery(begun);
   const { matched, includePending } = count;
   if (count.status === 'pending') {
-    return <p role="status">Counting: {countText(matched)} so far…</p>;
+    return (
+      <>
+        <p role="status">Counting: {countText(matched)} so far…</p>
+        {readError}
+      </>
+    );
   }
   const agree = () => {
     onCount(count);
@@ -206,7 +217,7 @@ function Consent({
 }
 
 function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: number; onClose: () => void }) {
-  const recovery = useRecovery(begun);
+  const { recovery, readError } = useRecovery(begun);
   const { status, replayed, woken, skipped, matched } = recovery;
   const done = replayed + woken + skipped;
   const whole = Math.max(total, matched, 1);
@@ -221,6 +232,7 @@ function Progress({ begun, total, onClose }: { begun: WebhookRecovery; total: nu
       </p>
       <progress aria-label="Progress of the recovery" max={whole} value={status === 'completed' ? whole : done} />
       <RecoveryFigures recovery={recovery} />
+      {readError}
       <DialogActions>
         <Button kind="primary" onClick={onClose}>
           {status === 'pending' ? 'Continue in the background' : 'Done'}

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { buildRequest, OPERATIONS, type AllOptions, type OperationId } from '@callplane/server/requests';
+import type { Command } from 'commander';
+import type { Cli } from './cli.js';
+import { CommandError, UsageError } from './failure.js';
+import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import { serviceAccess } from './service-access.js';
+
+interface ApiOptions extends OutputOptions {
+  url?: string;
+  key?: string;
+  idempotencyKey?: string;
+}
+
+/** The API waits up to 20 s for events and operations. */
+const TIMEOUT_MS = 60_000;
+/** How a request of the console's own cookie works makes no sense with a key. */
+const WITHOUT_KEY = ['createConsoleSession', 'endConsoleSession'];
+const IDS = (Object.keys(OPERATIONS) as OperationId[]).filter((id) => !WITHOUT_KEY.includes(id));
+
+const FIELD_HELP = `
+Fields are name=value for text, and name:=value for JSON: numbers, booleans, lists, objects and null.
+Without an operation, the command lists the operations of the API.`;
+
+/** Adds `rtc api`, which calls any operation of the OpenAPI document with an API key. */
+export function addApiCommand(rtc: Command, cli: Cli): void {
+  const example = 'rtc api createRoom name=Consultation maxParticipants:=10';
+  addCommand(rtc, 'api [operation] [fields...]', 'Call an operation of the API with an API key', example)
+    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .option('--key <key>', 'a secret API key (default: CALLPLANE_API_KEY)')
+    .option('--idempotency-key <key>', 'of a repeated change (default: a new one)')
+    .addHelpText('after', FIELD_HELP)
+    .action((operation: string | undefined, fields: string[], options: ApiOptions) =>
+      operation === undefined ? list(cli, options) : call(cli, options, operation, fields),
+    );
+}
+
+function list(cli: Cli, options: ApiOptions): void {
+  const rows = IDS.map((id) => ({ operation: id, method: OPERATIONS[id].method, path: OPERATIONS[id].path }));
+  printList(cli, options, rows, [
+    column<(typeof rows)[number]>('OPERATION', (row) => row.operation),
+    column<(typeof rows)[number]>('METHOD', (row) => row.method),
+    column<(typeof rows)[number]>('PATH', (row) => row.path),
+  ]);
+}
+
+async function call(cli: Cli, options: ApiOptions, operation: string, fields: readonly string[]): Promise<void> {
+  const id = IDS.find((one) => one === operation);
+  if (id === undefined) {
+    throw new UsageError(`The API has no operation ${quoted(operation)}. "rtc api" lists operations.`);
+  }
+  const { url, key } = serviceAccess(cli, options);
+  const { target, headers, body, facts } = requestOf(id, inputOf(fields), options);
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${url}${target}`, {
+      method: facts.method,
+      headers: { ...headers, authorization: `Bearer ${key}` },
+      ...(body === undefined ? {} : { body }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    text = await response.text();
+  } catch (error) {
+    const { cause } = error as { cause?: { code?: string } };
+    throw new CommandError(`${url} does not answer: ${cause?.code ?? (error as Error).message}.`);
+  }
+  const answer = parse(text);
+  if (!response.ok) throw refusal(url, response.status, answer);
+  const result = typeof answer === 'object' && answer !== null ? answer : { status: response.status };
+  print(cli, options, result, JSON.stringify(result, null, 2));
+}
+
+function requestOf(id: OperationId, input: object, { idempotencyKey }: ApiOptions): ReturnType<typeof buildRequest> {
+  const given: AllOptions = idempotencyKey === undefined ? {} : { idempotencyKey };
+  try {
+    return buildRequest(id, OPERATIONS[id], { input, options: given, newKey: () => randomBytes(16).toString('hex') });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+const FIELD = /^([A-Za-z]\w*)(:?)=([^]*)$/;
+
+function inputOf(fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.map((field) => {
+      const [, name, isJson, value = ''] = FIELD.exec(field) ?? [];
+      if (name === undefined) throw new UsageError(`Give fields as name=value or name:=json, not ${quoted(field)}.`);
+      if (isJson === '') return [name, value];
+      const parsed = parse(value);
+      if (parsed === undefined) throw new UsageError(`${name}:= needs JSON, not ${quoted(value)}.`);
+      return [name, parsed];
+    }),
+  );
+}
+
+/** Undefined for a text that is no JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+interface ErrorAnswer {
+  error?: { code?: unknown; message?: unknown; requestId?: unknown; details?: { path: string; message: string }[] };
+}
+
+function refusal(url: string, status: number, answer: unknown): CommandError {
+  const { error } = (answer ?? {}) as ErrorAnswer;
+  if (typeof error?.code !== 'string') {
+    return new CommandError(`${url} answered HTTP ${status} without an error of the API. A proxy may have answered.`);
+  }
+  const details = (error.details ?? []).map(({ path, message }) => ` ${path}: ${message}`).join('');
+  return new CommandError(
+    `${error.code}: ${String(error.message)}${details} (HTTP ${status}, request ${String(error.requestId)})`,
+  );
+}
