@@ -38,8 +38,7 @@ const run = (plan: Outcome['plan']): Promise<Outcome> => simulate(postgres, opti
 const coverage = new Coverage();
 const began = real.now();
 const untilMs = options.minutes === undefined ? 0 : began + Number(options.minutes) * 60_000;
-const [first = 1, last = first] = (options.seed ?? options.seeds ?? '1-20').split('-').map(Number);
-for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed += 1) {
+for (const seed of seedsOf(options.seed ?? options.seeds ?? '1-20')) {
   const isOk = await runSeed(seed);
   if (!isOk) process.exitCode = 1;
   if (!isOk && options.brief && options.moves === undefined) break;
@@ -51,6 +50,14 @@ if (coverage.runs === 0) {
 }
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
 await postgres.close();
+
+/** Seeds like `4,11-14`; with --minutes, from the first one on until the time is over. */
+function* seedsOf(text: string): Generator<number> {
+  for (const part of text.split(',')) {
+    const [first = 1, last = first] = part.split('-').map(Number);
+    for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed += 1) yield seed;
+  }
+}
 
 async function runSeed(seed: number): Promise<boolean> {
   const beganMs = real.now();
@@ -65,7 +72,7 @@ async function runSeed(seed: number): Promise<boolean> {
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);
   if (options.trace) console.log(outcome.trace.join('\n'));
   if (options.coverage) console.log(`  ${modelled(outcome).join(' ')}`);
-  if (seed - first < Number(options.twice)) {
+  if (coverage.runs <= Number(options.twice)) {
     const again = await run(planOf(seed));
     if (again.hash !== hash) {
       const at = outcome.trace.findIndex((line, index) => line !== again.trace[index]);

@@ -1,7 +1,7 @@
 /**
  * `npm run simulate -- …`, after the build (packages/dev/src/simulate):
  *   --seed N         runs one seed
- *   --seeds A-B      runs several; default: 1-20
+ *   --seeds A-B,C    runs several; default: 1-20
  *   --minutes M      runs seeds for this time, and prints what they have covered
  *   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
  *   --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
@@ -74,7 +74,7 @@ async function runSeeds() {
 
 /** Runs the last seed in a process of its own. @returns the option that makes another process compare the hash */
 async function hashOfLastSeed(/** @type {string} */ file) {
-  const seed = String(options.seeds).split('-').at(-1) ?? '';
+  const seed = String(options.seeds).split(/[-,]/).at(-1) ?? '';
   const { output } = await simulation(file, ['--brief', '--seed', seed], 'pipe');
   const hash = /^seed \d+: (\w+),/m.exec(output)?.[1];
   console.log(`A process of its own runs seed ${seed}: ${hash ?? output}`);
