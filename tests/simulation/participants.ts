@@ -92,9 +92,10 @@ export class Participants {
 
   /** As a client library does after a loss or a drain. */
   async #comeBack(person: Person): Promise<void> {
-    for (let tries = 0; tries < RESUMPTIONS_MAX && person.socket === undefined; tries += 1) {
+    const isConnected = (): boolean => person.socket !== undefined;
+    for (let tries = 0; tries < RESUMPTIONS_MAX && !isConnected(); tries += 1) {
       await delay(this.#random.between(1, PAUSE_MS));
-      if (person.socket !== undefined || (await this.resume(person))) return;
+      if (isConnected() || (await this.resume(person))) return;
     }
   }
 
