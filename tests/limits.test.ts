@@ -29,6 +29,7 @@ import {
 } from '@callplane/core';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { GUIDE_BYTES_MAX } from '../apps/api/src/openapi/guides.js';
+import { HEAVY_READS_AT_ONCE, HEAVY_READS_WAITING_MAX } from '../apps/api/src/statements/heavy-reads.js';
 import {
   REQUESTS_PER_STATEMENT_MAX,
   STATEMENTS_AT_ONCE,
@@ -81,6 +82,8 @@ describe('docs/limits.md', () => {
       'Requests of a kind that wait for their statement',
       `${WAITING_MAX.ofTenant.toLocaleString('en')} of an environment, ${WAITING_MAX.all.toLocaleString('en')} in all, for ${WAIT_MS_MAX / 1000} s`,
     ],
+    ['Reads of `/v1/overview`', `1 of an environment, ${HEAVY_READS_AT_ONCE} of a process`],
+    ['The same that wait', `${HEAVY_READS_WAITING_MAX} different ones of an environment, for ${WAIT_MS_MAX / 1000} s`],
     ['Reads for all of them', `every ${EVENT_READ_EVERY_MS} ms`],
     ['Hosts in `DATABASE_URL`', `| ${DATABASE_HOSTS_MAX} `],
     ['JSON nesting', `| ${JSON_NESTING_MAX} `],

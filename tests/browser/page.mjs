@@ -14,6 +14,8 @@ const EVENTS = [
   'mediaState',
   'problem',
 ];
+/** They decide which video is sent and received, and over which path. */
+const VIDEO_MESSAGES = ['subscribe', 'subscribed', 'layersWanted', 'refreshVideo', 'restartIce', 'offer', 'mediaReset'];
 /** Low resolution and frame rate: these tests only check that media flows. */
 const SMALL = { width: 160, height: 120, frameRate: 10 };
 
@@ -253,6 +255,16 @@ globalThis.participant = {
   ids: () => ({ sessionId: call.sessionId, participantId: call.participant.participantId }),
   events: () => events,
   frames: () => frames,
+  /** What happened to the video, the oldest first: messages without their descriptions, and changes of the quality. */
+  videoHistory() {
+    const noted = frames
+      .filter(({ message }) => VIDEO_MESSAGES.includes(message.type))
+      .map(({ way, atMs, message: { sdp: _sdp, ...rest } }) => [Math.round(atMs), way, rest]);
+    const changed = events
+      .filter(({ name }) => name === 'trackQuality')
+      .map(({ by, what, atMs }) => [Math.round(atMs - performance.timeOrigin), by, what.quality]);
+    return [...noted, ...changed].sort(([a], [b]) => a - b).slice(-40);
+  },
   /** Number of peer connections that were made so far, and of offers that were sent or received. */
   negotiations: () => ({
     connections: connections.length,

@@ -48,6 +48,16 @@ async function callOverLine(): Promise<[ada: ParticipantPage, bob: ParticipantPa
   });
   return both;
 }
+/** Adds to a failure what the participants requested and were told. */
+async function explained<T>(participants: ParticipantPage[], task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const histories = await Promise.all(participants.map((one) => one.ask<unknown[]>('videoHistory')));
+    const lines = histories.flatMap((all, at) => [`participant ${at}:`, ...all.map((one) => JSON.stringify(one))]);
+    throw new Error([String(error), ...lines].join('\n'), { cause: error });
+  }
+}
 /** The longest pauses at each participant, in milliseconds. */
 const pausesOf = (participants: ParticipantPage[]) =>
   Promise.all(participants.map((page) => page.ask<{ video: number; audio: number }>('pauses')));
@@ -63,7 +73,7 @@ describe('the path of a participant’s media', () => {
       await delay(CUT_MS);
       line.shape({ up: {}, down: {} });
       const restoredAt = performance.now();
-      await mediaFlows(both);
+      await explained(both, () => mediaFlows(both));
       const flowsAfterMs = Math.round(performance.now() - restoredAt);
       // A pause is known when the next picture comes, which may be after the sound.
       const pauses = await eventually(async () => {
@@ -89,7 +99,7 @@ describe('the path of a participant’s media', () => {
       // No packet from or to the present addresses arrives any more.
       line.loseClients();
       await context.setOffline(false);
-      await mediaFlows([ada, bob]);
+      await explained([ada, bob], () => mediaFlows([ada, bob]));
       const pauses = await pausesOf([ada, bob]);
       process.stderr.write(`    measured: another network: longest pauses in ms ${JSON.stringify(pauses)}\n`);
       expect(await connectionsOf(ada)).toBe(before);

@@ -53,6 +53,7 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { apiRoutes } from './routes.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
 import { reportReadFailures } from './stream/read-failures.js';
@@ -140,6 +141,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     database,
     reads: database,
     statements: sharedStatements({ writes: database.sql, reads: database.sql }),
+    heavyReads: new HeavyReads(),
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter,

@@ -20,6 +20,7 @@ import { requestMetrics } from './http/request-metrics.js';
 import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
+import { HeavyReads } from './statements/heavy-reads.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub } from './stream/stream-hub.js';
 import { reportReadFailures } from './stream/read-failures.js';
@@ -73,6 +74,7 @@ const deps: Deps = {
   database,
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
+  heavyReads: new HeavyReads(),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,

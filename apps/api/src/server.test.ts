@@ -30,6 +30,40 @@ test.each([
   });
 });
 
+test.each([
+  ...[
+    '//!@#',
+    '//#',
+    '/#',
+    '/livez#',
+    '/\\#',
+    '/\t',
+    '*',
+    'http://a',
+    'HTTP://a?b',
+    'http://[#',
+    'http:',
+    'x',
+    '?',
+    '#',
+  ],
+  ...['http://[::1', 'http://a:b/', '//\xa0'],
+])('answers an unknown target with the common error body, and logs it: %j', async (target) => {
+  const answer = await exchange(`OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  // Node's parser refuses some of them.
+  expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
+  const { error } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')));
+  expect(error.code).toBe(answer.startsWith('HTTP/1.1 404') ? 'ROUTE_NOT_FOUND' : 'VALIDATION_FAILED');
+  expect(answer).toContain(`x-request-id: ${error.requestId}\r\n`);
+  await eventually(() => api.log().includes(error.requestId));
+});
+
+test('accepts an absolute target, with and without a query', async () => {
+  const head = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${api.tenant.key}\r\n\r\n`;
+  expect(statusesIn(await exchange(`GET http://a:80/livez ${head}`))).toEqual(['200']);
+  expect(statusesIn(await exchange(`GET https://a/v1/rooms?limit=0 ${head}`))).toEqual(['400']);
+});
+
 test('accepts HTTP/1.0 without Host', async () => {
   const answer = await exchange(`GET /livez HTTP/1.0\r\n\r\n`);
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);

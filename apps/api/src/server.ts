@@ -1,8 +1,9 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { createHttpServer, type HttpDeadlines, type Logger } from '@callplane/runtime';
 import type { Express, Response } from 'express';
 import { contextOf } from './http/request-context.js';
+import { originForm } from './http/request-target.js';
 
 /**
  * Idle timeout of connections, in milliseconds. It is longer than the idle timeout of a load balancer (nginx: 60 s), so
@@ -41,7 +42,8 @@ export async function listen(
   });
   let draining = false;
   const underWay = new Set<ServerResponse>();
-  server.prependListener('request', (_request, response: ServerResponse) => {
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    request.url = originForm(request.url ?? '/');
     if (draining) response.setHeader('connection', 'close');
     underWay.add(response);
     response.once('close', () => underWay.delete(response));

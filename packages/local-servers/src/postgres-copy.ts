@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
+import { copyTree } from './copy-tree.js';
 
 /** One connection of a superuser. The begin and the end of a backup must share it. */
 export interface BackupSession {
@@ -20,10 +20,10 @@ export async function copyPostgres<T>(
 ): Promise<T> {
   await session.query(`SELECT pg_backup_start('copy', true)`);
   const left = /(postmaster\.(pid|opts)|standby\.signal|\/pg_wal\/.+|\/pg_replslot\/.+)$/;
-  await cp(from, to, { recursive: true, filter: (path) => !left.test(path) });
+  await copyTree(from, to, (path) => !left.test(path));
   const seen = await look();
   const { rows } = await session.query('SELECT labelfile FROM pg_backup_stop(false)');
-  await cp(join(from, 'pg_wal'), join(to, 'pg_wal'), { recursive: true });
+  await copyTree(join(from, 'pg_wal'), join(to, 'pg_wal'), () => true);
   mkdirSync(join(to, 'pg_replslot'), { recursive: true });
   writeFileSync(join(to, 'backup_label'), (rows as [{ labelfile: string }])[0].labelfile);
   return seen;

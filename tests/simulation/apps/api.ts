@@ -6,6 +6,7 @@ import type { Reply } from '../../../apps/api/src/http/route.js';
 import { SettlementWaiter } from '../../../apps/api/src/operations/settlement-waiter.js';
 import { apiRoutes } from '../../../apps/api/src/routes.js';
 import type { SigningKeyRing } from '../../../apps/api/src/signing-keys/signing-key-ring.js';
+import { HeavyReads } from '../../../apps/api/src/statements/heavy-reads.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
 import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
 import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
@@ -45,6 +46,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     database,
     reads,
     statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
+    heavyReads: new HeavyReads(),
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { formatApiKey } from '@callplane/core';
+import { formatApiKey, formatConsoleSecret, formatLoginCode } from '@callplane/core';
 import { expect, test } from '@jest/globals';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -28,6 +28,20 @@ test('limits unknown keys per address with 429, and still accepts valid keys fro
   expect(lines).toEqual(
     expect.arrayContaining([counted('invalid_key', 6), counted('too_many', 1), counted('no_key', 2)]),
   );
+});
+
+test('counts unknown cookies and codes of the console like unknown keys, and open sessions go on', async () => {
+  const api = await startTestApi({ unknownKeys: UNKNOWN_KEYS });
+  const signIn = (key: string) => api.call('POST', '/v1/console/sessions', { key, body: {} });
+  const [cookie] = ((await signIn(api.tenant.key)).headers['set-cookie'] as unknown as string[])[0]!.split(';');
+  const withCookie = (sent: string) => statusOf(api, null, { cookie: sent });
+  const unknownCookie = () => withCookie(`callplane_session=${formatConsoleSecret(randomBytes(32))}`);
+  const unknownCode = async () => (await signIn(formatLoginCode(randomBytes(32)))).status;
+  const guesses = [unknownCookie, unknownCode, () => statusOf(api, unknownKey())];
+  for (let n = 0; n < 5; n++) expect(await guesses[n % 3]!()).toBe(401);
+  for (const guess of guesses) expect(await guess()).toBe(429);
+  expect(await withCookie(cookie!)).toBe(200);
+  expect((await signIn(api.tenant.key)).status).toBe(201);
 });
 
 test('GET /v1/ answers 401 instead of 429 beyond the limit', async () => {

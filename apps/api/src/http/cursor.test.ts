@@ -3,59 +3,57 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import fc from 'fast-check';
 import { startTestApi, type TestApi } from '../api.testkit.js';
-import { attempt, delivery, webhook } from '../webhooks/webhooks.testkit.js';
+import { createResources, pathOf } from '../hostile-requests.testkit.js';
+import { apiRoutes } from '../routes.js';
+import type { Route } from './route.js';
 
-let api: TestApi;
-/** Every list, with the query parameter of its cursors and an optional filter. */
-let lists: {
+/** The list of a route with cursors. */
+interface ListUnderTest {
   name: string;
   path: string;
   params: Record<string, string>;
+  /** The query parameter of its cursors. */
   parameter: string;
-  filter: [string, string] | null;
-}[];
+  /** A value for each of its filters. */
+  filters: [string, string][];
+}
+
+let api: TestApi;
+let roomId: string;
+let lists: ListUnderTest[];
 beforeAll(async () => {
   api = await startTestApi();
-  const [room] = [await api.room(), await api.room()];
-  const endpoint = await webhook(api);
-  await webhook(api);
-  const made = await delivery(api, endpoint.path);
-  await delivery(api, endpoint.path);
-  for (const n of [1, 2]) await attempt(api, made.id, n);
-  const { prisma } = api.database;
-  for (let n = 0; n < 2; n++) {
-    const { body } = await api.call('POST', `/v1/rooms/${room}/tokens`, { body: { participantName: 'A' } });
-    await prisma.participant.update({ where: { id: body.participantId }, data: { connectedAt: new Date() } });
-  }
-  const endpointId = endpoint.id;
-  lists = [
-    { name: 'rooms', path: '/v1/rooms', params: {}, parameter: 'cursor', filter: ['status', 'created'] },
-    {
-      name: 'participants',
-      path: `/v1/rooms/${room}/participants`,
-      params: { roomId: room },
-      parameter: 'cursor',
-      filter: ['status', 'active'],
-    },
-    { name: 'webhooks', path: '/v1/webhooks', params: {}, parameter: 'cursor', filter: null },
-    {
-      name: 'deliveries',
-      path: `${endpoint.path}/deliveries`,
-      params: { endpointId },
-      parameter: 'cursor',
-      filter: ['status', 'pending'],
-    },
-    {
-      name: 'attempts',
-      path: `${made.path}/attempts`,
-      params: { endpointId, deliveryId: made.id },
-      parameter: 'cursor',
-      filter: null,
-    },
-    { name: 'events', path: '/v1/events', params: {}, parameter: 'after', filter: ['type', 'webhook.test'] },
-    { name: 'events', path: '/v1/events', params: {}, parameter: 'after', filter: ['roomId', room] },
-  ];
+  const values = await createResources(api);
+  roomId = values['roomId']!;
+  const filterValues: Record<string, string> = {
+    ...values,
+    ...{ name: 'Room', namePrefix: 'R', externalId: 'user', type: 'webhook.test', eventType: 'webhook.test' },
+    ...{ failureReason: 'attempts_exhausted', since: '2026-01-01T00:00:00Z', until: '2999-01-01T00:00:00Z' },
+  };
+  lists = apiRoutes(api.deps).flatMap((route) =>
+    route.list === undefined ? [] : [listOf(route, route.list, values, filterValues)],
+  );
 });
+
+function listOf(
+  { path, query }: Route,
+  { name, parameter, unbound }: NonNullable<Route['list']>,
+  values: Record<string, string>,
+  filterValues: Record<string, string>,
+): ListUnderTest {
+  const { properties } = query as unknown as { properties: Record<string, { enum?: string[] }> };
+  const others = new Set(['limit', 'projectId', 'environmentId', parameter, ...unbound]);
+  const filters = Object.keys(properties)
+    .filter((filter) => !others.has(filter))
+    .map((filter): [string, string] => {
+      const value = filterValues[filter] ?? properties[filter]?.enum?.[0];
+      if (value === undefined) throw new Error(`no value for the filter ${filter} of ${path}`);
+      return [filter, value];
+    });
+  const params = Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, param]) => [param!, values[param!]!]));
+  return { name, path: pathOf(path, 'GET', values), params, parameter, filters };
+}
+
 const get = (path: string, query: Record<string, string>) =>
   api.call('GET', `${path}?${new URLSearchParams(query).toString()}`);
 const base64 = (position: unknown) =>
@@ -63,7 +61,7 @@ const base64 = (position: unknown) =>
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 
 /** Forges cursors with a valid check. Any reader of the source code can do this. */
-function forge(list: (typeof lists)[number], filters: Record<string, string>, position: unknown): string[] {
+function forge(list: ListUnderTest, filters: Record<string, string>, position: unknown): string[] {
   const body = base64(position);
   const scope = JSON.stringify([
     list.name,
@@ -74,7 +72,7 @@ function forge(list: (typeof lists)[number], filters: Record<string, string>, po
   return [`2.${body}.${sha256(`${scope}.${body}`).slice(0, 8)}`, body + sha256(`${list.name}:${body}`).slice(0, 6)];
 }
 
-const isRefused = async (list: (typeof lists)[number], query: Record<string, string>) => {
+const isRefused = async (list: ListUnderTest, query: Record<string, string>) => {
   const { status, body } = await get(list.path, query);
   expect([status, query, body.error?.details?.map((d: { path: string }) => d.path)]).toEqual([
     400,
@@ -85,19 +83,21 @@ const isRefused = async (list: (typeof lists)[number], query: Record<string, str
 
 describe('a cursor', () => {
   test('works in its own list with its own filters, and is rejected elsewhere', async () => {
+    expect(lists.length).toBeGreaterThanOrEqual(11);
     for (const list of lists) {
-      const filters = list.filter === null ? {} : Object.fromEntries([list.filter]);
-      for (const [own, others] of [
-        [{}, filters],
-        [filters, {}],
-      ] as const) {
-        const { nextCursor } = (await get(list.path, { ...own, limit: '1' })).body;
-        if (nextCursor === null) continue;
-        expect((await get(list.path, { ...own, [list.parameter]: nextCursor })).status).toBe(200);
-        if (list.filter !== null) await isRefused(list, { ...others, [list.parameter]: nextCursor });
-        for (const other of lists.filter(({ path }) => path !== list.path)) {
-          await isRefused(other, { [other.parameter]: nextCursor });
-        }
+      const { nextCursor } = (await get(list.path, { limit: '1' })).body;
+      expect([list.path, nextCursor]).toEqual([list.path, expect.any(String)]);
+      expect((await get(list.path, { [list.parameter]: nextCursor })).status).toBe(200);
+      for (const other of lists.filter(({ path }) => path !== list.path)) {
+        await isRefused(other, { [other.parameter]: nextCursor });
+      }
+      for (const filter of list.filters) {
+        const filters = Object.fromEntries([filter]);
+        await isRefused(list, { ...filters, [list.parameter]: nextCursor });
+        const filtered = (await get(list.path, { ...filters, limit: '1' })).body.nextCursor;
+        if (filtered === null) continue;
+        expect((await get(list.path, { ...filters, [list.parameter]: filtered })).status).toBe(200);
+        await isRefused(list, { [list.parameter]: filtered });
       }
     }
   });
@@ -135,7 +135,9 @@ describe('a cursor', () => {
 
   test('with arbitrary content never causes a 500', async () => {
     const id = fc
-      .constantFrom(...(['room', 'participant', 'webhookEndpoint', 'delivery', 'attempt', 'event'] as const))
+      .constantFrom(
+        ...(['room', 'participant', 'session', 'webhookEndpoint', 'delivery', 'attempt', 'recovery', 'event'] as const),
+      )
       .map(newId);
     const value = fc.oneof(
       id,
@@ -155,15 +157,16 @@ describe('a cursor', () => {
       fc.string({ unit: 'binary' }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.nat({ max: 6 }), position, fc.boolean(), async (index, forgedPosition, isFiltered) => {
-        const list = lists[index]!;
-        const filters = isFiltered && list.filter !== null ? Object.fromEntries([list.filter]) : {};
+      fc.asyncProperty(fc.constantFrom(...lists), position, fc.nat(), async (list, forgedPosition, index) => {
+        // Without filters, or with one of them.
+        const filter = list.filters[index % (list.filters.length + 1)];
+        const filters = filter === undefined ? {} : Object.fromEntries([filter]);
         for (const cursor of forge(list, filters, forgedPosition)) {
           const { status } = await get(list.path, { ...filters, [list.parameter]: cursor });
           expect([200, 400]).toContain(status);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 200 },
     );
   });
 
@@ -178,10 +181,9 @@ describe('a cursor', () => {
     const events = lists.find(({ name }) => name === 'events')!;
     const [, old] = forge(events, {}, [first.id, row[0].tx]);
     expect((await get('/v1/events', { after: old! })).body.data[0].id).toBe(second.id);
-    const room = lists.at(-1)!.filter![1];
-    const ofRoom = (await get('/v1/events', { roomId: room, limit: '1' })).body.data[0];
-    const [, oldOfRoom] = forge(events, {}, [ofRoom.id, row[0].tx, room, String(ofRoom.sequence)]);
-    expect((await get('/v1/events', { roomId: room, after: oldOfRoom! })).status).toBe(200);
+    const ofRoom = (await get('/v1/events', { roomId, limit: '1' })).body.data[0];
+    const [, oldOfRoom] = forge(events, {}, [ofRoom.id, row[0].tx, roomId, String(ofRoom.sequence)]);
+    expect((await get('/v1/events', { roomId, after: oldOfRoom! })).status).toBe(200);
     const rooms = lists[0]!;
     await isRefused(rooms, { cursor: forge(rooms, {}, [newId('room')])[1]! });
   });

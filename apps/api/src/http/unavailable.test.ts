@@ -1,6 +1,9 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { eventually, spawnApp } from '@callplane/testing';
-import { startTestApi, type TestApi } from '../api.testkit.js';
+import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
+import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
+import { apiRoutes } from '../routes.js';
+import { delivery } from '../webhooks/webhooks.testkit.js';
 
 /**
  * PostgreSQL rejects writes while its disk is full or it is read-only. The API answers 503, because the state is
@@ -8,28 +11,71 @@ import { startTestApi, type TestApi } from '../api.testkit.js';
  */
 
 let api: TestApi;
-let roomId: string;
+let values: PathValues;
+/** A delivery that waits. */
+let pendingId: string;
+/** Of a console session. */
+let cookie: string;
 beforeAll(async () => {
   api = await startTestApi();
-  roomId = await api.room();
+  values = await createResources(api);
+  pendingId = (await delivery(api, `/v1/webhooks/${values['endpointId']}`)).id;
+  const { headers } = await api.call('POST', '/v1/console/sessions', { body: {} });
+  [cookie = ''] = (headers['set-cookie'] as unknown as string[])[0]!.split(';');
 });
 
-const writes = (): [string, string, object?][] => [
-  ['POST', '/v1/rooms', { body: { name: 'A' } }],
-  ['POST', '/v1/rooms', { body: { name: 'A' }, headers: { 'idempotency-key': 'read-only' } }],
-  ['POST', `/v1/rooms/${roomId}/tokens`, { body: { participantName: 'Ada' } }],
-  ['POST', '/v1/webhooks', { body: { url: 'https://example.com/' } }],
-  ['DELETE', `/v1/rooms/${roomId}`],
-];
+/** The body of a request of each route that writes. */
+const WRITES: Record<string, object> = {
+  'POST /v1/console/sessions': {},
+  'DELETE /v1/console/sessions/current': {},
+  'POST /v1/rooms': { name: 'A' },
+  'PATCH /v1/rooms/{roomId}': { name: 'A' },
+  'DELETE /v1/rooms/{roomId}': {},
+  'POST /v1/rooms/{roomId}/tokens': { participantName: 'Ada' },
+  'PATCH /v1/rooms/{roomId}/participants/{participantId}': { name: 'A' },
+  'DELETE /v1/rooms/{roomId}/participants/{participantId}': {},
+  'POST /v1/rooms/{roomId}/participants/{participantId}/tracks/{trackId}/mute': {},
+  'POST /v1/webhooks': { url: 'https://example.com/' },
+  'PATCH /v1/webhooks/{endpointId}': { description: 'A' },
+  'DELETE /v1/webhooks/{endpointId}': {},
+  'POST /v1/webhooks/{endpointId}/rotate-secret': {},
+  'POST /v1/webhooks/{endpointId}/test': {},
+  'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/replay': { expectedReplayCount: 0 },
+  'POST /v1/webhooks/{endpointId}/deliveries/{deliveryId}/retry': {},
+  'POST /v1/webhooks/{endpointId}/recoveries': { since: '2026-01-01T00:00:00Z' },
+  'DELETE /v1/webhooks/{endpointId}/recoveries/{recoveryId}': {},
+};
+/** These change nothing in PostgreSQL. */
+const WITHOUT_WRITES = ['POST /v1/rooms/{roomId}/messages', 'POST /v1/turn/credentials'];
+
+test('these tests know every route that writes', () => {
+  const changing = apiRoutes(api.deps).filter(({ method }) => method !== 'get');
+  const all = changing.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  expect([...Object.keys(WRITES), ...WITHOUT_WRITES].sort()).toEqual(all.sort());
+});
 
 async function expectUnavailable(): Promise<void> {
-  for (const [method, path, sent] of writes()) {
+  const ownPage = { cookie, origin: api.url, 'x-callplane-csrf': '1' };
+  const writes = Object.entries(WRITES).map(([route, body]): [string, string, Sent] => {
+    const [method = '', path = ''] = route.split(' ');
+    const ids = path.endsWith('/retry') ? { ...values, deliveryId: pendingId } : values;
+    const byPage = path.endsWith('/current') ? { key: null, headers: ownPage } : {};
+    return [method, pathOf(path, 'GET', ids), { body, ...byPage }];
+  });
+  writes.push(['POST', '/v1/rooms', { body: { name: 'A' }, headers: { 'idempotency-key': 'read-only' } }]);
+  for (const [method, path, sent] of writes) {
     const { status, body, headers } = await api.call(method, path, sent);
-    expect([method, path, status, body.error.code]).toEqual([method, path, 503, 'UNAVAILABLE']);
+    expect([method, path, status, body.error?.code]).toEqual([method, path, 503, 'UNAVAILABLE']);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   }
-  for (const path of ['/v1/rooms', `/v1/rooms/${roomId}`, '/v1/webhooks', '/v1/events']) {
-    expect([path, (await api.call('GET', path)).status]).toEqual([path, 200]);
+  for (const route of apiRoutes(api.deps).filter(({ method, streams }) => method === 'get' && streams !== true)) {
+    const query = route.path === '/v1/usage' ? '?from=2026-11-01&to=2026-11-02' : '';
+    const path = `${pathOf(route.path, 'GET', values)}${query}`;
+    // No clean-up has begun.
+    expect([path, (await api.call('GET', path)).status]).toEqual([
+      path,
+      path.endsWith('runtime-operation') ? 404 : 200,
+    ]);
   }
 }
 
@@ -66,17 +112,18 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
   await setReadOnly('off');
   // No write was half applied, and no connection stays read-only.
   await eventually(async () => (await api.call('POST', '/v1/rooms', { body: { name: 'A' } })).status === 201);
-  expect((await api.call('DELETE', `/v1/rooms/${roomId}`)).status).toBe(202);
+  expect((await api.call('DELETE', `/v1/rooms/${await api.room()}`)).status).toBe(202);
 });
 
 test('answers writes with 503 while the disk is full', async () => {
-  roomId = await api.room();
   const { prisma } = api.database;
   await prisma.$executeRawUnsafe(`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
-  for (const table of ['rooms', 'participants', 'webhook_endpoints', 'runtime_operations']) {
+  const tables = await prisma.$queryRaw<{ name: string }[]>`
+    SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
+  for (const { name } of tables) {
     await prisma.$executeRawUnsafe(
-      `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON ${table} EXECUTE FUNCTION disk_full()`,
+      `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE OR DELETE ON ${name} EXECUTE FUNCTION disk_full()`,
     );
   }
   await expectUnavailable();

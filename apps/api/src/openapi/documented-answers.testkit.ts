@@ -77,9 +77,8 @@ const UNROUTED: Record<number, string> = {
 };
 
 function findOperation(document: Json, method: string, path: string): { template: string; operation?: Json } {
-  // Request targets must not contain a fragment. If one does, Express treats backslashes as slashes.
-  const plain = path.includes('#') ? path.replaceAll('\\', '/') : path;
-  const pathname = (plain.split(/[?#]/)[0] ?? '').replace(/\/$/, '');
+  // Express serves a path with and without a last slash, and takes `/v1//` for `/v1/`.
+  const pathname = (path.split('?')[0] ?? '').replace(/^\/v1\/\/$/, '/v1').replace(/\/$/, '');
   const template = Object.keys(document['paths'] as Json).find((candidate) =>
     new RegExp(`^${candidate.replace(/\/$/, '').replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
   );

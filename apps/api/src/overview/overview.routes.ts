@@ -21,7 +21,9 @@ export function overviewRoutes(deps: Deps): Route[] {
       async handle({ caller }) {
         const may = { calls: mayUse(caller, 'rooms:read'), webhooks: mayUse(caller, 'webhooks:read') };
         if (!may.calls && !may.webhooks) throw new PublicError('INSUFFICIENT_SCOPE');
-        return { status: 200, body: await readOverview(deps, caller, may) };
+        const what = `overview ${may.calls} ${may.webhooks}`;
+        const body = await deps.heavyReads.read(caller.environmentId, what, () => readOverview(deps, caller, may));
+        return { status: 200, body };
       },
     }),
   ];

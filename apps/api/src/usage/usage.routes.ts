@@ -22,7 +22,9 @@ export function usageRoutes(deps: Deps): Route[] {
       async handle({ caller, query: { from, to } }) {
         const [first, last] = [parseDay(from), parseDay(to)];
         if (first === null || last === null) throw new Error('the days were not validated');
-        const days = await readUsage(deps.database.sql, caller, first, last, deps.clock.now());
+        const days = await deps.heavyReads.read(caller.environmentId, `usage ${from} ${to}`, () =>
+          readUsage(deps.database.sql, caller, first, last, deps.clock.now()),
+        );
         return { status: 200, body: { from, to, interval: 'day', days: days.map(presentUsageDay) } };
       },
     }),

@@ -4,6 +4,7 @@ import { CLOSE_REASONS, PROTOCOL_LIMITS, type ProtocolVersion } from '@callplane
 import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
 import { connectClient, type TestClient } from '../client.testkit.js';
+import { hostileMessages } from './hostile-frames.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
 
 /** The buckets hardly refill, so that a slow machine reaches the limits too. */
@@ -314,6 +315,7 @@ test('answers any sequence of messages or closes the connection with a reason, w
       participantIds: fc.array(word, { maxLength: 3 }),
       publishers: fc.boolean(),
     }),
+    { weight: 8, arbitrary: hostileMessages(['a', 'mic', 'part_x', witness.participantId, witness.welcome.sessionId]) },
     fc.jsonValue(),
   );
   const messages = fc.array(message, { minLength: 1, maxLength: 12 });
@@ -327,7 +329,8 @@ test('answers any sequence of messages or closes the connection with a reason, w
         for (const one of sent) client.raw(JSON.stringify(one));
         if (client.closed === null) client.send({ type: 'leave' });
         const closing = await client.untilClosed();
-        expect(['left', 'protocol_error', 'rate_limited', 'invalid_session']).toContain(closing?.reason);
+        const reasons = ['left', 'protocol_error', 'rate_limited', 'invalid_session', 'invalid_token'];
+        expect([...reasons, 'too_many_attempts']).toContain(closing?.reason);
       },
     ),
     { numRuns: 60 },

@@ -213,6 +213,11 @@ describe('the downlink controller, while a budget is held', () => {
     expect(states.at(-1)).toMatchObject({ harmlessQueueMs: 0, suspectedQueue: undefined });
   });
 
+  test('probes after 15 s without any packet: the others must not wait for a video whose sender is silent', () => {
+    const states = statesOf(held(2), [LINE, ...empty(40)]);
+    expect(modesOf(states).indexOf('probing')).toBeGreaterThan(29);
+  });
+
   test('keeps the levels without a probe if the ceiling leaves no room for a step', () => {
     const ceiling = { ceilingBps: 200_000, ceilingUntilMs: 8_000, nextAtMs: 1_500 };
     // Half the frame rate was measured when the picture moved more.

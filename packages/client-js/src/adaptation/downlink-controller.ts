@@ -30,8 +30,11 @@ const ENTRY_MS = { least: 400, most: 1_400 };
 const ENTRY_QUEUE_MS = 100;
 /** A probe without a sign of congestion passes after this time. */
 const PROBE_MS = 1_500;
-/** After this time without any packet, the line counts as cut. */
-const CUT_FROM_MS = 1_500;
+/**
+ * After this time without any packet, the line counts as cut, and until then: a browser notices a cut earlier. Later it is
+ * the sender of the expected video that sends nothing, and the paused ones must not wait for it.
+ */
+const CUT_MS = { from: 1_500, until: 15_000 };
 /** A probe multiplies all bits by this, unless a budget has failed. */
 const PROBE_FACTOR = 1.8;
 /** A mild overload shows only after the probe has passed. */
@@ -58,9 +61,10 @@ export function decide(
   nowMs: number,
 ): DownlinkState {
   const isExpecting = competitors.some(({ key }) => (before.levels.get(key) ?? 1) > PAUSED);
-  if (line === undefined && isExpecting) return interrupted(before, nowMs);
+  const isMissing = line === undefined && isExpecting;
+  if (isMissing && nowMs - before.heardAtMs < CUT_MS.until) return interrupted(before, nowMs);
   const present = line ?? SILENCE;
-  const noted = { ...withLine(before, present, nowMs), heardAtMs: nowMs };
+  const noted = { ...withLine(before, present, nowMs), heardAtMs: isMissing ? before.heardAtMs : nowMs };
   if (nowMs < noted.enteredAtMs) return entering(noted, present, competitors, nowMs);
   const isSettled = nowMs >= noted.settledAtMs;
   const judgedState = isSettled ? judged(noted, present, nowMs) : noted;
@@ -82,7 +86,7 @@ export function decide(
  * screen that stands still nothing arrives, either.
  */
 function interrupted(state: DownlinkState, nowMs: number): DownlinkState {
-  if (nowMs - state.heardAtMs < CUT_FROM_MS) return state;
+  if (nowMs - state.heardAtMs < CUT_MS.from) return state;
   return { ...state, nextAtMs: Math.max(state.nextAtMs, nowMs + PROBE_MS) };
 }
 

@@ -3,6 +3,7 @@ import { freePort } from '@callplane/local-servers';
 import { JobProducer } from '@callplane/queue';
 import { openMeter, type Cost } from './cost-meter.js';
 import { openReceiver } from './deliveries.js';
+import { openBareLoop } from './open-bare-loop.js';
 import type { openStage } from './stage.js';
 
 /** Prints the statements of each row. */
@@ -60,6 +61,13 @@ export async function openCostBench(stage: Awaited<ReturnType<typeof openStage>>
     receiver,
     call,
     newRoom: async () => String((await call('/v1/rooms', { name: 'bench', maxParticipants: 1_000 })).id),
+    startBareLoop: () => openBareLoop(stage),
+    startFloor: async () => {
+      const port = String(await freePort());
+      const origin = `http://127.0.0.1:${port}`;
+      const child = await stage.run('packages/dev/dist/bench/floor.js', { PORT: port }, `${origin}/ready`);
+      return { pid: Number(child.pid), origin };
+    },
     startGateway: async () => {
       const { pid, origin } = await start('signaling', 'PORT');
       return { pid, url: `${origin.replace('http', 'ws')}/v1/signaling` };

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CostBench } from './cost-bench.js';
 
-const PEAK = 6_000;
+/** Deliveries of a measurement at peak load. */
+export const PEAK = 6_000;
 const IDLE_SECONDS = 10;
 
 /** The deliveries wait in PostgreSQL when the measurement begins: their own creation does not count. */

@@ -1,6 +1,6 @@
 import autocannon, { type Options } from 'autocannon';
 import { openCostBench, type CostBench } from './cost-bench.js';
-import { deliveriesAtARate, deliveriesAtPeak, nothingToDo } from './cost-deliveries.js';
+import { deliveriesAtARate, deliveriesAtPeak, nothingToDo, PEAK } from './cost-deliveries.js';
 import { METER_SETTINGS } from './cost-meter.js';
 import { each, openClient } from './signaling-client.js';
 import { openStage } from './stage.js';
@@ -32,12 +32,42 @@ export async function run() {
 
 /** In this order: the webhook worker starts with the first row of deliveries. */
 const ROWS: Record<string, (bench: CostBench) => Promise<void>> = {
+  floors,
   rooms: roomsAndReads,
   joins,
   peak: deliveriesAtPeak,
   steady: deliveriesAtARate,
   idle: nothingToDo,
 };
+
+/** What the floors of the other benchmarks cost, which compares machines and days. */
+async function floors(bench: CostBench) {
+  const { receiver, row } = bench;
+  const express = await bench.startFloor();
+  const rooms = `${express.origin}/rooms`;
+  const create = {
+    url: rooms,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"name":"bench"}',
+  } as const;
+  const { id } = (await (await fetch(rooms, create)).json()) as { id: string };
+  for (const [name, options] of [
+    ['`POST`', create],
+    ['`GET`', { url: `${rooms}/${id}` }],
+  ] as const) {
+    await send(options, CONNECTIONS, 2);
+    await row(`floor: ${name}, Express and pg, ${CONNECTIONS} connections`, [express.pid], () =>
+      send(options, CONNECTIONS, SECONDS),
+    );
+  }
+  const loop = await bench.startBareLoop();
+  await loop.send(receiver, 600);
+  await row('floor: delivery, BullMQ and got, at peak load', [loop.pid], async () => {
+    await loop.send(receiver, PEAK);
+    return PEAK;
+  });
+}
 
 async function roomsAndReads(bench: CostBench) {
   const { api, headers, row } = bench;

@@ -1,11 +1,9 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { Queue } from 'bullmq';
-import { Redis } from 'ioredis';
 import pg from 'pg';
 import { freePort } from '@callplane/local-servers';
 import { JobProducer } from '@callplane/queue';
-import { NODE_FLAGS } from '../start/app.js';
+import { openBareLoop } from './open-bare-loop.js';
 import { median, openStage } from './stage.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
@@ -79,19 +77,9 @@ export async function run() {
     };
 
     await startWorker();
-    const loop = fork(join(import.meta.dirname, 'bare-loop.js'), {
-      execArgv: NODE_FLAGS,
-      env: { ...process.env, REDIS_URL: stage.environment.REDIS_URL },
-    });
-    await new Promise((resolve) => loop.once('message', resolve));
-    const queueRedis = new Redis(stage.environment.REDIS_URL, { maxRetriesPerRequest: null });
-    const queue = new Queue('bare-loop', { connection: queueRedis });
-    const bare = async (receiver: Awaited<ReturnType<typeof openReceiver>>, count: number) => {
-      const arrived = receiver.arrivals(count);
-      const body = `{"id":"bench","data":{"text":"${'x'.repeat(500)}"}}`;
-      await queue.addBulk(Array.from({ length: count }, () => ({ name: 'post', data: { url: receiver.url, body } })));
-      return rateOf(await arrived);
-    };
+    const loop = await openBareLoop(stage);
+    const bare = async (receiver: Awaited<ReturnType<typeof openReceiver>>, count: number) =>
+      rateOf(await loop.send(receiver, count));
 
     console.log('| what | value | goal |\n| --- | --- | --- |');
     await deliver(toFast, fast, 300);
@@ -174,9 +162,6 @@ export async function run() {
     const withPits = await lagsOf(() => deliver(toFast, fast, 1), LAGS);
     console.log(`| lag of a proven endpoint, idle | ${inWords(without)} | |`);
     console.log(`| the same beside four tar-pits of 50 deliveries | ${inWords(withPits)} | p95 2000 ms |`);
-    loop.kill();
-    await queue.close();
-    queueRedis.disconnect();
   } finally {
     await producer.close();
     await pool.end();

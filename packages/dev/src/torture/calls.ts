@@ -28,8 +28,14 @@ export class Calls {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /** @returns null if the service refused the session, or did not answer in time. */
-  async join({ tenant, roomId, participantId, token }: Joining): Promise<Call | null> {
+  /**
+   * @param peersOf the class of the peer connections of a call, by its name; without it, the call has no media.
+   * @returns null if the service refused the session, or did not answer in time.
+   */
+  async join(
+    { tenant, roomId, participantId, token }: Joining,
+    peersOf?: (call: string) => Platform['RTCPeerConnection'],
+  ): Promise<Call | null> {
     this.#count += 1;
     const call = `call${this.#count}`;
     const write: Write = (connection, what, more = {}) =>
@@ -53,7 +59,7 @@ export class Calls {
         token,
         connectTimeoutMs: CONNECT_MS,
         signal: this.#closing.signal,
-        platform: { WebSocket: sockets },
+        platform: { WebSocket: sockets, ...(peersOf === undefined ? {} : { RTCPeerConnection: peersOf(call) }) },
       });
       this.welcomed += 1;
       this.#open.add(joined);

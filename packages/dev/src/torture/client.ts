@@ -1,8 +1,19 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { HistoryWriter } from './history-writer.js';
 import { withoutSecrets } from './history-writer.js';
 import type { JsonObject, Phase } from './history.js';
 
 const GIVE_UP_MS = 30_000;
+/** How long a caller repeats a request that got no final answer, in milliseconds. */
+const INSIST_MS = 60_000;
+const AGAIN_MS = 250;
+
+/** Who sends a request. */
+export interface Sender {
+  tenant: string;
+  key: string;
+  client: string;
+}
 
 export interface Sent {
   body?: JsonObject;
@@ -15,6 +26,7 @@ export interface AnswerBody {
   id?: string;
   participantId?: string;
   token?: string;
+  status?: string;
   signingKeyVersion?: number;
   signingSecret?: string;
   data?: { id: string; replayCount: number }[];
@@ -42,12 +54,7 @@ export class Caller {
   ) {}
 
   /** Sends one request once. Never throws. */
-  async call(
-    from: { tenant: string; key: string; client: string },
-    method: string,
-    path: string,
-    { body, idempotencyKey, prefer }: Sent = {},
-  ): Promise<Answer> {
+  async call(from: Sender, method: string, path: string, { body, idempotencyKey, prefer }: Sent = {}): Promise<Answer> {
     this.#count += 1;
     const id = `r${this.#count}`;
     const { history, phase } = this;
@@ -77,6 +84,18 @@ export class Caller {
       idempotencyReplayed: header('idempotency-replayed') === 'true',
     });
     return { status, body: typeof answer === 'object' && answer !== null ? answer : {} };
+  }
+
+  /** Repeats a request as a careful caller does: until its outcome is known. Null if that takes too long. */
+  async insist(from: Sender, method: string, path: string, sent?: Sent): Promise<Answer | null> {
+    const untilMs = performance.now() + INSIST_MS;
+    while (performance.now() < untilMs) {
+      const answer = await this.call(from, method, path, sent);
+      const isInProgress = answer.body.error?.code === 'IDEMPOTENCY_CONFLICT';
+      if (answer.status !== null && answer.status < 500 && !isInProgress) return answer;
+      await delay(AGAIN_MS);
+    }
+    return null;
   }
 
   async #send(

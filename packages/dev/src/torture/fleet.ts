@@ -1,54 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, SHORT_RUN_FLAGS, startNginx, startServer, startWatchdog } from '@callplane/local-servers';
+import { freePort, startNginx } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
-import { Cable } from './cable.js';
-import { Machine } from './machine.js';
-import { PostgresPair } from './postgres-pair.js';
-import { RedisTrio } from './redis-trio.js';
+import { keepLogs } from './app-logs.js';
 import type { Tenant } from './history.js';
+import { APPS, newInstance, type AppName, type Instance } from './instances.js';
+import { Machine } from './machine.js';
+import { MediaServers } from './media-servers.js';
+import { PostgresPair } from './postgres-pair.js';
+import { Processes } from './processes.js';
+import { RedisTrio } from './redis-trio.js';
 
-/** Shorter than in production, so that the leases of killed workers expire within the run. */
-export const LEASE_MS = 10_000;
-export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
-/** Room for the end of requests in progress. */
-const STOP_WITHIN_MS = 15_000;
-const READY_WITHIN_MS = 20_000;
 const EACH = 2;
-
-/** Apps and the variable with the port that answers /livez. */
-const APPS = {
-  api: 'PORT',
-  signaling: 'PORT',
-  'cleanup-worker': 'HEALTH_PORT',
-  'webhook-worker': 'HEALTH_PORT',
-} as const;
-export type AppName = keyof typeof APPS;
-
-/** One instance of an app, with the connections of its own that the nemesis can cut. */
-export interface Instance {
-  app: AppName;
-  machine: Machine;
-  /** To the two servers of PostgreSQL. */
-  database: Cable[];
-  /** From the load balancer; null for workers. */
-  front: Cable | null;
-  /** The file with the offset of its clock, as libfaketime reads it; null without libfaketime. */
-  clockFile: string | null;
-  logFile: string;
-}
 
 export interface KnownTenant extends Tenant {
   key: string;
@@ -58,133 +23,79 @@ export interface Fleet {
   baseUrl: string;
   postgres: PostgresPair;
   redis: RedisTrio;
+  media: MediaServers;
   nginx: Machine;
   instances: Instance[];
   tenants: KnownTenant[];
   /** A URL of PostgreSQL that passes no cable. */
   databaseUrl: string;
+  /** Copies the logs of all servers. */
+  keepLogs(folder: string): void;
   close(): Promise<void>;
 }
 
-/** Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels. */
-export async function startFleet(tenantNames: readonly string[], say: (line: string) => void): Promise<Fleet> {
-  const dir = mkdtempSync(join(tmpdir(), 'callplane-torture-'));
-  chmodSync(dir, 0o755);
-  const watchdog = startWatchdog();
-  const watch = (pid: number): void => watchdog.watch(pid, 'TERM');
+/**
+ * Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels, two
+ * Janus and coturn.
+ * @param apps a folder with other builds of the apps.
+ */
+export async function startFleet(
+  tenantNames: readonly string[],
+  say: (line: string) => void,
+  apps?: string,
+): Promise<Fleet> {
+  const processes = new Processes();
   const password = randomBytes(16).toString('hex');
-  const postgres = new PostgresPair(dir, password, (pid) => watchdog.watch(pid, 'INT'));
-  const redis = new RedisTrio(dir, password, watch);
+  const postgres = new PostgresPair(processes, password);
+  const redis = new RedisTrio(processes, password);
+  const media = new MediaServers(processes);
   const instances: Instance[] = [];
-  let nginx: Machine | undefined;
+  let nginx: (Machine & { port: number }) | undefined;
   const close = async (): Promise<void> => {
     await nginx?.stop();
     await Promise.all(instances.map(({ machine }) => machine.stop()));
-    for (const { database, front } of instances) for (const cable of [...database, front]) cable?.close();
-    await redis.stop();
+    for (const each of instances) for (const cable of [...each.database, ...each.media, each.front]) cable?.close();
+    await Promise.all([redis.stop(), media.stop()]);
     await postgres.stop();
-    watchdog.release();
-    rmSync(dir, { recursive: true, force: true });
+    processes.destroy();
   };
   try {
-    await Promise.all([postgres.start(), redis.start()]);
-    say('PostgreSQL with a standby and Redis with three Sentinels run');
+    await Promise.all([postgres.start(), redis.start(), media.start()]);
+    say('PostgreSQL with a standby, Redis with three Sentinels, two Janus and coturn run');
     const databaseUrl = postgres.urlFor(postgres.nodes.map(({ port }) => port));
-    const shared = {
+    const env = {
       NODE_ENV: 'production',
       REDIS_URL: redis.url,
       ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     };
-    const tenants = makeTenants(tenantNames, { ...shared, DATABASE_URL: databaseUrl });
+    const tenants = makeTenants(tenantNames, { ...env, DATABASE_URL: databaseUrl });
     for (const app of Object.keys(APPS) as AppName[]) {
-      for (let n = 1; n <= EACH; n += 1) instances.push(await newInstance(dir, app, n, shared, postgres, watch));
+      for (let n = 1; n <= EACH; n += 1)
+        instances.push(await newInstance(app, n, { processes, postgres, media, env, apps }));
     }
     await Promise.all(instances.map(({ machine }) => machine.start()));
     say(`${instances.length} apps run`);
-    const frontsOf = (wanted: AppName): number[] =>
-      instances.flatMap(({ app, front }) => (app === wanted && front !== null ? [front.port] : []));
-    const upstreams = { api: frontsOf('api'), signaling: frontsOf('signaling') };
-    const port = await freePort();
-    const nginxDir = join(dir, 'nginx');
-    mkdirSync(nginxDir);
-    const from = join(root, 'infra', 'nginx');
-    nginx = new Machine('nginx', () => startNginx({ dir: nginxDir, from, port, upstreams, onSpawn: watch }));
-    await nginx.start();
-    return { baseUrl: `http://127.0.0.1:${port}`, postgres, redis, nginx, instances, tenants, databaseUrl, close };
+    nginx = await newNginx(processes, instances);
+    const keep = (folder: string): void => keepLogs(processes.dir, folder);
+    const baseUrl = `http://127.0.0.1:${nginx.port}`;
+    return { baseUrl, postgres, redis, media, nginx, instances, tenants, databaseUrl, keepLogs: keep, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function newInstance(
-  dir: string,
-  app: AppName,
-  n: number,
-  shared: Record<string, string>,
-  postgres: PostgresPair,
-  watch: (pid: number) => void,
-): Promise<Instance> {
-  const database = await Promise.all(postgres.nodes.map(({ port }) => Cable.open(port)));
-  const [port, healthPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
-  const ports = { PORT: String(port), HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort) };
-  const isServer = APPS[app] === 'PORT';
-  const front = isServer ? await Cable.open(port) : null;
-  const name = `${app === 'signaling' ? 'gateway' : app} ${n}`;
-  const file = (end: string): string => join(dir, `${name.replace(' ', '-')}${end}`);
-  // One of the two has a clock that jumps.
-  const clockFile = n === 2 && existsSync(FAKETIME) ? file('.clock') : null;
-  if (clockFile !== null) writeFileSync(clockFile, '+0\n');
-  const env = {
-    PATH: process.env['PATH'],
-    ...shared,
-    ...ports,
-    DATABASE_URL: postgres.urlFor(database.map((cable) => cable.port)),
-    DATABASE_POOL_MAX: '5',
-    HOST: '127.0.0.1',
-    HEALTH_HOST: '127.0.0.1',
-    LOG_FORMAT: 'json',
-    ...(app === 'api'
-      ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' }
-      : {}),
-    ...(app === 'signaling' ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_SIGNALING_PER_SECOND: '0' } : {}),
-    ...(app.endsWith('worker') ? { LEASE_MS: String(LEASE_MS), SWEEP_INTERVAL_MS: '1000' } : {}),
-    ...(app === 'api' || app === 'webhook-worker'
-      ? { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' }
-      : {}),
-    ...(app === 'webhook-worker' ? { DELIVERY_DEADLINE_MS: '5000' } : {}),
-    ...(clockFile === null
-      ? {}
-      : { LD_PRELOAD: FAKETIME, FAKETIME_TIMESTAMP_FILE: clockFile, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1' }),
-  };
-  const origin = `http://127.0.0.1:${isServer ? port : healthPort}`;
-  const machine = new Machine(name, () =>
-    startServer({
-      name,
-      port,
-      url: origin,
-      command: {
-        file: process.execPath,
-        args: [...SHORT_RUN_FLAGS, join(root, 'apps', app, 'dist', 'main.js')],
-        options: {},
-      },
-      env,
-      cwd: root,
-      logFile: file('.log'),
-      isReady: () =>
-        fetch(`${origin}/livez`, { signal: AbortSignal.timeout(1000) }).then(
-          ({ ok }) => ok,
-          () => false,
-        ),
-      readyWithinMs: READY_WITHIN_MS,
-      stopSteps: [
-        { signal: 'SIGTERM', graceMs: STOP_WITHIN_MS },
-        { signal: 'SIGKILL', graceMs: 5000 },
-      ],
-      onSpawn: watch,
-    }),
-  );
-  return { app, machine, database, front, clockFile, logFile: file('.log') };
+async function newNginx(processes: Processes, instances: readonly Instance[]): Promise<Machine & { port: number }> {
+  const frontsOf = (wanted: AppName): number[] =>
+    instances.flatMap(({ app, front }) => (app === wanted && front !== null ? [front.port] : []));
+  const upstreams = { api: frontsOf('api'), signaling: frontsOf('signaling') };
+  const port = await freePort();
+  const dir = join(processes.dir, 'nginx');
+  mkdirSync(dir);
+  const from = join(root, 'infra', 'nginx');
+  const nginx = new Machine('nginx', (onSpawn) => startNginx({ dir, from, port, upstreams, onSpawn }), processes);
+  await nginx.start();
+  return Object.assign(nginx, { port });
 }
 
 function makeTenants(names: readonly string[], env: Record<string, string>): KnownTenant[] {
@@ -205,28 +116,4 @@ function rtc(env: Record<string, string>, ...args: string[]): Record<string, str
   );
   if (status !== 0) throw new Error(`rtc ${args.join(' ')} exited with ${status ?? 'a signal'}: ${stderr.trim()}`);
   return stdout.trim() === '' ? {} : (JSON.parse(stdout) as Record<string, string>);
-}
-
-/** Messages of log lines that no fault explains. */
-const NEVER = /"message":"process failed/;
-
-/** Lines in the logs of the apps that must not be there. */
-export function failuresIn(instances: readonly Instance[]): { app: string; message: string }[] {
-  return instances.flatMap(({ machine, logFile }) =>
-    readFileSync(logFile, 'utf8')
-      .split('\n')
-      .filter((line) => NEVER.test(line))
-      .map((message) => ({ app: machine.name, message: message.slice(0, 500) })),
-  );
-}
-
-/** Copies the logs of all servers, for the search after a broken guarantee. */
-export function keepLogs(instances: readonly Instance[], folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  const dirs = new Set(instances.map(({ logFile }) => join(logFile, '..')));
-  for (const dir of dirs) {
-    for (const name of readdirSync(dir).filter((file) => file.endsWith('.log'))) {
-      writeFileSync(join(folder, name), readFileSync(join(dir, name)));
-    }
-  }
 }

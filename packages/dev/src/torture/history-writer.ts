@@ -8,6 +8,7 @@ import {
   type Mark,
   type JsonObject,
   type MarkLine,
+  type MediaLine,
   type NemesisLine,
   type RequestLine,
   type RunLine,
@@ -18,6 +19,7 @@ interface Lines {
   requests: RequestLine;
   frames: FrameLine;
   deliveries: DeliveryLine;
+  media: MediaLine;
   nemesis: NemesisLine;
   marks: MarkLine;
 }

@@ -8,6 +8,7 @@
  * | `requests.jsonl`   | request, when it has ended                                    | `RequestLine`|
  * | `frames.jsonl`     | opened, closed and lost WebSocket, and each frame             | `FrameLine`  |
  * | `deliveries.jsonl` | webhook request that a receiver got, when it was answered     | `DeliveryLine` |
+ * | `media.jsonl`      | sample of the media that a call has received                  | `MediaLine`  |
  * | `nemesis.jsonl`    | begin and end of each fault                                   | `NemesisLine`|
  * | `marks.jsonl`      | phase of the run, and result of a final check                 | `MarkLine`   |
  *
@@ -21,13 +22,14 @@
  *   Everything else is as the client sent or got it.
  * - A request without a `status` has an unknown outcome: it may have had its effect, also later than `endMs`.
  */
-export const HISTORY_VERSION = 1;
+export const HISTORY_VERSION = 2;
 
 export const HISTORY_FILES = {
   run: 'run.jsonl',
   requests: 'requests.jsonl',
   frames: 'frames.jsonl',
   deliveries: 'deliveries.jsonl',
+  media: 'media.jsonl',
   nemesis: 'nemesis.jsonl',
   marks: 'marks.jsonl',
 } as const;
@@ -145,6 +147,17 @@ export interface DeliveryLine extends Line {
    * ended before the answer, by the receiver or by the sender.
    */
   answer: number | 'hang' | 'reset';
+}
+
+/** What one call had received at one time. Its client ignores the order to stop, as a hostile one does. */
+export interface MediaLine extends Line {
+  atMs: number;
+  tenant: string;
+  roomId: string;
+  participantId: string;
+  call: string;
+  /** Packets of audio and video since the begin of the call, over all of its peer connections. */
+  packetsReceived: number;
 }
 
 export type NemesisAction =

@@ -1,29 +1,41 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { childrenOf, type LocalServer } from '@callplane/local-servers';
+import type { Processes } from './processes.js';
 
 /** Pause of the supervisor before it starts a process again. */
 const RESTART_PAUSE_MS = 500;
+/** How long a supervisor tries to start a process, in milliseconds. */
+const START_WITHIN_MS = 300_000;
+
+/** Starts a process, and tells its id as soon as it exists, which is before it is ready. */
+export type Begin = (onSpawn: (pid: number) => void) => Promise<LocalServer>;
 
 /** A process of the fleet, with a supervisor that starts it again, as systemd or Kubernetes does. */
 export class Machine {
-  /** Called when the process ends although it was neither killed nor stopped. */
+  /** Called when the process that ran ends although it was neither killed nor stopped, or cannot be started again. */
   onDied: (how: string) => void = () => undefined;
   #server: LocalServer | undefined;
+  /** The process that starts or runs. */
+  #pid: number | undefined;
   #frozen: number[] = [];
   #isWanted = false;
-  #runs = false;
   #starting: Promise<void> | undefined;
 
   constructor(
     readonly name: string,
-    readonly begin: () => Promise<LocalServer>,
+    readonly begin: Begin,
+    private readonly processes: Pick<Processes, 'watch' | 'unwatch'>,
+    private readonly stopSignal: 'TERM' | 'INT' = 'TERM',
+    private readonly startWithinMs = START_WITHIN_MS,
   ) {}
 
-  /** Resolves when the process runs. */
+  /**
+   * Resolves when the process runs.
+   * @throws Error if it cannot be started in time.
+   */
   async start(): Promise<void> {
     this.#isWanted = true;
-    if (this.#runs) return;
-    await this.#startOnce();
+    while (this.#isWanted && this.#server === undefined) await this.#startOnce();
   }
 
   #startOnce(): Promise<void> {
@@ -33,23 +45,20 @@ export class Machine {
     return this.#starting;
   }
 
-  get pid(): number {
-    if (this.#server === undefined) throw new Error(`${this.name} does not run`);
-    return this.#server.pid;
-  }
-
   /** SIGKILL to the process and its children, which may be frozen, or serve on alone. It stays down until `start`. */
   kill(): void {
     this.#isWanted = false;
     this.#frozen = [];
-    this.#runs = false;
-    for (const pid of [this.pid, ...childrenOf(this.pid)]) signal(pid, 'SIGKILL');
+    const pid = this.#pid;
+    if (pid !== undefined) for (const each of [pid, ...childrenOf(pid)]) signal(each, 'SIGKILL');
+    this.#forget();
   }
 
   /** SIGSTOP to the process and its children, the parent first. */
   freeze(): void {
-    signal(this.pid, 'SIGSTOP');
-    this.#frozen = [this.pid, ...childrenOf(this.pid)];
+    if (this.#pid === undefined) return;
+    signal(this.#pid, 'SIGSTOP');
+    this.#frozen = [this.#pid, ...childrenOf(this.#pid)];
     for (const pid of this.#frozen) signal(pid, 'SIGSTOP');
   }
 
@@ -60,31 +69,54 @@ export class Machine {
   /** Stops it gracefully. It stays down until `start`. */
   async stop(): Promise<void> {
     this.#isWanted = false;
-    await this.#starting?.catch(() => undefined);
     this.thaw();
-    await this.#server?.stop();
+    await this.#starting?.catch(() => undefined);
+    const server = this.#server;
+    const pid = this.#pid;
+    this.#server = undefined;
+    await server?.stop();
+    if (this.#pid === pid) this.#forget();
+  }
+
+  #forget(): void {
+    if (this.#pid !== undefined) this.processes.unwatch(this.#pid);
+    this.#server = undefined;
+    this.#pid = undefined;
   }
 
   /** Tries until it runs: an app may refuse to start while its database is away. */
   async #start(): Promise<void> {
+    const untilMs = performance.now() + this.startWithinMs;
     while (this.#isWanted) {
       try {
-        const server = await this.begin();
-        this.#server = server;
-        this.#runs = true;
-        server.onExit(({ code, signal: by }) => {
-          if (this.#server !== server) return;
-          this.#runs = false;
-          if (!this.#isWanted) return;
-          this.onDied(by ?? `code ${code ?? '?'}`);
-          void delay(RESTART_PAUSE_MS).then(() => (this.#isWanted ? this.start() : undefined));
+        const server = await this.begin((pid) => {
+          this.#pid = pid;
+          this.processes.watch(pid, this.stopSignal);
         });
+        // Killed at the moment when it was ready.
+        if (this.#pid !== server.pid) continue;
+        this.#server = server;
+        server.onExit(({ code, signal: by }) => this.#exited(server, by ?? `code ${code ?? '?'}`));
         return;
       } catch (error) {
-        this.onDied(`start: ${(error as Error).message.split('\n')[0] ?? ''}`);
+        const [reason = ''] = (error as Error).message.split('\n');
+        this.#forget();
+        if (performance.now() > untilMs)
+          throw new Error(`${this.name} did not start within ${this.startWithinMs / 1000} s: ${reason}`, {
+            cause: error,
+          });
         await delay(RESTART_PAUSE_MS);
       }
     }
+  }
+
+  #exited(server: LocalServer, how: string): void {
+    if (this.#server !== server) return;
+    this.#forget();
+    this.onDied(how);
+    void delay(RESTART_PAUSE_MS)
+      .then(() => (this.#isWanted ? this.start() : undefined))
+      .catch((error: unknown) => this.onDied((error as Error).message));
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failure } from '../bootstrap.js';
+import { FAULT_KINDS, type FaultKind } from './fault-kinds.js';
 
 /** Seeds are below this number. */
 const SEED_MAX = 2 ** 31;
@@ -11,32 +12,59 @@ export interface Options {
   minutes: number;
   seed: number;
   out: string;
+  /** The kinds of faults that the nemesis chooses from. */
+  faults: readonly FaultKind[];
+  /** A folder with other builds of the apps. */
+  apps: string | undefined;
   /** A deployment in place of an own fleet. */
   target: { baseUrl: string; keys: string[]; receiverUrl: string | undefined } | null;
 }
 
 /** @throws Failure with one line about a wrong value. */
 export function readOptions(args: string[]): Options {
-  const { values } = parseArgs({
-    args,
-    options: {
-      minutes: { type: 'string', default: '10' },
-      seed: { type: 'string' },
-      out: { type: 'string' },
-      'base-url': { type: 'string' },
-      key: { type: 'string', multiple: true },
-      'receiver-url': { type: 'string' },
-    },
-  });
+  const values = parsed(args);
   const minutes = Number(values.minutes);
   if (!(minutes > 0 && minutes <= 24 * 60))
     throw new Failure(`--minutes must be above 0 and at most 1440, not ${values.minutes}`);
   const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed);
   if (!Number.isInteger(seed) || seed < 0 || seed >= SEED_MAX)
     throw new Failure(`--seed must be a whole number below 2^31, not ${values.seed}`);
+  const faults = faultsOf(values.faults);
   const out = resolve(values.out ?? join(mkdtempSync(join(tmpdir(), 'callplane-history-')), 'run'));
+  const apps = values.apps === undefined ? undefined : resolve(values.apps);
+  const own = { minutes, seed, out, faults, apps };
   const baseUrl = values['base-url'];
-  if (baseUrl === undefined) return { minutes, seed, out, target: null };
+  if (baseUrl === undefined) return { ...own, target: null };
+  if (!URL.canParse(baseUrl)) throw new Failure(`--base-url must be a URL, not ${baseUrl}`);
   if (values.key === undefined) throw new Failure('--base-url needs --key, once for each tenant');
-  return { minutes, seed, out, target: { baseUrl, keys: values.key, receiverUrl: values['receiver-url'] } };
+  return { ...own, target: { baseUrl, keys: values.key, receiverUrl: values['receiver-url'] } };
+}
+
+function parsed(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        minutes: { type: 'string', default: '10' },
+        seed: { type: 'string' },
+        out: { type: 'string' },
+        faults: { type: 'string' },
+        apps: { type: 'string' },
+        'base-url': { type: 'string' },
+        key: { type: 'string', multiple: true },
+        'receiver-url': { type: 'string' },
+      },
+    }).values;
+  } catch (error) {
+    throw new Failure((error as Error).message);
+  }
+}
+
+function faultsOf(list: string | undefined): readonly FaultKind[] {
+  if (list === undefined) return FAULT_KINDS;
+  return list.split(',').map((name) => {
+    const kind = FAULT_KINDS.find((each) => each === name);
+    if (kind === undefined) throw new Failure(`--faults has no kind "${name}". There are ${FAULT_KINDS.join(', ')}`);
+    return kind;
+  });
 }

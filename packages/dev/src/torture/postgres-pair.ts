@@ -1,11 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { statfs, writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { copyPostgres, freePort, startPostgres } from '@callplane/local-servers';
 import pg from 'pg';
 import { Machine } from './machine.js';
+import type { Processes } from './processes.js';
 
 const STANDBY = 'standby';
 /** Room on the small disk of each server. */
@@ -17,7 +18,12 @@ const SETTINGS = [
   'wal_receiver_timeout=5s',
   'wal_sender_timeout=5s',
 ];
+/** Bytes of one write that fills a disk. */
+const CHUNK = 65_536;
 const LOOK_EVERY_MS = 100;
+const CONNECT_WITHIN_MS = 5000;
+/** For one statement of an administrator, such as the checkpoint before a copy. */
+const STATEMENT_WITHIN_MS = 120_000;
 /** Longer than a standby needs to catch up on a slow machine, in milliseconds. */
 const IN_STEP_WITHIN_MS = 300_000;
 
@@ -33,17 +39,14 @@ interface Node {
 export class PostgresPair {
   readonly nodes: Node[] = [];
   readonly hasSmallDisks: boolean;
-  readonly #password: string;
-  readonly #watch: (pid: number) => void;
   #primary = 0;
 
   constructor(
-    private readonly dir: string,
-    password: string,
-    watch: (pid: number) => void,
+    private readonly processes: Processes,
+    private readonly password: string,
   ) {
-    [this.#password, this.#watch] = [password, watch];
-    this.hasSmallDisks = process.platform === 'linux' && process.getuid?.() === 0 && canMount(join(dir, 'probe'));
+    const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+    this.hasSmallDisks = isRoot && canMount(join(processes.dir, 'probe'));
   }
 
   get primary(): Node {
@@ -63,7 +66,7 @@ export class PostgresPair {
   /** The URL of the application's role for these ports, which lead to the two servers. */
   urlFor(ports: readonly number[]): string {
     const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
-    return `postgresql://callplane:${this.#password}@${hosts}/callplane?target_session_attrs=read-write`;
+    return `postgresql://callplane:${this.password}@${hosts}/callplane?target_session_attrs=read-write`;
   }
 
   async start(): Promise<void> {
@@ -76,13 +79,12 @@ export class PostgresPair {
    * The standby becomes the primary, and the former primary, which must be dead or frozen, gets a copy and becomes the
    * standby. Resolves when commits wait for it again.
    */
-  async promote(onPromoted: () => void): Promise<void> {
+  async promote(): Promise<void> {
     const former = this.primary;
     await this.#asAdmin(this.standby, (query) => query('SELECT pg_promote(true, 60)'));
     this.standby.isStandby = false;
     this.#primary = 1 - this.#primary;
     await this.#alter('RESET synchronous_standby_names');
-    onPromoted();
     // It must never accept a write again: it may be frozen and not dead.
     former.machine.kill();
     await this.#makeStandby();
@@ -90,8 +92,15 @@ export class PostgresPair {
 
   /** Fills the disk of the primary. */
   async fill(): Promise<void> {
-    const { bavail, bsize } = await statfs(this.primary.disk);
-    await writeFile(join(this.primary.disk, 'ballast'), Buffer.alloc(bavail * bsize)).catch(() => undefined);
+    const chunk = Buffer.alloc(CHUNK);
+    const ballast = await open(join(this.primary.disk, 'ballast'), 'w');
+    try {
+      for (;;) await ballast.write(chunk);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    } finally {
+      await ballast.close();
+    }
   }
 
   empty(): void {
@@ -122,12 +131,12 @@ export class PostgresPair {
   }
 
   async #newNode(name: string): Promise<Node> {
-    const disk = join(this.dir, name.replace(' ', '-'));
+    const disk = join(this.processes.dir, name.replace(' ', '-'));
     mkdirSync(disk);
     if (this.hasSmallDisks) {
       execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK},mode=755`, 'tmpfs', disk]);
-      // Also if the run fails. A disk that is gone already is an error.
-      process.once('exit', () => spawnSync('umount', ['-l', disk], { stdio: 'ignore' }));
+      // Also if the run is interrupted. A disk that is gone already is an error.
+      this.processes.onDestroy(() => spawnSync('umount', ['-l', disk], { stdio: 'ignore' }));
     }
     const port = await freePort();
     const node: Node = {
@@ -135,17 +144,21 @@ export class PostgresPair {
       disk,
       dataDir: join(disk, 'data'),
       isStandby: false,
-      machine: new Machine(name, () =>
-        startPostgres({
-          dataDir: node.dataDir,
-          logFile: join(this.dir, `${name.replace(' ', '-')}.log`),
-          port,
-          password: this.#password,
-          durable: true,
-          settings: SETTINGS,
-          onSpawn: this.#watch,
-          ...(node.isStandby ? { standbyOf: { port: this.primary.port, name: STANDBY } } : {}),
-        }),
+      machine: new Machine(
+        name,
+        (onSpawn) =>
+          startPostgres({
+            dataDir: node.dataDir,
+            logFile: join(this.processes.dir, `${name.replace(' ', '-')}.log`),
+            port,
+            password: this.password,
+            durable: true,
+            settings: SETTINGS,
+            onSpawn,
+            ...(node.isStandby ? { standbyOf: { port: this.primary.port, name: STANDBY } } : {}),
+          }),
+        this.processes,
+        'INT',
       ),
     };
     return node;
@@ -157,9 +170,7 @@ export class PostgresPair {
       // The children of a killed server may still write.
       rmSync(standby.dataDir, { recursive: true, force: true, maxRetries: 10 });
     }
-    const client = new pg.Client(this.#adminUrl(primary));
-    client.on('error', () => undefined);
-    await client.connect();
+    const client = await this.#connect(primary);
     try {
       await copyPostgres(client, primary.dataDir, standby.dataDir, () => Promise.resolve());
     } finally {
@@ -179,9 +190,7 @@ export class PostgresPair {
   }
 
   async #asAdmin<T>(node: Node, work: (query: (sql: string) => Promise<unknown[]>) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ connectionString: this.#adminUrl(node), connectionTimeoutMillis: 5000 });
-    client.on('error', () => undefined);
-    await client.connect();
+    const client = await this.#connect(node);
     try {
       return await work(async (sql) => (await client.query(sql)).rows as unknown[]);
     } finally {
@@ -189,8 +198,15 @@ export class PostgresPair {
     }
   }
 
-  #adminUrl({ port }: Node): string {
-    return `postgresql://postgres:${this.#password}@127.0.0.1:${port}/postgres`;
+  async #connect({ port }: Node): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: `postgresql://postgres:${this.password}@127.0.0.1:${port}/postgres`,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      query_timeout: STATEMENT_WITHIN_MS,
+    });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
   }
 }
 

@@ -3,11 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, startRedis, startSentinel } from '@callplane/local-servers';
 import { Redis } from 'ioredis';
 import { Machine } from './machine.js';
+import type { Processes } from './processes.js';
 
 const MASTER = 'callplane';
 const SENTINELS = 3;
 const DOWN_AFTER_MS = 1000;
 const LOOK_EVERY_MS = 100;
+/** Longer than Sentinels need on a slow machine, in milliseconds. */
+const AGREED_WITHIN_MS = 120_000;
 
 /** A Redis with a replica and three Sentinels. */
 export class RedisTrio {
@@ -17,9 +20,8 @@ export class RedisTrio {
   readonly #sentinelPorts: number[] = [];
 
   constructor(
-    private readonly dir: string,
+    private readonly processes: Processes,
     private readonly password: string,
-    private readonly watch: (pid: number) => void,
   ) {}
 
   /** The value of REDIS_URL. */
@@ -31,32 +33,43 @@ export class RedisTrio {
   async start(): Promise<void> {
     const [first, second] = [await freePort(), await freePort()];
     this.#ports.push(first, second);
-    const { password, watch } = this;
+    const { password, processes } = this;
     for (const [n, port] of this.#ports.entries()) {
-      const dir = join(this.dir, `redis-${n + 1}`);
+      const dir = join(processes.dir, `redis-${n + 1}`);
       const replica = n === 0 ? {} : { replicaOf: first };
       // After a promotion, the Sentinels write into the configuration of a server whom it follows.
-      const machine = new Machine(`redis ${n + 1}`, () =>
-        startRedis({ dir, port, password, onSpawn: watch, ...replica }),
+      const machine = new Machine(
+        `redis ${n + 1}`,
+        (onSpawn) => startRedis({ dir, port, password, onSpawn, ...replica }),
+        processes,
       );
       this.servers.push(machine);
       await machine.start();
     }
     for (let n = 1; n <= SENTINELS; n += 1) {
-      const [dir, port] = [join(this.dir, `sentinel-${n}`), await freePort()];
+      const [dir, port] = [join(processes.dir, `sentinel-${n}`), await freePort()];
       this.#sentinelPorts.push(port);
       const master = { name: MASTER, port: first, password };
-      const machine = new Machine(`sentinel ${n}`, () =>
-        startSentinel({ dir, port, master, quorum: 2, downAfterMs: DOWN_AFTER_MS, onSpawn: watch }),
+      const machine = new Machine(
+        `sentinel ${n}`,
+        (onSpawn) => startSentinel({ dir, port, master, quorum: 2, downAfterMs: DOWN_AFTER_MS, onSpawn }),
+        processes,
       );
       this.sentinels.push(machine);
       await machine.start();
     }
-    for (;;) {
+    await this.#agreed();
+  }
+
+  /** Resolves when every Sentinel knows the others and the replica. */
+  async #agreed(): Promise<void> {
+    const untilMs = performance.now() + AGREED_WITHIN_MS;
+    while (performance.now() < untilMs) {
       const views = await Promise.all(this.#sentinelPorts.map((port) => this.#view(port)));
       if (views.every((view) => view['num-slaves'] === '1' && view['num-other-sentinels'] === '2')) return;
       await delay(LOOK_EVERY_MS);
     }
+    throw new Error(`the Sentinels did not find each other within ${AGREED_WITHIN_MS / 1000} s`);
   }
 
   /** Removes all keys. */

@@ -1,14 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call } from '@callplane/client-js';
 import type { Calls } from './calls.js';
-import type { Answer, Caller, Sent } from './client.js';
+import type { Answer, Caller, Sender, Sent } from './client.js';
 import type { KnownTenant } from './fleet.js';
 import type { Random } from './random.js';
 
 const PERMISSIONS = ['room:join', 'messages:send', 'metadata:update'];
-/** How long a caller repeats a request that got no final answer, in milliseconds. */
-const INSIST_MS = 60_000;
-const AGAIN_MS = 250;
 /** How long a client waits for the end of its call after its room has ended, in milliseconds. */
 const ENDED_WITHIN_MS = 40_000;
 /** Rooms that other tenants try to reach. */
@@ -38,7 +35,7 @@ interface Invited {
 
 /** One sequential caller of a tenant, with the clients of its rooms. */
 export class RoomLoop {
-  readonly #from: { tenant: string; key: string; client: string };
+  readonly #from: Sender;
   /** Joins that should be refused, and that a room does not wait for. */
   readonly #late = new Set<Promise<unknown>>();
 
@@ -62,16 +59,8 @@ export class RoomLoop {
     return this.shared.caller.call(this.#from, method, path, sent);
   }
 
-  /** Repeats a request as a careful caller does: until its outcome is known. Null if that takes too long. */
-  async #insist(method: string, path: string, sent?: Sent): Promise<Answer | null> {
-    const untilMs = performance.now() + INSIST_MS;
-    while (performance.now() < untilMs) {
-      const answer = await this.call(method, path, sent);
-      const isInProgress = answer.body.error?.code === 'IDEMPOTENCY_CONFLICT';
-      if (answer.status !== null && answer.status < 500 && !isInProgress) return answer;
-      await delay(AGAIN_MS);
-    }
-    return null;
+  #insist(method: string, path: string, sent?: Sent): Promise<Answer | null> {
+    return this.shared.caller.insist(this.#from, method, path, sent);
   }
 
   async #meet(): Promise<void> {

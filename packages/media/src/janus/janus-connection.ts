@@ -44,6 +44,8 @@ export type JanusRequest = { janus: string; session_id?: number; handle_id?: num
 export interface RequestOptions {
   /** Resolve with the event that follows the acknowledgement, not with the acknowledgement. */
   awaitsEvent?: boolean;
+  /** Called with the acknowledgement of a request that awaits its event, unless the event comes first. */
+  onAcknowledged?: () => void;
   /** The name of the request in error messages. */
   name?: string;
   deadlineMs?: number;
@@ -56,6 +58,7 @@ export interface RequestOptions {
 interface Pending {
   name: string;
   awaitsEvent: boolean;
+  onAcknowledged: (() => void) | undefined;
   timer: NodeJS.Timeout;
   onLate: ((answer: JanusMessage) => void) | undefined;
   resolve: (answer: JanusMessage) => void;
@@ -141,7 +144,7 @@ export class JanusConnection {
    */
   request(
     message: JanusRequest,
-    { awaitsEvent = false, name = message.janus, deadlineMs, onLate }: RequestOptions = {},
+    { awaitsEvent = false, onAcknowledged, name = message.janus, deadlineMs, onLate }: RequestOptions = {},
   ): Promise<JanusMessage> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     this.#lastTransaction += 1;
@@ -154,7 +157,7 @@ export class JanusConnection {
       };
       // After a pause of this process the answer may be there, unread. Node runs timers before it reads sockets.
       const timer = setTimeout(() => setImmediate(overdue), deadlineMs ?? this.options.deadlines.requestMs);
-      this.#pending.set(transaction, { name, awaitsEvent, timer, onLate, resolve, reject });
+      this.#pending.set(transaction, { name, awaitsEvent, onAcknowledged, timer, onLate, resolve, reject });
       this.socket.send(JSON.stringify({ ...message, transaction, apisecret: this.options.apiSecret }));
     });
   }
@@ -191,7 +194,10 @@ export class JanusConnection {
       this.#late.delete(transaction);
       return;
     }
-    if (message.janus === 'ack' && pending.awaitsEvent) return;
+    if (message.janus === 'ack' && pending.awaitsEvent) {
+      pending.onAcknowledged?.();
+      return;
+    }
     this.#pending.delete(transaction);
     clearTimeout(pending.timer);
     const error = errorIn(message);

@@ -210,6 +210,42 @@ describe('a server that violates the Janus protocol', () => {
     }
   });
 
+  test('each request of a peer leaves after the acknowledgement of the one before it, or after its failure', async () => {
+    const seen: string[] = [];
+    let acknowledgements = 0;
+    const { node } = await scriptedServer((message, socket) => {
+      if (message.janus !== 'message' || message.body.request !== 'configure') return 'usual';
+      const { mid, send } = message.body.streams[0];
+      seen.push(`${mid} ${send ? 'sent' : 'paused'}`);
+      // The first section gets no answer at all.
+      if (mid === '0') return undefined;
+      const { transaction } = message;
+      setTimeout(() => {
+        acknowledgements += 1;
+        seen.push('acknowledged');
+        socket.send(JSON.stringify({ janus: 'ack', transaction }));
+        // The events come last: nothing waits for them.
+        if (acknowledgements < 2) return;
+        for (const earlier of transactions) socket.send(JSON.stringify({ janus: 'event', transaction: earlier }));
+      }, 20);
+      transactions.push(transaction);
+      return undefined;
+    });
+    const transactions: string[] = [];
+    await node.untilUp(UP_WITHIN_MS);
+    const session = await node.openSession();
+    const subscriber = await session.attachSubscriber('room', 'label');
+    await subscriber.requestKeyFrames(['1']);
+    expect(seen).toEqual(['1 paused', 'acknowledged', '1 sent', 'acknowledged']);
+
+    seen.length = 0;
+    const over = once(subscriber, 'closed');
+    await expect(subscriber.requestKeyFrames(['0'])).rejects.toMatchObject({ code: 'timeout' });
+    expect(await over).toEqual(['no answer']);
+    await eventually(() => seen.length === 2);
+    expect(seen).toEqual(['0 paused', '0 sent']);
+  });
+
   test('a peer ends when a change stays unanswered, because its state in Janus is unknown', async () => {
     const { node } = await scriptedServer((message) => {
       if (message.janus !== 'message') return 'usual';

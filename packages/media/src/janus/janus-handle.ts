@@ -14,6 +14,8 @@ export type PluginRequest = { request: string } & Record<string, unknown>;
 /** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
 export class JanusHandle {
   #detached: Promise<void> | undefined;
+  /** Resolves once Janus has acknowledged the last request in order. */
+  #acknowledged: Promise<void> = Promise.resolve();
 
   private constructor(
     private readonly session: JanusSession,
@@ -43,10 +45,28 @@ export class JanusHandle {
     return new JanusHandle(session, id);
   }
 
-  async request(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
-    const message = { janus: 'message', handle_id: this.id, body, ...(jsep === undefined ? {} : { jsep }) };
-    const answer = await this.session.request(message, { awaitsEvent: true, name: body.request });
-    return { data: pluginData(answer), sdp: sdpIn(answer) };
+  /** Janus may carry out requests that are under way together in any order: each one has a thread of its own. */
+  request(body: PluginRequest): Promise<PluginAnswer> {
+    return this.#request(body, undefined, () => undefined);
+  }
+
+  /**
+   * Janus carries out these requests one after another, in the order of the calls. Each request leaves when Janus has
+   * acknowledged the one before it: from then on that one has its place in the queue of the plug-in.
+   */
+  async requestInOrder(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
+    const before = this.#acknowledged;
+    let onAcknowledged: () => void = () => undefined;
+    this.#acknowledged = new Promise((resolve) => {
+      onAcknowledged = resolve;
+    });
+    await before;
+    try {
+      return await this.#request(body, jsep, onAcknowledged);
+    } finally {
+      // After a failure, too, the next request leaves.
+      onAcknowledged();
+    }
   }
 
   async trickle(candidate: IceCandidate | null): Promise<void> {
@@ -68,5 +88,15 @@ export class JanusHandle {
       }
     })();
     return this.#detached;
+  }
+
+  async #request(
+    body: PluginRequest,
+    jsep: SessionDescription | undefined,
+    onAcknowledged: () => void,
+  ): Promise<PluginAnswer> {
+    const message = { janus: 'message', handle_id: this.id, body, ...(jsep === undefined ? {} : { jsep }) };
+    const answer = await this.session.request(message, { awaitsEvent: true, onAcknowledged, name: body.request });
+    return { data: pluginData(answer), sdp: sdpIn(answer) };
   }
 }

@@ -102,7 +102,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
    */
   protected async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
     try {
-      return await this.opened().request(body, jsep);
+      return await this.opened().requestInOrder(body, jsep);
     } catch (error) {
       if (error instanceof MediaError && error.code === 'timeout') {
         if (this.#closed === undefined) this.#isUnanswered = true;

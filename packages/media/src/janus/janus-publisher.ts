@@ -29,7 +29,7 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
     const publisher = new JanusPublisher(feedId, hangupWithinMs);
     publisher.handle = await JanusHandle.attach(session, feedId, publisher);
     try {
-      await publisher.opened().request({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
+      await publisher.opened().requestInOrder({ request: 'join', ptype: 'publisher', room: roomId, id: feedId });
     } catch (error) {
       void publisher.detach();
       throw error;
@@ -58,7 +58,7 @@ export class JanusPublisher extends JanusPeer implements MediaPublisher {
   }
 
   async requestKeyFrames(): Promise<void> {
-    await this.opened().request({ request: 'configure', keyframe: true });
+    await this.opened().requestInOrder({ request: 'configure', keyframe: true });
   }
 
   unpublish(): Promise<void> {

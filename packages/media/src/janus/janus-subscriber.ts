@@ -148,14 +148,14 @@ export class JanusSubscriber extends JanusPeer implements MediaSubscriber {
 
   async configure(settings: (StreamSettings & { subscriberMid: string })[]): Promise<void> {
     const streams = settings.map(({ subscriberMid, ...rest }) => ({ mid: subscriberMid, ...settingsOf(rest) }));
-    if (streams.length > 0) await this.opened().request({ request: 'configure', streams });
+    if (streams.length > 0) await this.change({ request: 'configure', streams });
   }
 
   async requestKeyFrames(subscriberMids: readonly string[]): Promise<void> {
     const withPause = (paused: boolean) =>
       this.configure(subscriberMids.map((subscriberMid) => ({ subscriberMid, paused })));
     // Janus asks for a key frame when a section goes on, and continues its sequence numbers without a gap. Both requests
-    // leave at once, so that no other change comes in between.
+    // are made at once, so that no other change comes in between.
     await Promise.all([withPause(true), withPause(false)]);
   }
 

@@ -47,6 +47,25 @@ describe('the health of a process', () => {
     ]);
   });
 
+  test('costs one check of each dependency for any number of simultaneous requests', async () => {
+    let checks = 0;
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const slow: HealthCheck = {
+      ping: () => {
+        checks += 1;
+        return answered;
+      },
+    };
+    const health = createHealth(logger, { postgres: slow }, () => false);
+    const reports = Array.from({ length: 500 }, () => health.readyz());
+    answer();
+    expect(new Set((await Promise.all(reports)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(checks).toBe(1);
+    await health.readyz();
+    expect(checks).toBe(2);
+  });
+
   test('is not ready while it drains', async () => {
     const get = await serve({}, true);
     expect((await get('/readyz'))[0]).toBe(503);

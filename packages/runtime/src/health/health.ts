@@ -51,22 +51,25 @@ export function createHealth(
     away.set(name, reason);
     return reason;
   };
+  const report = async (): Promise<HealthReport> => {
+    const results = await Promise.all(
+      Object.entries(checks).map(async ([name, check]) => [name, await look(name, check)] as const),
+    );
+    const missing = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
+    const ready = !isClosing() && missing.every((name) => checks[name]?.optional === true);
+    return {
+      status: ready ? 200 : 503,
+      body: {
+        status: !ready ? 'unavailable' : missing.length > 0 ? 'degraded' : 'ok',
+        checks: Object.fromEntries(results),
+      },
+    };
+  };
+  let running: Promise<HealthReport> | undefined;
   return {
     livez: () => ({ status: 200, body: { status: 'ok' } }),
-    async readyz() {
-      const results = await Promise.all(
-        Object.entries(checks).map(async ([name, check]) => [name, await look(name, check)] as const),
-      );
-      const missing = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
-      const ready = !isClosing() && missing.every((name) => checks[name]?.optional === true);
-      return {
-        status: ready ? 200 : 503,
-        body: {
-          status: !ready ? 'unavailable' : missing.length > 0 ? 'degraded' : 'ok',
-          checks: Object.fromEntries(results),
-        },
-      };
-    },
+    // Requests at the same time share one report: they need no key, and each check takes a database connection.
+    readyz: () => (running ??= report().finally(() => (running = undefined))),
   };
 }
 

@@ -1,4 +1,13 @@
-import type { DeliveryLine, FrameLine, JsonObject, MarkLine, NemesisLine, RequestLine, RunLine } from '../history.js';
+import type {
+  DeliveryLine,
+  FrameLine,
+  JsonObject,
+  MarkLine,
+  MediaLine,
+  NemesisLine,
+  RequestLine,
+  RunLine,
+} from '../history.js';
 import type { Evidence } from './finding.js';
 
 /** A history that was read, each file in its own order. */
@@ -7,6 +16,7 @@ export interface History {
   requests: RequestLine[];
   frames: FrameLine[];
   deliveries: DeliveryLine[];
+  media: MediaLine[];
   nemesis: NemesisLine[];
   marks: MarkLine[];
 }

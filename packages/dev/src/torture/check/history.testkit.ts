@@ -1,4 +1,4 @@
-import type { DeliveryLine, FrameLine, JsonObject, NemesisLine, RequestLine, RunLine } from '../history.js';
+import type { DeliveryLine, FrameLine, JsonObject, MediaLine, NemesisLine, RequestLine, RunLine } from '../history.js';
 import type { History } from './facts.js';
 
 const wall = '2026-01-01T00:00:00.000Z';
@@ -6,7 +6,7 @@ const wall = '2026-01-01T00:00:00.000Z';
 const run: RunLine = {
   n: 0,
   wall,
-  version: 1,
+  version: 2,
   atMs: 0,
   seed: 1,
   minutes: 1,
@@ -99,6 +99,18 @@ function frame(connection: string, atMs: number, what: FrameLine['what'], type: 
   };
 }
 
+const media = (atMs: number, packetsReceived: number): MediaLine => {
+  return {
+    ...ofLine,
+    atMs,
+    tenant: 'a',
+    roomId: 'room_one',
+    participantId: 'part_ada',
+    call: 'call1',
+    packetsReceived,
+  };
+};
+
 export const fault = (what: 'begin' | 'end', atMs: number): NemesisLine => {
   return { ...ofLine, atMs, fault: 'f1', what, action: 'kill', target: 'api 1', detail: '' };
 };
@@ -163,6 +175,7 @@ export function goodParts() {
       frame('call1.2', 70_000, 'sent', 'join'),
       frame('call1.2', 70_100, 'closed', ''),
     ],
+    media: [media(40_000, 100), media(45_000, 300), media(70_000, 350), media(71_000, 350)],
     nemesis: [] as NemesisLine[],
     settled: true,
   };
@@ -172,7 +185,7 @@ export type Parts = ReturnType<typeof goodParts>;
 
 /** Puts the parts together, with their numbers. */
 export function historyOf(parts: Parts): History {
-  const { events, sessions, deliveries, attempts, received, frames, nemesis, settled, ...single } = parts;
+  const { events, sessions, deliveries, attempts, received, frames, media, nemesis, settled, ...single } = parts;
   const lists = [
     read('/v1/events?roomId=room_one', { data: events, nextCursor: null }),
     read('/v1/rooms/room_one/sessions', { data: sessions, nextCursor: null }),
@@ -185,6 +198,7 @@ export function historyOf(parts: Parts): History {
     requests: count([...Object.values(single), ...lists]),
     frames: count(frames),
     deliveries: count(received),
+    media: count(media),
     nemesis: count(nemesis),
     marks: settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled', detail: {} }] : [],
   };

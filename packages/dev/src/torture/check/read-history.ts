@@ -40,6 +40,7 @@ export async function readHistory(folder: string): Promise<History> {
     requests: await read(HISTORY_FILES.requests),
     frames: await read(HISTORY_FILES.frames),
     deliveries: await read(HISTORY_FILES.deliveries),
+    media: await read(HISTORY_FILES.media),
     nemesis: await read(HISTORY_FILES.nemesis),
     marks: await read(HISTORY_FILES.marks),
   };

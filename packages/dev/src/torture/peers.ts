@@ -1,0 +1,98 @@
+import wrtc from '@roamhq/wrtc';
+import type { Platform } from '@callplane/client-js';
+import type { Joining } from './calls.js';
+import type { HistoryWriter } from './history-writer.js';
+
+const SAMPLE_RATE = 48_000;
+const BLOCK_MS = 10;
+const SAMPLE_EVERY_MS = 500;
+
+/**
+ * The peer connections of the calls of one room. They ignore that the SDK closes them, as those of a hostile client: then
+ * the media servers alone decide what is relayed. Writes down what each call has received.
+ */
+export class Peers {
+  readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];
+  readonly #sampling: NodeJS.Timeout;
+  #latest = new Map<string, number>();
+
+  /** @param isRelayed whether media takes the way over the TURN server. */
+  constructor(
+    private readonly history: HistoryWriter,
+    private readonly isRelayed: boolean,
+  ) {
+    this.#sampling = setInterval(() => void this.#sample(), SAMPLE_EVERY_MS);
+  }
+
+  /** The class of the connections of one call. */
+  classFor(joining: Joining, call: string): Platform['RTCPeerConnection'] {
+    const connections = this.#connections;
+    const policy = this.isRelayed ? { iceTransportPolicy: 'relay' as const } : {};
+    return function Stubborn(configuration?: RTCConfiguration) {
+      const connection = new wrtc.RTCPeerConnection({ ...configuration, ...policy }) as unknown as RTCPeerConnection;
+      const close = connection.close.bind(connection);
+      connection.close = () => undefined;
+      connections.push({ joining, call, connection, close });
+      return connection;
+    } as unknown as Platform['RTCPeerConnection'];
+  }
+
+  /** Packets of media that a participant has received, in all of its calls. */
+  receivedBy(participantId: string): number {
+    return this.#connections
+      .filter(({ joining }) => joining.participantId === participantId)
+      .reduce((sum, { call }) => Math.max(sum, this.#latest.get(call) ?? 0), 0);
+  }
+
+  close(): void {
+    clearInterval(this.#sampling);
+    for (const { close } of this.#connections.splice(0)) close();
+  }
+
+  async #sample(): Promise<void> {
+    const totals = new Map<string, { joining: Joining; packets: number }>();
+    for (const { joining, call, connection } of [...this.#connections]) {
+      const packets = await packetsOf(connection);
+      totals.set(call, { joining, packets: packets + (totals.get(call)?.packets ?? 0) });
+    }
+    for (const [call, { joining, packets }] of totals) {
+      this.#latest.set(call, packets);
+      const { tenant, roomId, participantId } = joining;
+      this.history.write('media', {
+        atMs: this.history.nowMs,
+        tenant,
+        roomId,
+        participantId,
+        call,
+        packetsReceived: packets,
+      });
+    }
+  }
+}
+
+async function packetsOf(connection: RTCPeerConnection): Promise<number> {
+  let packets = 0;
+  // A connection that has just been closed has no statistics.
+  const stats = await connection.getStats().catch(() => new Map<string, unknown>());
+  stats.forEach((one: { type?: string; packetsReceived?: number }) => {
+    if (one.type === 'inbound-rtp') packets += one.packetsReceived ?? 0;
+  });
+  return packets;
+}
+
+/** Starts an audio track with a sine tone. */
+export function startTone(): { track: MediaStreamTrack; stop(): void } {
+  const source = new wrtc.nonstandard.RTCAudioSource();
+  const track = source.createTrack() as unknown as MediaStreamTrack;
+  const numberOfFrames = (SAMPLE_RATE * BLOCK_MS) / 1000;
+  const samples = Int16Array.from({ length: numberOfFrames }, (_, n) => 8000 * Math.sin((n * 2 * Math.PI) / 109));
+  const block = { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };
+  const timer = setInterval(() => source.onData(block), BLOCK_MS);
+  return {
+    track,
+    stop: () => {
+      clearInterval(timer);
+      track.stop();
+    },
+  };
+}
