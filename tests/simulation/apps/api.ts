@@ -50,7 +50,11 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,
-    streams: new StreamHub(streamReads(reads, systemClock, () => undefined), eventWaiter, systemClock),
+    streams: new StreamHub(
+      streamReads(reads, systemClock, () => undefined),
+      eventWaiter,
+      systemClock,
+    ),
     signingKeys: { signer: () => Promise.resolve(SIGNER) } as unknown as SigningKeyRing,
     masterKeys: MASTER_KEYS,
     turn: {} as TurnSettings,
