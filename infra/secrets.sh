@@ -22,7 +22,9 @@ for name in postgres_password redis_password turn_secret turn_admin_password med
 done
 made encryption_keys "k1:$(openssl rand -base64 32)" || true
 # Derived from the secrets above. To use your own servers, write their URLs into these files first. The migration
-# creates the gateway's role with this password.
+# creates the roles of gateways and media agents with these passwords.
 made database_url "postgresql://callplane:$(cat secrets/postgres_password)@postgres:5432/callplane" || true
-made gateway_database_url "$(sed -E "s#^(postgres(ql)?://)([^@/]*@)?#\\1callplane_gateway:$(openssl rand -hex 24)@#" secrets/database_url)" || true
+for role in gateway media; do
+  made "${role}_database_url" "$(sed -E "s#^(postgres(ql)?://)([^@/]*@)?#\\1callplane_$role:$(openssl rand -hex 24)@#" secrets/database_url)" || true
+done
 made redis_url "redis://:$(cat secrets/redis_password)@redis:6379" || true

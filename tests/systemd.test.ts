@@ -69,11 +69,26 @@ describe('the systemd units', () => {
     expect(heapShare).toBeCloseTo(2 / 3, 2);
   });
 
+  test('of the media agent and of the migration get the secrets and settings that rtc reads', async () => {
+    const module = await import(pathToFileURL(join(repositoryRoot, 'apps/cli/dist/config.js')).href);
+    const { properties } = Object.values(module).find((each) => typeof each === 'object') as {
+      properties: Record<string, { secret?: boolean }>;
+    };
+    for (const name of ['media-agent', 'migrate']) {
+      const unit = units[`callplane-${name}.service`]!;
+      const secrets = valuesOf(unit, 'LoadCredential').map((value) => value.split(':')[0]!);
+      const settings = valuesOf(unit, 'Environment').filter((setting) => setting !== 'NODE_ENV=production');
+      const files = settings.map((setting) => setting.split('=') as [string, string]);
+      expect(files.map(([, value]) => value.replace('%d/', '')).sort()).toEqual(secrets.sort());
+      for (const [setting] of files) expect(properties[setting.replace(/_FILE$/, '')]).toMatchObject({ secret: true });
+    }
+  });
+
   test('share one sandbox', () => {
     const sandboxes = Object.entries(units)
       .filter(([name]) => name.endsWith('.service'))
       .map(([, text]) => /^# The app needs the network[\s\S]*?^UMask=.*$/m.exec(text)?.[0]);
-    expect(sandboxes).toHaveLength(5);
+    expect(sandboxes).toHaveLength(6);
     expect(new Set(sandboxes).size).toBe(1);
     expect(sandboxes[0]).toContain('NoNewPrivileges=yes');
   });

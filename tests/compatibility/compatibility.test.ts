@@ -14,7 +14,7 @@ import { Load } from '../fleet/load.testkit.js';
 import { receives, startTone, wrtcPlatform } from '../fleet/wrtc.testkit.js';
 import { longLocks } from './locks.testkit.js';
 import { complaintsOf, rowsOf, withClient, type Release } from './release.testkit.js';
-import { tightenings } from './rules.testkit.js';
+import { dropsIndexSilently, tightenings } from './rules.testkit.js';
 
 const FILE = join(import.meta.dirname, 'previous-release.json');
 const MIGRATIONS = join(repositoryRoot, 'prisma', 'migrations');
@@ -170,6 +170,18 @@ describe('the migrations since the previous release', () => {
   test('every migration except the first follows the same rules', () => {
     expect(migrations.slice(1).flatMap((name) => tightenings(scriptOf(name)))).toEqual([]);
   });
+});
+
+/** Later migrations must say what the previous release does without an index. */
+const INDEXES_DROPPED_SILENTLY = '20261122171200_flat_delivery_scans';
+
+test('a migration that drops an index says in its header how the previous release does without', () => {
+  const silent = migrations
+    .filter((name) => name > INDEXES_DROPPED_SILENTLY)
+    .filter((name) => dropsIndexSilently(scriptOf(name)));
+  expect(silent).toEqual([]);
+  expect(dropsIndexSilently('-- Why: so.\nDROP INDEX CONCURRENTLY "rooms_name_idx";')).toBe(true);
+  expect(dropsIndexSilently('-- contract: it reads another one.\nDROP INDEX "rooms_name_idx";')).toBe(false);
 });
 
 /** Later migrations run in databases that hold data of users. */

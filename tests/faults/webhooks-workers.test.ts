@@ -234,7 +234,9 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
 });
 
 test('the model allows every transition that the workers of the tests above logged', () => {
-  const { rows, refused } = compareWithModel(everyWorker);
+  const { compared, refused } = compareWithModel(everyWorker);
   expect(refused).toEqual([]);
-  expect(rows).toBeGreaterThan(10);
+  expect(compared.delivery).toBeGreaterThan(10);
+  // The test of order has three rooms of twelve events, and each is compared in parts.
+  expect(compared.line).toBeGreaterThan(3);
 });

@@ -44,6 +44,8 @@ export class Fleet {
   readonly instances = new Map<string, Instance>();
   readonly transitions: Transitions = new Map();
   readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
+  /** The transitions of rows and sessions and the deaths of processes, as lines of a log for specs/. */
+  readonly moves: Record<string, unknown>[] = [];
   crashes = 0;
 
   constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
@@ -76,6 +78,7 @@ export class Fleet {
     if (!process.isAlive || instance?.process !== process) return;
     this.crashes += 1;
     this.world.note(`${process.name} dies ${why}`);
+    this.moves.push({ message: 'process killed', time: this.#time() });
     process.isAlive = false;
     this.instances.delete(process.name);
     this.world.forget(process);
@@ -88,6 +91,10 @@ export class Fleet {
   /** The living instances of a role. */
   of(role: Role): Instance[] {
     return [...this.instances.values()].filter((instance) => instance.role === role);
+  }
+
+  #time(): string {
+    return new Date(this.world.nowMsValue).toISOString();
   }
 
   #count(transition: string): void {
@@ -108,10 +115,12 @@ export class Fleet {
       const error = fields['error'] instanceof Error ? `: ${fields['error'].message}` : '';
       this.world.note(`${process.name} logs "${key}"${error}`);
     };
-    // Transitions have the names of the moves in specs/leases.qnt.
+    // Transitions have the names of the moves in specs.
     const debug: Logger['debug'] = (message, given) => {
       if (message !== TRANSITION) return;
-      const { subject, transition } = typeof given === 'function' ? given() : (given ?? {});
+      const fields = typeof given === 'function' ? given() : (given ?? {});
+      const { subject, transition } = fields;
+      this.moves.push({ message, time: this.#time(), ...fields });
       this.#count(`${String(subject)}.${String(transition)}`);
     };
     const logger: Logger = { error: write, warn: write, info: write, debug, child: () => logger };

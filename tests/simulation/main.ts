@@ -2,6 +2,8 @@
  * The bundled simulation: `node simulation.mjs --url <database> …`. tests/simulation/simulate.mjs makes the bundle and
  * the database; its help explains the options.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { real, replaceGlobals } from './globals.js';
 import { planOf } from './plan.js';
@@ -22,6 +24,8 @@ const { values: options } = parseArgs({
     coverage: { type: 'boolean', default: false },
     /** Ends with the first broken guarantee, and does not shrink its run. */
     brief: { type: 'boolean', default: false },
+    /** A folder for the transitions of each seed. Runs all seeds then, also after a broken guarantee. */
+    moves: { type: 'string' },
   },
 });
 
@@ -36,7 +40,7 @@ const [first = 1, last = first] = (options.seed ?? options.seeds ?? '1-20').spli
 for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed += 1) {
   const isOk = await runSeed(seed);
   if (!isOk) process.exitCode = 1;
-  if (!isOk && options.brief) break;
+  if (!isOk && options.brief && options.moves === undefined) break;
 }
 console.log(coverage.summary());
 if (coverage.runs === 0) {
@@ -50,6 +54,10 @@ async function runSeed(seed: number): Promise<boolean> {
   const beganMs = real.now();
   const outcome = await run(planOf(seed));
   coverage.add(outcome);
+  if (options.moves !== undefined) {
+    const lines = outcome.moves.map((move) => JSON.stringify(move));
+    writeFileSync(join(options.moves, `${seed}.jsonl`), lines.join('\n'));
+  }
   const { violations, hash, steps, statements, simulatedMs, crashes } = outcome;
   const what = `${steps} steps, ${statements} statements, ${Math.round(simulatedMs / 1000)} s simulated, ${crashes} crashes`;
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);

@@ -29,6 +29,7 @@ export interface Outcome {
   readonly simulatedMs: number;
   readonly crashes: number;
   readonly transitions: Transitions;
+  readonly moves: readonly Record<string, unknown>[];
   readonly crashPoints: ReadonlySet<string>;
   readonly sent: ReadonlyMap<string, number>;
 }
@@ -161,6 +162,7 @@ class Simulation {
       simulatedMs: this.world.monotonicMs(),
       crashes: this.#fleet.crashes,
       transitions: this.#fleet.transitions,
+      moves: this.#fleet.moves,
       crashPoints: this.#faults.points,
       sent: this.#gate.sent,
     };

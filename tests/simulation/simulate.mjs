@@ -6,12 +6,14 @@
  *   --twice N        runs the first N seeds twice and compares the hashes
  *   --trace          prints every step
  *   --coverage       prints transitions, and the points of crashes
+ *   --moves FOLDER   writes the transitions of each seed for `npm run model -- --trace FOLDER/N.jsonl`
  *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, and tells which seed finds it; --jobs N: N at once
+ *   --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
  * Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,7 +23,12 @@ import { BUGS } from './bugs.mjs';
 
 const { values: options } = parseArgs({
   strict: false,
-  options: { bugs: { type: 'string' }, jobs: { type: 'string', default: '2' }, seeds: { type: 'string' } },
+  options: {
+    bugs: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    seeds: { type: 'string' },
+    model: { type: 'boolean' },
+  },
 });
 const SEEDS_FOR_BUGS = '1-25';
 const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
@@ -45,8 +52,13 @@ try {
 
 async function runSeeds() {
   const file = await bundleTo('product', []);
-  const { code } = await simulation(file, process.argv.slice(2), 'inherit');
-  return code;
+  if (!options.model) return (await simulation(file, process.argv.slice(2), 'inherit')).code;
+  const moves = folderOf('product');
+  const args = process.argv.slice(2).filter((arg) => arg !== '--model');
+  const { code } = await simulation(file, [...args, '--moves', moves], 'inherit');
+  const refused = await refusedByModel(moves);
+  console.log(refused.length === 0 ? 'The specifications allow every transition.' : refused.join('\n'));
+  return code === 0 && refused.length > 0 ? 1 : code;
 }
 
 /** @returns 0 if the simulation finds every bug that it is said to find. */
@@ -77,16 +89,49 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seeds = options.seeds ?? SEEDS_FOR_BUGS;
   const file = await bundleTo(bug.name, bug.patches);
   const began = performance.now();
-  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
+  const moves = folderOf(bug.name);
+  const asked = options.model ? ['--moves', moves] : [];
+  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds, ...asked], 'pipe');
+  const refused = options.model ? `${(await refusedByModel(moves))[0] ?? 'nothing'} | ` : '';
   rmSync(join(folder, bug.name), { recursive: true, force: true });
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
-  const seed = [...output.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
+  const run = broken === null ? output : output.slice(0, broken.index);
+  const seed = [...run.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
   if (isStopped) return true;
   const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
-  console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
+  console.log(
+    `| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s | ${refused}`,
+  );
   // A crash of the simulation itself finds nothing.
   return broken !== null || (code === 0 && bug.isMissed !== undefined);
+}
+
+/** @param {string} name */
+function folderOf(name) {
+  const moves = join(folder, `${name}-moves`);
+  mkdirSync(moves, { recursive: true });
+  return moves;
+}
+
+/**
+ * @param {string} moves a folder with the transitions of each seed
+ * @returns {Promise<string[]>} what the specifications do not allow, of the first seed in which there is something
+ */
+async function refusedByModel(moves) {
+  const { compareLogs } = await import(resolve(import.meta.dirname, '../../packages/dev/dist/model/compare-logs.js'));
+  for (const file of readdirSync(moves).sort((a, b) => parseInt(a) - parseInt(b))) {
+    const lines = readFileSync(join(moves, file), 'utf8')
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { refused } = compareLogs(lines, 0);
+    if (refused.length > 0) {
+      return refused.map(({ kind, of, allowed, line }) => {
+        return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${parseInt(file)})`;
+      });
+    }
+  }
+  return [];
 }
 
 /**

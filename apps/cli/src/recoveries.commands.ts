@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatTimestamp, newId, RECOVERY_STATUSES, type RecoveryStatus } from '@callplane/core';
+import {
+  formatTimestamp,
+  newId,
+  RECOVERIES_PENDING_MAX,
+  RECOVERY_STATUSES,
+  type RecoveryStatus,
+} from '@callplane/core';
 import {
   cancelRecovery,
   findRecoveryById,
@@ -13,7 +19,7 @@ import {
 import { Command, Option } from 'commander';
 import { timeOf, type Since } from './arguments.js';
 import { withDatabase, type Cli } from './cli.js';
-import { UsageError } from './failure.js';
+import { CommandError, UsageError } from './failure.js';
 import { addListOptions, filterOf, type ListOptions } from './list-options.js';
 import { addCommand, align, column, print, printList, quoted, type OutputOptions } from './output.js';
 
@@ -76,7 +82,12 @@ export function recover(cli: Cli, options: RecoverOptions, endpointId: string): 
     const { dryRun = false, failedOnly = false } = options;
     const recovery = { id: newId('recovery'), endpointId, since, until, dryRun, includePending: !failedOnly };
     const created = await database.transaction((tx) => insertRecovery(tx, tenant, { ...recovery, createdAt: now }));
-    if (created === null) throw noEndpoint(endpointId);
+    if (created === 'not_found') throw noEndpoint(endpointId);
+    if (created === 'limit') {
+      throw new CommandError(
+        `${RECOVERIES_PENDING_MAX} recoveries of ${endpointId} are pending. See "rtc recoveries list", and cancel one.`,
+      );
+    }
     const row = await settled(database.sql, created.id);
     const hint =
       row.status === 'pending'

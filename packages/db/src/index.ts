@@ -68,6 +68,7 @@ export * from './sessions/lost-sessions.js';
 export * from './sessions/resume-sessions.js';
 export * from './sessions/room-changes.js';
 export * from './sessions/session-history.js';
+export type { EndedNow } from './sessions/session-ends.js';
 export * from './sessions/session-quality.js';
 export * from './sessions/session-tuple.js';
 export * from './sessions/session-tracks.js';

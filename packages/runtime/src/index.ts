@@ -12,7 +12,7 @@ export * from './metrics/metrics.js';
 export * from './process/app-process.js';
 export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
-export { startSpan, type Span } from './telemetry/spans.js';
+export { isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
 export * from './logging/transitions.js';

@@ -13,6 +13,12 @@ import {
   type ResumeOutcome,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import {
+  noteDisconnections,
+  noteJoins,
+  noteLeaves,
+  noteResumptions,
+} from '../../../apps/signaling/src/sessions/session-transitions.js';
 import { Repeating, systemClock } from '../../../packages/runtime/src/index.js';
 import type { Parts } from '../fleet.js';
 import { openDatabase } from './tasks.js';
@@ -59,6 +65,11 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
   const fail = (error: unknown): void => logger.warn('gateway waits for PostgreSQL', { error });
 
   const notify = (roomId: string, version: number | null) => void publishRoomChanged(producer.redis, roomId, version);
+  const disconnect = async (held: readonly HeldSession[]): Promise<void> => {
+    const sinceMs = performance.now();
+    const { marked } = await markDisconnected(database, held);
+    noteDisconnections(logger, marked, sinceMs);
+  };
   /** Lets go of the sessions that the room does not have any more. */
   const follow = async (roomId: string): Promise<void> => {
     const changes = (await readRoomChanges(database.sql, [{ roomId, after: null }])).get(roomId);
@@ -71,7 +82,7 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
     for (const { sessionId } of gone) members.delete(sessionId);
     if (gone.length > 0) {
       logger.info('connections end', { count: gone.length });
-      await markDisconnected(database, gone);
+      await disconnect(gone);
     }
     if (mine.length === gone.length) {
       subscriptions.get(roomId)?.();
@@ -103,7 +114,9 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
         instanceId,
         mediaNodeId: media.id,
       };
+      const sinceMs = performance.now();
       const outcome = await one(joinSessions(database, roomId, [input], systemClock.now()));
+      noteJoins(logger, roomId, [input], [outcome], sinceMs);
       if (outcome.outcome === 'joined') {
         hold({ sessionId: outcome.sessionId, connection: outcome.connection, roomId, participantId });
         void producer.wakeDeliveries(outcome.deliveries);
@@ -114,9 +127,11 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
       return outcome;
     },
     async resume(sessionId, secret) {
+      const sinceMs = performance.now();
       const outcome = await one(
         resumeSessions(database, [{ sessionId, resumeSecretHash: hashOf(secret), instanceId }]),
       );
+      noteResumptions(logger, [outcome], sinceMs);
       if (outcome.outcome === 'resumed') {
         const { roomId, participantId, connection } = outcome;
         hold({ sessionId, connection, roomId, participantId });
@@ -140,7 +155,10 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
       const member = members.get(sessionId);
       if (member === undefined) return;
       members.delete(sessionId);
-      const { deliveries } = await endSessions(database, member.roomId, [member], 'left', systemClock.now());
+      const sinceMs = performance.now();
+      const left = await endSessions(database, member.roomId, [member], 'left', systemClock.now());
+      noteLeaves(logger, member.roomId, [member], left, sinceMs);
+      const { deliveries } = left;
       void producer.wakeDeliveries(deliveries);
       notify(member.roomId, null);
     },
@@ -148,7 +166,7 @@ export function startGateway({ redis, media, databaseUrl, logger }: Parts): Gate
       const member = members.get(sessionId);
       if (member === undefined) return;
       members.delete(sessionId);
-      await markDisconnected(database, [member]);
+      await disconnect([member]);
       notify(member.roomId, null);
     },
   };

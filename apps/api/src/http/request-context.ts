@@ -1,5 +1,5 @@
 import { parseTraceparent, type Caller, type ErrorCode } from '@callplane/core';
-import { requestIdOf, startSpan, type Span } from '@callplane/runtime';
+import { isTracing, requestIdOf, startSpan, type Span } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 
 /** How the caller of a key or session is looked up. */
@@ -75,7 +75,7 @@ export function requestContext(headers: Readonly<Record<string, string>>) {
 const UNTRACED: ReadonlySet<string> = new Set(['/livez', '/readyz']);
 
 function spanOf(request: Request, parent: string | null): Span | null {
-  if (UNTRACED.has(request.path)) return null;
+  if (!isTracing() || UNTRACED.has(request.path)) return null;
   return startSpan(request.method, {
     kind: 'server',
     parent,

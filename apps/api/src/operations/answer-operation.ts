@@ -1,7 +1,7 @@
 import { presentOperation, type OperationState } from '@callplane/core';
 import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logTransition } from '@callplane/runtime';
+import { logSessionTransition, logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
@@ -19,11 +19,12 @@ type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preferenc
 /**
  * Answers a DELETE whose operation has been committed. Wakes a worker and waits briefly for completion. Answers 204 if
  * the clean-up is complete, otherwise 202 with the operation.
- * @param roomId the affected room. Its signaling instances disconnect the affected participants at once.
+ * @param affected the room, and the participant of a removal. The room's signaling instances disconnect the affected
+ *   participants at once.
  */
 export async function answerOperation(
   deps: OperationDeps,
-  roomId: string,
+  { roomId, participantId }: { roomId: string; participantId?: string },
   accepted: AcceptedOperation,
   call: OperationCall,
 ): Promise<Reply> {
@@ -33,6 +34,7 @@ export async function answerOperation(
     logTransition(deps.logger, wake.run === 1 ? 'accept' : 'rerun', () => {
       return { subject: 'operation', row: wake.id, tookMs: performance.now() - call.startedAtMs };
     });
+    if (wake.run === 1) noteAccepted(deps, { roomId, participantId }, accepted, call);
   }
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
@@ -41,6 +43,20 @@ export async function answerOperation(
   const headers = applied(call.preference);
   if (operation.status === 'completed') return { status: 204, headers };
   return { status: 202, body: presentOperation(operation), headers };
+}
+
+/** From here on, nobody joins the room, or the participant does not. */
+function noteAccepted(
+  { logger }: Pick<Deps, 'logger'>,
+  { roomId, participantId }: { roomId: string; participantId: string | undefined },
+  { roomVersion }: AcceptedOperation,
+  { startedAtMs }: Pick<OperationCall, 'startedAtMs'>,
+): void {
+  logSessionTransition(logger, participantId === undefined ? 'acceptEnd' : 'acceptRemoval', () => ({
+    row: roomId,
+    ...(participantId === undefined ? { version: roomVersion } : { participant: participantId }),
+    tookMs: performance.now() - startedAtMs,
+  }));
 }
 
 async function wakeAndWait(

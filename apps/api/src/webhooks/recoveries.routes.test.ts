@@ -68,6 +68,21 @@ describe('POST …/recoveries', () => {
     expect([...reported].sort()).toEqual(paths);
   });
 
+  test('answers 429 while ten recoveries of the endpoint are pending, whichever requests come at once', async () => {
+    const endpoint = await webhook(api);
+    const window = { since: '2026-01-01T00:00:00Z' };
+    const answers = await Promise.all(Array.from({ length: 25 }, () => recover(window, endpoint.path)));
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect([count(202), count(429)]).toEqual([10, 15]);
+    const refused = answers.find(({ status }) => status === 429)!;
+    expect(refused.body.error.message).toContain('Cancel one');
+    expect(refused.headers['retry-after']).toBe('10');
+    expect((await recover(window)).status).toBe(202);
+    const { id: cancelled } = answers.find(({ status }) => status === 202)!.body;
+    expect((await api.call('DELETE', `${endpoint.path}/recoveries/${cancelled}`)).status).toBe(204);
+    expect((await recover(window, endpoint.path)).status).toBe(202);
+  });
+
   test('answers 404 for an unknown endpoint', async () => {
     const response = await recover({ since: '2026-01-01T00:00:00Z' }, '/v1/webhooks/whep_0');
     expect([response.status, response.body.error.code]).toEqual([404, 'WEBHOOK_NOT_FOUND']);

@@ -1,4 +1,4 @@
-import { newId, PublicError, type ErrorDetail, type Tenant } from '@callplane/core';
+import { newId, PublicError, RECOVERIES_PENDING_MAX, type ErrorDetail, type Tenant } from '@callplane/core';
 import {
   cancelRecovery,
   findRecovery,
@@ -12,6 +12,9 @@ import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
 import { PAGE_LIMIT_DEFAULT } from '../http/schemas.js';
 import { timeFailures } from '../http/times.js';
+
+/** `Retry-After` in seconds while too many recoveries of an endpoint are pending. */
+const RETRY_AFTER_SECONDS = 10;
 
 export interface RecoveryInput {
   since: string;
@@ -49,7 +52,13 @@ export async function createRecovery(
     createdAt: now,
   };
   const recovery = await deps.database.transaction((tx) => insertRecovery(tx, tenant, newRecovery));
-  if (recovery === null) throw new PublicError('WEBHOOK_NOT_FOUND');
+  if (recovery === 'not_found') throw new PublicError('WEBHOOK_NOT_FOUND');
+  if (recovery === 'limit') {
+    throw new PublicError('RATE_LIMITED', {
+      message: `${RECOVERIES_PENDING_MAX} recoveries of this endpoint are pending. Cancel one, or try again later.`,
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    });
+  }
   return recovery;
 }
 

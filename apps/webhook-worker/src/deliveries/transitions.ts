@@ -8,7 +8,10 @@ import type { Held } from './held.js';
 function note(
   { logger }: Pick<Deps, 'logger'>,
   transition: Transition,
-  claim: Pick<ClaimedDelivery, 'id' | 'leaseToken' | 'replayCount' | 'runAttempt'>,
+  claim: Pick<
+    ClaimedDelivery,
+    'id' | 'endpointId' | 'leaseToken' | 'lineRoomId' | 'lineSequence' | 'replayCount' | 'runAttempt'
+  >,
   sinceMs: number,
   untilMs?: number,
 ): void {
@@ -20,6 +23,9 @@ function note(
     attempt: claim.runAttempt,
     tookMs: performance.now() - sinceMs,
     ...(untilMs === undefined ? {} : { untilMs }),
+    ...(claim.lineRoomId === null || claim.lineSequence === null
+      ? {}
+      : { endpoint: claim.endpointId, room: claim.lineRoomId, sequence: claim.lineSequence }),
   }));
 }
 

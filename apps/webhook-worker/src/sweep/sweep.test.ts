@@ -1,4 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { RECOVERY_PACE } from '@callplane/core';
+import { stepRecovery } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
@@ -303,6 +305,23 @@ describe('a recovery', () => {
       url: null,
     });
     expect(await worker.row('dlv_1001')).toMatchObject({ status: 'failed', replayCount: 100 });
+  });
+
+  test('that is new takes its turn behind one that waits for its next step', async () => {
+    const endpointId = await failedDeliveries();
+    await newRecovery(endpointId);
+    await step();
+    const { environmentId } = worker.tenant;
+    const pending = { environmentId, endpointId, since: at(0), until: at(1000), dryRun: true, status: 'pending' };
+    await worker.deps.database.prisma.webhookRecovery.create({
+      data: { ...pending, id: 'rcv_2', createdAt: new Date(Date.now() - 500) },
+    });
+    await worker.sql(
+      `UPDATE webhook_recoveries SET lease_expires_at = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
+    );
+    const steps = [];
+    for (let n = 0; n < 2; n++) steps.push((await stepRecovery(worker.deps.database, RECOVERY_PACE))?.id);
+    expect(steps).toEqual(['rcv_1', 'rcv_2']);
   });
 
   test('replays only deliveries in its window, and none in a dry run', async () => {

@@ -26,16 +26,20 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 --max-semi-space-size=64 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 192 }}
 {{- end }}
 
-{{/* Media servers by name, for MEDIA_NODES. A name leads to the machine on which the pod runs. */}}
-{{- define "callplane.mediaNodes" -}}
-{{- $nodes := list }}
-{{- if .Values.janus.enabled }}
-{{- $name := printf "%s-janus" (include "callplane.name" .) }}
-{{- range $index := until (int .Values.janus.replicas) }}
-{{- $nodes = append $nodes (printf "janus-%d=ws://%s-%d.%s:%d" $index $name $index $name (int $.Values.janus.webSocketPort)) }}
+{{/*
+The ports of the servers in TLS_SERVERS, whose certificates the cleanup workers check, as a list in JSON. The setting is
+that of the app or of one of its groups, as in callplane.env.
+*/}}
+{{- define "callplane.tlsPorts" -}}
+{{- $servers := get .app.settings "TLS_SERVERS" }}
+{{- range .app.groups }}
+{{- $servers = $servers | default (get (index $.root.Values.settings .) "TLS_SERVERS") }}
 {{- end }}
+{{- $ports := list }}
+{{- range splitList "," ($servers | default "") }}
+{{- with regexFind "[0-9]+$" (trim .) }}{{ $ports = append $ports (int .) }}{{ end }}
 {{- end }}
-{{- join "," (concat $nodes .Values.janus.others) }}
+{{- toJson (uniq $ports) }}
 {{- end }}
 
 {{- define "callplane.turnAdminUrls" -}}
@@ -82,8 +86,8 @@ securityContext:
 {{- range .app.groups }}
 {{- $settings = merge $settings (deepCopy (index $.root.Values.settings .)) }}
 {{- end }}
-{{- if has "media" .app.groups }}
-{{- $settings = merge $settings (dict "MEDIA_NODES" (include "callplane.mediaNodes" .root)) }}
+{{- if and (has "media" .app.groups) .root.Values.janus.others }}
+{{- $settings = merge $settings (dict "MEDIA_NODES" (join "," .root.Values.janus.others)) }}
 {{- end }}
 {{- if and (eq .name "cleanup-worker") .root.Values.coturn.enabled }}
 {{- $settings = merge $settings (dict "TURN_ADMIN_URLS" (include "callplane.turnAdminUrls" .root)) }}
@@ -114,7 +118,7 @@ securityContext:
 
 {{/* The files of an app: the keys of the Secret that it needs, and those of secrets.files. */}}
 {{- define "callplane.secretVolume" -}}
-- name: secrets
+- name: {{ .volume | default "secrets" }}
   projected:
     defaultMode: 0440
     sources:

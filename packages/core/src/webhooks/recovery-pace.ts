@@ -15,5 +15,11 @@ export interface RecoveryPace {
  */
 export const RECOVERY_PACE: RecoveryPace = { paceMs: 1000, batchMax: 100, batchMaxWhileBusy: 10, dueMax: 200 };
 
+/**
+ * Maximum number of recoveries of an endpoint that are not complete. Each has a pace of its own, and the sweep that
+ * looks for the next step reads all of them, those of disabled endpoints included.
+ */
+export const RECOVERIES_PENDING_MAX = 10;
+
 /** Maximum number of deliveries in flight that a recovery waits for; an endpoint has eight for each worker at most. */
 export const RECOVERY_IN_FLIGHT_MAX = 100;

@@ -1,6 +1,5 @@
-import type { EndedSession } from '@callplane/core';
 import type { Prisma } from '../generated/client.js';
-import { endPresence } from '../sessions/session-ends.js';
+import { endPresence, type EndedNow } from '../sessions/session-ends.js';
 
 /** Maximum number of participants per transaction, so that a large room does not hold locks for long. */
 const BATCH = 2000;
@@ -13,7 +12,7 @@ export async function endRoomPresence(
   tx: Prisma.TransactionClient,
   roomId: string,
   now: Date,
-): Promise<{ left: number; ended: EndedSession[] }> {
+): Promise<{ left: number; ended: EndedNow[] }> {
   const present = await tx.$queryRaw<{ id: string }[]>`
     SELECT id FROM participants WHERE room_id = ${roomId} AND left_at IS NULL
     ORDER BY id LIMIT ${BATCH} FOR NO KEY UPDATE`;

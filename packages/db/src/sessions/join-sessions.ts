@@ -203,7 +203,11 @@ async function write(
       const { sessionId, connection } = state;
       const supersededSessionIds = superseded === null ? [] : [superseded.sessionId];
       const deliveries = at === 0 ? written.deliveries : [];
-      return [input, { outcome: 'joined', sessionId, connection, state, supersededSessionIds, deliveries }];
+      const { maxParticipants } = room.room;
+      return [
+        input,
+        { outcome: 'joined', sessionId, connection, state, supersededSessionIds, maxParticipants, deliveries },
+      ];
     }),
   );
 }

@@ -23,7 +23,7 @@ export interface LostSessionLimits {
 }
 
 export interface SweptSessions {
-  ended: { sessionId: string; roomId: string }[];
+  ended: { sessionId: string; roomId: string; connection: number; version: number }[];
   /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
   rooms: { roomId: string; version: number }[];
   deliveries: WakeableDelivery[];
@@ -51,7 +51,12 @@ export async function sweepLostSessions(
     const [first] = ended;
     if (first === undefined) continue;
     swept.rooms.push({ roomId, version: first.version });
-    swept.ended.push(...ended.map(({ sessionId }) => ({ sessionId, roomId })));
+    const connectionOf = new Map(lost.map(({ subject, connection }) => [subject.sessionId, connection]));
+    swept.ended.push(
+      ...ended.map(({ sessionId, version }) => {
+        return { sessionId, roomId, connection: connectionOf.get(sessionId) ?? 0, version };
+      }),
+    );
     swept.deliveries.push(...deliveries);
   }
   return swept;

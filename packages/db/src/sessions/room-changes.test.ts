@@ -44,10 +44,11 @@ describe('each visible change increments the version and is found since the one 
     ];
     expect(await updateOwnMetadata(database, roomId, metadata)).toEqual(new Set([ada.sessionId, bob.sessionId]));
     expect(toSession(roomId, await next([ada.sessionId, bob.sessionId])).participant.metadata).toEqual({ n: 1 });
-    expect((await markDisconnected(database, [ada.held])).changed).toEqual(new Set([roomId]));
+    const { marked } = await markDisconnected(database, [ada.held]);
+    expect(marked).toEqual([{ ...ada.held, roomId, version: version + 1 }]);
     expect(toSession(roomId, await next([ada.sessionId])).disconnectedAt).not.toBeNull();
     // Nothing visible has changed the second time.
-    expect((await markDisconnected(database, [{ ...ada.held, media: { node: 2 } }])).changed.size).toBe(0);
+    expect((await markDisconnected(database, [{ ...ada.held, media: { node: 2 } }])).marked).toEqual([]);
     const [resumed] = await resumeSessions(database, [
       { sessionId: ada.sessionId, resumeSecretHash: hashOf(ada.secret), instanceId: 'instance-2' },
     ]);

@@ -13,24 +13,36 @@ export interface DisconnectedSession extends HeldSession {
 /**
  * Marks sessions as disconnected, which starts their grace periods. Skips sessions that have ended or that another
  * connection holds.
- * @returns the ids of the rooms that have changed; with `skipLocked` the ids of the sessions that were left out because
- * another transaction has locked them or their rooms.
+ * @returns the sessions that had a connection until now; with `skipLocked` the ids of the sessions that were left out
+ * because another transaction has locked them or their rooms.
  */
 export async function markDisconnected(
   database: Database,
   held: readonly DisconnectedSession[],
   settings: LockSettings = {},
-): Promise<{ changed: Set<string>; busy: Set<string> }> {
+): Promise<{ marked: MarkedSession[]; busy: Set<string> }> {
   const rows = await disconnect(database.sql, held, settings);
   return {
-    changed: new Set(rows.filter(({ changed }) => changed).map(({ roomId }) => roomId)),
+    marked: rows.flatMap(({ id, connection, roomId, version, changed }) =>
+      changed === true && version !== null ? [{ sessionId: id, connection, roomId, version }] : [],
+    ),
     busy: new Set(settings.skipLocked ? rows.filter(({ changed }) => changed === null).map(({ id }) => id) : []),
   };
 }
 
+/** A session that is disconnected since this call. */
+export interface MarkedSession extends HeldSession {
+  roomId: string;
+  /** The room's version that contains the change. */
+  version: number;
+}
+
 interface DisconnectedRow {
   id: string;
+  connection: number;
   roomId: string;
+  /** Null if the session was not written. */
+  version: number | null;
   /** Whether the session had a connection until now; null if it was not written. */
   changed: boolean | null;
 }
@@ -55,9 +67,9 @@ async function disconnect(
         media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
       FROM held LEFT JOIN room ON room.id = held.room_id
       WHERE s.id = held.id AND (held.disconnected_at IS NOT NULL OR room.id IS NOT NULL)
-      RETURNING s.id, held.disconnected_at IS NULL AS changed
+      RETURNING s.id, held.disconnected_at IS NULL AS changed, s.version
     )
-    SELECT s.id, s.room_id AS "roomId", written.changed
+    SELECT s.id, s.connection, s.room_id AS "roomId", written.version, written.changed
     FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
     JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
     LEFT JOIN written ON written.id = s.id`;

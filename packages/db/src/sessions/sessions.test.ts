@@ -92,8 +92,8 @@ describe('a session', () => {
     await database.transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM participant_sessions WHERE id = ${held[2]!.sessionId} FOR UPDATE`;
       await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${locked} FOR UPDATE`;
-      expect(await markDisconnected(database, held, { skipLocked: true })).toEqual({
-        changed: new Set([free]),
+      expect(await markDisconnected(database, held, { skipLocked: true })).toMatchObject({
+        marked: [{ ...held[1]!, roomId: free }],
         busy: new Set([held[0]!.sessionId, held[2]!.sessionId]),
       });
       expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject([
@@ -107,7 +107,7 @@ describe('a session', () => {
       [2, 3, 2].map((connection) => ({ outcome: 'resumed', connection })),
     );
     expect(await markDisconnected(database, held, { skipLocked: true })).toEqual({
-      changed: new Set(),
+      marked: [],
       busy: new Set(),
     });
   });

@@ -1,4 +1,4 @@
-import type { RecoveryStatus, Tenant } from '@callplane/core';
+import { RECOVERIES_PENDING_MAX, type RecoveryStatus, type Tenant } from '@callplane/core';
 import type { Db } from '../client/database.js';
 import type { Prisma } from '../generated/client.js';
 import { holdWebhookEndpoint } from './endpoints.repository.js';
@@ -46,14 +46,21 @@ const SHOWN = {
 /**
  * Requests a recovery, which a worker carries out. A recovery of a disabled endpoint waits until the endpoint is
  * enabled.
- * @returns null when the environment has no such endpoint.
+ * @returns `limit` when too many recoveries of the endpoint are pending.
  */
 export async function insertRecovery(
   tx: Prisma.TransactionClient,
   tenant: Tenant,
   recovery: NewRecovery,
-): Promise<RecoveryRow | null> {
-  if ((await holdWebhookEndpoint(tx, tenant, recovery.endpointId)) === null) return null;
+): Promise<RecoveryRow | 'not_found' | 'limit'> {
+  const { endpointId } = recovery;
+  if ((await holdWebhookEndpoint(tx, tenant, endpointId)) === null) return 'not_found';
+  // One after the other, so that their number cannot exceed the limit.
+  await tx.$queryRaw`SELECT pg_advisory_xact_lock(hashtextextended('recoveries of ' || ${endpointId}, 0))::text`;
+  const pending = await tx.webhookRecovery.count({
+    where: { endpointId, status: 'pending' satisfies RecoveryStatus },
+  });
+  if (pending >= RECOVERIES_PENDING_MAX) return 'limit';
   const created = await tx.webhookRecovery.create({
     data: { ...recovery, environmentId: tenant.environmentId, status: 'pending' satisfies RecoveryStatus },
     select: SHOWN,

@@ -74,7 +74,10 @@ export function stepRecovery(database: Database, pace: RecoveryPace): Promise<Re
   });
 }
 
-/** Locks the recovery that has waited longest; null when none is due. */
+/**
+ * Locks the recovery that has waited longest; null when none is due. A new one waits since its creation: if new ones
+ * came first, a flood of them would delay the steps of all others.
+ */
 async function takeRecovery(tx: TypedSql, dueMax: number): Promise<Taken | null> {
   const [taken] = await tx.$queryRaw<Taken[]>`
     SELECT r.id, r.environment_id AS "environmentId", r.endpoint_id AS "endpointId", r.since, r.until,
@@ -89,7 +92,7 @@ async function takeRecovery(tx: TypedSql, dueMax: number): Promise<Taken | null>
     FROM webhook_recoveries r JOIN webhook_endpoints e ON e.id = r.endpoint_id
     WHERE r.status = 'pending' AND (r.lease_expires_at IS NULL OR r.lease_expires_at <= now())
       AND (e.enabled OR r.dry_run OR e.deleted_at IS NOT NULL)
-    ORDER BY r.lease_expires_at NULLS FIRST, r.created_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED`;
+    ORDER BY coalesce(r.lease_expires_at, r.created_at), r.id LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED`;
   return taken ?? null;
 }
 

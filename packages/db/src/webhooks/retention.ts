@@ -32,7 +32,8 @@ export async function deleteOldDeliveries(
 
 /**
  * Deletes events that are at least `days` days old and that no delivery refers to. Walks through them by time with a
- * cursor, so that batches do not read events again that a delivery keeps.
+ * cursor, so that batches do not read events again that a delivery keeps. The ids of a batch are neighbours in each index
+ * and an array, for which PostgreSQL reads a page of the index once; a join descends from the root for each id.
  * @param from the cursor of the last batch; null starts from the beginning.
  * @returns `next` is the cursor of this batch; null when it found no event.
  */
@@ -44,17 +45,18 @@ export async function deleteOldEvents(
 ): Promise<{ deleted: number; next: { createdAt: Date; id: string } | null; isMore: boolean }> {
   const after = from ?? { createdAt: new Date(0), id: '' };
   const [batch] = await db.$queryRaw<{ seen: number; deleted: number; createdAt: Date | null; id: string | null }[]>`
-    WITH old AS (
+    WITH old AS MATERIALIZED (
       SELECT id, created_at FROM events
       WHERE created_at <= now() - ${days}::int * interval '1 day'
         AND (created_at, id) > (${after.createdAt.toISOString()}::timestamptz, ${after.id})
       ORDER BY created_at, id LIMIT ${limit}
+    ), kept AS MATERIALIZED (
+      SELECT event_id FROM webhook_deliveries WHERE event_id = ANY(ARRAY(SELECT id FROM old))
+    ), unused AS MATERIALIZED (
+      SELECT id FROM events WHERE id = ANY(ARRAY(SELECT id FROM old EXCEPT SELECT event_id FROM kept))
+      FOR UPDATE SKIP LOCKED
     ), deleted AS (
-      DELETE FROM events WHERE id IN (
-        SELECT v.id FROM events v JOIN old ON old.id = v.id
-        WHERE NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id)
-        FOR UPDATE OF v SKIP LOCKED
-      ) RETURNING 1
+      DELETE FROM events WHERE id = ANY(ARRAY(SELECT id FROM unused)) RETURNING 1
     )
     SELECT (SELECT count(*)::int FROM old) AS seen, (SELECT count(*)::int FROM deleted) AS deleted,
       (SELECT created_at FROM old ORDER BY created_at DESC, id DESC LIMIT 1) AS "createdAt",

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { RUN_AGE_MS_MAX, roomCreated } from '@callplane/core';
 import {
   claimDueDeliveries,
@@ -22,9 +21,15 @@ import {
   takeDueOperations,
 } from '@callplane/db';
 import type pg from 'pg';
+import { OPEN } from './growth-rows.js';
 
 /** Its functions run on {@link TypedSql} of the benchmark. */
-export type Statement = readonly [name: string, run: (db: any) => unknown];
+export type Statement = readonly [
+  name: string,
+  run: (db: any, prepared: any) => unknown,
+  /** Runs before the statement in the same transaction, and is not measured. */
+  prepare?: (db: any) => unknown,
+];
 
 /** Where claims and sweeps begin, as in a worker. */
 export interface Beginnings {
@@ -42,8 +47,14 @@ export async function growthStatements(
   { since, leasesFrom, runsFrom }: Beginnings,
 ): Promise<Statement[]> {
   const { rows } = await client.query(
-    `SELECT id, endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY id LIMIT 4`,
+    `SELECT endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY id LIMIT 4`,
   );
+  // The oldest events, whose deliveries are open, stay.
+  const { rows: events } = await client.query(
+    `SELECT created_at AS "createdAt", id FROM events ORDER BY created_at, id OFFSET $1 LIMIT 1`,
+    [OPEN - 1],
+  );
+  const lastOpen = events[0];
   const asks = rows.map(({ endpoint_id: endpointId }) => ({ endpointId, isRetry: false, count: 1, since }));
   const endpointId = `whep_${'0'.repeat(26)}`;
   const deliveryId = `dlv_${'1'.padStart(26, '0')}`;
@@ -77,26 +88,22 @@ export async function growthStatements(
       },
     },
   };
-  const settled = rows.map(({ id }) => ({
-    claim: {
-      id,
-      leaseToken: randomUUID(),
-      url: 'https://example.com/',
-      secretVersion: 1,
-      startedAt: new Date(),
-      replayCount: 0,
-      runAttempt: 1,
-    },
-    attempt,
-    after: { status: 'succeeded' } as const,
-    proves: true,
-    slotMs: 20,
-  }));
+  const claim = (db: any) => claimDueDeliveries(db, asks, 120_000);
+  const endedOf = (claims: Awaited<ReturnType<typeof claimDueDeliveries>>) =>
+    claims.flatMap(({ claimed }) =>
+      claimed.map((held) => ({
+        claim: held,
+        attempt,
+        after: { status: 'succeeded' } as const,
+        proves: true,
+        slotMs: 20,
+      })),
+    );
   const inTransaction = (db: any): any => ({ sqlTransaction: (work: (tx: any) => unknown) => work(db) });
   return [
     ['create a room: 10 deliveries', (db) => insertRooms(db, [{ tenant, room, created: roomCreated(tenant, room) }])],
-    ['claim 4 deliveries', (db) => claimDueDeliveries(db, asks, 120_000)],
-    ['settle 4 deliveries (not held)', (db) => settleDeliveries(db, settled)],
+    ['claim 4 deliveries', claim],
+    ['settle 4 deliveries', (db, claims) => settleDeliveries(db, endedOf(claims)), claim],
     ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],
     ['list deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId }, page)],
     ['list failed deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId, status: 'failed' }, page)],
@@ -128,7 +135,12 @@ export async function growthStatements(
       (db) => takeDueOperations(db, { quietMs: 10_000, perEnvironment: 16, limit: 64, after: null }),
     ],
     ['retention: 500 deliveries', (db) => deleteOldDeliveries(db, 30, 500)],
-    ['retention: events', (db) => deleteOldEvents(db, 30, 500, null)],
+    [
+      'retention: 500 events',
+      (db) => deleteOldEvents(db, 30, 500, lastOpen),
+      // Their deliveries are deleted first.
+      (db) => deleteOldDeliveries(db, 30, 500),
+    ],
     ['metric: due rows', (db) => readDue(db)],
     ['sweep: operations without an attempt left', (db) => settleExhaustedOperation(db)],
   ];

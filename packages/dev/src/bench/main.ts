@@ -15,6 +15,7 @@ const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   slots: () => import('./slots.js'),
   'media-quality': () => import('./media-quality.js'),
   growth: () => import('./growth.js'),
+  telemetry: () => import('./telemetry.js'),
 };
 
 const PROGRAMS = ['redis-server', 'janus'];

@@ -74,6 +74,17 @@ describe('the Helm chart', () => {
     expect(items.map(({ key }) => key)).toContain('database_direct_url');
   });
 
+  test('lets cleanup workers reach the servers whose certificates they check', async () => {
+    const manifests = await manifestsWith(
+      'settings.all.TLS_SERVERS=calls.example.com:443\\,turn.example.com:5349\\,www.example.com:443',
+    );
+    expect(problemsOf(manifests)).toEqual([]);
+    const portsOf = (app: string) =>
+      named(manifests, 'NetworkPolicy', `callplane-${app}`).spec.egress.map(({ ports }: { ports: object[] }) => ports);
+    expect(portsOf('cleanup-worker')).toContainEqual([{ port: 443 }, { port: 5349 }]);
+    expect(portsOf('signaling')).not.toContainEqual([{ port: 443 }, { port: 5349 }]);
+  });
+
   test('runs another media server without the apps', async () => {
     const without = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'].map((app) => `apps.${app}=null`);
     const manifests = await manifestsWith(...without, 'coturn.enabled=false');
@@ -96,20 +107,20 @@ describe('the Helm chart', () => {
     expect(named(manifests, 'Job', 'callplane-migrate-1-2-3-rc-1')).toBeDefined();
   });
 
-  test('names each of several media servers and relays', async () => {
+  test('names relays and media servers of others, and its own media servers register themselves', async () => {
     const manifests = await manifestsWith(
       'janus.replicas=2',
       'coturn.replicas=2',
       'janus.others[0]=m9=ws://10.0.0.9:8188',
+      'janus.capacity=800',
     );
     expect(problemsOf(manifests)).toEqual([]);
     const { env } = named(manifests, 'Deployment', 'callplane-cleanup-worker').spec.template.spec.containers[0];
     const valueOf = (name: string) => env.find((each: { name: string }) => each.name === name).value;
-    expect(valueOf('MEDIA_NODES').split(',')).toEqual([
-      'janus-0=ws://callplane-janus-0.callplane-janus:8188',
-      'janus-1=ws://callplane-janus-1.callplane-janus:8188',
-      'm9=ws://10.0.0.9:8188',
-    ]);
+    expect(valueOf('MEDIA_NODES')).toBe('m9=ws://10.0.0.9:8188');
+    const janus = named(manifests, 'StatefulSet', 'callplane-janus').spec.template.spec.containers;
+    const agent = janus.find((container: { name: string }) => container.name === 'agent');
+    expect(agent.args.slice(2)).toEqual(['$(POD_NAME)', 'ws://$(POD_NAME).callplane-janus:8188', '--capacity=800']);
     expect(valueOf('TURN_ADMIN_URLS').split(',')).toHaveLength(2);
   });
 });

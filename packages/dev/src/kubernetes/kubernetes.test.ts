@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
@@ -17,7 +17,7 @@ const workloads = manifests.filter((manifest) => podOf(manifest) !== null);
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
 const appOf = ({ image }: Container) => /^callplane\/([a-z-]+):/.exec(image)?.[1];
 const apps = workloads
-  .map((manifest) => ({ manifest, container: podOf(manifest).containers[0] as Container }))
+  .flatMap((manifest) => (podOf(manifest).containers as Container[]).map((container) => ({ manifest, container })))
   .filter(({ container }) => [...APPS, 'cli'].includes(appOf(container) ?? ''));
 const envOf = ({ env = [] }: Container) => Object.fromEntries(env.map(({ name, value }) => [name, value]));
 const compose = parse(read('docker-compose.yml'), { merge: true }) as {
@@ -53,7 +53,7 @@ describe('infra/kubernetes', () => {
   });
 
   test('runs every app, and migrates as a hook before it', () => {
-    expect(apps.map(({ container }) => appOf(container)).sort()).toEqual([...APPS, 'cli'].sort());
+    expect(apps.map(({ container }) => appOf(container)).sort()).toEqual([...APPS, 'cli', 'cli'].sort());
     const [job] = ofKind('Job');
     expect(job!.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
     expect(podOf(job!).containers[0].args).toEqual(['db', 'migrate']);
@@ -76,10 +76,13 @@ describe('the pods', () => {
           capabilities: { drop: ['ALL'] },
         });
         expect(container.resources.limits.memory).toBe(container.resources.requests.memory);
-        const mounted = container.volumeMounts.map(({ name }) => name).sort();
-        expect(mounted).toEqual(pod.volumes.map(({ name }: { name: string }) => name).sort());
-        if (manifest.kind !== 'Job') expect(container).toMatchObject({ livenessProbe: {}, readinessProbe: {} });
+        // The agent of a media server has no health of its own.
+        const hasProbes = manifest.kind !== 'Job' && container.name !== 'agent';
+        if (hasProbes) expect(container).toMatchObject({ livenessProbe: {}, readinessProbe: {} });
       }
+      const mounts = (pod.containers as Container[]).flatMap(({ volumeMounts }) => volumeMounts);
+      const mounted = mounts.map(({ name }) => name).sort();
+      expect(mounted).toEqual(pod.volumes.map(({ name }: { name: string }) => name).sort());
     },
   );
 
@@ -91,19 +94,24 @@ describe('the pods', () => {
       const config = Object.values(module).find((each) => typeof each === 'object') as {
         properties: Record<string, { secret?: boolean }>;
       };
-      const volume = podOf(manifest).volumes.find(({ name }: { name: string }) => name === 'secrets');
+      const isAgent = container.name === 'agent';
+      const volumeName = isAgent ? 'agent-secrets' : 'secrets';
+      const volume = podOf(manifest).volumes.find(({ name }: { name: string }) => name === volumeName);
       const keys = volume.projected.sources[0].secret.items.map(({ key }: { key: string }) => key);
       for (const [name, value] of Object.entries(envOf(container))) {
-        if (['NODE_ENV', 'NODE_OPTIONS'].includes(name)) continue;
+        if (['NODE_ENV', 'NODE_OPTIONS', 'POD_NAME'].includes(name)) continue;
         const setting = config.properties[name.replace(/_FILE$/, '')];
         expect([name, setting?.secret === true]).toEqual([name, name.endsWith('_FILE')]);
         expect([name, setting]).toEqual([name, expect.anything()]);
-        if (name.endsWith('_FILE')) expect(keys).toContain(value!.replace('/run/secrets/callplane/', ''));
+        if (name.endsWith('_FILE')) expect(keys).toContain(basename(value!));
       }
       // The files are those of infra/secrets.sh, and the same as in docker-compose.yml.
       expect(Object.keys(compose.secrets)).toEqual(expect.arrayContaining(keys));
       const service = app === 'cli' ? 'migrate' : app;
-      expect(keys.sort()).toEqual([...compose.services[service]!.secrets!].sort());
+      const expected = isAgent
+        ? ['media_api_secret', 'media_database_url', 'redis_url']
+        : compose.services[service]!.secrets!;
+      expect(keys.sort()).toEqual([...expected].sort());
     },
   );
 
@@ -135,7 +143,9 @@ describe('the pods', () => {
       expect(isSelectedBy(rule.labelSelector, set.spec.template.metadata.labels)).toBe(true);
     }
     const cleanup = envOf(apps.find(({ container }) => appOf(container) === 'cleanup-worker')!.container);
-    expect(cleanup['MEDIA_NODES']).toBe('janus-0=ws://callplane-janus-0.callplane-janus:8188');
+    expect(cleanup['MEDIA_NODES']).toBeUndefined();
+    const agent = apps.find(({ container }) => container.name === 'agent')!.container;
+    expect(agent.args).toEqual(['media', 'agent', '$(POD_NAME)', 'ws://$(POD_NAME).callplane-janus:8188']);
     expect(cleanup['TURN_ADMIN_URLS']).toBe('telnet://callplane-coturn-0.callplane-coturn:5766');
   });
 });

@@ -153,4 +153,14 @@ const SESSION_BUGS: readonly SeededBug[] = [
   },
 ];
 
-export const SEEDED_BUGS: readonly SeededBug[] = [...LEASE_BUGS, ...SESSION_BUGS];
+const SESSION_PROGRESS_BUGS: readonly SeededBug[] = [
+  {
+    name: 'No clean-up completes a removal',
+    file: 'sessions.qnt',
+    module: 'resumptions',
+    edit: ['if (person.removal == "ended")', 'if (false)'],
+    breaks: 'progress',
+  },
+];
+
+export const SEEDED_BUGS: readonly SeededBug[] = [...LEASE_BUGS, ...SESSION_BUGS, ...SESSION_PROGRESS_BUGS];

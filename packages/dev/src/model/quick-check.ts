@@ -15,7 +15,11 @@ export interface QuickResults {
   bugs: Record<string, Violation | null>;
 }
 
-const EXPLORED = ['operations', 'deliveries'];
+const EXPLORED: [SpecFile, string][] = [
+  ['leases.qnt', 'operations'],
+  ['leases.qnt', 'deliveries'],
+  ['sessions.qnt', 'resumptions'],
+];
 const WALKED: [SpecFile, string][] = [
   ['leases.qnt', 'lines'],
   ['sessions.qnt', 'rooms'],
@@ -26,8 +30,8 @@ const STATES_MAX = 3000;
 
 export function checkQuickly(): QuickResults {
   const sources = { 'leases.qnt': readSource('leases.qnt'), 'sessions.qnt': readSource('sessions.qnt') };
-  const explored = EXPLORED.map((module) => {
-    const found = exploreAll(sources['leases.qnt'].open(module), MODEL_INVARIANTS['leases.qnt'], STATES_MAX);
+  const explored = EXPLORED.map(([file, module]) => {
+    const found = exploreAll(sources[file].open(module), MODEL_INVARIANTS[file], STATES_MAX);
     return [module, found] as const;
   });
   const walked = WALKED.map(([file, module]) => {

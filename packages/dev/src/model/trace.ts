@@ -1,122 +1,79 @@
+import type { Trace, TraceLine } from './read-traces.js';
 import type { Spec, State, Step } from './spec.js';
+import { TRACE_RULES, type Names, type TraceRules } from './trace-rules.js';
 
-/** One line of the log with the message `transition` (packages/runtime/src/logging/transitions.ts). */
-export interface TraceLine {
-  transition: string;
-  row: string;
-  /** The transition was committed between these times, in milliseconds. */
-  fromMs: number;
-  toMs: number;
-  lease: string | null;
-  run: number | null;
-  attempt: number | null;
-  untilMs: number | null;
-}
-
-/** The lines of one row. */
-export interface RowTrace {
-  subject: 'operation' | 'delivery';
-  row: string;
-  lines: TraceLine[];
-}
-
-type Line = Readonly<Record<string, unknown>>;
-
-/** Collects the transitions in the logs of all processes by row. Rows whose first attempt is not in the log are left out. */
-export function readTraces(logs: Iterable<Line>): RowTrace[] {
-  const traces = new Map<string, RowTrace>();
-  for (const line of logs) {
-    const { message, subject, row, transition, time, tookMs } = line;
-    if (message !== 'transition' || typeof row !== 'string') continue;
-    if (subject !== 'operation' && subject !== 'delivery') continue;
-    const trace = traces.get(row) ?? { subject, row, lines: [] };
-    traces.set(row, trace);
-    const toMs = Date.parse(String(time));
-    trace.lines.push({
-      transition: String(transition),
-      row,
-      // Times in the log are whole milliseconds.
-      fromMs: toMs - Math.ceil(Number(tookMs)) - 1,
-      toMs: toMs + 1,
-      lease: typeof line['lease'] === 'string' ? line['lease'] : null,
-      run: numberOr(line['run']),
-      attempt: numberOr(line['attempt']),
-      untilMs: numberOr(line['untilMs']),
-    });
-  }
-  const complete = ({ lines }: RowTrace): boolean =>
-    lines.some(({ transition, run, attempt }) => transition === 'claim' && run === 1 && attempt === 1);
-  for (const { lines } of traces.values()) lines.sort((a, b) => a.toMs - b.toMs);
-  return [...traces.values()].filter(complete);
-}
-
-const numberOr = (value: unknown): number | null => (typeof value === 'number' ? value : null);
-
-/**
- * Moves that no line reports. Wake-ups are lost and found, time passes, and other programs accept and replay rows.
- * Moves that only take something away from a worker (`drop`, `loseWakeUp`) are never needed to explain a line.
- */
-const SILENT = ['accept', 'scan', 'elapse', 'expire', 'rerun', 'replay'];
-/** Moves that a process may have made without a line, because it was killed after the commit. */
-const CUT_OFF = ['claim', 'complete', 'retry', 'fail', 'failOld', 'release'];
 /** Silent moves between two lines: a row is accepted or replayed, found by a scan, and its lease or delay ends. */
 const SILENT_MAX = 4;
-/** Bound of the search of one row. Its lines overlap in time when processes work on it at once, which is rare. */
+/** Bound of the search of one trace. Its lines overlap in time when processes work on it at once, which is rare. */
 const NODES_MAX = 20_000;
 
-export interface TraceSettings {
-  /** How many moves a row may have made without a line: the number of processes that were killed. */
-  cutOffMax: number;
-}
-
-/** Why the model does not allow the lines of a row. */
+/** Why the model does not allow the lines of a trace. */
 export interface Refusal {
-  row: string;
+  kind: Trace['kind'];
+  of: string;
   /** The lines that the model allows before the refused one. */
   allowed: number;
   line: TraceLine;
 }
 
+type Times = ReadonlyMap<number, number>;
+
 interface Node {
   state: State;
-  /** The model's tokens of the leases in the log. */
-  leases: ReadonlyMap<string, number>;
+  names: Names;
   done: ReadonlySet<number>;
   silent: number;
-  cutOff: number;
-  /** The next line was written at or after this time. */
-  notBeforeMs: number;
-  expiresAtMs: number;
-  elapsesAtMs: number;
+  /** The deaths before which a move without a line was committed. */
+  deaths: ReadonlySet<number>;
+  /** The latest begin of a line so far. */
+  begunMs: number;
+  /** By row: the next line about it was written at or after this time. */
+  notBeforeMs: Times;
+  /** By row: when its lease and its delay end. */
+  expiresAtMs: Times;
+  elapsesAtMs: Times;
+  /** By session: when its connection was lost. */
+  lostAtMs: Times;
 }
 
+interface NextLine {
+  at: number;
+  line: TraceLine;
+}
+
+const NOTHING: ReadonlyMap<never, number> = new Map<never, number>();
+
 /**
- * Checks whether the model allows the lines of a row, in some order that their times allow: a line stands for a commit
- * between `fromMs` and `toMs`.
+ * Checks whether the model allows the lines of a trace, in some order that their times and versions allow: a line stands
+ * for a commit between `fromMs` and `toMs`, and the transitions of a room commit in the order of their versions.
  */
 export class TraceValidator {
   readonly #spec: Spec;
-  readonly #settings: TraceSettings;
-  /** Rows with the same history have equal states. */
+  /** Traces with the same history have equal states. */
   readonly #successors = new Map<string, Step[]>();
 
-  /** @param spec `realOperation` or `realDelivery`. */
-  constructor(spec: Spec, settings: TraceSettings) {
+  constructor(spec: Spec) {
     this.#spec = spec;
-    this.#settings = settings;
   }
 
-  /** @returns null if the model allows the lines. */
-  validate({ row, lines }: RowTrace): Refusal | null {
+  /**
+   * @param deathsMs when processes were killed, in milliseconds; Infinity if it is not known. Each may have committed one
+   *   move of the trace before, and not logged it.
+   * @returns null if the model allows the lines.
+   */
+  validate({ kind, of, size, lines }: Trace, deathsMs: readonly number[]): Refusal | null {
+    const rules = TRACE_RULES[kind];
     const first: Node = {
-      state: this.#spec.initial,
-      leases: new Map(),
+      state: kind === 'line' ? this.#accepted(size) : this.#spec.initial,
+      names: NOTHING,
       done: new Set(),
       silent: 0,
-      cutOff: 0,
-      notBeforeMs: -Infinity,
-      expiresAtMs: -Infinity,
-      elapsesAtMs: -Infinity,
+      deaths: new Set(),
+      begunMs: -Infinity,
+      notBeforeMs: NOTHING,
+      expiresAtMs: NOTHING,
+      elapsesAtMs: NOTHING,
+      lostAtMs: NOTHING,
     };
     const stack = [first];
     const seen = new Set<string>();
@@ -126,13 +83,24 @@ export class TraceValidator {
       if (node.done.size > best.done.size) best = node;
       const key = keyOf(node);
       if (seen.has(key)) continue;
-      if (seen.size >= NODES_MAX) throw new Error(`${row}: the search ended after ${NODES_MAX} steps`);
+      if (seen.size >= NODES_MAX) throw new Error(`${of}: the search ended after ${NODES_MAX} steps`);
       seen.add(key);
+      const next = candidates(lines, node.done).map((at) => ({ at, line: lines[at] as TraceLine }));
+      const death = deathsMs.findIndex((atMs, index) => atMs >= node.begunMs && !node.deaths.has(index));
       // The last one is tried first: lines before moves without one.
-      stack.push(...this.#withoutLine(node), ...this.#withLine(node, lines));
+      stack.push(...this.#withoutLine(node, next, rules, death), ...this.#withLine(node, next, rules));
     }
     const at = candidates(lines, best.done)[0] ?? 0;
-    return { row, allowed: best.done.size, line: lines[at] as TraceLine };
+    return { kind, of, allowed: best.done.size, line: lines[at] as TraceLine };
+  }
+
+  /** The deliveries of a line are accepted in their order, so those that are in the trace block only later ones. */
+  #accepted(rows: number): State {
+    let state = this.#spec.initial;
+    for (let row = 1; row <= rows; row += 1) {
+      state = this.#next(state).find(({ move }) => move['name'] === 'accept' && move['row'] === row)?.state ?? state;
+    }
+    return state;
   }
 
   #next(state: State): Step[] {
@@ -144,80 +112,90 @@ export class TraceValidator {
     return steps;
   }
 
-  #withLine(node: Node, lines: readonly TraceLine[]): Node[] {
-    return candidates(lines, node.done)
-      .reverse()
-      .flatMap((at) => {
-        const line = lines[at] as TraceLine;
-        if (line.toMs < node.notBeforeMs) return [];
-        return this.#next(node.state).flatMap((step) => {
-          const leases = leasesAfter(node.leases, line, step);
-          return leases === null ? [] : [afterLine(node, at, line, step.state, leases)];
-        });
+  #withLine(node: Node, next: readonly NextLine[], rules: TraceRules): Node[] {
+    return next.toReversed().flatMap(({ at, line }) => {
+      if (line.toMs < (node.notBeforeMs.get(line.index ?? 0) ?? -Infinity)) return [];
+      return this.#next(node.state).flatMap((step) => {
+        const names = rules.after(node.names, line, step);
+        return names === null || isTooEarly(node, line, step) ? [] : [afterLine(node, at, line, step, names)];
       });
+    });
   }
 
-  #withoutLine(node: Node): Node[] {
+  /** @param death the index of one before which a move may have been made; -1 without one. */
+  #withoutLine(node: Node, next: readonly NextLine[], rules: TraceRules, death: number): Node[] {
     if (node.silent >= SILENT_MAX) return [];
     return this.#next(node.state).flatMap(({ move, state }): Node[] => {
-      const name = String(move['name']);
       const moved = { ...node, state, silent: node.silent + 1 };
-      if (name === 'expire') return [{ ...moved, notBeforeMs: Math.max(node.notBeforeMs, node.expiresAtMs) }];
-      if (name === 'elapse') return [{ ...moved, notBeforeMs: Math.max(node.notBeforeMs, node.elapsesAtMs) }];
-      if (SILENT.includes(name)) return [moved];
-      if (!CUT_OFF.includes(name) || node.cutOff >= this.#settings.cutOffMax) return [];
-      return [{ ...moved, cutOff: node.cutOff + 1, leases: unbound(node.leases, Number(move['token'])) }];
+      const row = Number(move['row']);
+      if (next.some(({ line }) => rules.precedes(move, line))) {
+        const after = { expire: node.expiresAtMs, elapse: node.elapsesAtMs }[String(move['name'])]?.get(row);
+        if (after === undefined) return [moved];
+        const notBeforeMs = Math.max(after, node.notBeforeMs.get(row) ?? -Infinity);
+        return [{ ...moved, notBeforeMs: new Map([...node.notBeforeMs, [row, notBeforeMs]]) }];
+      }
+      if (death < 0 || !rules.mayBeCutOff(move)) return [];
+      return [{ ...moved, deaths: new Set([...node.deaths, death]), names: rules.afterCutOff(node.names, move) }];
     });
   }
 }
 
-/** The lines that may be next: no other line ended before they began. */
+/** The lines that may be next: no other line ended before they began, and none has an earlier version. */
 function candidates(lines: readonly TraceLine[], done: ReadonlySet<number>): number[] {
   const open = lines.flatMap((_, at) => (done.has(at) ? [] : [at]));
   const firstEndMs = Math.min(...open.map((at) => (lines[at] as TraceLine).toMs));
-  return open.filter((at) => (lines[at] as TraceLine).fromMs <= firstEndMs);
+  const versioned = open.flatMap((at) => lines[at]?.version ?? []);
+  const firstVersion = versioned.length === 0 ? null : Math.min(...versioned);
+  const firstOfVersion = open.find((at) => lines[at]?.version === firstVersion);
+  return open.filter((at) => {
+    const { fromMs, version } = lines[at] as TraceLine;
+    // A batch gives all its joins one version, in the order of their lines.
+    return fromMs <= firstEndMs && (version === null || at === firstOfVersion);
+  });
 }
 
-/** @returns null if the step is not what the line says. */
-function leasesAfter(
-  leases: ReadonlyMap<string, number>,
-  { transition, lease, run, attempt }: TraceLine,
-  { move }: Step,
-): ReadonlyMap<string, number> | null {
-  if (move['name'] !== transition) return null;
-  if (run !== null && run !== move['runNo']) return null;
-  if (attempt !== null && attempt !== move['attempt']) return null;
-  if (lease === null) return leases;
-  const token = Number(move['token']);
-  if (transition === 'claim') return leases.has(lease) ? null : new Map([...unbound(leases, token), [lease, token]]);
-  return leases.get(lease) === token ? leases : null;
-}
-
-/** The model uses the number of a token again once no worker remembers it. */
-function unbound(leases: ReadonlyMap<string, number>, token: number): Map<string, number> {
-  return new Map([...leases].filter(([, other]) => other !== token));
+/** A session is not lost before its grace is over. */
+function isTooEarly({ lostAtMs }: Node, { graceMs, toMs }: TraceLine, { move }: Step): boolean {
+  return graceMs !== null && toMs < (lostAtMs.get(Number(move['session'])) ?? -Infinity) + graceMs;
 }
 
 function afterLine(
   node: Node,
   at: number,
-  { transition, fromMs, untilMs }: TraceLine,
-  state: State,
-  leases: ReadonlyMap<string, number>,
+  { transition, fromMs, untilMs, index }: TraceLine,
+  { move, state }: Step,
+  names: Names,
 ): Node {
-  const endsAtMs = fromMs + (untilMs ?? 0);
+  const row = index ?? 0;
+  const ends = new Map([[row, fromMs + (untilMs ?? 0)]]);
+  const session = Number(move['session']);
+  const { notBeforeMs, expiresAtMs, elapsesAtMs, lostAtMs } = node;
   return {
     state,
-    leases,
+    names,
     done: new Set([...node.done, at]),
     silent: 0,
-    cutOff: node.cutOff,
-    notBeforeMs: -Infinity,
-    expiresAtMs: transition === 'claim' ? endsAtMs : node.expiresAtMs,
-    elapsesAtMs: transition === 'claim' ? node.elapsesAtMs : endsAtMs,
+    deaths: node.deaths,
+    begunMs: Math.max(node.begunMs, fromMs),
+    notBeforeMs: new Map([...notBeforeMs].filter(([other]) => other !== row)),
+    expiresAtMs: transition === 'claim' ? new Map([...expiresAtMs, ...ends]) : expiresAtMs,
+    elapsesAtMs: transition === 'claim' ? elapsesAtMs : new Map([...elapsesAtMs, ...ends]),
+    lostAtMs: lostAfter(lostAtMs, transition, session, fromMs),
   };
 }
 
-function keyOf({ state, leases, done, silent, cutOff, notBeforeMs }: Node): string {
-  return [state.key, [...leases].join(), [...done].sort().join(), silent, cutOff, notBeforeMs].join('|');
+function lostAfter(lostAtMs: Times, transition: string, session: number, atMs: number): Times {
+  if (transition === 'disconnect') return new Map([...lostAtMs, [session, atMs]]);
+  return transition === 'resume' ? new Map([...lostAtMs].filter(([other]) => other !== session)) : lostAtMs;
+}
+
+function keyOf({ state, names, done, silent, deaths, notBeforeMs }: Node): string {
+  return [
+    state.key,
+    [...names].join(),
+    [...done].sort().join(),
+    silent,
+    [...deaths].join(),
+    [...notBeforeMs].join(),
+  ].join('|');
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, startNginx } from '@callplane/local-servers';
-import { root } from '../bootstrap.js';
+import { Failure, root } from '../bootstrap.js';
 import { keepLogs } from './app-logs.js';
 import type { Tenant } from './history.js';
 import { APPS, newInstance, type AppName, type Instance } from './instances.js';
@@ -37,13 +37,14 @@ export interface Fleet {
 /**
  * Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels, two
  * Janus and coturn.
- * @param apps a folder with other builds of the apps.
+ * @param bug the seeded bug that the apps are built with.
  */
 export async function startFleet(
   tenantNames: readonly string[],
   say: (line: string) => void,
-  apps?: string,
+  bug?: string,
 ): Promise<Fleet> {
+  if (bug !== undefined) buildWith(bug);
   const processes = new Processes();
   const password = randomBytes(16).toString('hex');
   const postgres = new PostgresPair(processes, password);
@@ -71,7 +72,7 @@ export async function startFleet(
     const tenants = makeTenants(tenantNames, { ...env, DATABASE_URL: databaseUrl });
     for (const app of Object.keys(APPS) as AppName[]) {
       for (let n = 1; n <= EACH; n += 1)
-        instances.push(await newInstance(app, n, { processes, postgres, media, env, apps }));
+        instances.push(await newInstance(app, n, { processes, postgres, media, env, bug }));
     }
     await Promise.all(instances.map(({ machine }) => machine.start()));
     say(`${instances.length} apps run`);
@@ -83,6 +84,12 @@ export async function startFleet(
     await close();
     throw error;
   }
+}
+
+function buildWith(bug: string): void {
+  const script = join(root, 'tests', 'simulation', 'build-apps.mjs');
+  const { status, stderr } = spawnSync(process.execPath, [script, bug], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Failure(`The apps cannot be built with ${bug}: ${stderr.trim()}`);
 }
 
 async function newNginx(processes: Processes, instances: readonly Instance[]): Promise<Machine & { port: number }> {

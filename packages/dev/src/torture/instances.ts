@@ -44,8 +44,8 @@ export interface Surroundings {
   postgres: PostgresPair;
   media: MediaServers;
   env: Record<string, string>;
-  /** A folder with `<app>/main.mjs`, in place of the apps of this checkout. */
-  apps: string | undefined;
+  /** The seeded bug that the apps are built with. */
+  bug: string | undefined;
 }
 
 /** The library of libfaketime, where Debian and its derivatives install it; null without it. */
@@ -81,8 +81,8 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
     ...(library === null || clockFile === null ? {} : jumpingClock(library, clockFile)),
   };
   const origin = `http://127.0.0.1:${isServer ? port : healthPort}`;
-  const main = around.apps === undefined ? ['apps', app, 'dist', 'main.js'] : null;
-  const args = [...SHORT_RUN_FLAGS, main === null ? join(around.apps ?? '', app, 'main.mjs') : join(root, ...main)];
+  const main = around.bug === undefined ? 'main.js' : join(`bug-${around.bug}`, 'main.mjs');
+  const args = [...SHORT_RUN_FLAGS, join(root, 'apps', app, 'dist', main)];
   const machine = new Machine(
     name,
     (onSpawn) =>

@@ -2,11 +2,12 @@
  * `npm run torture -- [--minutes 10] [--seed N] [--faults a,b] [--out FOLDER]`: runs the whole fleet on this machine
  * under mixed load, with faults chosen from the seed, writes histories of everything that clients and receivers saw, and
  * checks them. `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load
- * against a deployment, without faults; `--key` once for each tenant. `--apps FOLDER` runs other builds of the apps.
+ * against a deployment, without faults; `--key` once for each tenant. `--bug NAME` builds the apps with a seeded bug (tests/simulation/bugs.mjs), which
+ * the checker should find.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ensurePrograms, Failure, progress } from '../bootstrap.js';
+import { ensurePrograms, explain, Failure, progress } from '../bootstrap.js';
 import { checkHistory } from './check/check-history.js';
 import { describeFinding } from './check/finding.js';
 import { HISTORY_FILES } from './history.js';
@@ -32,10 +33,16 @@ export async function main(args: string[]): Promise<void> {
     const missing = await ensurePrograms(PROGRAMS, { say, step: progress(say) });
     if (missing.length > 0) throw new Failure(`The fleet needs ${missing.join(' and ')}`);
   }
-  const problems = await torture(options, say);
-  for (const problem of problems) say(`BROKEN  ${problem}`);
-  const isHeld = await check(options.out);
-  process.exitCode = isHeld && problems.length === 0 ? 0 : 1;
+  let isHeld = false;
+  try {
+    const problems = await torture(options, say);
+    for (const problem of problems) say(`BROKEN  ${problem}`);
+    isHeld = (await check(options.out)) && problems.length === 0;
+  } catch (error) {
+    explain(error);
+  }
+  // The library of WebRTC keeps threads, and crashes in its finalizers, which do not run after this call.
+  process.exit(isHeld ? 0 : 1);
 }
 
 /** Prints what the history of a run says about each guarantee. */

@@ -14,8 +14,8 @@ export interface Options {
   out: string;
   /** The kinds of faults that the nemesis chooses from. */
   faults: readonly FaultKind[];
-  /** A folder with other builds of the apps. */
-  apps: string | undefined;
+  /** The seeded bug that the apps are built with. */
+  bug: string | undefined;
   /** A deployment in place of an own fleet. */
   target: { baseUrl: string; keys: string[]; receiverUrl: string | undefined } | null;
 }
@@ -31,8 +31,7 @@ export function readOptions(args: string[]): Options {
     throw new Failure(`--seed must be a whole number below 2^31, not ${values.seed}`);
   const faults = faultsOf(values.faults);
   const out = resolve(values.out ?? join(mkdtempSync(join(tmpdir(), 'callplane-history-')), 'run'));
-  const apps = values.apps === undefined ? undefined : resolve(values.apps);
-  const own = { minutes, seed, out, faults, apps };
+  const own = { minutes, seed, out, faults, bug: values.bug };
   const baseUrl = values['base-url'];
   if (baseUrl === undefined) return { ...own, target: null };
   if (!URL.canParse(baseUrl)) throw new Failure(`--base-url must be a URL, not ${baseUrl}`);
@@ -49,7 +48,7 @@ function parsed(args: string[]) {
         seed: { type: 'string' },
         out: { type: 'string' },
         faults: { type: 'string' },
-        apps: { type: 'string' },
+        bug: { type: 'string' },
         'base-url': { type: 'string' },
         key: { type: 'string', multiple: true },
         'receiver-url': { type: 'string' },

@@ -52,7 +52,7 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const { seed, out, target } = options;
   const random = new Random(seed);
   const history = new HistoryWriter(out);
-  const fleet = target === null ? await startFleet(TENANTS, say, options.apps) : null;
+  const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
   const baseUrl = fleet?.baseUrl ?? target?.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '') ?? '';
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(`${baseUrl.replace(/^http/, 'ws')}/v1/signaling`, history);

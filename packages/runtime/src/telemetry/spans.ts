@@ -44,6 +44,11 @@ export function setSpanMaker(maker: StartSpan | null): void {
   start = maker;
 }
 
+/** Whether spans are made, for code that must not even collect attributes without OpenTelemetry. */
+export function isTracing(): boolean {
+  return start !== null;
+}
+
 /** Begins a span. Returns null without OpenTelemetry. */
 export function startSpan(name: string, options: SpanOptions): Span | null {
   return start === null ? null : start(name, options);

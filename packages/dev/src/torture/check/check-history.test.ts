@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { HISTORY_FILES } from '../history.js';
 import { checkHistory, checkHistoryLines } from './check-history.js';
 import { describeFinding } from './finding.js';
-import { event, fault, goodParts, historyOf, type Parts } from './history.testkit.js';
+import { errorOf, event, fault, goodParts, historyOf, type Parts } from './history.testkit.js';
 
 const brokenIn = (parts: Parts) =>
   checkHistoryLines(historyOf(parts))
@@ -25,7 +25,14 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
     'an operation failed before its last attempt',
     (parts) => (parts.readRemoval.answer = { id: 'op_remove', status: 'failed', attempts: 3, lastError: {} }),
   ],
-  ['A3', 'the first attempt comes too late', (parts) => (parts.received[0]!.startMs = 40_000)],
+  [
+    'A3',
+    'the first attempt comes too late',
+    (parts) => {
+      parts.received[0]!.startMs = 40_000;
+      parts.received[1]!.answer = 200;
+    },
+  ],
   ['A4', 'one attempt has two outcomes', (parts) => (parts.attempts[1]!['attempt'] = 1)],
   ['A5', 'a repeated request creates another room', (parts) => (parts.roomAgain.answer = { id: 'room_two' })],
   [
@@ -52,7 +59,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
     'R2',
     'a participant is welcomed after the end of the room was accepted',
     (parts) => {
-      parts.frames[3] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
+      parts.frames[4] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
       parts.remove.path = '/v1/rooms/room_one/participants/part_ben';
     },
   ],
@@ -66,8 +73,36 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
     'R3',
     'a participant is welcomed after its removal',
     (parts) => {
-      parts.frames[3] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
+      parts.frames[4] = { ...parts.frames[1]!, connection: 'call1.2', atMs: 70_100 };
       parts.end.startMs = parts.end.endMs = 80_000;
+    },
+  ],
+  [
+    'R2',
+    'media is relayed after the end of the room has completed',
+    (parts) => {
+      // Of somebody else, who was not removed.
+      for (const line of parts.media) line.participantId = 'part_ben';
+      parts.frames[2]!.participantId = 'part_ben';
+      parts.endAgain = { ...parts.end, status: 204, answer: null, startMs: 65_000, endMs: 65_010 };
+      parts.media[3]!.packetsReceived = 400;
+    },
+  ],
+  [
+    'R3',
+    'a removed participant goes on receiving media',
+    (parts) => {
+      parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
+      parts.media[3]!.packetsReceived = 400;
+    },
+  ],
+  [
+    'R3',
+    'the media of a removed participant goes on',
+    (parts) => {
+      parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
+      for (const line of parts.media) line.participantId = 'part_ben';
+      parts.media[3]!.packetsReceived = 400;
     },
   ],
   ['R4', 'a session never leaves', (parts) => (parts.events[4] = event(5, 'participant.updated', 'sess_2'))],
@@ -87,6 +122,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
   ['W3', 'a delivery failed without a reason', (parts) => (parts.deliveries[0]!['status'] = 'failed')],
   ['W3', 'a delivery succeeded that no receiver accepted', (parts) => (parts.received[6]!.answer = 500)],
   ['W4', 'a retry has other bytes', (parts) => (parts.received[2]!.bodySha256 = 'other')],
+  ['W4', 'a delivery has a wrong signature', (parts) => (parts.received[2]!.verified = 'wrong signature')],
   ['W5', 'a retry comes before its delay', (parts) => (parts.received[2]!.startMs = 6000)],
   [
     'W6',
@@ -94,6 +130,19 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
     (parts) => Object.assign(parts.received[3]!, { startMs: 7500, answeredMs: 7505 }),
   ],
   ['W9', 'an event that was sent is not in the list', (parts) => parts.events.pop()],
+  ['P1', 'an answer is 500', (parts) => Object.assign(parts.foreign, { status: 500, answer: errorOf('INTERNAL') })],
+  [
+    'P1',
+    'an answer 503 has no Retry-After',
+    (parts) => Object.assign(parts.foreign, { status: 503, answer: errorOf('UNAVAILABLE') }),
+  ],
+  [
+    'P1',
+    'the load balancer reaches no instance although there is no fault',
+    (parts) => Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' }),
+  ],
+  ['P1', 'an error is not in the one shape', (parts) => (parts.foreign.answer = 'Not Found')],
+  ['P2', 'an app ends by itself', (parts) => parts.failures.push('it ended: code 1')],
 ];
 
 describe('the checker of histories', () => {
@@ -116,6 +165,19 @@ describe('the checker of histories', () => {
     expect(finding.proofs[0]!.evidence.length).toBeGreaterThan(0);
     expect(describeFinding(finding)).toContain(`${guarantee} broken: `);
     expect(brokenIn(parts).filter((each) => each !== guarantee && !also.includes(each))).toEqual([]);
+  });
+
+  test('expects no answer of an instance while a fault is active', () => {
+    const parts = goodParts();
+    Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' });
+    parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no first attempt in time at a receiver that fails', () => {
+    const parts = goodParts();
+    parts.received[0]!.startMs = 40_000;
+    expect(brokenIn(parts)).toEqual([]);
   });
 
   test('blames no lateness on the service while a fault is active', () => {

@@ -1,4 +1,5 @@
 import { checkAcceptedWork } from './accepted-work.js';
+import { checkAnswers } from './answers.js';
 import { checkEvents } from './events.js';
 import type { History } from './facts.js';
 import type { Finding } from './finding.js';
@@ -15,5 +16,5 @@ export async function checkHistory(folder: string): Promise<Finding[]> {
 }
 
 export function checkHistoryLines(history: History): Finding[] {
-  return [...checkAcceptedWork(history), ...checkRooms(history), ...checkEvents(history)];
+  return [...checkAcceptedWork(history), ...checkRooms(history), ...checkEvents(history), ...checkAnswers(history)];
 }

@@ -171,6 +171,9 @@ function sameBytes(received: readonly Received[]): Tally {
   const tally = new Tally('W4', 'no delivery was sent twice');
   for (const [id, same] of groupBy(received, ({ deliveryId }) => deliveryId)) {
     const whole = same.filter(({ line }) => line.receivedMs !== null);
+    for (const { line } of whole) {
+      if (line.verified !== true) tally.broken(`${id} was sent with a ${line.verified}.`, deliveryEvidence(line));
+    }
     const other = whole.find(({ line }) => line.bodySha256 !== whole[0]?.line.bodySha256);
     if (whole.length < 2) continue;
     const evidence = [whole[0], other].flatMap((one) => (one === undefined ? [] : deliveryEvidence(one.line)));

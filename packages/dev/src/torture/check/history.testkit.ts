@@ -1,4 +1,13 @@
-import type { DeliveryLine, FrameLine, JsonObject, MediaLine, NemesisLine, RequestLine, RunLine } from '../history.js';
+import type {
+  DeliveryLine,
+  FrameLine,
+  JsonObject,
+  MarkLine,
+  MediaLine,
+  NemesisLine,
+  RequestLine,
+  RunLine,
+} from '../history.js';
 import type { History } from './facts.js';
 
 const wall = '2026-01-01T00:00:00.000Z';
@@ -20,6 +29,8 @@ const run: RunLine = {
 };
 
 const ofLine = { n: 0, wall };
+
+export const errorOf = (code: string) => ({ error: { code, message: '', requestId: 'req_1' } });
 
 function request(
   method: string,
@@ -125,9 +136,11 @@ export function goodParts() {
     room: request('POST', '/v1/rooms', 1000, 201, room, { idempotencyKey: 'key' }),
     roomAgain: request('POST', '/v1/rooms', 1100, 201, room, { idempotencyKey: 'key' }),
     token: request('POST', '/v1/rooms/room_one/tokens', 1200, 201, { participant: { id: 'part_ada' } }),
-    foreign: request('GET', '/v1/rooms/room_one', 1300, 404, { error: {} }, { tenant: 'b' }),
+    foreign: request('GET', '/v1/rooms/room_one', 1300, 404, errorOf('ROOM_NOT_FOUND'), { tenant: 'b' }),
     remove: request('DELETE', '/v1/rooms/room_one/participants/part_ada', 50_000, 202, removal),
     end: request('DELETE', '/v1/rooms/room_one', 60_000, 202, ending),
+    removed: null as RequestLine | null,
+    endAgain: null as RequestLine | null,
     // At the end, as a run of the harness.
     recovery: request('POST', '/v1/webhooks/whe_one/recoveries', 700_000, 202, {}),
     readRoom: read('/v1/rooms/room_one', room),
@@ -172,11 +185,13 @@ export function goodParts() {
     frames: [
       frame('call1.1', 2000, 'sent', 'join'),
       frame('call1.1', 2100, 'received', 'welcome'),
+      frame('call1.1', 2200, 'sent', 'publish'),
       frame('call1.2', 70_000, 'sent', 'join'),
       frame('call1.2', 70_100, 'closed', ''),
     ],
     media: [media(40_000, 100), media(45_000, 300), media(70_000, 350), media(71_000, 350)],
     nemesis: [] as NemesisLine[],
+    failures: [] as string[],
     settled: true,
   };
 }
@@ -185,7 +200,8 @@ export type Parts = ReturnType<typeof goodParts>;
 
 /** Puts the parts together, with their numbers. */
 export function historyOf(parts: Parts): History {
-  const { events, sessions, deliveries, attempts, received, frames, media, nemesis, settled, ...single } = parts;
+  const { events, sessions, deliveries, attempts, received, frames, media, nemesis, failures, settled, ...single } =
+    parts;
   const lists = [
     read('/v1/events?roomId=room_one', { data: events, nextCursor: null }),
     read('/v1/rooms/room_one/sessions', { data: sessions, nextCursor: null }),
@@ -195,11 +211,19 @@ export function historyOf(parts: Parts): History {
   const count = <T extends object>(lines: T[]): T[] => lines.map((line, n) => ({ ...line, n }));
   return {
     run,
-    requests: count([...Object.values(single), ...lists]),
+    requests: count([...Object.values(single).filter((each) => each !== null), ...lists]),
     frames: count(frames),
     deliveries: count(received),
     media: count(media),
     nemesis: count(nemesis),
-    marks: settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled', detail: {} }] : [],
+    marks: count<MarkLine>([
+      ...(settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled' as const, detail: {} }] : []),
+      ...failures.map((message) => ({
+        ...ofLine,
+        atMs: 5,
+        mark: 'app failed' as const,
+        detail: { app: 'api 1', message },
+      })),
+    ]),
   };
 }

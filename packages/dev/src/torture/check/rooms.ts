@@ -11,6 +11,7 @@ import {
   type EventFact,
   type History,
 } from './facts.js';
+import { nothingRelayed } from './media.js';
 import { Tally, type Evidence, type Finding } from './finding.js';
 
 export function checkRooms(history: History): Finding[] {
@@ -28,6 +29,7 @@ export function checkRooms(history: History): Finding[] {
   }
   lateJoins(history, ends, removals);
   sessionsLeft(history, ends, removals);
+  nothingRelayed(history, ends, removals);
   return [capacity, ends, removals, reports, single, keys].map((tally) => tally.finding());
 }
 
