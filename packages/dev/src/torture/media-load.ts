@@ -70,7 +70,7 @@ export class MediaLoop {
     }
   }
 
-  /** Removes somebody, or ends the room, and waits until that has completed. */
+  /** Removes a participant, or ends the room, and waits until that has completed. */
   async #cutOff(roomId: string, who: Joining | null): Promise<void> {
     const path = who === null ? `/v1/rooms/${roomId}` : `/v1/rooms/${roomId}/participants/${who.participantId}`;
     const prefer = this.random.pick(['respond-async', 'wait=3']);

@@ -30,7 +30,7 @@ function answered(history: History): Tally {
   return tally;
 }
 
-/** The harness marks each app that ends although nobody killed or stopped it. */
+/** The harness marks each app that ends although the nemesis neither killed nor stopped it. */
 function running({ marks, run }: History): Tally {
   const tally = new Tally('P2', 'the apps of a deployment are not watched');
   if (!run.hasNemesis) return tally;

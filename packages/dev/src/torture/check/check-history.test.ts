@@ -85,7 +85,7 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
     'R2',
     'media is relayed after the end of the room has completed',
     (parts) => {
-      // Of somebody else, who was not removed.
+      // Of a participant who was not removed.
       for (const line of parts.media) line.participantId = 'part_ben';
       parts.frames[2]!.participantId = 'part_ben';
       parts.endAgain = { ...parts.end, status: 204, answer: null, startMs: 65_000, endMs: 65_010 };
