@@ -233,8 +233,8 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
   expect(ofOrdered().filter(({ replayCount }) => replayCount > 0).length).toBeGreaterThanOrEqual(3);
 });
 
-test('the model allows every transition that the workers of the tests above logged', () => {
-  const { compared, refused } = compareWithModel(everyWorker);
+test('the model allows every transition that the workers of the tests above logged', async () => {
+  const { compared, refused } = await compareWithModel(everyWorker);
   expect(refused).toEqual([]);
   expect(compared.delivery).toBeGreaterThan(10);
   // The test of order has three rooms of twelve events, and each is compared in parts.

@@ -131,8 +131,8 @@ test('operations that two workers are woken for many times are each attempted on
   measured({ 'rows of the first': attemptsIn(pair[0]).length, 'of the second': attemptsIn(pair[1]).length });
 });
 
-test('the model allows every transition that the workers of the tests above logged', () => {
-  const { compared, refused } = compareWithModel(everyWorker);
+test('the model allows every transition that the workers of the tests above logged', async () => {
+  const { compared, refused } = await compareWithModel(everyWorker);
   expect(refused).toEqual([]);
   expect(compared.operation).toBeGreaterThan(10);
 });

@@ -1,5 +1,5 @@
 import { readTraces, TRACE_KINDS, type Trace, type TraceKind } from './read-traces.js';
-import { readSource, type Spec } from './spec.js';
+import { readSource, type Source, type Spec } from './spec.js';
 import { TraceValidator, type Refusal } from './trace.js';
 
 /** A supervisor or a simulation that kills a process may say so in a line with this message. */
@@ -32,7 +32,7 @@ export function compareLogs(logs: Iterable<Readonly<Record<string, unknown>>>, k
 
 /** By module and its numbers. It takes a second to open one. */
 const validators = new Map<string, TraceValidator>();
-/** The numbers of rows or participants for which modules are opened. */
+/** The numbers of participants for which modules are opened. */
 const SIZES = [2, 4, 8, 12];
 
 function validatorOf({ kind, size, places }: Trace): TraceValidator {
@@ -54,16 +54,24 @@ interface Module {
 function moduleOf(kind: TraceKind, size: number, places: number | null): Module {
   if (kind === 'operation') return { file: 'leases.qnt', name: 'realOperation' };
   if (kind === 'delivery') return { file: 'leases.qnt', name: 'realDelivery' };
-  if (kind === 'line') return { file: 'leases.qnt', name: 'realLine', edit: ['ROWS = 12', `ROWS = ${size}`] };
+  if (kind === 'line') return { file: 'leases.qnt', name: 'realLine' };
   const numbers = `PEOPLE = 1.to(${size}), PLACES = ${places ?? size}`;
   return { file: 'sessions.qnt', name: 'realRooms', edit: ['PEOPLE = 1.to(12), PLACES = 12', numbers] };
 }
 
+/** To parse a specification takes most of the time of a short comparison. */
+const sources = new Map<string, Source>();
+
 function openModule({ file, name, edit }: Module): Spec {
-  if (edit === undefined) return readSource(file).open(name);
+  const key = `${file} ${edit?.[1] ?? ''}`;
+  const source = sources.get(key) ?? readSource(file, (text) => edited(file, text, edit));
+  sources.set(key, source);
+  return source.open(name);
+}
+
+function edited(file: string, text: string, edit: Module['edit']): string {
+  if (edit === undefined) return text;
   const [from, to] = edit;
-  return readSource(file, (text) => {
-    if (text.split(from).length !== 2) throw new Error(`${file} must contain this text once: ${from}`);
-    return text.replace(from, to);
-  }).open(name);
+  if (text.split(from).length !== 2) throw new Error(`${file} must contain this text once: ${from}`);
+  return text.replace(from, to);
 }

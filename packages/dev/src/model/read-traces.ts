@@ -38,7 +38,7 @@ type Line = Readonly<Record<string, unknown>>;
 type Subject = 'operation' | 'delivery' | 'session';
 
 /** The deliveries of a line that are compared at once. Longer lines are compared in parts that overlap by half. */
-const ROWS_MAX = 8;
+const ROWS_MAX = 6;
 /** Rooms with more participants or lines are left out, because the model needs too long for them. */
 const PARTICIPANTS_MAX = 12;
 const LINES_MAX = 200;

@@ -25,8 +25,7 @@ const SILENT_ROW_MOVES = ['accept', 'elapse', 'expire', 'rerun', 'replay'];
 const WORKER_MOVES = ['claim', 'complete', 'retry', 'fail', 'failOld', 'release'];
 
 const LEASES: TraceRules = {
-  precedes: ({ name, row }, line) =>
-    SILENT_ROW_MOVES.includes(String(name)) && (row === line.index || (name === 'accept' && Number(row) < line.index!)),
+  precedes: ({ name, row }, { index }) => SILENT_ROW_MOVES.includes(String(name)) && row === index,
   mayBeCutOff: ({ name }) => WORKER_MOVES.includes(String(name)),
   after(names, { transition, index, name, run, attempt }, { move }) {
     if (move['name'] !== transition || move['row'] !== index) return null;
