@@ -71,6 +71,6 @@ export async function refused(client: ReturnType<typeof createClient<paths>>, ev
   // @ts-expect-error not every event has a room
   const name: string = event.data.room.name;
   // @ts-expect-error a room that was created has no participant
-  if (event.type === 'room.created') void event.data.participant;
+  if (event.type === 'room.created') void event.data.participant.name;
   void [status, name];
 }

@@ -55,6 +55,8 @@ function send(
   requestId: string,
   { status, type, text }: SmallAnswer,
 ): void {
-  response.writeHead(status, { 'content-type': type, 'x-request-id': requestId, connection: 'close' });
+  const length = Buffer.byteLength(text);
+  const head = { 'content-type': type, 'content-length': length, 'x-request-id': requestId, connection: 'close' };
+  response.writeHead(status, head);
   response.end(request.method === 'HEAD' ? undefined : text);
 }
