@@ -52,6 +52,7 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
     ...(await deliveryViolations(run, read)),
     ...(await attemptViolations(run, read)),
     ...(await mediaViolations(run, read)),
+    ...(await erasureViolations(read)),
     ...operationDelays(run),
   ];
 }
@@ -65,6 +66,7 @@ const DEFECTS = [
   'doorbell failed',
   'delivery attempt failed',
   'delivery attempt not logged',
+  'event impossible in this state',
 ];
 
 function unexpectedLines({ fleet }: Run): Violation[] {
@@ -72,7 +74,9 @@ function unexpectedLines({ fleet }: Run): Violation[] {
     const error = fields['error'] as (Error & { code?: string }) | undefined;
     const isDefect =
       DEFECTS.includes(message) ||
-      (message === 'task failed' && error !== undefined && !/terminat|timeout|not queryable/.test(error.message));
+      (['task failed', 'request failed'].includes(message) &&
+        error !== undefined &&
+        !/terminat|timeout|not queryable|was not over within/.test(error.message));
     if (!isDefect) return [];
     return [{ name: 'nothing-unexpected', detail: `${process}: ${message}: ${String(error?.stack)}` }];
   });
@@ -115,7 +119,7 @@ async function roomViolations({ clients }: Run, read: Read): Promise<Violation[]
 
 async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Violation[]> {
   const found: Violation[] = [];
-  for (const { roomId, participantId, sentAtMs, outcome } of clients.joins) {
+  for (const { roomId, participantId, sentAtMs, outcome } of clients.participants.joins) {
     if (outcome !== 'joined') continue;
     const room = [...clients.rooms.values()].find(({ ids }) => ids.includes(roomId));
     const person = [...(room?.people.values() ?? [])].find((each) => each.participantId === participantId);
@@ -127,7 +131,7 @@ async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Viol
     }
   }
   // Every session that the rows call connected is held by a gateway that lives.
-  const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.members.keys() ?? [])]));
+  const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.held ?? [])]));
   for (const { id } of await read(`SELECT id FROM participant_sessions WHERE ended_at IS NULL`)) {
     if (!held.has(String(id))) found.push({ name: 'lost-sessions-end', detail: String(id) });
   }
@@ -135,6 +139,9 @@ async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Viol
     (await read(`SELECT id FROM participant_sessions WHERE ended_at IS NOT NULL`)).map(({ id }) => id),
   );
   for (const id of held) if (ended.has(id)) found.push({ name: 'ended-sessions-let-go', detail: id });
+  for (const { process, gateway } of fleet.of('gateway')) {
+    if (gateway?.isDraining === true) found.push({ name: 'drains-end', detail: process.name });
+  }
   return found;
 }
 
@@ -164,4 +171,13 @@ async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]>
   for (const roomId of fleet.mediaRooms())
     if (gone.has(roomId)) found.push({ name: 'media-of-ended-rooms', detail: roomId });
   return found;
+}
+
+/** Events of erased participants are erased once their deliveries have ended. */
+async function erasureViolations(read: Read): Promise<Violation[]> {
+  const rows = await read(`
+    SELECT v.id FROM participant_erasures x JOIN events v ON v.participant_id = x.participant_id
+    WHERE v.erased_at IS NULL AND NOT EXISTS (
+      SELECT 1 FROM webhook_deliveries d WHERE d.event_id = v.id AND d.status IN ('pending', 'delivering'))`);
+  return rows.map(({ id }) => ({ name: 'erasures-complete', detail: String(id) }));
 }

@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SCOPES, type Caller, type Tenant } from '@callplane/core';
 import type { ApiAnswer, ApiRequest } from './apps/api.js';
-import type { GatewayInstance } from './apps/gateway.js';
 import type { Fleet, Instance } from './fleet.js';
-import type { Joined, KnownRoom } from './known.js';
-import type { Action } from './plan.js';
+import type { KnownRoom } from './known.js';
+import { Participants } from './participants.js';
+import { actOnEndpoint } from './endpoint-clients.js';
+import type { Operator } from './operators.js';
+import type { Action, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Stream } from './random.js';
+import type { Customers } from './setup.js';
 import type { World } from './world.js';
 
 /** How often a client repeats a request, and its pause, in milliseconds. */
@@ -16,30 +19,34 @@ const PAUSE_MS = 1000;
 /** The clients of the API and of the gateways, and what they saw. They never fail. */
 export class Clients {
   readonly rooms = new Map<number, KnownRoom>();
-  readonly joins: Joined[] = [];
+  readonly participants: Participants;
   readonly problems: string[] = [];
   pending = 0;
-  /** Deliveries whose next attempt was brought forward. */
+  /** Deliveries whose next attempt was brought forward, and endpoints of which any delivery may have been. */
   readonly hastened = new Set<string>();
   readonly #process: SimProcess;
   readonly #fleet: Fleet;
   readonly #world: World;
-  readonly #tenants: readonly Tenant[];
+  readonly #customers: Customers;
+  readonly #operator: Operator;
   readonly #random: Stream;
   readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
   constructor(
     fleet: Fleet,
     process: SimProcess,
-    tenants: readonly Tenant[],
+    customers: Customers,
+    operator: Operator,
     random: Stream,
     deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
   ) {
     this.#fleet = fleet;
     this.#world = fleet.world;
     this.#process = process;
-    this.#tenants = tenants;
+    this.#customers = customers;
+    this.#operator = operator;
     this.#random = random;
+    this.participants = new Participants(fleet, process, random);
     this.listDeliveries = deliveries;
   }
 
@@ -54,6 +61,13 @@ export class Clients {
   }
 
   async #do(action: Action): Promise<void> {
+    if ('endpoint' in action) {
+      const endpoint = this.#customers.endpoints[action.endpoint];
+      if (endpoint === undefined) return;
+      if (action.do === 'recover') this.hastened.add(endpoint.id);
+      const caller = this.#caller(endpoint.tenant);
+      return actOnEndpoint(action, endpoint.id, (request) => this.#insist({ ...request, caller }));
+    }
     if (action.do === 'create') return this.#create(action);
     const room = await this.#known(action.room);
     const roomId = room?.ids[0];
@@ -73,7 +87,7 @@ export class Clients {
     else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
 
-  async #create(action: Action & { do: 'create' }): Promise<void> {
+  async #create(action: RoomAction & { do: 'create' }): Promise<void> {
     const name = `room ${action.room}`;
     const room: KnownRoom = { name, tenant: action.tenant, ids: [], creations: 0, people: new Map() };
     this.rooms.set(action.room, room);
@@ -91,7 +105,7 @@ export class Clients {
     await Promise.all(action.isRepeated ? [create(), create()] : [create()]);
   }
 
-  async #moveAPerson(action: Extract<Action, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
+  async #moveAPerson(action: Extract<RoomAction, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
     if (action.do === 'join') return this.#join(room, roomId, action.who);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
@@ -106,39 +120,43 @@ export class Clients {
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
       return;
     }
-    const { sessionId } = person;
-    if (sessionId === undefined) return;
-    if (action.do === 'resume') {
-      await this.#atGateway(`resumes ${sessionId}`, (gateway) => gateway.resume(sessionId, person.secret));
+    if (action.do === 'erase') return this.#operator.erase(participantId);
+    if (action.do === 'permit') {
+      const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
+      await this.#ask({
+        operationId: 'updateParticipant',
+        caller: this.#caller(room.tenant),
+        params: { roomId, participantId },
+        body,
+      });
       return;
     }
-    const holder = this.#fleet.of('gateway').find(({ gateway }) => gateway?.members.has(sessionId) === true);
-    if (holder === undefined) return;
-    await this.#atGateway(`${action.do}s ${sessionId}`, (gateway) => gateway[action.do as 'leave'](sessionId), holder);
+    const { sessionId } = person;
+    if (sessionId === undefined) return;
+    if (action.do === 'resume') await this.participants.resume(person);
+    else if (action.do === 'leave') this.participants.leave(person);
+    else if (action.do === 'lose') this.participants.lose(person);
+    else {
+      const holder = this.participants.holderOf(sessionId);
+      const { gateway } = holder ?? {};
+      if (holder === undefined || gateway === undefined) return;
+      await this.#reach(holder, `publishes ${sessionId}`, () => gateway.publish(sessionId)).catch(() => null);
+    }
   }
 
   async #join(room: KnownRoom, roomId: string, who: number): Promise<void> {
     let person = room.people.get(who);
-    if (person === undefined) room.people.set(who, (person = { secret: `secret ${who}` }));
+    if (person === undefined) room.people.set(who, (person = {}));
     if (person.participantId === undefined) {
       const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
       const caller = this.#caller(room.tenant);
       const answer = await this.#ask({ operationId: 'issueToken', caller, params: { roomId }, body });
       if (answer?.status !== 201) return;
-      const claims = JSON.parse(
-        Buffer.from(String(answer.body['token']).split('.')[1] ?? '', 'base64url').toString(),
-      ) as { sub: string; jti: string };
-      Object.assign(person, { participantId: claims.sub, tokenId: claims.jti });
+      const token = String(answer.body['token']);
+      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sub: string };
+      Object.assign(person, { participantId: claims.sub, token });
     }
-    const { participantId = '', tokenId = '', secret } = person;
-    const sentAtMs = this.#world.nowMsValue;
-    const tenant = this.#tenants[room.tenant] as Tenant;
-    const joining = { tenant, roomId, participantId, tokenId, secret };
-    const outcome = await this.#atGateway(`joins ${roomId}`, (gateway) => gateway.join(joining));
-    if (outcome === null) return;
-    this.joins.push({ roomId, participantId, sentAtMs, outcome: outcome.outcome });
-    if (outcome.outcome === 'failed') this.problems.push(`a join fails: ${String(outcome.error)}`);
-    if (outcome.outcome === 'joined') person.sessionId = outcome.sessionId;
+    await this.participants.join(roomId, person);
   }
 
   async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
@@ -169,7 +187,7 @@ export class Clients {
   }
 
   #caller(tenant: number): Caller {
-    return { ...(this.#tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
+    return { ...(this.#customers.tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
   }
 
   /** Repeats a request until it is answered by more than "try again". */
@@ -184,7 +202,7 @@ export class Clients {
 
   /** @returns null without an answer. */
   async #ask(request: ApiRequest): Promise<ApiAnswer | null> {
-    const instance = this.#anyOf('api');
+    const instance = this.#anyApi();
     const { api } = instance ?? {};
     if (instance === undefined || api === undefined) return null;
     const answer = await this.#reach(instance, `handles ${request.operationId}`, () => api.handle(request));
@@ -195,18 +213,8 @@ export class Clients {
     return answer;
   }
 
-  async #atGateway<T>(
-    what: string,
-    work: (gateway: GatewayInstance) => Promise<T>,
-    instance: Instance | undefined = this.#anyOf('gateway'),
-  ): Promise<T | null> {
-    const { gateway } = instance ?? {};
-    if (instance === undefined || gateway === undefined) return null;
-    return this.#reach(instance, what, () => work(gateway)).catch(() => null);
-  }
-
-  #anyOf(role: 'api' | 'gateway'): Instance | undefined {
-    const all = this.#fleet.of(role);
+  #anyApi(): Instance | undefined {
+    const all = this.#fleet.of('api');
     return all.length === 0 ? undefined : this.#random.pick(all);
   }
 

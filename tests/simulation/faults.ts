@@ -15,7 +15,9 @@ const LEASED = /UPDATE (runtime_operations|webhook_deliveries)/;
 /** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
 const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
-const WAKES_WITHIN_MS = 20;
+const WAKES_AFTER_MS = [0, 0, 3, 20];
+/** In which another worker claims the row of a frozen one whose lease has expired, in milliseconds. */
+const WHILE_OTHERS_CLAIM_MS = 20_000;
 
 /** The faults of a plan. */
 export class Faults {
@@ -29,6 +31,9 @@ export class Faults {
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
   readonly #frozenAtMs = new Map<SimProcess, number>();
+  /** Transactions that a process has committed since its latest write of a lease. */
+  readonly #commitsSinceClaim = new Map<SimProcess, number>();
+  readonly #outlived = new Set<Fault>();
   #goOn = true;
 
   constructor(fleet: Fleet, redis: SimRedis, media: SimMediaServer, faults: readonly Fault[]) {
@@ -75,7 +80,11 @@ export class Faults {
   }
 
   #schedule(fault: Fault): void {
-    if (fault.do === 'crash' || fault.do === 'freeze') return;
+    if (fault.do === 'crash' || fault.do === 'freeze' || fault.do === 'outlive lease') return;
+    if (fault.do === 'drain') {
+      this.planned(fault.atMs, 'a gateway is stopped', () => this.#fleet.drain(fault.index));
+      return;
+    }
     const during = (begin: () => void, end: () => void): void => {
       this.planned(fault.atMs, fault.do, begin);
       this.planned(fault.atMs + fault.forMs, `no more ${fault.do}`, end);
@@ -96,19 +105,17 @@ export class Faults {
   }
 
   /** Called after each statement that has changed something. */
-  async onEffect(process: SimProcess, label: string): Promise<void> {
+  async onEffect(process: SimProcess, label: string, isCommitted: boolean): Promise<void> {
     if (!this.#goOn || DULL.test(label)) return;
     if (LEASED.test(label)) this.#wakeFormerHolders(process);
+    if (isCommitted) this.#outliveLease(process, label);
     const count = (this.#interesting.get(process.name) ?? 0) + 1;
     this.#interesting.set(process.name, count);
     for (const fault of this.#faults) {
       if (fault.do !== 'crash' && fault.do !== 'freeze') continue;
       if (`${fault.role} ${fault.index}` !== process.name || fault.afterEffects !== count) continue;
       if (fault.do === 'freeze') {
-        this.#world.note(`${process.name} freezes for ${fault.forMs} ms after ${label}`);
-        process.frozenUntilMs = this.#world.nowMsValue + fault.forMs;
-        this.#frozenAtMs.set(process, this.#world.nowMsValue);
-        this.points.add(`${label} | freeze`);
+        this.#freeze(process, fault.forMs, label);
       } else if (fault.isAtOnce) {
         this.points.add(`${label} | no answer`);
         await this.#fleet.crash(process, `before the answer of ${label}`);
@@ -120,13 +127,34 @@ export class Faults {
     }
   }
 
+  #freeze(process: SimProcess, forMs: number, label: string): void {
+    this.#world.note(`${process.name} freezes for ${forMs} ms after ${label}`);
+    process.frozenUntilMs = this.#world.nowMsValue + forMs;
+    this.#frozenAtMs.set(process, this.#world.nowMsValue);
+    this.points.add(`${label} | freeze`);
+  }
+
+  #outliveLease(process: SimProcess, label: string): void {
+    const isLeaseWrite = LEASED.test(label) && !label.startsWith('COMMIT');
+    const before = this.#commitsSinceClaim.get(process);
+    const commits = isLeaseWrite ? 0 : before === undefined ? undefined : before + 1;
+    if (commits === undefined) return;
+    this.#commitsSinceClaim.set(process, commits);
+    for (const fault of this.#faults) {
+      if (fault.do !== 'outlive lease' || this.#outlived.has(fault) || fault.afterCommits !== commits) continue;
+      if (`${fault.role} ${fault.index}` !== process.name) continue;
+      this.#outlived.add(fault);
+      this.#freeze(process, LEASE_SECONDS * 1000 + WHILE_OTHERS_CLAIM_MS, label);
+    }
+  }
+
   /** Processes that have lost their leases wake up while another one of their role takes over. */
   #wakeFormerHolders(writer: SimProcess): void {
     for (const { role, process } of this.#fleet.instances.values()) {
       const frozenForMs = this.#world.nowMsValue - (this.#frozenAtMs.get(process) ?? Infinity);
       if (!this.#isFrozen(process) || frozenForMs < LEASE_SECONDS * 1000 || !writer.name.startsWith(`${role} `))
         continue;
-      process.frozenUntilMs = this.#world.nowMsValue + this.#world.random.between(0, WAKES_WITHIN_MS);
+      process.frozenUntilMs = this.#world.nowMsValue + this.#world.random.pick(WAKES_AFTER_MS);
       this.#world.note(`${process.name} wakes up`);
     }
   }

@@ -88,6 +88,14 @@ export class Fleet {
     this.world.after(RESTART_MS, null, `${process.name} starts again`, () => this.start(instance.role, Number(index)));
   }
 
+  /** Stops a gateway as a supervisor does before an update, and starts it again. */
+  drain(index: number): void {
+    const { process, gateway } = this.instances.get(`gateway ${index}`) ?? {};
+    if (process === undefined || gateway === undefined || gateway.isDraining) return;
+    const stop = (): void => this.world.after(1, null, 'a gateway exits', () => this.crash(process, 'after its drain'));
+    this.world.after(0, process, 'drains', () => running.run(process, () => void gateway.drain().then(stop)));
+  }
+
   /** The living instances of a role. */
   of(role: Role): Instance[] {
     return [...this.instances.values()].filter((instance) => instance.role === role);

@@ -1,8 +1,12 @@
+import type { SimSocket } from './ports/sockets.js';
+
 export interface Person {
   participantId?: string;
-  tokenId?: string;
+  token?: string;
   sessionId?: string;
-  secret: string;
+  resumeSecret?: string;
+  /** The open connection whose welcome has come. */
+  socket?: SimSocket;
   /** When the removal was accepted. */
   removedAtMs?: number;
 }
@@ -23,5 +27,6 @@ export interface Joined {
   readonly roomId: string;
   readonly participantId: string;
   readonly sentAtMs: number;
+  /** `joined`, or the reason of the refusal. */
   readonly outcome: string;
 }

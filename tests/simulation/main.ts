@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
     minutes: { type: 'string' },
     /** The number of seeds that run twice, and must give the same hash. */
     twice: { type: 'string', default: '0' },
+    /** `SEED=HASH`: what another process has got. */
+    hash: { type: 'string' },
     trace: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
     /** Ends with the first broken guarantee, and does not shrink its run. */
@@ -36,8 +38,7 @@ const run = (plan: Outcome['plan']): Promise<Outcome> => simulate(postgres, opti
 const coverage = new Coverage();
 const began = real.now();
 const untilMs = options.minutes === undefined ? 0 : began + Number(options.minutes) * 60_000;
-const [first = 1, last = first] = (options.seed ?? options.seeds ?? '1-20').split('-').map(Number);
-for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed += 1) {
+for (const seed of seedsOf(options.seed ?? options.seeds ?? '1-20')) {
   const isOk = await runSeed(seed);
   if (!isOk) process.exitCode = 1;
   if (!isOk && options.brief && options.moves === undefined) break;
@@ -49,6 +50,14 @@ if (coverage.runs === 0) {
 }
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
 await postgres.close();
+
+/** Seeds like `4,11-14`; with --minutes, from the first one on until the time is over. */
+function* seedsOf(text: string): Generator<number> {
+  for (const part of text.split(',')) {
+    const [first = 1, last = first] = part.split('-').map(Number);
+    for (let seed = first; untilMs > 0 ? real.now() < untilMs : seed <= last; seed += 1) yield seed;
+  }
+}
 
 async function runSeed(seed: number): Promise<boolean> {
   const beganMs = real.now();
@@ -62,7 +71,8 @@ async function runSeed(seed: number): Promise<boolean> {
   const what = `${steps} steps, ${statements} statements, ${Math.round(simulatedMs / 1000)} s simulated, ${crashes} crashes`;
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);
   if (options.trace) console.log(outcome.trace.join('\n'));
-  if (seed - first < Number(options.twice)) {
+  if (options.coverage) console.log(`  ${modelled(outcome).join(' ')}`);
+  if (coverage.runs <= Number(options.twice)) {
     const again = await run(planOf(seed));
     if (again.hash !== hash) {
       const at = outcome.trace.findIndex((line, index) => line !== again.trace[index]);
@@ -72,8 +82,18 @@ async function runSeed(seed: number): Promise<boolean> {
       return false;
     }
   }
+  const [otherSeed, otherHash] = (options.hash ?? '').split('=');
+  if (otherSeed === String(seed) && otherHash !== hash) {
+    console.log(`BROKEN determinism: ${hash} here, and ${otherHash} in another process`);
+    return false;
+  }
   if (violations.length === 0) return true;
   if (options.brief) console.log(`BROKEN ${violations[0]?.name ?? ''}: ${violations[0]?.detail ?? ''}`);
   else console.log(failureReport(await shrink(outcome, run), true));
   return false;
+}
+
+/** The transitions that have names of the model's moves. */
+function modelled({ transitions }: Outcome): string[] {
+  return [...transitions.keys()].filter((name) => /^\w+\.\w+$/.test(name)).sort();
 }

@@ -3,18 +3,30 @@ import type { Weather } from './ports/redis.js';
 import { randomStream, type Stream } from './random.js';
 
 /** What clients do. Times are milliseconds from the begin of the run. */
-export type Action = { readonly atMs: number; readonly room: number } & (
+export type Action = RoomAction | EndpointAction;
+
+export type RoomAction = { readonly atMs: number; readonly room: number } & (
   | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
   | { do: 'update' }
   | { do: 'join'; who: number }
-  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove'; who: number }
+  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
 );
 
+/** `pause` disables the endpoint for some time. `recover` starts a recovery of all deliveries so far. */
+export type EndpointAction = { readonly atMs: number; readonly endpoint: number } & (
+  { do: 'pause'; forMs: number } | { do: 'rotate' | 'recover' | 'remove endpoint' }
+);
+
+type Worker = 'cleanup-worker' | 'webhook-worker';
+
+/** `outlive lease`: the worker freezes so many commits after a claim, until another one has taken its row over. */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
   | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
+  | { do: 'outlive lease'; role: Worker; index: number; afterCommits: number }
+  | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
   | { do: 'all pause'; atMs: number; forMs: number };
@@ -68,9 +80,30 @@ export function planOf(seed: number): Plan {
       ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
       : { lose: 0, repeat: 0, delayMs: 5 },
     receivers: receiversOf(random),
-    actions: actionsOf(random),
-    faults: random.chance(0.1) ? [] : faultsOf(random),
+    actions: [...roomActionsOf(random), ...endpointActionsOf(randomStream(seed, 'endpoints'))].sort(
+      (a, b) => a.atMs - b.atMs,
+    ),
+    faults: random.chance(0.1)
+      ? []
+      : [
+          ...faultsOf(random),
+          ...leaseFaultsOf(randomStream(seed, 'leases')),
+          ...drainsOf(randomStream(seed, 'drains')),
+        ],
   };
+}
+
+/** Each plan has two receivers at least. */
+function endpointActionsOf(random: Stream): EndpointAction[] {
+  const actions: EndpointAction[] = [];
+  const at = (): number => random.between(2000, 22_000);
+  for (let endpoint = 0; endpoint < 2; endpoint += 1) {
+    if (random.chance(0.3)) actions.push({ atMs: at(), endpoint, do: 'pause', forMs: random.between(0, 9000) });
+    if (random.chance(0.2)) actions.push({ atMs: at(), endpoint, do: 'rotate' });
+    if (random.chance(0.3)) actions.push({ atMs: at(), endpoint, do: 'recover' });
+  }
+  if (random.chance(0.1)) actions.push({ atMs: at(), endpoint: 1, do: 'remove endpoint' });
+  return actions;
 }
 
 function receiversOf(random: Stream): ReceiverPlan[] {
@@ -86,9 +119,9 @@ function receiversOf(random: Stream): ReceiverPlan[] {
   }));
 }
 
-function actionsOf(random: Stream): Action[] {
-  const actions: Action[] = [];
-  const add = (action: Action): void => void actions.push(action);
+function roomActionsOf(random: Stream): RoomAction[] {
+  const actions: RoomAction[] = [];
+  const add = (action: RoomAction): void => void actions.push(action);
   const at = (from: number, to: number): number => random.between(from, to);
   for (let room = 0; room < random.between(2, 4); room += 1) {
     const startMs = at(0, 4000);
@@ -107,6 +140,8 @@ function actionsOf(random: Stream): Action[] {
         ['lose', 0.3],
         ['resume', 0.3],
         ['remove', 0.3],
+        ['permit', 0.2],
+        ['erase', 0.15],
       ] as const) {
         if (random.chance(share)) add({ atMs: joinsMs + at(20, 12_000), room, who, do: what });
       }
@@ -117,7 +152,7 @@ function actionsOf(random: Stream): Action[] {
     for (let times = 0; times < ends; times += 1) add({ atMs: endsMs + times * at(0, 2500), room, do: 'end' });
     if (random.chance(0.4)) add({ atMs: at(6000, 22_000), room, do: random.pick(['replay', 'retry']) });
   }
-  return actions.sort((a, b) => a.atMs - b.atMs);
+  return actions;
 }
 
 function faultsOf(random: Stream): Fault[] {
@@ -141,4 +176,17 @@ function faultsOf(random: Stream): Fault[] {
     if (kind === 8) return { do: random.pick(['media away', 'media hangs']), ...span };
     return { do: 'all pause', atMs: span.atMs, forMs: random.pick([20_000, 130_000]) };
   });
+}
+
+/** A freeze at a random statement hits the few steps between a claim and its outcome in one of a hundred runs. */
+function leaseFaultsOf(random: Stream): Fault[] {
+  if (random.chance(0.5)) return [];
+  const role = random.pick<Worker>(['cleanup-worker', 'cleanup-worker', 'webhook-worker']);
+  const afterCommits = random.between(0, 4);
+  return [{ do: 'outlive lease', role, index: random.between(1, INSTANCES[role]), afterCommits }];
+}
+
+function drainsOf(random: Stream): Fault[] {
+  const index = random.between(1, INSTANCES.gateway);
+  return random.chance(0.4) ? [{ do: 'drain', index, atMs: random.between(1000, 20_000) }] : [];
 }

@@ -5,6 +5,7 @@ import { Clients } from './clients.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type Role, type Transitions } from './fleet.js';
 import { real } from './globals.js';
+import { Operator } from './operators.js';
 import { FAULTS_MS, INSTANCES, type Plan } from './plan.js';
 import { Gate } from './ports/gate.js';
 import { SimMediaServer } from './ports/media.js';
@@ -81,6 +82,7 @@ class Simulation {
   readonly #receivers: SimReceivers;
   readonly #fleet: Fleet;
   readonly #faults: Faults;
+  readonly #operators = newProcess('operators');
   readonly #violations: Violation[] = [];
 
   constructor(postgres: Postgres, url: string, plan: Plan) {
@@ -101,16 +103,18 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
-    const tenants = await this.#inside(newProcess('setup'), () => setUp(this.#url, START_MS, this.#plan));
+    const customers = await this.#inside(newProcess('setup'), () => setUp(this.#url, START_MS, this.#plan));
     for (const [role, count] of Object.entries(INSTANCES)) {
       for (let index = 1; index <= count; index += 1) this.#fleet.start(role as Role, index);
     }
     const { seed } = this.#plan;
-    const clients = new Clients(this.#fleet, newProcess('clients'), tenants, randomStream(seed, 'clients'), (tenant) =>
-      this.#deliveriesOf(tenants[tenant] as Tenant),
+    const random = randomStream(seed, 'clients');
+    const operator = new Operator(this.#operators, this.#url);
+    const clients = new Clients(this.#fleet, newProcess('clients'), customers, operator, random, (tenant) =>
+      this.#deliveriesOf(customers.tenants[tenant] as Tenant),
     );
     this.#redis.weather = this.#plan.weather;
-    this.#gate.onEffect = (process, label) => this.#faults.onEffect(process, label);
+    this.#gate.onEffect = (...effect) => this.#faults.onEffect(...effect);
     for (const action of this.#plan.actions) {
       this.#faults.planned(action.atMs, `a client begins: ${action.do}`, () => clients.perform(action));
     }
@@ -144,7 +148,7 @@ class Simulation {
   }
 
   async end(): Promise<void> {
-    for (const { process } of this.#fleet.instances.values()) {
+    for (const process of [this.#operators, ...[...this.#fleet.instances.values()].map((each) => each.process)]) {
       process.isAlive = false;
       this.world.forget(process);
       await this.#gate.abandon(process);

@@ -25,7 +25,11 @@ const PENDING = `
     WHERE b.endpoint_id = d.endpoint_id AND b.status = 'delivering'
       AND (b.id = d.id OR e.max_concurrent IS NOT NULL OR (e.ordering = 'room' AND b.room_id = d.room_id))
   ) before
-  WHERE d.status IN ('pending', 'delivering') AND d.due_at < '9999-01-01'`;
+  WHERE d.status IN ('pending', 'delivering') AND d.due_at < '9999-01-01'
+  UNION ALL
+  SELECT id, (extract(epoch FROM coalesce(lease_expires_at, created_at)) * 1000)::float8,
+    coalesce(lease_expires_at > sim.now(), false)
+  FROM webhook_recoveries WHERE status = 'pending'`;
 
 /**
  * Runs without faults until nothing is pending.

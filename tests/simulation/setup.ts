@@ -5,8 +5,14 @@ import { TENANTS, type Plan } from './plan.js';
 import { hostOf } from './receivers.js';
 import { MASTER_KEYS } from './secrets.js';
 
+export interface Customers {
+  readonly tenants: readonly Tenant[];
+  /** In the order of the plan's receivers. */
+  readonly endpoints: readonly { readonly id: string; readonly tenant: number }[];
+}
+
 /** Makes tenants and endpoints, an hour before the run. */
-export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Promise<Tenant[]> {
+export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Promise<Customers> {
   const database = openDatabase(databaseUrl);
   const createdAt = new Date(nowMs - 3_600_000);
   const tenants: Tenant[] = [];
@@ -17,6 +23,7 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
     await createEnvironment(database.prisma, environment);
     tenants.push(tenant);
   }
+  const endpoints: { id: string; tenant: number }[] = [];
   for (const [index, { tenant, ordering, maxConcurrent }] of plan.receivers.entries()) {
     const id = newId('webhookEndpoint');
     const endpoint = {
@@ -35,7 +42,8 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
       updatedAt: createdAt,
     };
     const sealed = seal(MASTER_KEYS, `whsec_${Buffer.alloc(32, 5).toString('base64')}`, `webhook-secret:${id}:1`);
+    endpoints.push({ id, tenant });
     await database.transaction((tx) => insertWebhookEndpoint(tx, tenants[tenant] as Tenant, endpoint, sealed));
   }
-  return tenants;
+  return { tenants, endpoints };
 }

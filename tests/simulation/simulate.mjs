@@ -1,11 +1,13 @@
 /**
  * `npm run simulate -- …`, after the build (packages/dev/src/simulate):
  *   --seed N         runs one seed
- *   --seeds A-B      runs several; default: 1-20
+ *   --seeds A-B,C    runs several; default: 1-20
  *   --minutes M      runs seeds for this time, and prints what they have covered
- *   --twice N        runs the first N seeds twice and compares the hashes
+ *   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
+ *   --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
  *   --trace          prints every step
  *   --coverage       prints transitions, and the points of crashes
+ *   --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
  *   --moves FOLDER   writes the transitions of each seed for `npm run model -- --trace FOLDER/N.jsonl`
  *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, and tells which seed finds it; --jobs N: N at once
  *   --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
@@ -24,13 +26,19 @@ import { BUGS } from './bugs.mjs';
 const { values: options } = parseArgs({
   strict: false,
   options: {
+    bug: { type: 'string' },
     bugs: { type: 'string' },
+    fresh: { type: 'boolean' },
     jobs: { type: 'string', default: '2' },
     seeds: { type: 'string' },
     model: { type: 'boolean' },
   },
 });
+/** Options that only this command reads. */
+const OWN = ['--bug', '--fresh', '--model'];
 const SEEDS_FOR_BUGS = '1-25';
+/** Before anything starts: a wrong name ends the command. */
+const bugs = options.bugs === 'all' || options.bugs === true ? BUGS : named(options.bugs ?? options.bug);
 const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set();
@@ -51,25 +59,43 @@ try {
 }
 
 async function runSeeds() {
-  const file = await bundleTo('product', []);
-  if (!options.model) return (await simulation(file, process.argv.slice(2), 'inherit')).code;
+  const file = await bundleTo('product', bugs[0]?.patches ?? []);
+  const args = process.argv.slice(2).filter((arg, at, all) => !OWN.includes(arg) && all[at - 1] !== '--bug');
+  if (options.fresh === true) args.push(...(await hashOfLastSeed(file)));
   const moves = folderOf('product');
-  const args = process.argv.slice(2).filter((arg) => arg !== '--model');
-  const { code } = await simulation(file, [...args, '--moves', moves], 'inherit');
+  if (options.model === true) args.push('--moves', moves);
+  const { code } = await simulation(file, args, 'inherit');
+  if (bugs.length > 0) console.log(`With the seeded bug ${options.bug}: reproduce it with --bug ${options.bug}, too.`);
+  if (options.model !== true) return code;
   const refused = await refusedByModel(moves);
   console.log(refused.length === 0 ? 'The specifications allow every transition.' : refused.join('\n'));
   return code === 0 && refused.length > 0 ? 1 : code;
 }
 
+/** Runs the last seed in a process of its own. @returns the option that makes another process compare the hash */
+async function hashOfLastSeed(/** @type {string} */ file) {
+  const seed = String(options.seeds).split(/[-,]/).at(-1) ?? '';
+  const { output } = await simulation(file, ['--brief', '--seed', seed], 'pipe');
+  const hash = /^seed \d+: (\w+),/m.exec(output)?.[1];
+  console.log(`A process of its own runs seed ${seed}: ${hash ?? output}`);
+  return ['--hash', `${seed}=${hash}`];
+}
+
+/**
+ * The seeded bugs of these names, which commas separate.
+ * @param {string | boolean | undefined} names
+ */
+function named(names) {
+  if (typeof names !== 'string') return [];
+  const unknown = names.split(',').filter((name) => !BUGS.some((bug) => bug.name === name));
+  if (unknown.length === 0) return BUGS.filter(({ name }) => names.split(',').includes(name));
+  console.error(`There is no seeded bug ${unknown.join(', ')}. tests/simulation/bugs.mjs names all.`);
+  process.exit(1);
+}
+
 /** @returns 0 if the simulation finds every bug that it is said to find. */
 async function findBugs() {
-  const named = typeof options.bugs === 'string' && options.bugs !== 'all' ? options.bugs.split(',') : null;
-  const unknown = named?.filter((name) => !BUGS.some((bug) => bug.name === name)) ?? [];
-  if (unknown.length > 0) {
-    console.error(`There is no seeded bug ${unknown.join(', ')}. tests/simulation/bugs.mjs names all.`);
-    return 1;
-  }
-  const waiting = BUGS.filter(({ name }) => named === null || named.includes(name)).values();
+  const waiting = bugs.values();
   let missed = 0;
   const work = async () => {
     for (const bug of waiting) {

@@ -12,7 +12,7 @@ import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
 import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
 import type { Parts } from '../fleet.js';
-import { MASTER_KEYS, SIGNER } from '../secrets.js';
+import { MASTER_KEYS, SIGNER, TOKENS } from '../secrets.js';
 import { openDatabase } from './tasks.js';
 
 /** A validated request, as the router passes it on. */
@@ -58,7 +58,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     signingKeys: { signer: () => Promise.resolve(SIGNER) } as unknown as SigningKeyRing,
     masterKeys: MASTER_KEYS,
     turn: {} as TurnSettings,
-    tokens: { issuer: 'callplane', audience: 'callplane' },
+    tokens: TOKENS,
     webhooks: { allowHttp: false, isAllowed: () => true, isAllowedPort: createPortFilter(WEBHOOK_PORTS_DEFAULT) },
     operationWaitMs: 500,
     console: null,

@@ -13,6 +13,7 @@ import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-o
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
 import { DueOperations } from '../../../apps/cleanup-worker/src/scheduler/due-operations.js';
 import { OperationScheduler } from '../../../apps/cleanup-worker/src/scheduler/scheduler.js';
+import { sweepErasures } from '../../../apps/cleanup-worker/src/sweep/erasures.js';
 import { newExpiredPosition, settleExhausted, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import type { Parts } from '../fleet.js';
@@ -64,6 +65,8 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   repeatElected('due floor', SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'operations')));
   repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps));
   repeatElected('expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps, expired));
+  // Every minute in production, which is longer than the end of a run.
+  repeatElected('erasures', SWEEP_INTERVAL_MS, (signal) => sweepErasures(deps, signal));
   repeatElected('lost sessions', SWEEP_INTERVAL_MS, () => endLostSessions(deps, lostSessions));
   repeatElected('dead instances', SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps));
   repeatElected('empty rooms', SWEEP_INTERVAL_MS, () => endEmptyRooms(deps, ROOM_EMPTY_MS));

@@ -1,173 +1,100 @@
-import { createHash, randomUUID } from 'node:crypto';
-import type { Tenant } from '@callplane/core';
-import {
-  beat,
-  endSessions,
-  joinSessions,
-  markDisconnected,
-  publishTracks,
-  readRoomChanges,
-  resumeSessions,
-  type HeldSession,
-  type JoinOutcome,
-  type ResumeOutcome,
-} from '@callplane/db';
+import { randomUUID } from 'node:crypto';
+import { nodeLoads, publishTracks } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import {
-  noteDisconnections,
-  noteJoins,
-  noteLeaves,
-  noteResumptions,
-} from '../../../apps/signaling/src/sessions/session-transitions.js';
-import { Repeating, systemClock } from '../../../packages/runtime/src/index.js';
+import { ArrivalLimits } from '../../../apps/signaling/src/admission/arrival-limits.js';
+import type { VerificationKeys } from '../../../apps/signaling/src/admission/verification-keys.js';
+import type { Deps } from '../../../apps/signaling/src/deps.js';
+import { Gateway } from '../../../apps/signaling/src/gateway.js';
+import { MediaPlaces } from '../../../apps/signaling/src/media/placement/media-places.js';
+import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
+import { systemClock } from '../../../packages/runtime/src/index.js';
 import type { Parts } from '../fleet.js';
+import { simRoomBus } from '../ports/room-bus.js';
+import { SimSocket, type SocketClient } from '../ports/sockets.js';
+import { running, type SimProcess } from '../processes.js';
+import { PUBLIC_KEY, TOKENS } from '../secrets.js';
+import { noMetrics } from './metrics.js';
 import { openDatabase } from './tasks.js';
 
-const BEAT_MS = 2000;
-/** As the gateway's resync of rooms without a notice. */
-const RESYNC_MS = 5000;
-
-interface Member extends HeldSession {
-  roomId: string;
-  participantId: string;
-}
-
-export interface Joining {
-  readonly tenant: Tenant;
-  readonly roomId: string;
-  readonly participantId: string;
-  readonly tokenId: string;
-  readonly secret: string;
-}
+export const PROTOCOL = 2;
+const UNLIMITED = { perSecond: 0, burst: 1 };
+const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
 
 export interface GatewayInstance {
-  join(joining: Joining): Promise<JoinOutcome>;
-  resume(sessionId: string, secret: string): Promise<ResumeOutcome>;
+  /** @returns null while the gateway drains. */
+  connect(client: SocketClient): SimSocket | null;
+  /** Writes a published track, as the gateway does after it has negotiated with the media server. */
   publish(sessionId: string): Promise<boolean>;
-  /** The client says that it leaves. */
-  leave(sessionId: string): Promise<void>;
-  /** The connection of the client breaks. */
-  lose(sessionId: string): Promise<void>;
+  /** As SIGTERM does. */
+  drain(): Promise<void>;
+  readonly isDraining: boolean;
   /** The sessions whose connections it holds. */
-  readonly members: ReadonlyMap<string, Member>;
+  readonly held: ReadonlySet<string>;
 }
 
-const hashOf = (secret: string): Uint8Array => new Uint8Array(createHash('sha256').update(secret).digest());
-
-/** Connections of participants, with the writes of apps/signaling for them. Its sockets and batches are not simulated. */
-export function startGateway({ redis, media, databaseUrl, logger }: Parts): GatewayInstance {
+/** As apps/signaling/src/main.ts does, without HTTP, TLS and the negotiation of media. */
+export function startGateway({ redis, media, databaseUrl, logger, world }: Parts): GatewayInstance {
+  const process = running.getStore() as SimProcess;
   const database = openDatabase(databaseUrl);
   const producer = redis.producer();
   const instanceId = randomUUID();
-  const members = new Map<string, Member>();
-  const versions = new Map<string, number>();
-  const subscriptions = new Map<string, () => void>();
-  const fail = (error: unknown): void => logger.warn('gateway waits for PostgreSQL', { error });
-
-  const notify = (roomId: string, version: number | null) => void publishRoomChanged(producer.redis, roomId, version);
-  const disconnect = async (held: readonly HeldSession[]): Promise<void> => {
-    const sinceMs = performance.now();
-    const { marked } = await markDisconnected(database, held);
-    noteDisconnections(logger, marked, sinceMs);
+  const metrics = signalingMetrics(noMetrics);
+  const deps: Deps = {
+    instanceId,
+    database,
+    databasePoolMax: 10,
+    producer,
+    bus: simRoomBus(redis, producer, instanceId),
+    places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql)),
+    keys: { find: () => Promise.resolve(PUBLIC_KEY) } as unknown as VerificationKeys,
+    tokens: TOKENS,
+    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },
+    rosterFullMax: 100,
+    reconnectGraceSeconds: 15,
+    pingIntervalSeconds: 10,
+    arrivalLimits: new ArrivalLimits(
+      { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE },
+      { metrics, logger },
+    ),
+    metrics,
+    logger,
+    clock: systemClock,
   };
-  /** Lets go of the sessions that the room does not have any more. */
-  const follow = async (roomId: string): Promise<void> => {
-    const changes = (await readRoomChanges(database.sql, [{ roomId, after: null }])).get(roomId);
-    if (changes === undefined) return;
-    versions.set(roomId, changes.version);
-    const isOpen = changes.room.status === 'created' || changes.room.status === 'active';
-    const mine = [...members.values()].filter((member) => member.roomId === roomId);
-    const present = new Set(JSON.stringify(changes.sessions).match(/sess_\w+/g) ?? []);
-    const gone = mine.filter(({ sessionId }) => !isOpen || !present.has(sessionId));
-    for (const { sessionId } of gone) members.delete(sessionId);
-    if (gone.length > 0) {
-      logger.info('connections end', { count: gone.length });
-      await disconnect(gone);
-    }
-    if (mine.length === gone.length) {
-      subscriptions.get(roomId)?.();
-      subscriptions.delete(roomId);
-    }
-  };
-  const hold = (member: Member): void => {
-    members.set(member.sessionId, member);
-    if (subscriptions.has(member.roomId)) return;
-    const heard = (): void => void follow(member.roomId).catch(fail);
-    subscriptions.set(member.roomId, redis.subscribe(`callplane:room:${member.roomId}`, heard));
-  };
-  const repeat = (intervalMs: number, work: () => Promise<void>): void => void new Repeating(intervalMs, work, fail);
-  repeat(BEAT_MS, () => beat(database.sql, instanceId));
-  repeat(RESYNC_MS, async () => {
-    for (const roomId of new Set([...members.values()].map((member) => member.roomId))) await follow(roomId);
+  const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }), {
+    connections: { general: UNLIMITED, messages: UNLIMITED, metadata: UNLIMITED },
+    mediaNodeDeadSeconds: 5,
   });
-  const one = async <T>(results: Promise<readonly T[]>): Promise<T> => (await results)[0] as T;
+  let isDraining = false;
   return {
-    members,
-    async join({ tenant, roomId, participantId, tokenId, secret }) {
-      const input = {
-        tenant,
-        roomId,
-        participantId,
-        tokenId,
-        permissions: ['room:join', 'audio:publish'] as const,
-        resumeSecretHash: hashOf(secret),
-        instanceId,
-        mediaNodeId: media.id,
-      };
-      const sinceMs = performance.now();
-      const outcome = await one(joinSessions(database, roomId, [input], systemClock.now()));
-      noteJoins(logger, roomId, [input], [outcome], sinceMs);
-      if (outcome.outcome === 'joined') {
-        hold({ sessionId: outcome.sessionId, connection: outcome.connection, roomId, participantId });
-        void producer.wakeDeliveries(outcome.deliveries);
-        notify(roomId, outcome.state.version);
-        // A change between the commit and here has sent its notice already.
-        await follow(roomId);
-      }
-      return outcome;
-    },
-    async resume(sessionId, secret) {
-      const sinceMs = performance.now();
-      const outcome = await one(
-        resumeSessions(database, [{ sessionId, resumeSecretHash: hashOf(secret), instanceId }]),
+    get held() {
+      return new Set(
+        [...gateway.sessions.all].flatMap(({ sessionId, connection }) => (connection === null ? [] : sessionId)),
       );
-      noteResumptions(logger, [outcome], sinceMs);
-      if (outcome.outcome === 'resumed') {
-        const { roomId, participantId, connection } = outcome;
-        hold({ sessionId, connection, roomId, participantId });
-        notify(roomId, null);
-        await follow(roomId);
-      }
-      return outcome;
+    },
+    get isDraining() {
+      return isDraining;
+    },
+    connect(client) {
+      if (isDraining) return null;
+      const socket = new SimSocket(world, process, client);
+      gateway.connections.accept(socket.sockets, { address: '198.51.100.7', protocol: PROTOCOL });
+      return socket;
     },
     async publish(sessionId) {
-      const member = members.get(sessionId);
-      if (member === undefined) return false;
+      const session = gateway.sessions.get(sessionId);
+      if (session === undefined) return false;
+      const { held, roomId } = session;
       const feedId = `${sessionId}-1`;
-      media.publish(member.roomId, feedId);
+      media.publish(roomId, feedId);
       const track = { trackId: 'a', kind: 'audio', source: 'microphone', muted: false, feedId, mid: '0' } as const;
-      const { written, deliveries } = await publishTracks(database, member, [track], systemClock.now());
+      const { written, deliveries } = await publishTracks(database, held, [track], systemClock.now());
       void producer.wakeDeliveries(deliveries);
-      notify(member.roomId, null);
+      void publishRoomChanged(producer.redis, roomId, null);
       return written;
     },
-    async leave(sessionId) {
-      const member = members.get(sessionId);
-      if (member === undefined) return;
-      members.delete(sessionId);
-      const sinceMs = performance.now();
-      const left = await endSessions(database, member.roomId, [member], 'left', systemClock.now());
-      noteLeaves(logger, member.roomId, [member], left, sinceMs);
-      const { deliveries } = left;
-      void producer.wakeDeliveries(deliveries);
-      notify(member.roomId, null);
-    },
-    async lose(sessionId) {
-      const member = members.get(sessionId);
-      if (member === undefined) return;
-      members.delete(sessionId);
-      await disconnect([member]);
-      notify(member.roomId, null);
+    async drain() {
+      isDraining = true;
+      await gateway.close();
     },
   };
 }

@@ -29,7 +29,7 @@ import { openDatabase, periodicTasks } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const RETENTION_INTERVAL_MS = 60_000;
-/** A second in production: no client of the simulation starts a recovery. */
+/** A second in production, which would be most of the statements of a run. */
 const RECOVERY_INTERVAL_MS = 10_000;
 const CLAIMS_AHEAD = 4;
 /** A public address: all receivers resolve to it. */

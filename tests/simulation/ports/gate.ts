@@ -59,7 +59,7 @@ export class SimClient extends EventEmitter {
 }
 
 /** Called after each statement that changed something. It may end the process. */
-export type OnEffect = (process: SimProcess, label: string) => Promise<void>;
+export type OnEffect = (process: SimProcess, label: string, isCommitted: boolean) => Promise<void>;
 
 /** Every statement of every simulated process waits here for its turn. PostgreSQL runs one at a time. */
 export class Gate {
@@ -137,7 +137,7 @@ export class Gate {
       const isWrite = verb === 'COMMIT' || ((rowCount ?? 0) > 0 && /\b(INSERT|UPDATE|DELETE)\b/.test(query.text));
       if (isWrite) {
         process.effects += 1;
-        await this.onEffect(process, label);
+        await this.onEffect(process, label, !client.isInTransaction);
       }
     } else {
       this.#world.note(`${process.name}: ${label} fails: ${(outcome.error as Error).message}`);

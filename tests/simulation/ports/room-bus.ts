@@ -1,0 +1,47 @@
+import type { JobProducer, RoomBus, RoomHandlers } from '@callplane/queue';
+import type { SimRedis } from './redis.js';
+
+type Payload = { type: string; from?: string; message?: unknown; talking?: unknown; layers?: unknown } & Parameters<
+  RoomHandlers['changed']
+>[0];
+
+/** The room bus of the process that runs, as packages/queue has it, on the model of Redis. */
+export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: string): RoomBus {
+  const ends = new Map<string, () => void>();
+  const channelOf = (roomId: string): string => `callplane:room:${roomId}`;
+  const publish = (roomId: string, payload: object): Promise<boolean> =>
+    producer.redis.publish(channelOf(roomId), JSON.stringify({ ...payload, from: instanceId })).then(
+      () => true,
+      () => false,
+    );
+  const bus: Omit<RoomBus, 'close'> = {
+    get isListening() {
+      return !redis.isAway;
+    },
+    subscribe(roomId, handlers) {
+      ends.get(roomId)?.();
+      const receive = (text: string): void => {
+        const { from = '', type, range, changes, message, talking, layers } = JSON.parse(text) as Payload;
+        if (from === instanceId) return;
+        if (type === 'message') handlers.message(message, from);
+        else if (type === 'speakers') handlers.speakers?.(talking, from);
+        else if (type === 'layers') handlers.layers?.(layers, from);
+        else
+          handlers.changed({
+            ...(range === undefined ? {} : { range }),
+            ...(changes === undefined ? {} : { changes }),
+          });
+      };
+      ends.set(roomId, redis.subscribe(channelOf(roomId), receive));
+    },
+    unsubscribe(roomId) {
+      ends.get(roomId)?.();
+      ends.delete(roomId);
+    },
+    publishChanged: (roomId, notice) => publish(roomId, { type: 'changed', roomId, ...notice }),
+    publishMessage: (roomId, message) => publish(roomId, { type: 'message', message }),
+    publishSpeakers: (roomId, talking) => publish(roomId, { type: 'speakers', talking }),
+    publishLayers: (roomId, layers) => publish(roomId, { type: 'layers', layers }),
+  };
+  return bus as unknown as RoomBus;
+}
