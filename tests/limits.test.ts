@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   ADDRESSES_TRIED_PER_FAMILY_MAX,
   CONCURRENT_MAX,
+  CONSOLE_SESSIONS_MAX,
   DATABASE_HOSTS_MAX,
   ENDPOINTS_PER_ENVIRONMENT_MAX,
   ERROR_DETAILS_MAX,
@@ -25,6 +26,9 @@ import {
   PER_SECOND_MAX,
   REPLAYS_MAX,
   RUN_AGE_DAYS_MAX,
+  STREAM_UNREAD_BYTES_MAX,
+  STREAMS_MAX,
+  STREAMS_PER_ENVIRONMENT_MAX,
   USAGE_DAYS_MAX,
   WEBHOOK_URL_CHARACTERS_MAX,
 } from '@callplane/core';
@@ -37,12 +41,21 @@ import {
   WAIT_MS_MAX,
   WAITING_MAX,
 } from '../apps/api/src/statements/shared-statements.js';
+import {
+  UNREAD_BYTES_MAX,
+  UNREAD_BYTES_PER_ENVIRONMENT_MAX,
+  UNREAD_BYTES_SHARED,
+} from '../apps/api/src/http/unread-answers.js';
+import { QUEUED_CHARS_OF_ALL } from '../apps/signaling/src/connections/inbox.js';
+import { UNSENT_BYTES_OF_ALL } from '../apps/signaling/src/connections/outbox.js';
 import { CONSOLE_LIMITS } from '../apps/console/src/limits.js';
 import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { REDIS_HOSTS_MAX } from '@callplane/queue/redis-target';
 import { repositoryRoot } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
+
+const MIB = 1024 * 1024;
 
 /** Compares docs/limits.md with the settings and constants that it describes. */
 
@@ -85,6 +98,15 @@ describe('docs/limits.md', () => {
     ],
     ['Reads of `/v1/overview`', `1 of an environment, ${HEAVY_READS_AT_ONCE} of a process`],
     ['The same that wait', `${HEAVY_READS_WAITING_MAX} different ones of an environment, for ${WAIT_MS_MAX / 1000} s`],
+    [
+      'Answers of an environment that an API process holds unread',
+      `${UNREAD_BYTES_PER_ENVIRONMENT_MAX / MIB} MiB; its share while all have ${UNREAD_BYTES_SHARED / MIB} MiB; ${UNREAD_BYTES_MAX / MIB} MiB in all`,
+    ],
+    ['Streams of changes at one', `${STREAMS_PER_ENVIRONMENT_MAX} of an environment, ${STREAMS_MAX} in all`],
+    ['Bytes of a stream that its client', `${STREAM_UNREAD_BYTES_MAX / 1024} KiB`],
+    ['Open console sessions and links', `| ${CONSOLE_SESSIONS_MAX} `],
+    ['Unread data of all connections', `${UNSENT_BYTES_OF_ALL / MIB} MiB`],
+    ['Waiting messages of all connections', `${QUEUED_CHARS_OF_ALL / MIB} MiB`],
     ['Recoveries of an endpoint that are not', `| ${RECOVERIES_PENDING_MAX} `],
     ['Reads for all of them', `every ${EVENT_READ_EVERY_MS} ms`],
     ['Hosts in `DATABASE_URL`', `| ${DATABASE_HOSTS_MAX} `],

@@ -156,6 +156,8 @@ const WIDE_PICTURES = ['overview', 'rooms', 'room-participants', 'deliveries', '
 export async function inspect(page: Page, name: string): Promise<void> {
   const [folder, width] = [pictures, page.viewportSize()!.width];
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  // A page whose file or first answer is still on its way has bars in its place.
+  await page.locator('main .loading').first().waitFor({ state: 'detached' });
   await page.evaluate(AXE);
   await page.evaluate('scrollTo(0, 0)');
   for (const [pictureWidth, height] of [

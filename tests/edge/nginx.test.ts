@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, Server as NetServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { ERROR_TABLE } from '@callplane/core';
 import { freePort } from '@callplane/local-servers';
 import { eventually, stopAtEnd } from '@callplane/testing';
@@ -15,6 +19,10 @@ const reached: { app: string; url: string; requestId: string | undefined }[] = [
 /** Sends the next message of the stream that is open. */
 let sendNext: (() => void) | undefined;
 
+/** More than the sockets of both sides and the buffers of nginx hold. */
+const LARGE_BYTES = 32 * 1024 * 1024;
+let largeBytesSent = 0;
+
 interface TestApp {
   port: number;
   /** Refuses new connections, and closes each open one with its next answer, as a draining app does. */
@@ -27,6 +35,15 @@ async function startApp(app: string): Promise<TestApp> {
     const requestId = request.headers['x-request-id']?.toString();
     reached.push({ app, url: request.url!, requestId });
     if (request.url === '/never') return;
+    if (request.url === '/large') {
+      const chunk = Buffer.alloc(64 * 1024);
+      const chunks = function* () {
+        for (largeBytesSent = 0; largeBytesSent < LARGE_BYTES; largeBytesSent += chunk.length) yield chunk;
+      };
+      response.writeHead(200, { 'content-length': LARGE_BYTES, connection: 'close' });
+      Readable.from(chunks()).pipe(response);
+      return;
+    }
     if (request.url === '/dies') {
       request.socket.destroy();
       return;
@@ -247,6 +264,33 @@ describe('paths', () => {
     expect(await read()).toBe('event: changes\n\n');
     await reader.cancel();
   });
+});
+
+test('nginx keeps neither bodies nor responses in its temporary folder, which is memory', async () => {
+  const edge = await startNginx(apps);
+  // nginx has created the folders at its start. Without them, a temporary file fails.
+  rmSync(join(edge.dir, 'tmp'), { recursive: true });
+  const body = 'x'.repeat(95 * 1024);
+  const head = `POST /v1/rooms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
+  expect(await exchange(head + body, edge)).toMatchObject({ status: 200, text: 'api answers' });
+  const socket = connect(edge.port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n'));
+  // The app cannot send more until the caller reads.
+  let before = -1;
+  await eventually(
+    () => {
+      const isStill = largeBytesSent > 0 && largeBytesSent === before;
+      before = largeBytesSent;
+      return isStill;
+    },
+    { intervalMs: 100 },
+  );
+  expect(largeBytesSent).toBeLessThan(LARGE_BYTES);
+  let received = 0;
+  socket.on('data', (chunk) => (received += chunk.length));
+  await once(socket, 'end');
+  expect(received).toBeGreaterThan(LARGE_BYTES);
+  expect(edge.output()).not.toContain('[crit]');
+  await edge.stop();
 });
 
 describe('an instance that goes away', () => {

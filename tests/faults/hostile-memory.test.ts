@@ -1,22 +1,31 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
-import { repositoryRoot, type TestApp } from '@callplane/testing';
+import { formatLoginCode, newId } from '@callplane/core';
+import { eventually, repositoryRoot, stopAtEnd, type TestApp } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { parse } from 'yaml';
 import { measured, startStack, type Stack } from './faults.testkit.js';
+import { startWebhookStack } from './webhooks.testkit.js';
 
 /** Number of rounds per hostile input, and concurrent requests per round. */
 const ROUNDS = 4;
 const AT_ONCE = 8;
 
-/** The memory limit of an app in docker-compose.yml, in MiB. */
-function memoryLimitMib(service: string): number {
-  const compose = parse(readFileSync(join(repositoryRoot, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+/** The memory of an app in its container: the limit in MiB, and Node's options in the image. */
+function containerOf(service: string): { limitMib: number; env: Record<string, string> } {
+  const read = (file: string) => readFileSync(join(repositoryRoot, file), 'utf8');
+  const compose = parse(read('docker-compose.yml'), { merge: true }) as {
     services: Record<string, { deploy: { resources: { limits: { memory: string } } } }>;
   };
-  return Number(/^(\d+)M$/.exec(compose.services[service]!.deploy.resources.limits.memory)?.[1]);
+  const [, options = ''] = /NODE_OPTIONS="([^"]+)"/.exec(read('infra/Dockerfile')) ?? [];
+  expect(options).toContain('--max-old-space-size');
+  const limitMib = Number(/^(\d+)M$/.exec(compose.services[service]!.deploy.resources.limits.memory)?.[1]);
+  return { limitMib, env: { NODE_OPTIONS: options } };
 }
 
 /** The peak resident memory of a process so far, in MiB. */
@@ -34,8 +43,8 @@ const key = (length: number) => 'k'.repeat(length);
 
 test('an API within the memory limit of its container survives hostile bodies and sends short responses', async () => {
   const stack = await startStack();
-  const limitMib = memoryLimitMib('api');
-  const api = await stack.spawnApi({ NODE_OPTIONS: `--max-old-space-size=${limitMib}` });
+  const { limitMib, env } = containerOf('api');
+  const api = await stack.spawnApi(env);
   const room = await stack.newRoom(api);
   const bodies: [string, string, string][] = [
     ['numbers below a long key', '/v1/rooms', `{"name":"a","${key(20_000)}":[${'9e999,'.repeat(7000)}1]}`],
@@ -71,10 +80,65 @@ test('an API within the memory limit of its container survives hostile bodies an
     });
     figures[`${name} MiB`] = peakMib(api);
   }
+  for (const [name, work] of Object.entries(readDoors(stack, api))) {
+    await work();
+    figures[`${name} MiB`] = peakMib(api);
+  }
   measured(figures);
   expect(peakMib(api)).toBeLessThan(limitMib);
-  expect((await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'after' } })).status).toBe(201);
+  await eventually(
+    async () => (await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'after' } })).status === 201,
+  );
 });
+
+/** The doors that answer much to small requests. */
+function readDoors(stack: Stack, api: TestApp): Record<string, () => Promise<void>> {
+  const { key, environmentId } = stack.tenant;
+  /** Opens connections that send these bytes again and again and read nothing, until `isEnough`. */
+  const unread = async (count: number, bytes: string, isEnough: () => Promise<boolean>): Promise<void> => {
+    const sockets = Array.from({ length: count }, () =>
+      connect(Number(new URL(api.url).port), '127.0.0.1')
+        .on('error', () => undefined)
+        .pause(),
+    );
+    await eventually(async () => {
+      for (const socket of sockets) socket.write(bytes);
+      return isEnough();
+    });
+    for (const socket of sockets) socket.destroy();
+  };
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+  const isRefused = (path: string) => async () => {
+    const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${key}` } });
+    // A stream has no end.
+    await response.body?.cancel();
+    return response.status === 429;
+  };
+  return {
+    'lists of 1.6 MB that are never read': async () => {
+      const room = { environmentId, name: 'Room', status: 'created' as const, maxParticipants: 10 };
+      const metadata = { text: 'x'.repeat(16_000) };
+      await stack.database.prisma.room.createMany({
+        data: Array.from({ length: 100 }, () => ({ ...room, metadata, id: newId('room'), createdAt: new Date() })),
+      });
+      await unread(8, get('/v1/rooms?limit=100').repeat(50), isRefused('/v1/rooms?limit=100'));
+    },
+    'the OpenAPI document, never read': async () => {
+      const before = api.logs.length;
+      await unread(100, get('/openapi.json').repeat(20), () => Promise.resolve(api.logs.length >= before + 100));
+    },
+    'streams of changes, never read': () => unread(60, get('/v1/stream'), isRefused('/v1/stream')),
+    overviews: () =>
+      repeatedly(async () => expect([200, 503]).toContain((await stack.call(api, 'GET', '/v1/overview')).status)),
+    'sign-ins with the key and with unknown codes': () =>
+      repeatedly(async () => {
+        for (const secret of [key, formatLoginCode(randomBytes(32))]) {
+          const { status } = await stack.call(api, 'POST', '/v1/console/sessions', { body: {}, key: secret });
+          expect([201, 401, 409, 429]).toContain(status);
+        }
+      }),
+  };
+}
 
 /**
  * Opens a WebSocket and sends these frames. Resolves to the messages received until the connection closed or the last
@@ -113,11 +177,8 @@ async function token(stack: Stack, api: TestApp, room: string): Promise<string> 
 
 test('a gateway within the memory limit of its container survives hostile frames and sends short responses', async () => {
   const stack = await startStack();
-  const limitMib = memoryLimitMib('signaling');
-  const [api, gateway] = await Promise.all([
-    stack.spawnApi(),
-    stack.spawnSignaling({ NODE_OPTIONS: `--max-old-space-size=${limitMib}` }),
-  ]);
+  const { limitMib, env } = containerOf('signaling');
+  const [api, gateway] = await Promise.all([stack.spawnApi(), stack.spawnSignaling(env)]);
   const figures: Record<string, number> = { 'before MiB': peakMib(gateway) };
   const firsts: [string, string, number][] = [
     ['a join of 131 KB', `{"type":"join","${key(64_000)}":[${'9e999,'.repeat(11_160)}1]}`, 4012],
@@ -156,4 +217,44 @@ test('a gateway within the memory limit of its container survives hostile frames
   measured(figures);
   expect(peakMib(gateway)).toBeLessThan(limitMib);
   expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+});
+
+test('a webhook worker within the memory limit of its container survives hostile answers of receivers', async () => {
+  const stack = await startWebhookStack();
+  const { limitMib, env } = containerOf('webhook-worker');
+  const [api, worker] = await Promise.all([stack.spawnApi(), stack.spawnWebhookWorker(env)]);
+  const figures: Record<string, number> = { 'before MiB': peakMib(worker) };
+  const listen = async (server: Server): Promise<string> => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stopAtEnd(() => Promise.resolve(server.close()));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  };
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  const endless = createServer((request, response) => {
+    request.resume();
+    const more = (): void => void (response.write(chunk) ? setImmediate(more) : response.once('drain', more));
+    response.on('error', () => undefined).writeHead(500);
+    more();
+  });
+  const endlessHead = createTcpServer((socket) => {
+    socket.on('error', () => undefined).write('HTTP/1.1 200 OK\r\n');
+    const more = (): void => void (socket.write(`x: ${'y'.repeat(8000)}\r\n`) ? setImmediate(more) : undefined);
+    socket.on('drain', more);
+    more();
+  });
+  for (const [name, server] of [
+    ['a body of a failure that never ends', endless],
+    ['a head that never ends', endlessHead],
+  ] as const) {
+    const { status } = await stack.call(api, 'POST', '/v1/webhooks', { body: { url: await listen(server) } });
+    expect(status).toBe(201);
+    await Promise.all(Array.from({ length: ROUNDS * AT_ONCE }, () => stack.newRoom(api)));
+    await eventually(
+      async () => (await stack.database.prisma.webhookDelivery.count({ where: { runAttempts: 0 } })) === 0,
+    );
+    figures[`${name} MiB`] = peakMib(worker);
+  }
+  measured(figures);
+  expect(peakMib(worker)).toBeLessThan(limitMib);
+  expect((await fetch(`${worker.healthUrl}/readyz`)).status).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
-import { eventually, type TestApp } from '@callplane/testing';
+import { breakRedis, eventually, REDIS_FAULTS, type TestApp } from '@callplane/testing';
 import { measured } from './faults.testkit.js';
 import { closedGate, startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './webhooks.testkit.js';
 
@@ -36,40 +36,21 @@ test('pending deliveries arrive although Redis is emptied', async () => {
 /** The contract allows 15 s. The outages last longer, so new deliveries must arrive without Redis. */
 const WITHIN_MS = 15_000;
 
-const OUTAGES: [string, () => unknown, () => unknown][] = [
-  ['is frozen', () => stack.redis.freeze(), () => stack.redis.thaw()],
-  [
-    'is full',
-    async () => {
-      await stack.producer.redis.config('SET', 'maxmemory-policy', 'noeviction');
-      await stack.producer.redis.config('SET', 'maxmemory', '1');
-    },
-    () => stack.producer.redis.config('SET', 'maxmemory', '0'),
-  ],
-  [
-    'was demoted to a replica',
-    () => stack.producer.redis.call('REPLICAOF', '127.0.0.1', '1'),
-    async () => {
-      await eventually(() => stack.producer.redis.call('REPLICAOF', 'NO', 'ONE'));
-    },
-  ],
-];
-
-test.each(OUTAGES)(
-  'deliveries arrive within 15 s while Redis %s, and none is sent twice when it returns',
-  async (_how, begin, end) => {
+test.each(REDIS_FAULTS)(
+  'deliveries arrive within 15 s while Redis is %s, and none is sent twice when it returns',
+  async (fault) => {
     const gate = closedGate();
     const known = receiver.requests.length;
     receiver.answer = () => gate.opened.then(() => 200);
     const rooms = await newRooms(3);
     await eventually(() => receiver.requests.length > known);
-    await begin();
+    const repair = await breakRedis(stack.redis, fault);
     gate.open();
     const startedAt = performance.now();
     rooms.push(...(await newRooms(10)));
     await stack.allDelivered(WITHIN_MS + 5000);
     const tookMs = performance.now() - startedAt;
-    await end();
+    await repair();
     rooms.push(...(await newRooms(2)));
     await eachArrivesOnce(rooms);
     receiver.answer = () => 200;

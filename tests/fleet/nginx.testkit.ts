@@ -7,6 +7,8 @@ import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from
 export interface TestNginx {
   readonly url: string;
   readonly port: number;
+  /** Its working folder, with `tmp` for temporary files. */
+  readonly dir: string;
   /** Its standard output and standard error. */
   output(): string;
   stop(): Promise<void>;
@@ -69,7 +71,7 @@ export async function startNginx(upstreams: NginxUpstreams, options: NginxOption
   if (spawnError !== undefined || child.exitCode !== null) {
     throw new Error(`nginx did not start: ${spawnError?.message ?? output()}`);
   }
-  return { url, port, output, stop };
+  return { url, port, dir, output, stop };
 }
 
 function original(file: string): string {

@@ -14,6 +14,7 @@ import type { RequestMetrics } from './http/request-metrics.js';
 import { createRouter } from './http/router.js';
 import { securityHeaders } from './http/security-headers.js';
 import { noStore, requireOneHost, rewriteUndecodablePath } from './http/transport.js';
+import { refuseUnread, UnreadAnswers } from './http/unread-answers.js';
 import { docsRouter } from './openapi/docs.routes.js';
 import { openApiDocument } from './openapi/document.js';
 import { apiRoutes } from './routes.js';
@@ -58,7 +59,8 @@ export function createApp(deps: Deps, settings: AppSettings): Express {
   if (settings.limits.reads.perSecond > 0 || settings.limits.writes.perSecond > 0) {
     app.use('/v1', rateLimit(deps.producer, deps.logger, settings.limits, isUnlimited));
   }
-  app.use('/v1', createRouter(routes, '/v1'));
+  const unread = new UnreadAnswers();
+  app.use('/v1', refuseUnread(unread, isUnlimited), createRouter(routes, '/v1', unread));
   app.use(publicRouter({ health: settings.health, signingKeys: deps.signingKeys }));
   if (deps.console !== null) app.use('/console', consolePages(settings.consoleFolder, deps.console.signalingUrl));
   app.use(docsRouter(openApiDocument(routes)));

@@ -31,8 +31,13 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   const [recovery] = [await recover(), await recover()];
   const events = await api.call('GET', '/v1/events?limit=1');
   return {
-    ...{ roomId, participantId: person.participantId, trackId, endpointId: endpoint.id, deliveryId },
-    ...{ recoveryId: recovery.body.id, eventId: events.body.data[0].id },
+    roomId,
+    participantId: person.participantId,
+    trackId,
+    endpointId: endpoint.id,
+    deliveryId,
+    recoveryId: recovery.body.id,
+    eventId: events.body.data[0].id,
   };
 }
 

@@ -12,13 +12,11 @@ const requests: { line: string; headers: IncomingMessage['headers']; body: strin
 let answer: { status: number; body: string };
 let url: string;
 beforeAll(async () => {
-  const server = createServer(async (request, response) => {
-    requests.push({
-      line: `${request.method} ${request.url}`,
-      headers: request.headers,
-      body: await text(request),
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      requests.push({ line: `${request.method} ${request.url}`, headers: request.headers, body });
+      response.writeHead(answer.status).end(answer.body);
     });
-    response.writeHead(answer.status).end(answer.body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   stopAtEnd(() => new Promise((resolve) => server.close(resolve)));

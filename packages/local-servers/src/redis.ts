@@ -179,7 +179,7 @@ function answersPing(port: number, password: string | undefined, tls: RedisCerti
       resolve(ready);
     };
     socket.setTimeout(1_000, () => finish(false));
-    socket.once('error', () => finish(false));
+    socket.on('error', () => finish(false));
     socket.once('close', () => finish(false));
     socket.once(tls === undefined ? 'connect' : 'secureConnect', () =>
       socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}PING\r\n`),

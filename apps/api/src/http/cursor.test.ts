@@ -27,8 +27,13 @@ beforeAll(async () => {
   roomId = values['roomId']!;
   const filterValues: Record<string, string> = {
     ...values,
-    ...{ name: 'Room', namePrefix: 'R', externalId: 'user', type: 'webhook.test', eventType: 'webhook.test' },
-    ...{ failureReason: 'attempts_exhausted', since: '2026-01-01T00:00:00Z', until: '2999-01-01T00:00:00Z' },
+    name: 'Room',
+    namePrefix: 'R',
+    externalId: 'user',
+    type: 'webhook.test',
+    eventType: 'webhook.test',
+    since: '2026-01-01T00:00:00Z',
+    until: '2999-01-01T00:00:00Z',
   };
   lists = apiRoutes(api.deps).flatMap((route) =>
     route.list === undefined ? [] : [listOf(route, route.list, values, filterValues)],

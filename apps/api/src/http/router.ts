@@ -7,8 +7,9 @@ import { cursorsOf, type ListCursors, type PageCursor } from './cursor.js';
 import { readIdempotencyKey } from './idempotency.js';
 import { parsePrefer } from './prefer.js';
 import { contextOf } from './request-context.js';
-import { respond } from './respond.js';
+import { respond, respondWithin } from './respond.js';
 import type { Route } from './route.js';
+import type { UnreadAnswers } from './unread-answers.js';
 import { PartValidator, refuseFailures } from './validate.js';
 
 /**
@@ -17,13 +18,13 @@ import { PartValidator, refuseFailures } from './validate.js';
  * before the router.
  * @param prefix of the paths at which the app mounts the router, e.g. `/v1`.
  */
-export function createRouter(routes: readonly Route[], prefix: string): Router {
+export function createRouter(routes: readonly Route[], prefix: string, unread: UnreadAnswers): Router {
   const router = Router({ caseSensitive: true });
   for (const path of new Set(routes.map((route) => route.path))) {
     const ofPath = routes.filter((route) => route.path === path);
     const pattern = path.slice(prefix.length).replace(/\{(\w+)\}/g, ':$1') || '/';
     const layer = router.route(pattern);
-    for (const route of ofPath) layer[route.method](serve(route));
+    for (const route of ofPath) layer[route.method](serve(route, unread));
     const allow = ofPath
       .flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
       .join(', ');
@@ -38,7 +39,7 @@ export function createRouter(routes: readonly Route[], prefix: string): Router {
 }
 
 /** Handles a matched request of one route, from the checks to the answer. */
-function serve(route: Route) {
+function serve(route: Route, unread: UnreadAnswers) {
   const params = route.params && new PartValidator('path', route.params);
   const query = route.query && new PartValidator('query', route.query);
   const body = new PartValidator('body', route.body ?? NO_FIELDS);
@@ -103,8 +104,9 @@ function serve(route: Route) {
       },
       waited: (ms) => void (context.waitedMs += ms),
     });
-    if (reply.stream === undefined) respond(response, reply);
-    else reply.stream(response, Object.assign(context.headers, reply.headers));
+    if (reply.stream !== undefined) reply.stream(response, Object.assign(context.headers, reply.headers));
+    else if (route.rateLimited === false) respond(response, reply);
+    else respondWithin(unread, caller.environmentId, response, reply);
   };
 }
 

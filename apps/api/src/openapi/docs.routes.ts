@@ -51,7 +51,7 @@ const PAGE_POLICY =
 /** Serves the OpenAPI document and a page that renders it without internet access. */
 export function docsRouter(document: object): Router {
   const router = Router({ caseSensitive: true });
-  const json = JSON.stringify(document);
+  const json = Buffer.from(JSON.stringify(document));
   // The package exports its style sheet beside the folder of the standalone bundle, but neither that folder nor itself.
   const assets = join(dirname(createRequire(import.meta.url).resolve('@scalar/api-reference/style.css')), 'browser');
   const pageHeaders = pageSecurityHeaders();
@@ -74,7 +74,7 @@ export function docsRouter(document: object): Router {
   getPage('/docs', 'Callplane API');
   const guides = readGuides();
   for (const guide of guides) {
-    const text = JSON.stringify(asDocument(guide, guides));
+    const text = Buffer.from(JSON.stringify(asDocument(guide, guides)));
     getPage(`/docs/guides/${guide.name}`, `${guide.title} – Callplane`);
     get(`/docs/guides/${guide.name}.json`, (response) => send(response, 200, text));
   }

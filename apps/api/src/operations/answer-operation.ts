@@ -45,7 +45,7 @@ export async function answerOperation(
   return { status: 202, body: presentOperation(operation), headers };
 }
 
-/** From here on, nobody joins the room, or the participant does not. */
+/** After this commit, no participant joins the room, or the removed participant does not. */
 function noteAccepted(
   { logger }: Pick<Deps, 'logger'>,
   { roomId, participantId }: { roomId: string; participantId: string | undefined },

@@ -70,7 +70,9 @@ describe('heavy reads', () => {
   });
 
   test('that fail reject for each request that shares them, and the next one runs', async () => {
-    const failing = [readOf('a', '1'), readOf('a', '1')].map((read) => read.catch((error: Error) => error.message));
+    const failing = [readOf('a', '1'), readOf('a', '1')].map((read) =>
+      read.catch((error: unknown) => (error as Error).message),
+    );
     await eventually(() => running.size === 1);
     end(new Error('PostgreSQL is away'));
     expect(await Promise.all(failing)).toEqual(['PostgreSQL is away', 'PostgreSQL is away']);

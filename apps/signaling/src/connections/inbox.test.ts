@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { SharedBound } from '@callplane/core';
 import { Inbox, QUEUED_CHARS_BEFORE_ARRIVAL_MAX, QUEUED_CHARS_MAX, QUEUED_MESSAGES_MAX } from './inbox.js';
 
 /** An inbox whose messages end when the test says so; `sync` ones end at once. */
@@ -42,6 +43,28 @@ describe('an inbox', () => {
     await finish();
     expect(inbox.push('b', QUEUED_CHARS_MAX)).toBe(true);
     expect(inbox.push('c', 1)).toBe(false);
+  });
+
+  test('refuses a message beyond its share while the messages of all connections together are too many', async () => {
+    const all = new SharedBound(100);
+    const held: (() => void)[] = [];
+    const [one, other] = [0, 1].map(
+      () => new Inbox<string>(() => new Promise<void>((resolve) => held.push(resolve)), all),
+    );
+    // The first message of each is being handled, and waits no more.
+    for (const inbox of [one!, other!]) expect(inbox.push('first', 1000)).toBe(true);
+    expect([one!.push('a', 90), one!.push('b', 11), other!.push('c', 50), other!.push('d', 1)]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+    one!.stop();
+    expect([all.total, other!.push('e', 50)]).toEqual([50, true]);
+    for (const finish of held) finish();
+    await new Promise(setImmediate);
+    other!.stop();
+    expect(all.total).toBe(0);
   });
 
   test('that is stopped handles nothing more', async () => {

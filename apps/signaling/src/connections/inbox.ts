@@ -1,3 +1,5 @@
+import { SharedBound } from '@callplane/core';
+
 /** Limits of the queue of messages that wait to be handled. */
 export const QUEUED_MESSAGES_MAX = 256;
 export const QUEUED_CHARS_MAX = 1024 * 1024;
@@ -6,6 +8,8 @@ export const QUEUED_CHARS_MAX = 1024 * 1024;
  * authenticated yet.
  */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
+/** Characters that may wait in all connections of this process before one with more than its share is refused. */
+export const QUEUED_CHARS_OF_ALL = 64 * 1024 * 1024;
 
 /** The receiving half of a connection: handles one message after another, and bounds those that wait. */
 export class Inbox<Message> {
@@ -15,10 +19,16 @@ export class Inbox<Message> {
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
   #isHandling = false;
   #isStopped = false;
+  readonly #all: SharedBound;
+  static readonly #ofProcess = new SharedBound(QUEUED_CHARS_OF_ALL);
 
-  /** @param handle must neither throw nor reject. A message that it handles without a promise delays no other one. */
-  constructor(handle: (message: Message) => void | Promise<void>) {
+  /**
+   * @param handle must neither throw nor reject. A message that it handles without a promise delays no other one.
+   * @param all the bound for all inboxes together
+   */
+  constructor(handle: (message: Message) => void | Promise<void>, all: SharedBound = Inbox.#ofProcess) {
     this.#handle = handle;
+    this.#all = all;
   }
 
   /**
@@ -29,7 +39,8 @@ export class Inbox<Message> {
   push(message: Message, chars: number): boolean {
     if (this.#isStopped) return true;
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + chars > this.#charsMax) return false;
-    this.#queuedChars += chars;
+    if (this.#isHandling && !this.#all.allows(this.#queuedChars, chars)) return false;
+    this.#setQueued(this.#queuedChars + chars);
     this.#queue.push({ message, chars });
     if (!this.#isHandling) this.#run();
     return true;
@@ -39,13 +50,18 @@ export class Inbox<Message> {
   stop(): void {
     this.#isStopped = true;
     this.#queue.length = 0;
-    this.#queuedChars = 0;
+    this.#setQueued(0);
+  }
+
+  #setQueued(chars: number): void {
+    this.#all.change(this.#queuedChars, chars);
+    this.#queuedChars = chars;
   }
 
   #run(): void {
     this.#isHandling = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#queuedChars -= next.chars;
+      this.#setQueued(this.#queuedChars - next.chars);
       const pending = this.#handle(next.message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { SharedBound } from '@callplane/core';
 import { eventually } from '@callplane/testing';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Outbox, UNSENT_BYTES_MAX } from './outbox.js';
@@ -16,11 +17,11 @@ beforeAll(async () => {
 afterAll(() => new Promise((resolve) => http.close(resolve)));
 
 /** A real WebSocket with an outbox on the server's side. */
-async function connect() {
+async function connect(all?: SharedBound) {
   const accepted = new Promise<{ outbox: Outbox; socket: Duplex; webSocket: WebSocket }>((resolve) => {
     http.once('upgrade', (request, socket, head) => {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        resolve({ outbox: new Outbox(webSocket, socket), socket, webSocket });
+        resolve({ outbox: new Outbox(webSocket, socket, all), socket, webSocket });
       });
     });
   });
@@ -92,6 +93,31 @@ describe('an outbox', () => {
     expect(outbox.unsentBytes).toBeLessThan(UNSENT_BYTES_MAX + 2000);
     client.terminate();
     webSocket.terminate();
+  });
+
+  test('is overfull with more than its share while all connections together leave too much unread', async () => {
+    const all = new SharedBound(100_000);
+    const [slow, other] = [await connect(all), await connect(all)];
+    slow.client.pause();
+    const text = 'x'.repeat(1000);
+    // Waits until the buffers of both sockets are full.
+    for (let n = 0; n < 100_000 && slow.socket.writableLength < 60_000; n++) {
+      slow.outbox.send(text);
+      await new Promise(setImmediate);
+    }
+    expect([slow.outbox.isOverfull, slow.outbox.unsentBytes < UNSENT_BYTES_MAX]).toEqual([false, true]);
+    other.outbox.send('y'.repeat(45_000));
+    expect([slow.outbox.isOverfull, other.outbox.isOverfull]).toEqual([true, false]);
+    await eventually(() => other.outbox.unsentBytes === 0);
+    expect(slow.outbox.isOverfull).toBe(false);
+    expect(all.total).toBe(slow.outbox.unsentBytes);
+    for (const { client, webSocket } of [slow, other]) {
+      client.terminate();
+      webSocket.terminate();
+    }
+    await eventually(() => all.total === 0);
+    slow.outbox.send(text);
+    expect(all.total).toBe(0);
   });
 
   test('is not overfull because of many frames in one tick, if the client reads them', async () => {

@@ -1,9 +1,15 @@
 import type { Duplex } from 'node:stream';
+import { SharedBound } from '@callplane/core';
 import { WebSocket } from 'ws';
 import { textFrames, type FrameText } from './text-frames.js';
 
 /** Bytes that may wait to be sent before the client counts as a slow consumer. */
 export const UNSENT_BYTES_MAX = 1024 * 1024;
+/**
+ * Bytes that may wait in all connections of this process before a client with more than its share of them counts as a
+ * slow consumer. Otherwise a few hundred clients that read nothing would take the memory of all.
+ */
+export const UNSENT_BYTES_OF_ALL = 192 * 1024 * 1024;
 
 export interface SendOptions {
   /** Raises the limit by the size of this frame until it has left. */
@@ -24,17 +30,28 @@ export class Outbox {
   bytesSent = 0;
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
+  readonly #all: SharedBound;
   #unsentBytes = 0;
   #exemptBytes = 0;
+  #isClosed = false;
   /** The frames of the current tick. */
   #frames: Frame[] = [];
   /** The outboxes with frames that wait for the end of the current event-loop tick. */
   static #waiting: Outbox[] = [];
+  static readonly #ofProcess = new SharedBound(UNSENT_BYTES_OF_ALL);
 
-  /** @param socket the stream below the WebSocket, which compresses nothing */
-  constructor(webSocket: WebSocket, socket: Duplex) {
+  /**
+   * @param socket the stream below the WebSocket, which compresses nothing
+   * @param all the bound for all outboxes together
+   */
+  constructor(webSocket: WebSocket, socket: Duplex, all: SharedBound = Outbox.#ofProcess) {
     this.#webSocket = webSocket;
     this.#socket = socket;
+    this.#all = all;
+    socket.once('close', () => {
+      this.#isClosed = true;
+      all.change(this.#unsentBytes, 0);
+    });
   }
 
   get unsentBytes(): number {
@@ -43,7 +60,8 @@ export class Outbox {
 
   /** Whether more bytes wait than a client may leave unread. */
   get isOverfull(): boolean {
-    if (this.#unsentBytes <= UNSENT_BYTES_MAX + this.#exemptBytes) return false;
+    const bytes = this.#unsentBytes - this.#exemptBytes;
+    if (bytes <= UNSENT_BYTES_MAX && this.#all.allows(bytes, 0)) return false;
     // The operating system may still take it all.
     this.#flush();
     return this.#socket.writableLength > 0;
@@ -54,7 +72,7 @@ export class Outbox {
     const bytes = Buffer.byteLength(text);
     this.framesSent += 1;
     this.bytesSent += bytes;
-    this.#unsentBytes += bytes;
+    this.#count(bytes);
     if (exempt) this.#exemptBytes += bytes;
     this.#frames.push(onSent === undefined ? { text, bytes, exempt } : { text, bytes, exempt, onSent });
     if (this.#frames.length > 1) return;
@@ -65,6 +83,11 @@ export class Outbox {
   sendNow(text: string): void {
     this.send(text);
     this.#flush();
+  }
+
+  #count(bytes: number): void {
+    if (!this.#isClosed) this.#all.change(this.#unsentBytes, this.#unsentBytes + bytes);
+    this.#unsentBytes += bytes;
   }
 
   #flush(): void {
@@ -78,7 +101,7 @@ export class Outbox {
 
   #left(frames: readonly Frame[]): void {
     for (const { bytes, exempt, onSent } of frames) {
-      this.#unsentBytes -= bytes;
+      this.#count(-bytes);
       if (exempt === true) this.#exemptBytes -= bytes;
       onSent?.();
     }

@@ -36,3 +36,18 @@ test('every invariant of the model backs a guarantee, and every named one exists
   expect(modelled.length).toBeGreaterThan(15);
   expect([...new Set(named)].sort()).toEqual([...modelled].sort());
 });
+
+test('every test that a guarantee names exists and has tests', () => {
+  const files = [...guarantees.matchAll(/^\| [A-Z]\d.*/gm)].flatMap(([row]) =>
+    [...row.matchAll(/\]\(\.\.\/([^)]+\.test\.ts)\)/g)].map(([, file]) => file!),
+  );
+  expect(new Set(files).size).toBeGreaterThan(15);
+  for (const file of new Set(files)) {
+    expect([file, /^\s*test[.(]/m.test(readFileSync(join(repositoryRoot, file), 'utf8'))]).toEqual([file, true]);
+  }
+});
+
+test('every guarantee has a bound or holds at once, and says what to do where there is none', () => {
+  const absent = /## Not guaranteed\n\n((?:- .*\n)+)/.exec(page)?.[1] ?? '';
+  for (const missing of ['Exactly once', 'Order across rooms']) expect(absent).toContain(`**${missing}`);
+});

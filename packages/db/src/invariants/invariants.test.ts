@@ -6,7 +6,7 @@ import { findRoom } from '../rooms/rooms.repository.js';
 import { startTestRooms, track, type TestRooms } from '../sessions/sessions.testkit.js';
 import { publishTracks } from '../sessions/session-tracks.js';
 import { Prisma } from '../generated/client.js';
-import { checkInvariants, queryOf, SETTINGS } from './check-invariants.js';
+import { checkInvariants, queryOf, SETTINGS, type InvariantResult } from './check-invariants.js';
 import { INVARIANTS } from './invariants.js';
 
 let rooms: TestRooms;
@@ -46,10 +46,31 @@ beforeAll(async () => {
   ids = { live, ended, participant: one.participantId, operation, endpoint };
 });
 
-const broken = async () =>
-  (await checkInvariants(rooms.database, 1000))
-    .filter(({ broken }) => broken > 0)
-    .map(({ invariant }) => invariant.name);
+const broken = async () => (await checkInvariants(rooms.database, 1000)).filter(({ broken }) => broken > 0);
+
+const TABLES = {
+  rooms: 'rooms',
+  participants: 'participants',
+  operations: 'runtime_operations',
+  events: 'events',
+  deliveries: 'webhook_deliveries',
+};
+async function rowsOf(subject: keyof typeof TABLES): Promise<string[]> {
+  const rows = await rooms.database.prisma.$queryRawUnsafe<{ id: string }[]>(`SELECT id FROM ${TABLES[subject]}`);
+  return rows.map(({ id }) => id);
+}
+
+/** The only row that the statement of {@link BREAKS} breaks; the others break several. */
+const ROWS: Record<string, () => string> = {
+  'events-numbered': () => ids.live,
+  'ended-rooms-empty': () => ids.ended,
+  'ending-rooms-worked-on': () => ids.ended,
+  capacity: () => ids.live,
+  'sessions-reported-once': () => ids.live,
+  'removed-participants-gone': () => ids.operation,
+  'operations-bounded': () => ids.operation,
+  'participants-in-their-room': () => ids.participant,
+};
 
 /** Statements that break an invariant, and those that repair the data. */
 const BREAKS: Record<string, () => { sql: string; undo: string }> = {
@@ -133,7 +154,13 @@ describe('the invariants', () => {
       // Without foreign keys, which protect some of them.
       await rooms.sql(`SET LOCAL session_replication_role = replica; ${sql}`);
       try {
-        expect(await broken()).toEqual([name]);
+        const found = await broken();
+        expect(found.map(({ invariant }) => invariant.name)).toEqual([name]);
+        const [{ ids: named, broken: count, invariant }] = found as [InvariantResult];
+        expect(named).toHaveLength(Math.min(count, 10));
+        expect(await rowsOf(invariant.subject)).toEqual(expect.arrayContaining(named));
+        const expected = ROWS[name];
+        if (expected !== undefined) expect(named).toEqual([expected()]);
       } finally {
         await rooms.sql(`SET LOCAL session_replication_role = replica; ${undo}`);
       }

@@ -95,7 +95,7 @@ function lineTraces(deliveries: readonly [string, Line[]][]): Trace[] {
 function roomTrace(room: string, logged: readonly Line[]): Trace[] {
   const people = [...new Set(logged.map(({ participant }) => participant))].filter((id) => typeof id === 'string');
   if (people.length > PARTICIPANTS_MAX || logged.length > LINES_MAX) return [];
-  // The first change that anybody sees: a join, or the end of a room that nobody has joined.
+  // The first change of a room: a join, or the end of a room without participants.
   if (!logged.some(({ version }) => version === 1)) return [];
   const named = logged.filter(({ participant }) => participant !== undefined);
   const personOf = new Map(named.map(({ session, participant }) => [session, participant]));

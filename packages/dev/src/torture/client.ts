@@ -7,6 +7,10 @@ const GIVE_UP_MS = 30_000;
 /** How long a caller repeats a request that got no final answer, in milliseconds. */
 const INSIST_MS = 60_000;
 const AGAIN_MS = 250;
+/** The rate limit of a deployment: how often and how long a caller waits. */
+const TOO_MANY = 429;
+const WAITS_MAX = 30;
+const WAIT_MAX_SECONDS = 10;
 
 /** Who sends a request. */
 export interface Sender {
@@ -53,8 +57,21 @@ export class Caller {
     readonly history: HistoryWriter,
   ) {}
 
-  /** Sends one request once. Never throws. */
-  async call(from: Sender, method: string, path: string, { body, idempotencyKey, prefer }: Sent = {}): Promise<Answer> {
+  /** Sends a request, and again when the service has asked to wait. Never throws. */
+  async call(from: Sender, method: string, path: string, sent?: Sent): Promise<Answer> {
+    for (let waits = 0; ; waits += 1) {
+      const { retryAfter, ...answer } = await this.#callOnce(from, method, path, sent);
+      if (answer.status !== TOO_MANY || waits === WAITS_MAX) return answer;
+      await delay(Math.min(Number(retryAfter ?? 1), WAIT_MAX_SECONDS) * 1000);
+    }
+  }
+
+  async #callOnce(
+    from: Sender,
+    method: string,
+    path: string,
+    { body, idempotencyKey, prefer }: Sent = {},
+  ): Promise<Answer & { retryAfter: string | null }> {
     this.#count += 1;
     const id = `r${this.#count}`;
     const { history, phase } = this;
@@ -83,7 +100,8 @@ export class Caller {
       retryAfter: header('retry-after'),
       idempotencyReplayed: header('idempotency-replayed') === 'true',
     });
-    return { status, body: typeof answer === 'object' && answer !== null ? answer : {} };
+    const read = typeof answer === 'object' && answer !== null ? answer : {};
+    return { status, body: read, retryAfter: header('retry-after') };
   }
 
   /** Repeats a request as a careful caller does: until its outcome is known. Null if that takes too long. */

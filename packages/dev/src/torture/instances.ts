@@ -12,7 +12,7 @@ import type { Processes } from './processes.js';
 export const LEASE_MS = 10_000;
 /** Room for the end of requests in progress. */
 const STOP_WITHIN_MS = 15_000;
-const READY_WITHIN_MS = 20_000;
+const READY_WITHIN_MS = 60_000;
 
 /** Apps and the variable with the port that answers /livez. */
 export const APPS = {

@@ -35,7 +35,11 @@ export class Machine {
    */
   async start(): Promise<void> {
     this.#isWanted = true;
-    while (this.#isWanted && this.#server === undefined) await this.#startOnce();
+    while (this.#isMissing()) await this.#startOnce();
+  }
+
+  #isMissing(): boolean {
+    return this.#isWanted && this.#server === undefined;
   }
 
   #startOnce(): Promise<void> {

@@ -10,7 +10,7 @@ describe('the options of a torture run', () => {
 
   test('name a deployment with the keys of its tenants', () => {
     const { target } = readOptions(['--base-url', 'https://calls.example.com', '--key', 'a', '--key', 'b']);
-    expect(target).toEqual({ baseUrl: 'https://calls.example.com', keys: ['a', 'b'], receiverUrl: undefined });
+    expect(target).toMatchObject({ baseUrl: 'https://calls.example.com', keys: ['a', 'b'] });
   });
 
   test.each([

@@ -8,6 +8,14 @@ import { FAULT_KINDS, type FaultKind } from './fault-kinds.js';
 /** Seeds are below this number. */
 const SEED_MAX = 2 ** 31;
 
+export interface Target {
+  baseUrl: string;
+  /** Of the signaling gateways, if they are not behind the same address. */
+  signalingUrl: string | undefined;
+  keys: string[];
+  receiverUrl: string | undefined;
+}
+
 export interface Options {
   minutes: number;
   seed: number;
@@ -17,7 +25,7 @@ export interface Options {
   /** The seeded bug that the apps are built with. */
   bug: string | undefined;
   /** A deployment in place of an own fleet. */
-  target: { baseUrl: string; keys: string[]; receiverUrl: string | undefined } | null;
+  target: Target | null;
 }
 
 /** @throws Failure with one line about a wrong value. */
@@ -36,7 +44,8 @@ export function readOptions(args: string[]): Options {
   if (baseUrl === undefined) return { ...own, target: null };
   if (!URL.canParse(baseUrl)) throw new Failure(`--base-url must be a URL, not ${baseUrl}`);
   if (values.key === undefined) throw new Failure('--base-url needs --key, once for each tenant');
-  return { ...own, target: { baseUrl, keys: values.key, receiverUrl: values['receiver-url'] } };
+  const { 'signaling-url': signalingUrl, 'receiver-url': receiverUrl } = values;
+  return { ...own, target: { baseUrl, signalingUrl, keys: values.key, receiverUrl } };
 }
 
 function parsed(args: string[]) {
@@ -50,6 +59,7 @@ function parsed(args: string[]) {
         faults: { type: 'string' },
         bug: { type: 'string' },
         'base-url': { type: 'string' },
+        'signaling-url': { type: 'string' },
         key: { type: 'string', multiple: true },
         'receiver-url': { type: 'string' },
       },

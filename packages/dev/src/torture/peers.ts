@@ -29,7 +29,7 @@ export class Peers {
     const connections = this.#connections;
     const policy = this.isRelayed ? { iceTransportPolicy: 'relay' as const } : {};
     return function Stubborn(configuration?: RTCConfiguration) {
-      const connection = new wrtc.RTCPeerConnection({ ...configuration, ...policy }) as unknown as RTCPeerConnection;
+      const connection = new wrtc.RTCPeerConnection({ ...configuration, ...policy });
       const close = connection.close.bind(connection);
       connection.close = () => undefined;
       connections.push({ joining, call, connection, close });
@@ -83,7 +83,7 @@ async function packetsOf(connection: RTCPeerConnection): Promise<number> {
 /** Starts an audio track with a sine tone. */
 export function startTone(): { track: MediaStreamTrack; stop(): void } {
   const source = new wrtc.nonstandard.RTCAudioSource();
-  const track = source.createTrack() as unknown as MediaStreamTrack;
+  const track = source.createTrack();
   const numberOfFrames = (SAMPLE_RATE * BLOCK_MS) / 1000;
   const samples = Int16Array.from({ length: numberOfFrames }, (_, n) => 8000 * Math.sin((n * 2 * Math.PI) / 109));
   const block = { samples, sampleRate: SAMPLE_RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames };

@@ -55,7 +55,8 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
   const baseUrl = fleet?.baseUrl ?? target?.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '') ?? '';
   const caller = new Caller(baseUrl, history);
-  const calls = new Calls(`${baseUrl.replace(/^http/, 'ws')}/v1/signaling`, history);
+  const signalingUrl = target?.signalingUrl ?? `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
+  const calls = new Calls(signalingUrl, history);
   const receiver = new Receiver(history, random.fork('receiver'));
   const run: Run = { options, random, history, caller, calls, receiver, fleet, say };
   for (const { machine } of fleet?.instances ?? []) {

@@ -76,3 +76,12 @@ test('the end of an earlier attempt does not end the following of a later one', 
   expect(followers.size).toBe(0);
   connection.disconnect();
 });
+
+test('a second error of a socket, such as an alert after a refused certificate, does not end the process', async () => {
+  const connection = new (connectorOf(null, null, 100))(address);
+  const stream = await connection.connect(() => undefined);
+  const fail = (message: string) => () => stream.emit('error', new Error(message));
+  for (const message of ['refused', 'alert']) expect(fail(message)).not.toThrow();
+  connection.disconnect();
+  await closed(stream);
+});

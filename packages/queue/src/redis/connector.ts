@@ -26,20 +26,24 @@ export interface Follower {
 
 /**
  * Returns the class with which ioredis opens a connection to an address that may change. ioredis's own connector for
- * Sentinels asks one after the other, and ends a connection for good that is closed while it asks.
+ * Sentinels asks one after the other, and ends a connection for good that is closed while it asks. Its other one listens
+ * for the first error of a socket only, and a TLS socket can have two.
+ * @param leads null: each connection leads to the address in its own options
  */
-export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: number): Connector {
+export function connectorOf(leads: Guide | null, tls: RedisTls | null, disconnectMs: number): Connector {
   return class extends AbstractConnector implements Follower {
+    readonly #guide: Guide;
     #address: string | null = null;
     /** The search for an address that is under way. It ends when the connection is ended or begins anew. */
     #search = new AbortController();
 
-    constructor() {
+    constructor(options: unknown) {
       super(disconnectMs);
+      this.#guide = leads ?? inTurn([options as RedisAddress]);
     }
 
     override check(info: Record<string, string>): boolean {
-      return guide.accepts?.(info) ?? true;
+      return this.#guide.accepts?.(info) ?? true;
     }
 
     override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
@@ -47,10 +51,10 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
       this.#address = null;
       const search = new AbortController();
       this.#search = search;
-      guide.followers?.add(this);
+      this.#guide.followers?.add(this);
       // Another attempt may have begun meanwhile.
       const unfollow = (): void => {
-        if (this.#search === search) guide.followers?.delete(this);
+        if (this.#search === search) this.#guide.followers?.delete(this);
       };
       const stopped = new Promise<null>((resolve) => {
         search.signal.addEventListener('abort', () => resolve(null));
@@ -67,7 +71,9 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
         tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port, ...serverName(host) });
       this.stream = stream;
       stream.once('close', unfollow);
-      stream.once('error', (error: Error) => {
+      // Not once. The certificate can be refused, and an alert of the server can follow: the second error would end the
+      // process.
+      stream.on('error', (error: Error) => {
         this.firstError = error;
       });
       return stream;
@@ -85,7 +91,7 @@ export function connectorOf(guide: Guide, tls: RedisTls | null, disconnectMs: nu
     async #find(emit: (type: string, error: Error) => void, signal: AbortSignal): Promise<RedisAddress | null> {
       for (let attempt = 0; !signal.aborted; attempt += 1) {
         try {
-          return await guide.find();
+          return await this.#guide.find();
         } catch (error) {
           if (isAborted(signal)) break;
           emit('error', error as Error);

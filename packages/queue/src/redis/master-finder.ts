@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Follower, Guide } from './connector.js';
+import { connectorOf, type Follower, type Guide } from './connector.js';
 import { reconnectDelayMs } from './reconnect-delay.js';
 import { textOf, type RedisAddress, type RedisCredentials, type RedisTarget } from './redis-target.js';
 
@@ -12,6 +12,8 @@ export type SentinelTarget = Extract<RedisTarget, { kind: 'sentinel' }>;
 const ANSWER_MS = 1000;
 /** How long the finder waits for further answers after the first one, in milliseconds. A frozen Sentinel sends none. */
 const FURTHER_ANSWERS_MS = 200;
+/** How long a connection that this process ends may stay half open, in milliseconds. */
+const DISCONNECT_MS = 100;
 /** Interval of the pings on a subscription, and the silence after which it is replaced, in milliseconds. */
 const PING_MS = 5000;
 
@@ -100,7 +102,7 @@ export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAdd
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: ANSWER_MS,
-    disconnectTimeout: 100,
+    Connector: connectorOf(null, target.tls, DISCONNECT_MS),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Cluster, Redis, type ClusterOptions } from 'ioredis';
-import { connectorOf, inTurn, serverName } from './connector.js';
+import { connectorOf, inTurn } from './connector.js';
 import { credentialsOf, MasterFinder, type ConnectionOptions, type SentinelTarget } from './master-finder.js';
 import { reconnectDelayMs } from './reconnect-delay.js';
 import { parseRedisUrl, type RedisLocation, type RedisTarget } from './redis-target.js';
@@ -113,7 +113,7 @@ function optionsOf(target: RedisTarget, role: RedisRole, refusals: Refusals): Co
 function addressOf(target: Exclude<RedisTarget, { kind: 'cluster' }>): ConnectionOptions {
   if (target.kind === 'server') {
     const { address, tls, database } = target;
-    return { ...address, ...(tls === null ? {} : { tls: { ...tls, ...serverName(address.host) } }), db: database };
+    return { ...address, Connector: connectorOf(null, tls, DISCONNECT_MS), db: database };
   }
   return { Connector: connectorOf(finderOf(target).finder, target.tls, DISCONNECT_MS), db: target.database };
 }

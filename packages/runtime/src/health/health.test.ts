@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { PassThrough } from 'node:stream';
+import { connect } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
 import { createLogger } from '../logging/logger.js';
 import { createHealth, startHealthServer, type HealthCheck } from './health.js';
 
@@ -72,4 +73,27 @@ describe('the health of a process', () => {
     expect((await get('/livez'))[0]).toBe(200);
     expect((await get('/other'))[0]).toBe(404);
   });
+});
+
+test('the health server answers errors in the common shape, with one Host header exactly', async () => {
+  const server = await startHealthServer(
+    createHealth(logger, {}, () => false),
+    { host: '127.0.0.1', port: 0 },
+  );
+  closers.push(() => server.close());
+  const ask = async (request: string) => {
+    const socket = connect(server.port, '127.0.0.1', () => socket.write(`${request}\r\n\r\n`));
+    const text = await new Response(Readable.toWeb(socket) as ReadableStream).text();
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    const requestId = /^x-request-id: (.*)$/im.exec(head)?.[1];
+    expect([request, requestId]).toEqual([request, expect.stringMatching(/^req_/)]);
+    const { error } = JSON.parse(body) as { error?: { code: string; requestId: string } };
+    if (error !== undefined) expect(error.requestId).toBe(requestId);
+    return [Number(head.split(' ')[1]), error?.code];
+  };
+  expect(await ask('GET /livez HTTP/1.1\r\nHost: a')).toEqual([200, undefined]);
+  expect(await ask('GET /livez HTTP/1.1')).toEqual([400, 'VALIDATION_FAILED']);
+  expect(await ask('GET /livez HTTP/1.1\r\nHost: a\r\nHost: a')).toEqual([400, 'VALIDATION_FAILED']);
+  expect(await ask('GET /livez/ HTTP/1.1\r\nHost: a')).toEqual([404, 'ROUTE_NOT_FOUND']);
+  expect(await ask('DELETE /livez HTTP/1.1\r\nHost: a')).toEqual([405, 'METHOD_NOT_ALLOWED']);
 });

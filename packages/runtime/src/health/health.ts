@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net';
-import { createHttpServer } from '../http/http-server.js';
+import { startSmallServer, type SmallAnswer } from '../http/small-server.js';
 import type { Logger } from '../logging/logger.js';
 
 /** A dependency. `ping` resolves if it answers and rejects if it does not. */
@@ -96,29 +95,17 @@ async function failure(check: HealthCheck): Promise<unknown> {
 }
 
 /** Serves `/livez` and `/readyz` on their own port, for apps that serve no other HTTP. */
-export async function startHealthServer(
+export function startHealthServer(
   health: Health,
   address: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const server = createHttpServer((request, response) => {
-    const path = request.url?.split('?')[0];
-    const report =
-      path === '/livez'
-        ? Promise.resolve(health.livez())
-        : path === '/readyz'
-          ? health.readyz()
-          : Promise.resolve(undefined);
-    void report.then((answer) => {
-      response.writeHead(answer?.status ?? 404, { 'content-type': 'application/json', connection: 'close' });
-      response.end(JSON.stringify(answer?.body ?? { status: 'not found' }));
-    });
+  const answer = ({ status, body }: HealthReport): SmallAnswer => ({
+    status,
+    type: 'application/json',
+    text: JSON.stringify(body),
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(address.port, address.host, resolve);
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  return startSmallServer(
+    { '/livez': () => answer(health.livez()), '/readyz': async () => answer(await health.readyz()) },
+    address,
+  );
 }

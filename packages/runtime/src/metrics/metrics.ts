@@ -1,6 +1,5 @@
-import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { createHttpServer } from '../http/http-server.js';
+import { startSmallServer } from '../http/small-server.js';
 import { droppedLogLines } from '../logging/line-writer.js';
 import type { Lifecycle } from '../lifecycle/lifecycle.js';
 
@@ -153,32 +152,12 @@ export async function serveMetrics(
 }
 
 /** Serves `GET /metrics` and no other path. */
-export async function startMetricsServer(
+export function startMetricsServer(
   metrics: Pick<Metrics, 'text'>,
   address: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const server = createHttpServer((request, response) => {
-    const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
-      response.writeHead(status, { 'content-type': type, connection: 'close' });
-      response.end(request.method === 'HEAD' ? undefined : text);
-    };
-    if (request.url?.split('?')[0] !== '/metrics') answer(404, 'not found\n');
-    else if (request.method !== 'GET' && request.method !== 'HEAD') answer(405, 'method not allowed\n');
-    else {
-      metrics.text().then(
-        (text) => answer(200, text, Registry.PROMETHEUS_CONTENT_TYPE),
-        () => answer(500, 'the metrics cannot be collected\n'),
-      );
-    }
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(address.port, address.host, resolve);
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  const page = async () => ({ status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, text: await metrics.text() });
+  return startSmallServer({ '/metrics': page }, address);
 }
 
 /** Adds gauges of an app's database connection pool. */

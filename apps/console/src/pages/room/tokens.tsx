@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Token>[] = [
     cell: ({ permissions }) => permissions.filter((one) => one !== 'room:join').join(', ') || 'join only',
   },
   { title: 'Issued', width: '8rem', priority: 2, cell: ({ createdAt }) => <Time value={createdAt} /> },
-  { title: 'Expires', width: '8rem', cell: ({ expiresAt }) => <Time value={expiresAt} /> },
+  { title: 'Expires', width: '8rem', priority: 2, cell: ({ expiresAt }) => <Time value={expiresAt} /> },
   { title: 'Revoked', width: '8rem', priority: 3, cell: ({ revokedAt }) => <Time value={revokedAt} /> },
   { title: 'Identifier', width: '18rem', priority: 3, cell: ({ id }) => <code>{id}</code> },
 ];

@@ -16,7 +16,8 @@ interface Environment {
   /** A higher number arrived later. */
   readonly arrival: number;
   newestArrival: number;
-  picks: number;
+  /** Slot time of its turns since the last one that went to the endpoint that had waited longest. */
+  sinceOldestMs: number;
 }
 
 export interface LaneOrder {
@@ -30,8 +31,13 @@ export interface LaneOrder {
   readonly stepMs: number;
 }
 
-/** With steps, every fourth turn goes to the environment (or endpoint) that has waited longest. */
-const OLDEST_EVERY = 4;
+/**
+ * With steps, the environment (or endpoint) that has waited longest gets a turn after the others have used this many
+ * steps of slot time: after three attempts that hang. It counts time and not turns, because a turn of a new endpoint
+ * that answers at once costs no slot time. Counting turns, a tenant that adds some endpoints in ten seconds would lose a slot
+ * to one that hangs for each three of them, and wait for minutes.
+ */
+const OLDEST_AFTER_STEPS = 2.5;
 const IDLE_REMEMBERED_MAX = 1000;
 
 /**
@@ -47,7 +53,8 @@ export class FairLane {
   #virtualMs = 0;
   #size = 0;
   #arrivals = 0;
-  #picks = 0;
+  /** Slot time of the turns since the last one that went to the environment that had waited longest. */
+  #sinceOldestMs = 0;
 
   constructor({ stepMs }: LaneOrder) {
     this.#stepMs = stepMs;
@@ -67,7 +74,7 @@ export class FairLane {
       floorMs: this.#virtualMs,
       arrival,
       newestArrival: arrival,
-      picks: 0,
+      sinceOldestMs: 0,
     };
     this.#environments.set(environment.id, environment);
     const isAdded = !environment.endpoints.has(waiting.endpointId);
@@ -92,8 +99,10 @@ export class FairLane {
     const first = this.#first(mayStart);
     if (first === undefined) return undefined;
     const { environment, waiting, startMs } = first;
-    this.#picks += 1;
-    environment.picks += 1;
+    this.#sinceOldestMs = this.#isOldestsTurn(this.#sinceOldestMs) ? 0 : this.#sinceOldestMs + waiting.slotMs;
+    environment.sinceOldestMs = this.#isOldestsTurn(environment.sinceOldestMs)
+      ? 0
+      : environment.sinceOldestMs + waiting.slotMs;
     environment.endpoints.delete(waiting.endpointId);
     environment.endpoints.set(waiting.endpointId, waiting);
     this.#virtualMs = Math.max(this.#virtualMs, startMs);
@@ -104,14 +113,21 @@ export class FairLane {
   /** Corrects the charge by the difference between the used and the charged slot time. */
   charge(environmentId: string, ms: number): void {
     this.#usedMs.set(environmentId, (this.#usedMs.get(environmentId) ?? this.#virtualMs) + ms);
+    this.#sinceOldestMs = Math.max(0, this.#sinceOldestMs + ms);
+    const environment = this.#environments.get(environmentId);
+    if (environment !== undefined) environment.sinceOldestMs = Math.max(0, environment.sinceOldestMs + ms);
     if (this.#usedMs.size <= IDLE_REMEMBERED_MAX + this.#environments.size) return;
     for (const [id, usedMs] of this.#usedMs) {
       if (usedMs <= this.#virtualMs && !this.#environments.has(id)) this.#usedMs.delete(id);
     }
   }
 
+  #isOldestsTurn(sinceOldestMs: number): boolean {
+    return sinceOldestMs >= OLDEST_AFTER_STEPS * this.#stepMs;
+  }
+
   #first(mayStart: (waiting: WaitingEndpoint) => boolean) {
-    const isOldestsTurn = this.#stepMs === 0 || this.#picks % OLDEST_EVERY === OLDEST_EVERY - 1;
+    const isOldestsTurn = this.#isOldestsTurn(this.#sinceOldestMs);
     const isBefore = (
       environment: Environment,
       tag: number,
@@ -137,7 +153,7 @@ export class FairLane {
 
   #nextOf(environment: Environment, mayStart: (waiting: WaitingEndpoint) => boolean): WaitingEndpoint | undefined {
     const inTurn = [...environment.endpoints.values()];
-    if (this.#stepMs > 0 && environment.picks % OLDEST_EVERY !== OLDEST_EVERY - 1) {
+    if (!this.#isOldestsTurn(environment.sinceOldestMs)) {
       const latestNew = inTurn.findLast((waiting) => waiting.isNew && mayStart(waiting));
       if (latestNew !== undefined) return latestNew;
     }

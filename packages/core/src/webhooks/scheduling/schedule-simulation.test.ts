@@ -64,6 +64,27 @@ describe.each([1, 10, 100])('beside %i hostile environments', (environments) => 
   });
 });
 
+test.each([1, 10, 100])(
+  'endpoints of a tenant that adds two every five seconds get their first delivery in time beside %i hostile environments',
+  (environments) => {
+    // The slots of hanging endpoints become free every 10 s, and the endpoints are added at different times before that.
+    for (const startsAtMs of [10_740, 15_180]) {
+      const simulation = new Simulation();
+      for (let n = 0; n < environments; n += 1) fiftyHanging(simulation, `hostile${n}`);
+      simulation.runUntil(startsAtMs);
+      const ids = Array.from({ length: 20 }, (_, n) => `new${n}`);
+      for (const [n, id] of ids.entries()) {
+        simulation.addEndpoint(id, 'B', answers(10, n % 2 === 0 ? 200 : 503));
+        simulation.at(startsAtMs + Math.floor(n / 2) * 5000, () => simulation.emit(id));
+      }
+      simulation.runUntil(startsAtMs + 80_000);
+      const lags = ids.flatMap((id) => simulation.lags(id, 'first'));
+      expect(lags).toHaveLength(ids.length);
+      expect(Math.max(...lags)).toBeLessThan(15_000);
+    }
+  },
+);
+
 test('a quick endpoint that starts to hang does not delay another tenant', () => {
   const { proven } = measure(1, (simulation, environmentId) => {
     const hangsLater: Receiver = (nowMs) => (nowMs < WARM_MS + 20_000 ? { ms: 50, status: 200 } : null);

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ErrorCode } from '@callplane/core';
+import { hostRefusal } from './host-header.js';
+import { createHttpServer } from './http-server.js';
+import { refuse, requestIdOf } from './refusal.js';
+
+export interface SmallAnswer {
+  status: number;
+  type: string;
+  text: string;
+}
+
+/**
+ * Starts a server that answers `GET` on a few paths, such as health checks and metrics. Everything else gets an error in
+ * the common shape.
+ * @param pages the answer of each path
+ */
+export async function startSmallServer(
+  pages: Readonly<Record<string, () => SmallAnswer | Promise<SmallAnswer>>>,
+  address: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createHttpServer((request, response) => {
+    const requestId = requestIdOf(request);
+    const fail = (status: number, code: ErrorCode, headers = {}): void =>
+      refuse(response, { status, code, requestId, headers });
+    const badHost = hostRefusal(request);
+    const page = pages[request.url?.split('?')[0] ?? ''];
+    if (badHost !== null) refuse(response, { ...badHost, requestId });
+    else if (page === undefined) fail(404, 'ROUTE_NOT_FOUND');
+    else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      fail(405, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
+    } else {
+      Promise.resolve()
+        .then(page)
+        .then(
+          (answer) => send(request, response, requestId, answer),
+          () => fail(500, 'INTERNAL'),
+        );
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  { status, type, text }: SmallAnswer,
+): void {
+  response.writeHead(status, { 'content-type': type, 'x-request-id': requestId, connection: 'close' });
+  response.end(request.method === 'HEAD' ? undefined : text);
+}
