@@ -16,6 +16,8 @@ export const LEASE_LOG = `
     is_operation boolean := TG_TABLE_NAME = 'runtime_operations';
     is_held boolean := OLD.lease_token IS NOT NULL AND OLD.lease_expires_at > sim.now();
     is_success boolean := NEW.status IN ('completed', 'succeeded');
+    -- The removal of an endpoint ends its deliveries, also those in flight.
+    is_removal boolean := to_jsonb(NEW) ->> 'failure_reason' = 'endpoint_deleted';
     wrong text;
   BEGIN
     IF OLD.lease_token IS NULL THEN
@@ -24,7 +26,7 @@ export const LEASE_LOG = `
       END IF;
     ELSIF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
       IF is_held AND NEW.lease_token IS NOT NULL THEN wrong := 'claims the row too early';
-      ELSIF is_held AND writer <> held_by THEN wrong := 'ends the lease';
+      ELSIF is_held AND writer <> held_by AND is_removal IS NOT TRUE THEN wrong := 'ends the lease';
       ELSIF is_operation AND NOT is_held AND NEW.lease_token IS NULL AND NEW.status <> 'failed' THEN
         wrong := 'writes an outcome after the end of the lease';
       ELSIF NOT is_held AND is_success AND writer <> held_by THEN wrong := 'writes an outcome';

@@ -26,6 +26,15 @@ export class SimSocket extends EventEmitter {
   readonly #client: SocketClient;
   readonly #toGateway: string[] = [];
   readonly #toClient: Message[] = [];
+  /** The stream below the WebSocket: what the gateway writes leaves at once. */
+  readonly #stream = Object.assign(new EventEmitter(), {
+    writableLength: 0,
+    write: (bytes: Buffer, sent: () => void) => {
+      for (const text of textsOf(bytes)) this.#sendToClient(JSON.parse(text) as Message);
+      this.#world.soon(this.#process, sent);
+      return true;
+    },
+  });
   #isToldClosed = false;
 
   constructor(world: World, process: SimProcess, client: SocketClient) {
@@ -38,15 +47,7 @@ export class SimSocket extends EventEmitter {
 
   /** The two objects that `Connections` takes. */
   get sockets(): { webSocket: WebSocket; socket: Duplex } {
-    const socket = {
-      writableLength: 0,
-      write: (bytes: Buffer, sent: () => void) => {
-        for (const text of textsOf(bytes)) this.#sendToClient(JSON.parse(text) as Message);
-        this.#world.soon(this.#process, sent);
-        return true;
-      },
-    };
-    return { webSocket: this as unknown as WebSocket, socket: socket as unknown as Duplex };
+    return { webSocket: this as unknown as WebSocket, socket: this.#stream as unknown as Duplex };
   }
 
   /** A frame of the client. */
@@ -83,6 +84,7 @@ export class SimSocket extends EventEmitter {
   #close(code: number): void {
     if (this.readyState === CLOSED) return;
     this.readyState = CLOSED;
+    this.#stream.emit('close');
     this.emit('close', code);
     this.#tellClient();
   }
