@@ -44,7 +44,7 @@ export class Participants {
     socket?.send({ type: 'leave' });
   }
 
-  /** The network of the client fails, and nobody resumes the session for now. */
+  /** The network of the client fails, and the client does not resume the session for now. */
   lose(person: Person): void {
     person.socket?.break();
     delete person.socket;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * Copies the files of a folder whose files may vanish meanwhile: those that are gone are left out.
- * @param isWanted is asked with the path of each file and folder below `from`.
+ * @param isWanted decides for the path of each file and folder below `from`.
  */
 export async function copyTree(from: string, to: string, isWanted: (path: string) => boolean): Promise<void> {
   const { mode } = await stat(from);
