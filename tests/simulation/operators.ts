@@ -2,7 +2,7 @@ import { eraseEvents, requestErasure, type Database } from '@callplane/db';
 import { openDatabase } from './apps/tasks.js';
 import { running, type SimProcess } from './processes.js';
 
-/** A person who uses `rtc` on the database. */
+/** An operator with `rtc` and the database. */
 export class Operator {
   readonly #process: SimProcess;
   readonly #database: Database;

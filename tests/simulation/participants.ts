@@ -44,7 +44,7 @@ export class Participants {
     socket?.send({ type: 'leave' });
   }
 
-  /** The network of the client fails, and the client does not resume the session for now. */
+  /** The network of the client fails. The client does not resume the session by itself. */
   lose(person: Person): void {
     person.socket?.break();
     delete person.socket;

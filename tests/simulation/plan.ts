@@ -21,7 +21,7 @@ export type EndpointAction = { readonly atMs: number; readonly endpoint: number 
 
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
-/** `outlive lease`: the worker freezes some commits after a claim, until another one has taken its row over. */
+/** `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row. */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
   | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
