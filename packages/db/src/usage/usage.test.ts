@@ -192,22 +192,27 @@ describe('the roll-up', () => {
     expect(await rooms.database.prisma.usageRollup.count()).toBe(6);
   });
 
-  test('outlives the rooms: a purge rolls up first, and keeps rooms of days that are not complete', async () => {
-    const [old, young] = [await rooms.newRoom(), await rooms.newRoom()];
+  test('outlives the rooms: a purge rolls up first, and keeps rooms of days that are not rolled up', async () => {
+    const [ancient, old, young] = [await rooms.newRoom(), await rooms.newRoom(), await rooms.newRoom()];
+    const hoursAgo = (hours: number) => new Date(now.getTime() - hours * HOUR_MS);
+    const ends = { [ancient]: before(402), [old]: before(2), [young]: hoursAgo(2) };
     await stays([
+      { room: ancient, begin: before(403), end: before(402) },
       { room: old, begin: before(3), end: before(2) },
-      { room: young, begin: new Date(now.getTime() - 3 * HOUR_MS), end: new Date(now.getTime() - 2 * HOUR_MS) },
+      { room: young, begin: hoursAgo(3), end: hoursAgo(2) },
     ]);
-    await rooms.sql(`UPDATE rooms SET status = 'ended', ended_at = '${before(2).toISOString()}' WHERE id = '${old}'`);
-    await rooms.sql(`UPDATE rooms SET status = 'ended', ended_at = now() WHERE id = '${young}'`);
+    for (const [id, end] of Object.entries(ends)) {
+      await rooms.sql(`UPDATE rooms SET status = 'ended', ended_at = '${end.toISOString()}' WHERE id = '${id}'`);
+    }
     const live = await readDays(before(4), now);
-    const which = { olderThanSeconds: 0, environmentId: null };
-    // The minimum age of a purge would keep the younger room as well.
-    await rooms.sql(`UPDATE rooms SET ended_at = ended_at - interval '2 hours' WHERE id = '${young}'`);
-    const step = await purgeExpiredRooms(rooms.database, which);
-    const isToday = dayOf(new Date(now.getTime() - 2 * HOUR_MS)).getTime() > yesterday.getTime();
-    expect(step).toMatchObject({ rooms: isToday ? 1 : 2 });
-    expect(await rooms.database.prisma.participantSession.count({ where: { roomId: old } })).toBe(0);
+    const purge = () => purgeExpiredRooms(rooms.database, { olderThanSeconds: 0, environmentId: null });
+    const left = async () => (await rooms.database.prisma.room.findMany({ select: { id: true } })).map(({ id }) => id);
+    // One roll-up covers 400 days, up to the day before `old` began.
+    expect(await purge()).toMatchObject({ rooms: 1 });
+    expect(await left()).toEqual(expect.arrayContaining([old, young]));
+    expect(await purge()).toMatchObject({ rooms: 1 });
+    // The minimum age of a purge keeps the youngest room.
+    expect(await left()).toEqual([young]);
     expect(await readDays(before(4), yesterday)).toEqual(live.filter(({ day }) => day <= yesterday));
   });
 });
