@@ -42,9 +42,11 @@ describe('a lost session', () => {
     for (const { held } of [young, old]) await disconnectOne(rooms.database, held);
     await age('participant_sessions', 'disconnected_at', WITHIN_GRACE_S, young.sessionId);
     await age('participant_sessions', 'disconnected_at', AFTER_GRACE_S, old.sessionId);
-    expect(await sweep()).toEqual({
-      ended: [{ sessionId: old.sessionId, roomId }],
-      rooms: [{ roomId, version: (await rooms.snapshot(roomId)).version }],
+    const swept = await sweep();
+    const { version } = await rooms.snapshot(roomId);
+    expect(swept).toEqual({
+      ended: [{ sessionId: old.sessionId, roomId, connection: old.held.connection, version }],
+      rooms: [{ roomId, version }],
       deliveries: [],
     });
     expect(await sweep()).toMatchObject({ ended: [], rooms: [] });
