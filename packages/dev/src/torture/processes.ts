@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startWatchdog, type Watchdog } from '@callplane/local-servers';
+import { childrenOf, startWatchdog, type Watchdog } from '@callplane/local-servers';
 
 /** The folder and the processes of one run, of which nothing is left after its end, whatever ends it. */
 export class Processes {
@@ -41,11 +41,14 @@ export class Processes {
   destroy(): void {
     process.off('exit', this.#atExit);
     for (const pid of this.#pids) {
-      try {
-        // Each server has a process group of its own. The processes of PostgreSQL leave it, and end with their parent.
-        process.kill(-pid, 'SIGKILL');
-      } catch {
-        // It has ended.
+      // Each server has a process group of its own. The processes of PostgreSQL leave it, and would outlive their parent
+      // while they are frozen.
+      for (const each of [...childrenOf(pid), -pid]) {
+        try {
+          process.kill(each, 'SIGKILL');
+        } catch {
+          // It has ended.
+        }
       }
     }
     this.#pids.clear();
