@@ -67,6 +67,11 @@ test('rtc api says what the API refused, and what is wrong with a command line',
   });
   answer = { status: 502, body: '<html>' };
   expect((await rtc('readContext')).failure).toEqual({ exitCode: 1, line: expect.stringContaining('HTTP 502') });
+  answer = { status: 200, body: '<html>' };
+  expect((await rtc('createRoom', 'name=x')).failure).toEqual({
+    exitCode: 1,
+    line: expect.stringContaining('HTTP 200'),
+  });
   const sent = requests.length;
   for (const [args, hint] of [
     [['launchRocket'], 'launchRocket'],

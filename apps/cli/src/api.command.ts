@@ -22,7 +22,7 @@ const FIELD_HELP = `
 Fields are name=value for text, and name:=value for JSON: numbers, booleans, lists, objects and null.
 Without an operation, the command lists the operations of the API.`;
 
-/** Adds `rtc api`, which calls any operation of the OpenAPI document with an API key. */
+/** Adds `rtc api`, which calls the operations of the OpenAPI document with an API key, except for its stream. */
 export function addApiCommand(rtc: Command, cli: Cli): void {
   const example = 'rtc api createRoom name=Consultation maxParticipants:=10';
   addCommand(rtc, 'api [operation] [fields...]', 'Call an operation of the API with an API key', example)
@@ -67,7 +67,8 @@ async function call(cli: Cli, options: ApiOptions, operation: string, fields: re
     throw new CommandError(`${url} does not answer: ${cause?.code ?? (error as Error).message}.`);
   }
   const answer = parse(text);
-  if (!response.ok) throw refusal(url, response.status, answer);
+  // A page of a proxy may come with 200, although the API did nothing.
+  if (!response.ok || (answer === undefined && text !== '')) throw refusal(url, response.status, answer);
   const result = typeof answer === 'object' && answer !== null ? answer : { status: response.status };
   print(cli, options, result, JSON.stringify(result, null, 2));
 }
