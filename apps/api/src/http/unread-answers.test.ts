@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
+import { createHttpServer } from '@callplane/runtime';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestApi } from '../api.testkit.js';
 import {
@@ -41,6 +42,25 @@ describe('answers that callers do not read', () => {
     expect([hasRoom(unread, 'a', 10), hasRoom(unread, 'a', 11)]).toEqual([true, false]);
     first.emit('close');
     expect(hasRoom(unread, 'a', UNREAD_BYTES_PER_ENVIRONMENT_MAX)).toBe(true);
+  });
+
+  test('count no longer once a caller with several requests on one connection hangs up', async () => {
+    const unread = new UnreadAnswers();
+    let answered = 0;
+    const server = createHttpServer((_, response) => {
+      response.end(Buffer.alloc(8 * MIB));
+      unread.add('a', 8 * MIB, response);
+      answered += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as AddressInfo;
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(4)));
+    socket.pause();
+    await eventually(() => answered === 4);
+    expect(hasRoom(unread, 'a', MIB)).toBe(false);
+    socket.destroy();
+    await eventually(() => hasRoom(unread, 'a', UNREAD_BYTES_PER_ENVIRONMENT_MAX));
   });
 
   test('of some environments leave the others their share, up to the bound of all', () => {

@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { newId } from '@callplane/core';
 import { writeEvents } from '@callplane/db';
 import { eventually, insertTestEndpoint } from '@callplane/testing';
@@ -211,6 +212,21 @@ describe('a stream is refused', () => {
       return null;
     });
     for (const reader of [...readers, again]) reader.close();
+  });
+
+  test('until the connection closes on which a caller has asked for several', async () => {
+    const tenant = await api.newTenant();
+    const request = `GET /v1/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${tenant.key}\r\n\r\n`;
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(request.repeat(3)));
+    await eventually(async () => (await api.call('GET', '/v1/stream', { key: tenant.key })).status === 429);
+    socket.destroy();
+    const readers = await eventually(async () => {
+      const opened = await Promise.all([1, 2, 3].map(() => open(tenant)));
+      if (opened.every(({ status }) => status === 200)) return opened;
+      for (const reader of opened) reader.close();
+      return null;
+    });
+    for (const reader of readers) reader.close();
   });
 
   test('and ended when its key is revoked', async () => {

@@ -196,6 +196,21 @@ describe('pipelined requests', () => {
     expect(statusesIn(text())).toEqual(['200', '408']);
   });
 
+  test('all answers close with their connection, also those that wait behind another', async () => {
+    const [closed, received] = [new Set<string>(), new Set<string>()];
+    const port = await serve((request, response) => {
+      received.add(request.url!);
+      response.once('close', () => closed.add(`${request.url} ${response.closed} ${response.destroyed}`));
+      if (request.url !== '/3') response.write('the first part');
+      if (request.url === '/2') response.end();
+    });
+    const { socket } = await dial(port, ['/1', '/2', '/3'].map(GET).join(''));
+    await eventually(() => received.size === 3);
+    socket.destroy();
+    await eventually(() => closed.size === 3);
+    expect([...closed].toSorted()).toEqual(['/1', '/2', '/3'].map((url) => `${url} true true`));
+  });
+
   test('no refusal follows an answer that closes the connection', async () => {
     later.length = 0;
     const port = await serve((request, response) => {

@@ -76,8 +76,10 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
   const exchangesOf = (socket: Socket): Exchanges => {
     let exchanges = connections.get(socket);
     if (exchanges === undefined) {
-      exchanges = { open: new Set(), newest: null, isRefused: false };
+      const open = new Set<Exchange>();
+      exchanges = { open, newest: null, isRefused: false };
       connections.set(socket, exchanges);
+      socket.once('close', () => closeWaiting(open));
     }
     return exchanges;
   };
@@ -119,6 +121,19 @@ export function createHttpServer(listener: RequestListener, options: HttpServerO
     refuseInTurn(socket, exchanges, () => refuseSocket(socket, refusal, deadlines.lingerMs), deadlines.lingerMs);
   });
   return server;
+}
+
+/**
+ * Closes the answers that waited behind another answer of a connection that is closed. Node gives the connection to one
+ * answer at a time and closes that one alone, so that whatever ends with the others would stay for ever: log lines,
+ * streams, and the bytes of unread answers. Sets the two fields that Node sets.
+ */
+function closeWaiting(open: ReadonlySet<Exchange>): void {
+  for (const { response } of [...open]) {
+    if (response.socket !== null || response.closed) continue;
+    Object.assign(response, { destroyed: true, _closed: true });
+    response.emit('close');
+  }
 }
 
 /**
