@@ -265,7 +265,7 @@ test('works through PgBouncer in transaction mode, with deadlines in transaction
     );
   // More clients than sessions, so that statements of one client run in several of them.
   const answers = await Promise.all(
-    Array.from({ length: 40 }, (_, n): PromiseLike<unknown>[] => [
+    Array.from({ length: 15 }, (_, n): PromiseLike<unknown>[] => [
       database.sql.$queryRaw`SELECT ${n}::int AS n, ${'x'} AS text`,
       database.prisma.room.count({ where: { name: String(n) } }),
       database.sqlTransaction(async (sql) => sql.$queryRaw`SELECT ${n}::int AS n`),
