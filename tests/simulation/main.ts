@@ -48,6 +48,8 @@ if (coverage.runs === 0) {
   console.error('No seed was run: name one with --seed N, several with --seeds A-B, or a time with --minutes M.');
   process.exitCode = 1;
 }
+const ownSeconds = (process.cpuUsage().user + process.cpuUsage().system) / 1e6;
+console.log(`Processor time: ${(ownSeconds + (await postgres.processorSeconds())).toFixed(1)} s`);
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
 await postgres.close();
 
