@@ -24,11 +24,11 @@ test('the cost of the invariants is the same beside a million deliveries with th
     await rooms.sql(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
       INSERT INTO events SELECT (jsonb_populate_record(v, jsonb_build_object('id', 'evt_' || lpad(i::text, 26, '0'),
           'room_id', 'room_' || lpad((i / 10)::text, 26, '0'), 'sequence', i % 10 + 1))).*
-        FROM (SELECT * FROM events WHERE type = 'participant.joined' LIMIT 1) v, generate_series(${from}, ${to}) i;
+        FROM (SELECT e AS v FROM events e WHERE type = 'participant.joined' LIMIT 1) one, generate_series(${from}, ${to}) i;
       INSERT INTO webhook_deliveries SELECT (jsonb_populate_record(d, jsonb_build_object(
           'id', 'whd_' || lpad(i::text, 26, '0'), 'event_id', 'evt_' || lpad(i::text, 26, '0'), 'status', 'succeeded',
           'run_attempts', 1, 'completed_at', now()))).*
-        FROM (SELECT * FROM webhook_deliveries LIMIT 1) d, generate_series(${from}, ${to}) i;
+        FROM (SELECT w AS d FROM webhook_deliveries w LIMIT 1) one, generate_series(${from}, ${to}) i;
       INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
           duration_ms, outcome, response_truncated)
         SELECT 'att_' || lpad(i::text, 26, '0'), 'whd_' || lpad(i::text, 26, '0'), 0, 1, 'https://192.0.2.1/', 1, now(), 1,
@@ -67,11 +67,11 @@ test('the cost of the sessions of one room grows with their number, also if one 
     await rooms.sql(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
       INSERT INTO participant_sessions SELECT (jsonb_populate_record(s, jsonb_build_object(
           'id', 'sess_' || lpad(i::text, 26, '0'), 'started_at', now(), 'ended_at', now()))).*
-        FROM (SELECT * FROM participant_sessions WHERE ended_at IS NULL) s, generate_series(${from}, ${to}) i;
+        FROM (SELECT p AS s FROM participant_sessions p WHERE ended_at IS NULL) one, generate_series(${from}, ${to}) i;
       INSERT INTO events SELECT (jsonb_populate_record(v, jsonb_build_object('id', 'evt_' || kind.n || lpad(i::text, 25, '0'),
           'type', kind.type, 'sequence', i * 2 + kind.n, 'created_at', now(),
           'body', json_build_object('data', json_build_object('sessionId', 'sess_' || lpad(i::text, 26, '0')))::text))).*
-        FROM (SELECT * FROM events WHERE type = 'participant.joined' LIMIT 1) v, generate_series(${from}, ${to}) i,
+        FROM (SELECT e AS v FROM events e WHERE type = 'participant.joined' LIMIT 1) one, generate_series(${from}, ${to}) i,
           (VALUES (0, 'participant.joined'), (1, 'participant.left')) AS kind (n, type)`);
     await rooms.sql('ANALYZE events, participant_sessions');
   };
