@@ -68,8 +68,12 @@ async function runSeeds() {
   const { code } = await simulation(file, args, 'inherit');
   if (bugs.length > 0) console.log(`With the seeded bug ${options.bug}: reproduce it with --bug ${options.bug}, too.`);
   if (options.model !== true) return code;
-  const refused = await refusedByModel(moves);
-  console.log(refused.length === 0 ? 'The specifications allow every transition.' : refused.join('\n'));
+  const { compared, refused } = await compareWithModel(moves);
+  const [operations, deliveries, lines, rooms] = compared;
+  console.log(
+    `${operations} operations, ${deliveries} deliveries, ${lines} lines of deliveries in order, ${rooms} rooms: ` +
+      (refused.length === 0 ? 'the specifications allow every transition.' : `not allowed:\n${refused.join('\n')}`),
+  );
   return code === 0 && refused.length > 0 ? 1 : code;
 }
 
@@ -118,7 +122,7 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const moves = folderOf(bug.name);
   const asked = options.model ? ['--moves', moves] : [];
   const { code, output } = await simulation(file, ['--brief', '--seeds', seeds, ...asked], 'pipe');
-  const refused = options.model ? `${(await refusedByModel(moves))[0] ?? 'nothing'} | ` : '';
+  const refused = options.model ? `${(await compareWithModel(moves)).refused[0] ?? 'nothing'} | ` : '';
   rmSync(join(folder, bug.name), { recursive: true, force: true });
   const seconds = /^Processor time: ([\d.]+) s$/m.exec(output)?.[1] ?? '?';
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
@@ -142,23 +146,32 @@ function folderOf(name) {
 
 /**
  * @param {string} moves a folder with the transitions of each seed
- * @returns {Promise<string[]>} what the specifications do not allow, of the first seed in which there is something
+ * @returns {Promise<{ compared: number[], refused: string[] }>} how many operations, deliveries, lines and rooms were
+ *   compared, and what the specifications do not allow, of the first seed in which there is something
  */
-async function refusedByModel(moves) {
+async function compareWithModel(moves) {
   const { compareLogs } = await import(resolve(import.meta.dirname, '../../packages/dev/dist/model/compare-logs.js'));
+  const compared = [0, 0, 0, 0];
   for (const file of readdirSync(moves).sort((a, b) => parseInt(a) - parseInt(b))) {
     const lines = readFileSync(join(moves, file), 'utf8')
       .split('\n')
       .map((line) => JSON.parse(line));
-    const { refused } = compareLogs(lines, 0);
-    if (refused.length > 0) {
-      return refused.map(({ kind, of, allowed, line, isUndecided }) => {
-        const how = isUndecided ? ', the search ended at its bound' : '';
-        return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${parseInt(file)}${how})`;
-      });
-    }
+    const found = compareLogs(lines, 0);
+    const { operation, delivery, line, room } = found.compared;
+    for (const [at, count] of [operation, delivery, line, room].entries()) compared[at] = (compared[at] ?? 0) + count;
+    if (found.refused.length > 0)
+      return { compared, refused: found.refused.map((each) => describe(each, parseInt(file))) };
   }
-  return [];
+  return { compared, refused: [] };
+}
+
+/**
+ * @param {import('../../packages/dev/src/model/trace.js').Refusal} refusal
+ * @param {number} seed
+ */
+function describe({ kind, of, allowed, line, isUndecided }, seed) {
+  const how = isUndecided ? ', the search ended at its bound' : '';
+  return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${seed}${how})`;
 }
 
 /**

@@ -18,7 +18,7 @@ export interface RecoveryStep {
   skipped: number;
   /** null while the recovery has more steps. */
   ended: 'completed' | 'cancelled' | null;
-  /** Deliveries that the step has replayed or brought forward, which are to be woken. */
+  /** Deliveries that the step has replayed or brought forward. The caller wakes them. */
   deliveries: (WakeableDelivery & { isReplayed: boolean })[];
 }
 
