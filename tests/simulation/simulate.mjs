@@ -98,7 +98,7 @@ function named(names) {
   process.exit(1);
 }
 
-/** @returns 0 if the simulation finds every bug. */
+/** @returns 0 if every bug is found. */
 async function findBugs() {
   const waiting = bugs.values();
   let missed = 0;
@@ -122,7 +122,7 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const moves = folderOf(bug.name);
   const asked = options.model ? ['--moves', moves] : [];
   const { code, output } = await simulation(file, ['--brief', '--seeds', seeds, ...asked], 'pipe');
-  const refused = options.model ? `${(await compareWithModel(moves)).refused[0] ?? 'nothing'} | ` : '';
+  const [refused] = options.model ? (await compareWithModel(moves)).refused : [];
   rmSync(join(folder, bug.name), { recursive: true, force: true });
   const seconds = /^Processor time: ([\d.]+) s$/m.exec(output)?.[1] ?? '?';
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
@@ -130,11 +130,12 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seed = [...run.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
   if (isStopped) return true;
   const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
+  const model = options.model ? `${refused ?? 'nothing'} | ` : '';
   console.log(
-    `| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s | ${refused}`,
+    `| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s | ${model}`,
   );
   // A crash of the simulation itself finds nothing.
-  return broken !== null;
+  return broken !== null || refused !== undefined;
 }
 
 /** @param {string} name */
