@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -20,7 +21,11 @@ const PROGRAM = `
  */
 export function startComparisons(): (logs: readonly object[], killed?: number) => Promise<Comparison> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], { stdio: ['pipe', 'pipe', 'inherit'] });
-  stopAtEnd(() => Promise.resolve(void child.kill('SIGKILL')));
+  const closed = once(child, 'close');
+  stopAtEnd(async () => {
+    child.stdin.end();
+    await closed;
+  });
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return async (logs, killed = 0) => {
     child.stdin.write(`${JSON.stringify({ logs, killed })}\n`);
