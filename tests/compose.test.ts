@@ -27,7 +27,7 @@ interface Service {
   profiles?: string[];
   command?: string | string[];
   depends_on?: Record<string, { condition: string }> | string[];
-  deploy?: { replicas?: number | string; resources?: { limits?: { cpus: string; memory: string } } };
+  deploy?: { replicas?: number | string; resources?: { limits?: { cpus: string; memory: string; pids: number } } };
   volumes?: string[];
   restart?: string;
   stop_grace_period?: string;
@@ -174,8 +174,9 @@ describe('docker-compose.yml', () => {
   });
 
   test('every service has a limit of processes, and a health check', () => {
-    for (const [name, { pids_limit, healthcheck }] of services) {
-      expect([name, pids_limit]).toEqual([name, expect.any(Number)]);
+    for (const [name, { pids_limit, deploy, healthcheck }] of services) {
+      // Compose refuses the whole file if a service has `pids_limit` beside `deploy.resources.limits`.
+      expect([name, pids_limit, deploy?.resources?.limits?.pids]).toEqual([name, undefined, expect.any(Number)]);
       // The images of the apps have their own. Of these, the one-shot commands disable it.
       const expected = ['migrate', 'cli'].includes(name) ? { disable: true } : appOf(compose.services[name]!);
       if (typeof expected === 'string') expect([name, healthcheck]).toEqual([name, undefined]);
@@ -340,6 +341,15 @@ describe('infra/secrets.sh', () => {
       expect(statSync(join(root, 'secrets')).mode & 0o777).toBe(0o700);
       expect(run()).toBe('');
       expect(contents()).toEqual(made);
+      // An installation of a release without this secret: only the missing file is made, from the URL of the others.
+      rmSync(join(root, 'secrets', 'media_database_url'));
+      expect(run()).toBe('made secrets/media_database_url\n');
+      const others = (files: string[][]) => files.filter(([name]) => name !== 'media_database_url');
+      expect(others(contents())).toEqual(others(made));
+      const [mediaUrl, url] = ['media_database_url', 'database_url'].map((name) =>
+        readFileSync(join(root, 'secrets', name), 'utf8'),
+      );
+      expect(mediaUrl!.replace(/callplane_media:[0-9a-f]{48}@/, '@')).toBe(url!.replace(/callplane:[^@]+@/, '@'));
     } finally {
       rmSync(root, { recursive: true, force: true });
     }

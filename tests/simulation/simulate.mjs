@@ -152,8 +152,9 @@ async function refusedByModel(moves) {
       .map((line) => JSON.parse(line));
     const { refused } = compareLogs(lines, 0);
     if (refused.length > 0) {
-      return refused.map(({ kind, of, allowed, line }) => {
-        return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${parseInt(file)})`;
+      return refused.map(({ kind, of, allowed, line, isUndecided }) => {
+        const how = isUndecided ? ', the search ended at its bound' : '';
+        return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${parseInt(file)}${how})`;
       });
     }
   }
