@@ -46,6 +46,7 @@ import {
   UNREAD_BYTES_PER_ENVIRONMENT_MAX,
   UNREAD_BYTES_SHARED,
 } from '../apps/api/src/http/unread-answers.js';
+import { LISTS_WAITING_MAX } from '../apps/api/src/statements/list-turns.js';
 import { QUEUED_CHARS_OF_ALL } from '../apps/signaling/src/connections/inbox.js';
 import { UNSENT_BYTES_OF_ALL } from '../apps/signaling/src/connections/outbox.js';
 import { CONSOLE_LIMITS } from '../apps/console/src/limits.js';
@@ -98,6 +99,11 @@ describe('docs/limits.md', () => {
     ],
     ['Reads of `/v1/overview`', `1 of an environment, ${HEAVY_READS_AT_ONCE} of a process`],
     ['The same that wait', `${HEAVY_READS_WAITING_MAX} different ones of an environment, for ${WAIT_MS_MAX / 1000} s`],
+    ['Lists of an environment that read at once', 'half of the connections for reads; of all environments all but one'],
+    [
+      'Lists that wait for their turn',
+      `${LISTS_WAITING_MAX.toLocaleString('en')} of an environment, for ${WAIT_MS_MAX / 1000} s`,
+    ],
     [
       'Answers of an environment that an API process holds unread',
       `${UNREAD_BYTES_PER_ENVIRONMENT_MAX / MIB} MiB; its share while all have ${UNREAD_BYTES_SHARED / MIB} MiB; ${UNREAD_BYTES_MAX / MIB} MiB in all`,

@@ -273,7 +273,9 @@ test('nginx keeps neither bodies nor responses in its temporary folder, which is
   const body = 'x'.repeat(95 * 1024);
   const head = `POST /v1/rooms HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
   expect(await exchange(head + body, edge)).toMatchObject({ status: 200, text: 'api answers' });
-  const socket = connect(edge.port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n'));
+  const socket = connect(edge.port, '127.0.0.1', () =>
+    socket.write('GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+  );
   // The app cannot send more until the caller reads.
   let before = -1;
   await eventually(

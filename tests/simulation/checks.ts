@@ -76,7 +76,7 @@ function unexpectedLines({ fleet }: Run): Violation[] {
       DEFECTS.includes(message) ||
       (['task failed', 'request failed'].includes(message) &&
         error !== undefined &&
-        !/terminat|timeout|not queryable|was not over within/.test(error.message));
+        !/terminat|timeout|due to user request|not queryable|was not over within/.test(error.message));
     if (!isDefect) return [];
     return [{ name: 'nothing-unexpected', detail: `${process}: ${message}: ${String(error?.stack)}` }];
   });

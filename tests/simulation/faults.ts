@@ -1,6 +1,7 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
 import type { Fault } from './plan.js';
+import type { Effect } from './ports/gate.js';
 import type { SimMediaServer } from './ports/media.js';
 import { CALM, type SimRedis } from './ports/redis.js';
 import type { SimProcess } from './processes.js';
@@ -10,8 +11,9 @@ import type { World } from './world.js';
 /** Statements that only keep the fleet alive: a fault after them finds little. */
 const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
 
-/** Statements about rows that workers lease. */
-const LEASED = /UPDATE (runtime_operations|webhook_deliveries)/;
+/** Statements that make a lease, and those that end one with an outcome. */
+const CLAIM = /lease_expires_at = now\(\) \+/;
+const OUTCOME = /lease_token = NULL/;
 /** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
 const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
@@ -31,7 +33,7 @@ export class Faults {
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
   readonly #frozenAtMs = new Map<SimProcess, number>();
-  /** Transactions that a process has committed since its latest write of a lease. */
+  /** Transactions that a process has committed since its latest claim; none after an outcome. */
   readonly #commitsSinceClaim = new Map<SimProcess, number>();
   readonly #outlived = new Set<Fault>();
   #goOn = true;
@@ -105,10 +107,11 @@ export class Faults {
   }
 
   /** Called after each statement that has changed something. */
-  async onEffect(process: SimProcess, label: string, isCommitted: boolean): Promise<void> {
+  async onEffect(process: SimProcess, effect: Effect): Promise<void> {
+    const { label } = effect;
     if (!this.#goOn || DULL.test(label)) return;
-    if (LEASED.test(label)) this.#wakeFormerHolders(process);
-    if (isCommitted) this.#outliveLease(process, label);
+    if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
+    this.#outliveLease(process, effect);
     const count = (this.#interesting.get(process.name) ?? 0) + 1;
     this.#interesting.set(process.name, count);
     for (const fault of this.#faults) {
@@ -134,11 +137,12 @@ export class Faults {
     this.points.add(`${label} | freeze`);
   }
 
-  #outliveLease(process: SimProcess, label: string): void {
-    const isLeaseWrite = LEASED.test(label) && !label.startsWith('COMMIT');
+  #outliveLease(process: SimProcess, { label, text, isCommitted }: Effect): void {
+    if (OUTCOME.test(text)) this.#commitsSinceClaim.delete(process);
+    else if (CLAIM.test(text)) this.#commitsSinceClaim.set(process, -1);
     const before = this.#commitsSinceClaim.get(process);
-    const commits = isLeaseWrite ? 0 : before === undefined ? undefined : before + 1;
-    if (commits === undefined) return;
+    if (before === undefined || !isCommitted) return;
+    const commits = before + 1;
     this.#commitsSinceClaim.set(process, commits);
     for (const fault of this.#faults) {
       if (fault.do !== 'outlive lease' || this.#outlived.has(fault) || fault.afterCommits !== commits) continue;

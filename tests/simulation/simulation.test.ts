@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { forgetProcess, repositoryRoot, superviseProcess } from '@callplane/testing';
 
 /** Runs of one bundle, on the PostgreSQL of all tests. A run that fails is not shrunk, which would take half an hour. */
-const ARGS = ['--seeds', '11-13', '--fresh', '--coverage', '--brief'];
+const ARGS = ['--seeds', '11-13', '--fresh', '--coverage', '--brief', '--model'];
 /** A statement is a round trip to PostgreSQL, and a run has a thousand: on a busy machine each waits for the processor. */
 const PATIENCE_MS = 900_000;
 
@@ -41,6 +41,12 @@ describe('simulated fleets', () => {
     expect(outcome.output.match(/^seed \d+: /gm)).toHaveLength(3);
     // The run here comes after two others: a module that keeps its state would change the hash.
     expect(outcome.output).toMatch(/^A process of its own runs seed 13: \w+$/m);
+  });
+
+  test('make only transitions that the specifications allow', () => {
+    expect(outcome.output).toMatch(
+      /^\d+ operations, \d+ deliveries, [1-9]\d* lines of deliveries in order, [1-9]\d* rooms: the specifications allow every transition\.$/m,
+    );
   });
 
   test('reach the transitions of the model, and crash', () => {

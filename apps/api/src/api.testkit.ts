@@ -54,6 +54,7 @@ import { apiRoutes } from './routes.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { HeavyReads } from './statements/heavy-reads.js';
+import { ListTurns } from './statements/list-turns.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
 import { reportReadFailures } from './stream/read-failures.js';
@@ -142,6 +143,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     reads: database,
     statements: sharedStatements({ writes: database.sql, reads: database.sql }),
     heavyReads: new HeavyReads(),
+    lists: new ListTurns(10),
     producer,
     settlements: new SettlementWaiter(notices),
     eventWaiter,

@@ -6,6 +6,7 @@ import type { EventWaiter } from './events/event-waiter.js';
 import type { SettlementWaiter } from './operations/settlement-waiter.js';
 import type { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import type { HeavyReads } from './statements/heavy-reads.js';
+import type { ListTurns } from './statements/list-turns.js';
 import type { SharedStatements } from './statements/shared-statements.js';
 import type { StreamHub } from './stream/stream-hub.js';
 
@@ -23,6 +24,7 @@ export interface Deps {
   reads: Database;
   statements: SharedStatements;
   heavyReads: HeavyReads;
+  lists: ListTurns;
   producer: JobProducer;
   settlements: SettlementWaiter;
   eventWaiter: EventWaiter;

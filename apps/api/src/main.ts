@@ -21,6 +21,7 @@ import { SettlementWaiter } from './operations/settlement-waiter.js';
 import { listen } from './server.js';
 import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
 import { HeavyReads } from './statements/heavy-reads.js';
+import { ListTurns } from './statements/list-turns.js';
 import { sharedStatements } from './statements/shared-statements.js';
 import { StreamHub } from './stream/stream-hub.js';
 import { reportReadFailures } from './stream/read-failures.js';
@@ -75,6 +76,7 @@ const deps: Deps = {
   reads,
   statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
   heavyReads: new HeavyReads(),
+  lists: new ListTurns(config.DATABASE_READ_POOL_MAX),
   producer,
   settlements: new SettlementWaiter(notices),
   eventWaiter,

@@ -20,8 +20,14 @@ import { signatureContractRoutes } from './webhooks/signature-contract.routes.js
 
 /** All routes under `/v1`, in the order of the documentation. `GET` has connections of its own. */
 export function apiRoutes(deps: Deps): Route[] {
-  const reading = routesWith({ ...deps, database: deps.reads });
+  const reading = routesWith({ ...deps, database: deps.reads }).map((route) => inTurn(deps, route));
   return routesWith(deps).map((route, index) => (route.method === 'get' ? (reading[index] ?? route) : route));
+}
+
+/** A list takes turns with the others of its environment. One that waits for events takes turns for its reads only. */
+function inTurn({ lists }: Deps, route: Route): Route {
+  if (route.list === undefined || route.waits === true) return route;
+  return { ...route, handle: (call) => lists.run(call.caller.environmentId, () => route.handle(call)) };
 }
 
 function routesWith(deps: Deps): Route[] {

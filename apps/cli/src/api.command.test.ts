@@ -50,6 +50,17 @@ test('rtc api sends the fields as path, query and body, and prints the answer', 
   });
 });
 
+test('rtc api names the key with which a change is repeated safely if its outcome is unknown', async () => {
+  answer = { status: 504, body: '<html>' };
+  const key = () => String(requests.at(-1)!.headers['idempotency-key']);
+  const unclear = (await rtc('createRoom', 'name=x')).failure;
+  expect(unclear?.line).toContain(`--idempotency-key ${key()}`);
+  expect(key()).toMatch(/^[0-9a-f]{32}$/);
+  const unreachable = (await rtc('createRoom', 'name=x', '--url', 'http://127.0.0.1:1')).failure;
+  expect(unreachable?.line).toMatch(/does not answer.* --idempotency-key [0-9a-f]{32}\.$/);
+  expect((await rtc('readContext', '--url', 'http://127.0.0.1:1')).failure?.line).not.toContain('--idempotency-key');
+});
+
 test('rtc api lists the operations that a key may call', async () => {
   const { data } = JSON.parse((await rtc('--json')).written) as { data: { operation: string; path: string }[] };
   expect(data).toContainEqual({ operation: 'createRoom', method: 'POST', path: '/v1/rooms' });

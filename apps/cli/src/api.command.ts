@@ -51,6 +51,10 @@ async function call(cli: Cli, options: ApiOptions, operation: string, fields: re
   }
   const { url, key } = serviceAccess(cli, options);
   const { target, headers, body, facts } = requestOf(id, inputOf(fields), options);
+  // Whether the change has happened is unknown then. With the same key it happens once.
+  const idempotencyKey = headers['idempotency-key'];
+  const repetition =
+    idempotencyKey === undefined ? '' : ` To repeat the change safely, add --idempotency-key ${idempotencyKey}.`;
   let response: Response;
   let text: string;
   try {
@@ -64,11 +68,11 @@ async function call(cli: Cli, options: ApiOptions, operation: string, fields: re
     text = await response.text();
   } catch (error) {
     const { cause } = error as { cause?: { code?: string } };
-    throw new CommandError(`${url} does not answer: ${cause?.code ?? (error as Error).message}.`);
+    throw new CommandError(`${url} does not answer: ${cause?.code ?? (error as Error).message}.${repetition}`);
   }
   const answer = parse(text);
   // A page of a proxy may come with 200, although the API did nothing.
-  if (!response.ok || (answer === undefined && text !== '')) throw refusal(url, response.status, answer);
+  if (!response.ok || (answer === undefined && text !== '')) throw refusal(url, response.status, answer, repetition);
   const result = typeof answer === 'object' && answer !== null ? answer : { status: response.status };
   print(cli, options, result, JSON.stringify(result, null, 2));
 }
@@ -110,10 +114,11 @@ interface ErrorAnswer {
   error?: { code?: unknown; message?: unknown; requestId?: unknown; details?: { path: string; message: string }[] };
 }
 
-function refusal(url: string, status: number, answer: unknown): CommandError {
+function refusal(url: string, status: number, answer: unknown, repetition: string): CommandError {
   const { error } = (answer ?? {}) as ErrorAnswer;
   if (typeof error?.code !== 'string') {
-    return new CommandError(`${url} answered HTTP ${status} without an error of the API. A proxy may have answered.`);
+    const why = `${url} answered HTTP ${status} without an error of the API. A proxy may have answered.`;
+    return new CommandError(`${why}${repetition}`);
   }
   const details = (error.details ?? []).map(({ path, message }) => ` ${path}: ${message}`).join('');
   return new CommandError(

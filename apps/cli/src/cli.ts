@@ -78,8 +78,8 @@ export async function withDatabase<T>(
 }
 
 /**
- * Publishes notices to the running apps, one for each payload. Returns false if Redis is not configured or fails; the apps then notice the
- * change within seconds.
+ * Publishes notices to the running apps, one for each payload. Returns false if Redis is not configured or fails; the
+ * apps then notice the change within seconds.
  */
 export async function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
   if (payloads.length === 0) return true;

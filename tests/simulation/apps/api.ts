@@ -7,6 +7,7 @@ import { SettlementWaiter } from '../../../apps/api/src/operations/settlement-wa
 import { apiRoutes } from '../../../apps/api/src/routes.js';
 import type { SigningKeyRing } from '../../../apps/api/src/signing-keys/signing-key-ring.js';
 import { HeavyReads } from '../../../apps/api/src/statements/heavy-reads.js';
+import { ListTurns } from '../../../apps/api/src/statements/list-turns.js';
 import { sharedStatements } from '../../../apps/api/src/statements/shared-statements.js';
 import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
 import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
@@ -47,6 +48,7 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
     reads,
     statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
     heavyReads: new HeavyReads(),
+    lists: new ListTurns(5),
     producer: redis.producer(),
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,

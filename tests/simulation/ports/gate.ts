@@ -3,6 +3,7 @@ import type { QueryResult } from 'pg';
 import type { SimProcess } from '../processes.js';
 import type { World } from '../world.js';
 import { labelOf } from './labels.js';
+import { FENCE_BREAK, isFence } from './lease-log.js';
 import type { Backend, Postgres } from './postgres.js';
 
 /** As of the product's settings (packages/db/src/client/database.ts), in milliseconds. */
@@ -58,8 +59,15 @@ export class SimClient extends EventEmitter {
   }
 }
 
+/** A statement that changed something. */
+export interface Effect {
+  readonly label: string;
+  readonly text: string;
+  readonly isCommitted: boolean;
+}
+
 /** Called after each statement that changed something. It may end the process. */
-export type OnEffect = (process: SimProcess, label: string, isCommitted: boolean) => Promise<void>;
+export type OnEffect = (process: SimProcess, effect: Effect) => Promise<void>;
 
 /** Every statement of every simulated process waits here for its turn. PostgreSQL runs one at a time. */
 export class Gate {
@@ -132,12 +140,14 @@ export class Gate {
     if (outcome.error === null) {
       const { rowCount } = outcome.result as QueryResult;
       this.#world.note(`${process.name}: ${label} has ${rowCount ?? 0} rows`);
+      if (isFence(query.text) && rowCount !== 0)
+        await client.backend?.client.query(FENCE_BREAK, query.values?.slice(0, 1));
       // A statement of the next step finds its locks free.
       if (!client.isInTransaction) await this.#lookAgain();
       const isWrite = verb === 'COMMIT' || ((rowCount ?? 0) > 0 && /\b(INSERT|UPDATE|DELETE)\b/.test(query.text));
       if (isWrite) {
         process.effects += 1;
-        await this.onEffect(process, label, !client.isInTransaction);
+        await this.onEffect(process, { label, text: query.text, isCommitted: !client.isInTransaction });
       }
     } else {
       this.#world.note(`${process.name}: ${label} fails: ${(outcome.error as Error).message}`);

@@ -45,3 +45,18 @@ export const LEASE_LOG = `
     (table) => `CREATE TRIGGER sim_watch_lease AFTER UPDATE ON public.${table}
       FOR EACH ROW EXECUTE FUNCTION sim.watch_lease();`,
   ).join('\n')}`;
+
+/** Whether a statement asks if its worker holds an operation. A step that gets a row goes on. */
+export function isFence(text: string): boolean {
+  return /FROM runtime_operations WHERE[^]*FOR NO KEY UPDATE/.test(text);
+}
+
+/**
+ * Writes down that a step goes on without the lease of the operation $1. It belongs to the transaction of the step, so
+ * it disappears with a step that changes nothing.
+ */
+export const FENCE_BREAK = `
+  INSERT INTO sim.lease_breaks (what)
+  SELECT format('%s does a step of %s, whose lease is of %s', current_setting('sim.process'), o.id, l.holder)
+  FROM runtime_operations o JOIN sim.leases l ON l.token = o.lease_token
+  WHERE o.id = $1 AND l.holder <> current_setting('sim.process')`;

@@ -21,6 +21,7 @@ export function eventRoutes(deps: Deps): Route[] {
       scope: 'webhooks:read',
       query: ListEventsQuery,
       list: EVENT_LIST,
+      waits: true,
       validate: (parts) => [...checkTenant(parts), ...timeFailures('query', parts.query)],
       errors: ['ROOM_NOT_FOUND'],
       responses: { 200: { description: 'One page of events after the position.', schema: EventPage } },

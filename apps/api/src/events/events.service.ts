@@ -27,7 +27,7 @@ export interface EventsQuery {
   wait?: number;
 }
 
-type EventsDeps = Pick<Deps, 'database' | 'eventWaiter'>;
+type EventsDeps = Pick<Deps, 'database' | 'eventWaiter' | 'lists'>;
 /** The parts of a request that waiting needs. */
 type WaitingCall = Pick<Call<unknown, unknown, unknown>, 'startedAtMs' | 'recheckKey' | 'onClosed' | 'waited'>;
 
@@ -46,7 +46,8 @@ export async function pageOfEvents(
   const isLatest = query.after === LATEST;
   const after = await startOf(deps, tenant, query, cursor);
   if (query.roomId !== undefined && after !== null && after.roomId !== query.roomId) throw noCursor();
-  const read = (from: EventPosition | null) => readEvents(deps, tenant, query, from);
+  const read = (from: EventPosition | null) =>
+    deps.lists.run(tenant.environmentId, () => readEvents(deps, tenant, query, from));
   let events = isLatest ? [] : await read(after);
   // Check for the room only if there are no events: events may outlive their room, and a room may have no events left.
   if (events.length === 0 && query.roomId !== undefined && !(await hasRoom(deps, tenant, query.roomId))) {

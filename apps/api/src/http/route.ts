@@ -83,6 +83,8 @@ interface RouteShape {
   ignoresBody?: boolean;
   /** The list whose cursors the query accepts. */
   list?: List;
+  /** Whether a list may wait, as its query says, so that only its reads take turns with other lists. */
+  waits?: boolean;
   params?: TSchema;
   query?: TSchema;
   /** Without this schema, the router rejects every body except an empty object. */

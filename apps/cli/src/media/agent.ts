@@ -1,3 +1,4 @@
+import { rm, writeFile } from 'node:fs/promises';
 import {
   isDatabaseUnavailable,
   registerMediaNode,
@@ -21,6 +22,8 @@ export interface AgentSettings {
   node: Omit<NodeRegistration, 'hasAgent'>;
   /** How long to wait for the end of calls when the agent stops, before their rooms move; null: the agent just stops. */
   drainSeconds: number | null;
+  /** A file that is there while the agent runs. The media server has to stop after that. Null: none. */
+  runningFile: string | null;
 }
 
 type Step = RegistrationOutcome | 'unreachable' | 'database';
@@ -48,6 +51,17 @@ export interface AgentDeps {
  * `signal` aborts.
  */
 export async function runAgent(deps: AgentDeps, settings: AgentSettings, signal: AbortSignal): Promise<void> {
+  const { runningFile } = settings;
+  if (runningFile === null) return serve(deps, settings, signal);
+  await writeFile(runningFile, '');
+  try {
+    await serve(deps, settings, signal);
+  } finally {
+    await rm(runningFile, { force: true });
+  }
+}
+
+async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSignal): Promise<void> {
   const { config, say } = deps;
   const { node } = settings;
   const { MEDIA_API_SECRET: apiSecret } = config;

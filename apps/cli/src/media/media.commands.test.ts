@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { newId, type Clock } from '@callplane/core';
 import {
   acceptRoomEnd,
@@ -213,11 +216,16 @@ test('an agent with its own database role registers the Janus beside it, notifie
   await registerMediaNode(database.sql, { id: 'm4', url: 'ws://10.0.0.7/', capacity: null, hasAgent: false });
   await setNodeDraining(database.sql, 'm4', true);
   const environment = { DATABASE_URL: mediaUrl.href, REDIS_URL: redis.url, MEDIA_API_SECRET: janus.apiSecret };
-  const running = rtc(`media agent m4 ${janus.url} --capacity 50 --drain-on-stop 1m`, environment);
+  const runningFile = join(mkdtempSync(join(tmpdir(), 'callplane-agent-')), 'running');
+  const running = rtc(
+    `media agent m4 ${janus.url} --capacity 50 --drain-on-stop 1m --running-file ${runningFile}`,
+    environment,
+  );
   const row = async () => (await json('media list')).data.find(({ id }: { id: string }) => id === 'm4');
   await eventually(async () => (await row()).agent === 'running');
   await eventually(() => notices > 0);
   expect(await row()).toMatchObject({ url: `${janus.url}/`, capacity: 50, draining: false });
+  expect(existsSync(runningFile)).toBe(true);
   const roomId = await roomOn('m4');
   await database.prisma.participantSession.updateMany({
     where: { roomId },
@@ -230,7 +238,7 @@ test('an agent with its own database role registers the Janus beside it, notifie
     `m4 is registered with ${janus.url}/.\nm4 takes no new rooms. Waiting for the end of its calls.\n` +
       '0 rooms were moved. m4 carries 0 rooms with 0 sessions.\n',
   ]);
-  expect([(await row()).draining, await nodeOf(roomId)]).toEqual([true, null]);
+  expect([(await row()).draining, await nodeOf(roomId), existsSync(runningFile)]).toEqual([true, null, false]);
 });
 
 /** A clock that is two minutes later each time. */

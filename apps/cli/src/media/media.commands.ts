@@ -25,6 +25,7 @@ interface RegisterOptions extends OutputOptions {
 
 interface AgentOptions extends RegisterOptions {
   drainOnStop?: number;
+  runningFile?: string;
 }
 
 interface DrainOptions extends OutputOptions {
@@ -73,6 +74,7 @@ function addRegistration(media: Command, cli: Cli): void {
       'drain it when the agent stops; its rooms move after this time',
       parseDuration,
     )
+    .option('--running-file <path>', 'a file that is there until the agent ends: stop the media server after that')
     .action((nodeId: string, url: string, options: AgentOptions) => agent(cli, nodeId, url, options));
   const registerExample = 'rtc media register m3 ws://10.0.0.7:8188';
   addCommand(media, 'register <node> <url>', 'Register a media server that has no agent', registerExample)
@@ -159,7 +161,11 @@ async function agent(cli: Cli, nodeId: string, url: string, options: AgentOption
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   const say = (step: string, text: string): void => print(cli, options, { step, id: node.id }, text);
-  const settings = { node, drainSeconds: options.drainOnStop ?? null };
+  const settings = {
+    node,
+    drainSeconds: options.drainOnStop ?? null,
+    runningFile: options.runningFile ?? null,
+  };
   await withDatabase(cli, (database, config) => runAgent({ cli, config, database, say }, settings, abort.signal));
 }
 

@@ -59,4 +59,30 @@ describe('a session without input', () => {
     jest.advanceTimersByTime(HOUR_MS + 20_000);
     expect(ended).toBeGreaterThan(0);
   });
+
+  test('ends although the first input after a sleep comes before the next check', () => {
+    // The computer sleeps: no timer runs.
+    jest.setSystemTime(Date.now() + HOUR_MS + 1_000);
+    for (let n = 0; n < 3; n += 1) {
+      page.dispatchEvent(new Event('pointermove'));
+      jest.advanceTimersByTime(400);
+    }
+    expect(ended).toBe(1);
+  });
+
+  test('tells other tabs of its input every 15 seconds, and of a call', () => {
+    const told: unknown[] = [];
+    FakeChannel.others = [(message) => void told.push(message)];
+    jest.advanceTimersByTime(20_000);
+    for (let n = 0; n < 30; n += 1) {
+      page.dispatchEvent(new Event('keydown'));
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(told).toHaveLength(2);
+    const release = holdActive();
+    jest.advanceTimersByTime(60_000);
+    expect(told.length).toBeGreaterThanOrEqual(5);
+    expect(told.every((one) => typeof one === 'number')).toBe(true);
+    release();
+  });
 });

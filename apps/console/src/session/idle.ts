@@ -34,8 +34,12 @@ function lastInputMs(): number {
 export function watchIdle(idleMs: number, onIdle: () => void): () => void {
   inputAtMs = nowMs();
   const channel = new BroadcastChannel('callplane:input');
-  const onInput = () => {
-    inputAtMs = nowMs();
+  let toldAtMs = -Infinity;
+  // Not only when they ask: a browser may freeze a hidden tab, which then answers nothing.
+  const tellOthers = () => {
+    if (nowMs() - toldAtMs < CHECK_EVERY_MS) return;
+    toldAtMs = nowMs();
+    channel.postMessage(lastInputMs());
   };
   channel.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     if (data === 'ask') channel.postMessage(lastInputMs());
@@ -44,13 +48,23 @@ export function watchIdle(idleMs: number, onIdle: () => void): () => void {
   const isIdle = () => nowMs() - lastInputMs() >= idleMs;
   let answers: ReturnType<typeof setTimeout> | undefined;
   const check = () => {
-    if (!isIdle()) return;
+    if (holds > 0) tellOthers();
+    if (!isIdle() || answers !== undefined) return;
     channel.postMessage('ask');
-    clearTimeout(answers);
     answers = setTimeout(() => {
+      answers = undefined;
       if (isIdle()) onIdle();
     }, ANSWER_MS);
   };
+  const onInput = () => {
+    // After a sleep of the computer, input may come before the next check. It must not revive the session.
+    if (isIdle()) check();
+    else {
+      inputAtMs = nowMs();
+      tellOthers();
+    }
+  };
+  tellOthers();
   const timer = setInterval(check, CHECK_EVERY_MS);
   for (const name of INPUTS) window.addEventListener(name, onInput, { passive: true, capture: true });
   return () => {

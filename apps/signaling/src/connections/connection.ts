@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { addressKey } from '@callplane/core';
 import { CLOSE_REASONS, type AnyServerMessage, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
+import type { CloseDetails, Ending } from './ending.js';
 import { errorMessage } from './error-message.js';
 import { FrameReader } from './frame-reader.js';
 import { Inbox } from './inbox.js';
@@ -17,11 +18,6 @@ export interface ConnectionSettings {
   pingIntervalMs: number;
 }
 
-/**
- * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
- */
-export type Ending = CloseReason | 'lost' | 'moved';
-
 /** What the gateway does with a connection's messages. */
 export interface ConnectionHandler {
   /** Handles one valid message. The next message waits for it. Must neither throw nor reject. */
@@ -35,13 +31,6 @@ export interface ConnectionHandler {
   onSend(isShared: boolean): void;
   /** Called once, as soon as the end is known. The socket may still be closing. */
   onEnd(connection: Connection, ending: Ending): void;
-}
-
-export interface CloseDetails {
-  /** For the log: why the gateway chose this reason. */
-  cause: string;
-  /** For the client. */
-  retryAfterSeconds?: number;
 }
 
 /** Time in which the first message must arrive, in milliseconds. */
@@ -93,8 +82,11 @@ export class Connection {
     this.messagesBucket = new TokenBucket(settings.messages, nowMs);
     this.metadataBucket = new TokenBucket(settings.metadata, nowMs);
     this.#frames = new FrameReader(settings.general, protocol);
-    this.#inbox = new Inbox((message) => handler.onMessage(this, message));
-    this.#outbox = new Outbox(webSocket, socket);
+    this.#inbox = new Inbox(
+      (message) => handler.onMessage(this, message),
+      () => this.close('rate_limited', { cause: 'Most messages wait here, and too many of all connections do.' }),
+    );
+    this.#outbox = new Outbox(webSocket, socket, () => this.#cut());
     this.#listen();
   }
 
@@ -182,8 +174,7 @@ export class Connection {
       return;
     }
     if (nowMs - this.#pingedAtMs < pingIntervalMs) return;
-    this.#pingedAtMs = nowMs;
-    if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
+    if (this.#outbox.ping()) this.#pingedAtMs = nowMs;
   }
 
   get #canSend(): boolean {
@@ -198,16 +189,24 @@ export class Connection {
       this.close('slow_consumer', { cause: `${this.#outbox.unsentBytes} bytes are unsent.` });
   }
 
+  /** Frees what the connection holds at once: a closing handshake would wait behind it. */
+  #cut(): void {
+    this.logFields['cause'] ??= `${this.#outbox.unsentBytes} bytes are unsent, and too many of all connections.`;
+    this.#webSocket.terminate();
+    this.#end('slow_consumer');
+  }
+
   #listen(): void {
     const webSocket = this.#webSocket;
     webSocket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     webSocket.on('pong', () => {
       this.#receivedAtMs = performance.now();
     });
-    webSocket.on('ping', () => {
+    webSocket.on('ping', (data) => {
       this.#receivedAtMs = performance.now();
-      // ws answers every ping with a pong, so pings count against the rate limit like messages.
+      // Every ping gets an answer, so pings count against the rate limit like messages.
       if (!this.#frames.ping()) this.close('rate_limited', { cause: 'Too many pings.' });
+      else this.#outbox.pong(data);
     });
     // ws closes the socket itself after a broken frame or one beyond its hard limit. The event 'close' follows.
     webSocket.on('error', (error) => {

@@ -4,7 +4,8 @@ import type { ProtocolVersion } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import type { WebSocket } from 'ws';
 import { logEnd, logRefusal } from './connection-log.js';
-import { Connection, type ConnectionHandler, type ConnectionSettings, type Ending } from './connection.js';
+import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
+import type { Ending } from './ending.js';
 import type { ClientMessage, InvalidMessage } from './read-message.js';
 
 const CHECK_EVERY_MS = 1000;

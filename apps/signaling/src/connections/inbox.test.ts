@@ -1,15 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { SharedBound } from '@callplane/core';
+import { HeldByAll } from './held-by-all.js';
 import { Inbox, QUEUED_CHARS_BEFORE_ARRIVAL_MAX, QUEUED_CHARS_MAX, QUEUED_MESSAGES_MAX } from './inbox.js';
 
 /** An inbox whose messages end when the test says so; `sync` ones end at once. */
 function setUp() {
   const begun: string[] = [];
   const waiting: (() => void)[] = [];
-  const inbox = new Inbox<string>((message) => {
-    begun.push(message);
-    return message === 'sync' ? undefined : new Promise<void>((resolve) => waiting.push(resolve));
-  });
+  const inbox = new Inbox<string>(
+    (message) => {
+      begun.push(message);
+      return message === 'sync' ? undefined : new Promise<void>((resolve) => waiting.push(resolve));
+    },
+    () => {},
+  );
   const finish = async () => {
     waiting.shift()?.();
     await new Promise(setImmediate);
@@ -45,25 +48,25 @@ describe('an inbox', () => {
     expect(inbox.push('c', 1)).toBe(false);
   });
 
-  test('refuses a message beyond its share while the messages of all connections together are too many', async () => {
-    const all = new SharedBound(100);
-    const held: (() => void)[] = [];
-    const [one, other] = [0, 1].map(
-      () => new Inbox<string>(() => new Promise<void>((resolve) => held.push(resolve)), all),
-    );
+  test('is stopped when most messages wait in it while those of all connections are too many', async () => {
+    const all = new HeldByAll(100);
+    const [cut, held] = [[] as string[], [] as (() => void)[]];
+    const [large, small] = ['large', 'small'].map((name) => {
+      const hold = () => new Promise<void>((resolve) => held.push(resolve));
+      return new Inbox<string>(hold, () => cut.push(name), all);
+    });
     // The first message of each is being handled, and waits no more.
-    for (const inbox of [one!, other!]) expect(inbox.push('first', 1000)).toBe(true);
-    expect([one!.push('a', 90), one!.push('b', 11), other!.push('c', 50), other!.push('d', 1)]).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
-    one!.stop();
-    expect([all.total, other!.push('e', 50)]).toEqual([50, true]);
+    for (const inbox of [large!, small!]) expect(inbox.push('first', 1000)).toBe(true);
+    large!.push('a', 80);
+    small!.push('b', 20);
+    expect([cut, all.total]).toEqual([[], 100]);
+    small!.push('c', 1);
+    expect([cut, all.total]).toEqual([['large'], 21]);
     for (const finish of held) finish();
     await new Promise(setImmediate);
-    other!.stop();
+    // The small one handles 'b' now, and the large one nothing.
+    expect([held.length, all.total]).toEqual([3, 1]);
+    small!.stop();
     expect(all.total).toBe(0);
   });
 

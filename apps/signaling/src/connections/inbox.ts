@@ -1,4 +1,4 @@
-import { SharedBound } from '@callplane/core';
+import { HeldByAll, type Holder } from './held-by-all.js';
 
 /** Limits of the queue of messages that wait to be handled. */
 export const QUEUED_MESSAGES_MAX = 256;
@@ -8,26 +8,33 @@ export const QUEUED_CHARS_MAX = 1024 * 1024;
  * authenticated yet.
  */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
-/** Characters that may wait in all connections of this process before one with more than its share is refused. */
-export const QUEUED_CHARS_OF_ALL = 64 * 1024 * 1024;
+/** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
+export const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 
 /** The receiving half of a connection: handles one message after another, and bounds those that wait. */
-export class Inbox<Message> {
+export class Inbox<Message> implements Holder {
   readonly #handle: (message: Message) => void | Promise<void>;
+  readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];
   #queuedChars = 0;
   #charsMax = QUEUED_CHARS_BEFORE_ARRIVAL_MAX;
   #isHandling = false;
   #isStopped = false;
-  readonly #all: SharedBound;
-  static readonly #ofProcess = new SharedBound(QUEUED_CHARS_OF_ALL);
+  readonly #all: HeldByAll;
+  static readonly #ofProcess = new HeldByAll(QUEUED_CHARS_OF_ALL);
 
   /**
    * @param handle must neither throw nor reject. A message that it handles without a promise delays no other one.
+   * @param onCut called when this connection must end, because most messages wait here while too many of all do
    * @param all the bound for all inboxes together
    */
-  constructor(handle: (message: Message) => void | Promise<void>, all: SharedBound = Inbox.#ofProcess) {
+  constructor(
+    handle: (message: Message) => void | Promise<void>,
+    onCut: () => void,
+    all: HeldByAll = Inbox.#ofProcess,
+  ) {
     this.#handle = handle;
+    this.#onCut = onCut;
     this.#all = all;
   }
 
@@ -39,10 +46,10 @@ export class Inbox<Message> {
   push(message: Message, chars: number): boolean {
     if (this.#isStopped) return true;
     if (this.#queue.length >= QUEUED_MESSAGES_MAX || this.#queuedChars + chars > this.#charsMax) return false;
-    if (this.#isHandling && !this.#all.allows(this.#queuedChars, chars)) return false;
-    this.#setQueued(this.#queuedChars + chars);
-    this.#queue.push({ message, chars });
-    if (!this.#isHandling) this.#run();
+    if (this.#isHandling) {
+      this.#queue.push({ message, chars });
+      this.#setQueued(this.#queuedChars + chars);
+    } else this.#run(message);
     return true;
   }
 
@@ -53,16 +60,20 @@ export class Inbox<Message> {
     this.#setQueued(0);
   }
 
-  #setQueued(chars: number): void {
-    this.#all.change(this.#queuedChars, chars);
-    this.#queuedChars = chars;
+  cut(): void {
+    this.stop();
+    this.#onCut();
   }
 
-  #run(): void {
+  #setQueued(chars: number): void {
+    this.#queuedChars = chars;
+    this.#all.set(this, chars);
+  }
+
+  #run(first: Message | undefined): void {
     this.#isHandling = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#setQueued(this.#queuedChars - next.chars);
-      const pending = this.#handle(next.message);
+    for (let message = first; message !== undefined; message = this.#next()) {
+      const pending = this.#handle(message);
       if (pending !== undefined) {
         void pending.then(() => this.#handled());
         return;
@@ -72,8 +83,14 @@ export class Inbox<Message> {
     this.#isHandling = false;
   }
 
+  #next(): Message | undefined {
+    const next = this.#queue.shift();
+    if (next !== undefined) this.#setQueued(this.#queuedChars - next.chars);
+    return next?.message;
+  }
+
   #handled(): void {
     this.#charsMax = QUEUED_CHARS_MAX;
-    this.#run();
+    this.#run(this.#next());
   }
 }

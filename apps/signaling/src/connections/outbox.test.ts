@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { SharedBound } from '@callplane/core';
 import { eventually } from '@callplane/testing';
 import { WebSocket, WebSocketServer } from 'ws';
+import { HeldByAll } from './held-by-all.js';
 import { Outbox, UNSENT_BYTES_MAX } from './outbox.js';
 
 const http = createServer();
@@ -17,11 +17,11 @@ beforeAll(async () => {
 afterAll(() => new Promise((resolve) => http.close(resolve)));
 
 /** A real WebSocket with an outbox on the server's side. */
-async function connect(all?: SharedBound) {
+async function connect() {
   const accepted = new Promise<{ outbox: Outbox; socket: Duplex; webSocket: WebSocket }>((resolve) => {
     http.once('upgrade', (request, socket, head) => {
       server.handleUpgrade(request, socket, head, (webSocket) => {
-        resolve({ outbox: new Outbox(webSocket, socket, all), socket, webSocket });
+        resolve({ outbox: new Outbox(webSocket, socket, () => {}), socket, webSocket });
       });
     });
   });
@@ -32,6 +32,47 @@ async function connect(all?: SharedBound) {
   if (client.readyState !== WebSocket.OPEN) await once(client, 'open');
   return { ...sides, client, received };
 }
+
+/** An outbox whose operating system takes a write only when `take` is called, or at once if its client reads. */
+function fake(all: HeldByAll, { isReading = false, onCut = () => {} } = {}) {
+  const writes: (() => void)[] = [];
+  const written: string[] = [];
+  const controls: string[] = [];
+  const socket = new Duplex({
+    read: () => {},
+    write: (chunk: Buffer, _encoding, done) => {
+      written.push(chunk.toString('latin1'));
+      if (isReading) done();
+      else writes.push(done);
+    },
+    // As a socket does, which reports the write that it had begun.
+    destroy: (error, done) => {
+      for (const end of writes.splice(0)) end();
+      done(error);
+    },
+  });
+  const control = (type: string) => (data: Buffer | undefined, _mask: boolean, done: () => void) => {
+    controls.push(`${type} ${data?.toString() ?? ''}`);
+    socket.write(type, done);
+  };
+  const webSocket = { readyState: WebSocket.OPEN as number, ping: control('ping'), pong: control('pong') };
+  const terminate = () => {
+    webSocket.readyState = WebSocket.CLOSING;
+    socket.destroy();
+  };
+  const cut = () => {
+    terminate();
+    onCut();
+  };
+  const outbox = new Outbox(webSocket as unknown as WebSocket, socket, cut, all);
+  const take = async () => {
+    writes.shift()?.();
+    await new Promise(setImmediate);
+  };
+  return { outbox, written, controls, take, terminate };
+}
+
+const nextTick = () => new Promise(setImmediate);
 
 describe('an outbox', () => {
   test('sends all frames of one tick in one write, in order, and counts their bytes until they have left', async () => {
@@ -95,31 +136,6 @@ describe('an outbox', () => {
     webSocket.terminate();
   });
 
-  test('is overfull with more than its share while all connections together leave too much unread', async () => {
-    const all = new SharedBound(100_000);
-    const [slow, other] = [await connect(all), await connect(all)];
-    slow.client.pause();
-    const text = 'x'.repeat(1000);
-    // Waits until the buffers of both sockets are full.
-    for (let n = 0; n < 100_000 && slow.socket.writableLength < 60_000; n++) {
-      slow.outbox.send(text);
-      await new Promise(setImmediate);
-    }
-    expect([slow.outbox.isOverfull, slow.outbox.unsentBytes < UNSENT_BYTES_MAX]).toEqual([false, true]);
-    other.outbox.send('y'.repeat(45_000));
-    expect([slow.outbox.isOverfull, other.outbox.isOverfull]).toEqual([true, false]);
-    await eventually(() => other.outbox.unsentBytes === 0);
-    expect(slow.outbox.isOverfull).toBe(false);
-    expect(all.total).toBe(slow.outbox.unsentBytes);
-    for (const { client, webSocket } of [slow, other]) {
-      client.terminate();
-      webSocket.terminate();
-    }
-    await eventually(() => all.total === 0);
-    slow.outbox.send(text);
-    expect(all.total).toBe(0);
-  });
-
   test('is not overfull because of many frames in one tick, if the client reads them', async () => {
     const { client, outbox, received, webSocket } = await connect();
     const text = 'x'.repeat(1000);
@@ -146,5 +162,78 @@ describe('an outbox', () => {
     webSocket.terminate();
     await eventually(() => isSent);
     client.terminate();
+  });
+
+  test('counts nothing for clients that read, however much one tick sends to all of them', async () => {
+    const all = new HeldByAll(100_000);
+    let cuts = 0;
+    const onCut = () => (cuts += 1);
+    const slow = fake(all, { onCut });
+    slow.outbox.send('x'.repeat(30_000));
+    await nextTick();
+    const readers = Array.from({ length: 20 }, () => fake(all, { isReading: true, onCut }));
+    for (const { outbox } of readers) outbox.send('y'.repeat(20_000));
+    slow.outbox.send('x');
+    expect(slow.outbox.isOverfull).toBe(false);
+    await nextTick();
+    expect([cuts, readers.map(({ outbox }) => outbox.unsentBytes)]).toEqual([0, Array(20).fill(0)]);
+    expect(all.total).toBeLessThan(31_000);
+  });
+
+  test('that holds most is cut when all hold too much, and frees what it holds', async () => {
+    const all = new HeldByAll(100_000);
+    const [cut, left] = [[] as string[], [] as string[]];
+    const open = (name: string) => fake(all, { onCut: () => cut.push(name) });
+    const [large, middle, small] = [open('large'), open('middle'), open('small')];
+    large.outbox.send('x'.repeat(50_000), { exempt: true, onSent: () => left.push('written') });
+    await nextTick();
+    large.outbox.send('x'.repeat(1000), { onSent: () => left.push('waiting') });
+    middle.outbox.send('x'.repeat(30_000));
+    await nextTick();
+    expect([cut, all.total > 81_000, all.total < 82_000]).toEqual([[], true, true]);
+    small.outbox.send('x'.repeat(20_000));
+    await nextTick();
+    expect([cut, left, large.outbox.unsentBytes]).toEqual([['large'], ['written', 'waiting'], 0]);
+    expect([all.total > 50_000, all.total < 51_000]).toEqual([true, true]);
+    large.outbox.send('later');
+    middle.terminate();
+    small.terminate();
+    await nextTick();
+    expect([cut, all.total]).toEqual([['large'], 0]);
+  });
+
+  test('writes frames that wait behind a stuck write at once and in order when the client reads again', async () => {
+    const { outbox, written, take } = fake(new HeldByAll(100_000));
+    for (const text of ['a', 'b', 'c']) {
+      outbox.send(text);
+      await nextTick();
+    }
+    expect(written).toEqual(['\x81\x01a']);
+    await take();
+    expect(written).toEqual(['\x81\x01a', '\x81\x01b\x81\x01c']);
+    await take();
+    expect(outbox.unsentBytes).toBe(0);
+  });
+
+  test('answers the latest ping of a client that does not read, and sends it no ping', async () => {
+    const all = new HeldByAll(100_000);
+    const { outbox, controls, written, take } = fake(all);
+    for (const data of ['1', '2', '3']) outbox.pong(Buffer.from(data));
+    expect([outbox.ping(), controls]).toEqual([false, ['pong 1']]);
+    outbox.send('a');
+    await nextTick();
+    await take();
+    expect(controls).toEqual(['pong 1', 'pong 3']);
+    await take();
+    await take();
+    expect([written.length, outbox.unsentBytes, all.total, outbox.ping()]).toEqual([3, 0, 0, true]);
+  });
+
+  test('bounds what one tick leaves in memory until its end', async () => {
+    const { outbox } = fake(new HeldByAll(Infinity), { isReading: true });
+    outbox.send('x'.repeat(16 * 1024 * 1024 + 1));
+    expect(outbox.unsentBytes).toBeGreaterThan(16 * 1024 * 1024);
+    await Promise.resolve();
+    expect(outbox.unsentBytes).toBe(0);
   });
 });

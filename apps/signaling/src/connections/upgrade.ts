@@ -39,6 +39,8 @@ export function acceptUpgrades(
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // A connection answers pings itself, so that no answers pile up for a client that reads nothing.
+    autoPong: false,
     maxPayload: FRAME_BYTES_HARD_MAX,
     maxFragments: FRAGMENTS_MAX,
     maxBufferedChunks: 4096,

@@ -1,6 +1,7 @@
 import { CLOSE_REASONS } from '@callplane/protocol';
 import type { Turns } from '@callplane/runtime';
-import type { Connection, Ending } from '../connections/connection.js';
+import type { Connection } from '../connections/connection.js';
+import type { Ending } from '../connections/ending.js';
 import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Departure, Room, RoomMember } from '../rooms/room.js';

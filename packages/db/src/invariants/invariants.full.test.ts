@@ -1,12 +1,16 @@
 import { insertTestEndpoint } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
 import { buffersOf } from '../client/buffers.testkit.js';
+import { Prisma } from '../generated/client.js';
 import { startTestRooms } from '../sessions/sessions.testkit.js';
 import { checkInvariants, queryOf } from './check-invariants.js';
 import { INVARIANTS } from './invariants.js';
 
 const DELIVERIES = 1_000_000;
 const NEWEST = 1000;
+/** As SETTINGS, which cannot be explained. */
+const PLANNER = Prisma.sql`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+  set_config('enable_mergejoin', 'off', true)`;
 
 test('the cost of the invariants is the same beside a million deliveries with their events and attempts', async () => {
   const rooms = await startTestRooms({ poolMax: 2 });
@@ -20,11 +24,11 @@ test('the cost of the invariants is the same beside a million deliveries with th
     await rooms.sql(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
       INSERT INTO events SELECT (jsonb_populate_record(v, jsonb_build_object('id', 'evt_' || lpad(i::text, 26, '0'),
           'room_id', 'room_' || lpad((i / 10)::text, 26, '0'), 'sequence', i % 10 + 1))).*
-        FROM (SELECT * FROM events WHERE type = 'participant.joined' LIMIT 1) v, generate_series(${from}, ${to}) i;
+        FROM (SELECT e AS v FROM events e WHERE type = 'participant.joined' LIMIT 1) one, generate_series(${from}, ${to}) i;
       INSERT INTO webhook_deliveries SELECT (jsonb_populate_record(d, jsonb_build_object(
           'id', 'whd_' || lpad(i::text, 26, '0'), 'event_id', 'evt_' || lpad(i::text, 26, '0'), 'status', 'succeeded',
           'run_attempts', 1, 'completed_at', now()))).*
-        FROM (SELECT * FROM webhook_deliveries LIMIT 1) d, generate_series(${from}, ${to}) i;
+        FROM (SELECT w AS d FROM webhook_deliveries w LIMIT 1) one, generate_series(${from}, ${to}) i;
       INSERT INTO webhook_attempts (id, delivery_id, replay_count, attempt, url, signing_key_version, started_at,
           duration_ms, outcome, response_truncated)
         SELECT 'att_' || lpad(i::text, 26, '0'), 'whd_' || lpad(i::text, 26, '0'), 0, 1, 'https://192.0.2.1/', 1, now(), 1,
@@ -36,9 +40,7 @@ test('the cost of the invariants is the same beside a million deliveries with th
     const buffers: Record<string, number> = {};
     for (const invariant of INVARIANTS) {
       buffers[invariant.name] = await buffersOf(database, async (sql) => {
-        // As SETTINGS, which cannot be explained.
-        await sql.$queryRaw`SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-          set_config('enable_mergejoin', 'off', true)`;
+        await sql.$queryRaw(PLANNER);
         await sql.$queryRaw(queryOf(invariant, NEWEST));
       });
     }
@@ -54,4 +56,37 @@ test('the cost of the invariants is the same beside a million deliveries with th
   }
   const results = await checkInvariants(database, NEWEST);
   expect(results.filter(({ checked }) => checked === null)).toEqual([]);
+});
+
+test('the cost of the sessions of one room grows with their number, also if one participant has them all', async () => {
+  const rooms = await startTestRooms({ poolMax: 2 });
+  const { database } = rooms;
+  await rooms.enter(await rooms.newRoom());
+  const invariant = INVARIANTS.find(({ name }) => name === 'sessions-reported-once')!;
+  const fill = async (from: number, to: number): Promise<void> => {
+    await rooms.sql(`SET LOCAL session_replication_role = replica; SET LOCAL statement_timeout = 0;
+      INSERT INTO participant_sessions SELECT (jsonb_populate_record(s, jsonb_build_object(
+          'id', 'sess_' || lpad(i::text, 26, '0'), 'started_at', now(), 'ended_at', now()))).*
+        FROM (SELECT p AS s FROM participant_sessions p WHERE ended_at IS NULL) one, generate_series(${from}, ${to}) i;
+      INSERT INTO events SELECT (jsonb_populate_record(v, jsonb_build_object('id', 'evt_' || kind.n || lpad(i::text, 25, '0'),
+          'type', kind.type, 'sequence', i * 2 + kind.n, 'created_at', now(),
+          'body', json_build_object('data', json_build_object('sessionId', 'sess_' || lpad(i::text, 26, '0')))::text))).*
+        FROM (SELECT e AS v FROM events e WHERE type = 'participant.joined' LIMIT 1) one, generate_series(${from}, ${to}) i,
+          (VALUES (0, 'participant.joined'), (1, 'participant.left')) AS kind (n, type)`);
+    await rooms.sql('ANALYZE events, participant_sessions');
+  };
+  const cost = (): Promise<number> =>
+    buffersOf(database, async (sql) => {
+      await sql.$queryRaw(PLANNER);
+      await sql.$queryRaw(queryOf(invariant, NEWEST));
+    });
+  await fill(10, 1000);
+  const before = await cost();
+  await fill(1001, 10_000);
+  const after = await cost();
+  console.log(`sessions-reported-once reads ${before} buffers for 1000 sessions of a room, ${after} for 10,000`);
+  expect(after).toBeLessThan(before * 20);
+  const results = await checkInvariants(database, NEWEST);
+  const { checked, broken } = results.find((result) => result.invariant.name === invariant.name)!;
+  expect([checked, broken]).toEqual([1, 0]);
 });

@@ -68,17 +68,24 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'sessions-reported-once',
     sentence: 'A session has exactly one event of its begin, and one of its end once it has ended.',
     subject: 'rooms',
+    // Each room's sessions and events are read once and grouped. The events of a session come with or after its row.
     broken: Prisma.sql`
-      SELECT DISTINCT s.room_id AS id FROM newest
-      JOIN participant_sessions s ON s.room_id = newest.id AND s.started_at > now() - interval '1 day'
+      SELECT newest.id FROM newest
       CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE v.type = 'participant.joined') AS joined,
-          count(*) FILTER (WHERE v.type = 'participant.left') AS gone
-        FROM events v
-        WHERE v.room_id = s.room_id AND v.type IN ('participant.joined', 'participant.left')
-          AND v.participant_id = s.participant_id AND v.body::json -> 'data' ->> 'sessionId' = s.id
-      ) e
-      WHERE e.joined <> 1 OR e.gone <> (s.ended_at IS NOT NULL)::int`,
+        SELECT FROM (
+          SELECT s.id AS session_id, true AS is_row, (s.ended_at IS NOT NULL)::int AS ended, 0 AS joined, 0 AS gone
+          FROM participant_sessions s
+          WHERE s.room_id = newest.id AND s.started_at > now() - interval '1 day'
+          UNION ALL
+          SELECT v.body::json -> 'data' ->> 'sessionId', false, 0, (v.type = 'participant.joined')::int,
+            (v.type = 'participant.left')::int
+          FROM events v
+          WHERE v.room_id = newest.id AND v.type IN ('participant.joined', 'participant.left')
+            AND v.created_at > now() - interval '25 hours'
+        ) told
+        GROUP BY session_id HAVING bool_or(is_row) AND (sum(joined) <> 1 OR sum(gone) <> max(ended))
+        LIMIT 1
+      ) wrong`,
   },
   {
     name: 'removed-participants-gone',

@@ -18,8 +18,8 @@ export interface RecoveryStep {
   skipped: number;
   /** null while the recovery has more steps. */
   ended: 'completed' | 'cancelled' | null;
-  /** Deliveries to wake. */
-  deliveries: WakeableDelivery[];
+  /** Deliveries that the step has replayed or brought forward. The caller wakes them. */
+  deliveries: (WakeableDelivery & { isReplayed: boolean })[];
 }
 
 interface Taken {
@@ -69,7 +69,10 @@ export function stepRecovery(database: Database, pace: RecoveryPace): Promise<Re
           skipped: batch.failed - (dryRun ? batch.replayable : batch.replayed.length),
         };
     const totals = await saveStep(tx, id, { counts, last: batch.last, inFlight: batch.inFlight, ended, ...pace });
-    const deliveries = [...batch.replayed, ...batch.woken].map((deliveryId) => ({ id: deliveryId, endpointId }));
+    const deliveries = [
+      ...batch.replayed.map((deliveryId) => ({ id: deliveryId, endpointId, isReplayed: true })),
+      ...batch.woken.map((deliveryId) => ({ id: deliveryId, endpointId, isReplayed: false })),
+    ];
     return { id, environmentId, endpointId, dryRun, ...totals, ended, deliveries };
   });
 }

@@ -60,6 +60,19 @@ describe('the Helm chart', () => {
     });
   });
 
+  test('drains a media server before it stops', async () => {
+    const manifests = await manifestsWith('janus.replicas=2', 'janus.drainMinutes=30');
+    expect(problemsOf(manifests)).toEqual([]);
+    const pod = named(manifests, 'StatefulSet', 'callplane-janus').spec.template.spec;
+    const [janus, agent] = pod.containers;
+    expect(agent.args.slice(-2)).toEqual(['--drain-on-stop=30m', '--running-file=/run/agent/running']);
+    expect(janus.lifecycle.preStop.exec.command.at(-1)).toContain('-e /run/agent/running');
+    expect(pod.terminationGracePeriodSeconds).toBe(1875);
+    for (const { volumeMounts } of [janus, agent]) {
+      expect(volumeMounts).toContainEqual(expect.objectContaining({ name: 'agent-state', mountPath: '/run/agent' }));
+    }
+  });
+
   test('migrates past a pooler in transaction mode', async () => {
     const manifests = await manifestsWith('settings.all.DATABASE_POOLER=transaction');
     expect(problemsOf(manifests)).toEqual([]);

@@ -94,8 +94,9 @@ function compare(files: readonly string[], killed: number): number {
     `${operation} operations, ${delivery} deliveries, ${lines} lines of deliveries in order, ${room} rooms: ` +
       `${refused.length} not allowed by the model`,
   );
-  for (const { kind, of, allowed, line } of refused) {
-    console.log(`${kind} ${of}: ${line.transition} after ${allowed} lines: ${JSON.stringify(line)}`);
+  for (const { kind, of, allowed, line, isUndecided } of refused) {
+    const how = isUndecided ? ' (the search ended at its bound)' : '';
+    console.log(`${kind} ${of}: ${line.transition} after ${allowed} lines${how}: ${JSON.stringify(line)}`);
   }
   return refused.length;
 }

@@ -54,7 +54,7 @@ export function readTraces(logs: Iterable<Line>): Trace[] {
     if (message !== 'transition' || typeof row !== 'string') continue;
     const ofSubject = (rows as Record<string, Map<string, Line[]> | undefined>)[String(subject)];
     if (ofSubject === undefined) continue;
-    ofSubject.set(row, [...(ofSubject.get(row) ?? []), line]);
+    addTo(ofSubject, row, line);
   }
   const complete = ([, lines]: [string, Line[]]): boolean =>
     lines.some(({ transition, run, attempt }) => transition === 'claim' && run === 1 && attempt === 1);
@@ -78,7 +78,7 @@ function lineTraces(deliveries: readonly [string, Line[]][]): Trace[] {
     const claims = lines.filter(({ transition }) => transition === 'claim');
     if (!claims.every(({ endpoint, room }) => typeof endpoint === 'string' && typeof room === 'string')) continue;
     const of = `${String(claims[0]?.['endpoint'])} ${String(claims[0]?.['room'])}`;
-    byLine.set(of, [...(byLine.get(of) ?? []), { row, sequence: Number(claims[0]?.['sequence']), lines }]);
+    addTo(byLine, of, { row, sequence: Number(claims[0]?.['sequence']), lines });
   }
   return [...byLine].flatMap(([of, rows]) => {
     rows.sort((a, b) => a.sequence - b.sequence);
@@ -126,6 +126,12 @@ function toLine(line: Line, index: number | null): TraceLine {
     untilMs: numberOr(line['untilMs']),
     graceMs: numberOr(line['graceMs']),
   };
+}
+
+function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
 }
 
 const numberOr = (value: unknown): number | null => (typeof value === 'number' ? value : null);

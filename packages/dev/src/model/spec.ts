@@ -178,7 +178,15 @@ function openModule(parsed: Parsed, ids: { nextId(): bigint }, module: string): 
 const NO_IDS = { nextId: () => 0n };
 
 function stateOf(value: Value): State {
-  return { key: textOf(value.toQuintEx(NO_IDS)), value };
+  let key: string | undefined;
+  return {
+    // Most steps of a trace are not taken, and their keys are not read.
+    get key() {
+      key ??= textOf(value.toQuintEx(NO_IDS));
+      return key;
+    },
+    value,
+  };
 }
 
 /** Sets and records of Quint's evaluator are in a normal form, so that equal values have equal texts. */

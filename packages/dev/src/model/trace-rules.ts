@@ -11,6 +11,8 @@ export interface TraceRules {
   precedes(move: Move, line: TraceLine): boolean;
   /** Whether a process may have made the move without a line, because it was killed after the commit. */
   mayBeCutOff(move: Move): boolean;
+  /** Whether a move that no line reports may be needed before such a move. */
+  mayBeginCutOff(move: Move): boolean;
   /** @returns the names after the line; null if the step is not what the line says. */
   after(names: Names, line: TraceLine, step: Step): Names | null;
   /** @returns the names after a move that has no line. */
@@ -22,11 +24,23 @@ export interface TraceRules {
  * never lost in the search, so a scan is never needed, and neither is parking.
  */
 const SILENT_ROW_MOVES = ['accept', 'elapse', 'expire', 'rerun', 'replay'];
-const WORKER_MOVES = ['claim', 'complete', 'retry', 'fail', 'failOld', 'release'];
+const CUT_OFF_ROW_MOVES = [
+  'claim',
+  'complete',
+  'retry',
+  'fail',
+  'failOld',
+  'release',
+  'retryNow',
+  'endLease',
+  'endExhausted',
+  'expireRun',
+];
 
 const LEASES: TraceRules = {
   precedes: ({ name, row }, { index }) => SILENT_ROW_MOVES.includes(String(name)) && row === index,
-  mayBeCutOff: ({ name }) => WORKER_MOVES.includes(String(name)),
+  mayBeCutOff: ({ name }) => CUT_OFF_ROW_MOVES.includes(String(name)),
+  mayBeginCutOff: () => false,
   after(names, { transition, index, name, run, attempt }, { move }) {
     if (move['name'] !== transition || move['row'] !== index) return null;
     if (run !== null && run !== move['runNo']) return null;
@@ -59,6 +73,7 @@ const SESSIONS: TraceRules = {
   precedes: ({ name, who }, { transition, index }) =>
     SILENT_SESSION_MOVES[String(name)]?.includes(transition) === true && (who === index || index === null),
   mayBeCutOff: ({ name }) => SESSION_MOVES.includes(String(name)),
+  mayBeginCutOff: ({ name }) => name === 'arrive',
   after(names, { transition, index, name, connection }, { move }) {
     if (move['name'] !== transition) return null;
     if (index !== null && index !== move['who']) return null;

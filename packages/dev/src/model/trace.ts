@@ -1,11 +1,12 @@
 import type { Trace, TraceLine } from './read-traces.js';
 import type { Spec, State, Step } from './spec.js';
+import { candidates, isVersionMissing } from './trace-order.js';
 import { TRACE_RULES, type Names, type TraceRules } from './trace-rules.js';
 
 /** Silent moves between two lines: a row is accepted or replayed, found by a scan, and its lease or delay ends. */
 const SILENT_MAX = 4;
-/** Bound of the search of one trace. Its lines overlap in time when processes work on it at once, which is rare. */
-const NODES_MAX = 20_000;
+/** Bound of the search of one trace. A trace that the model allows needs little more than one step for each line. */
+const NODES_MAX = 5000;
 
 /** Why the model does not allow the lines of a trace. */
 export interface Refusal {
@@ -14,6 +15,8 @@ export interface Refusal {
   /** The lines that the model allows before the refused one. */
   allowed: number;
   line: TraceLine;
+  /** Whether the search ended at its bound, so that an order may exist which it has not tried. */
+  isUndecided: boolean;
 }
 
 type Times = ReadonlyMap<number, number>;
@@ -34,6 +37,15 @@ interface Node {
   elapsesAtMs: Times;
   /** By session: when its connection was lost. */
   lostAtMs: Times;
+}
+
+interface Search {
+  lines: readonly TraceLine[];
+  rules: TraceRules;
+  deathsMs: readonly number[];
+  /** The node with the most lines so far. */
+  best: Node;
+  nodes: number;
 }
 
 interface NextLine {
@@ -62,7 +74,6 @@ export class TraceValidator {
    * @returns null if the model allows the lines.
    */
   validate({ kind, of, size, lines }: Trace, deathsMs: readonly number[]): Refusal | null {
-    const rules = TRACE_RULES[kind];
     const first: Node = {
       state: kind === 'line' ? this.#accepted(size) : this.#spec.initial,
       names: NOTHING,
@@ -75,23 +86,50 @@ export class TraceValidator {
       elapsesAtMs: NOTHING,
       lostAtMs: NOTHING,
     };
+    const search: Search = { lines, rules: TRACE_RULES[kind], deathsMs, best: first, nodes: 0 };
+    // Few traces have a move without a line, and each one that may be anywhere multiplies the orders.
+    let isMore = true;
+    for (let cutOffs = 0; isMore && cutOffs <= deathsMs.length; cutOffs += 1) {
+      const found = this.#search(search, first, cutOffs);
+      if (found === 'allowed') return null;
+      isMore = found === 'more' && search.nodes < NODES_MAX;
+    }
+    const at = candidates(lines, search.best.done)[0] ?? 0;
+    const isUndecided = search.nodes >= NODES_MAX;
+    return { kind, of, allowed: search.best.done.size, line: lines[at] as TraceLine, isUndecided };
+  }
+
+  /**
+   * Searches an order in which at most this many moves have no line because of a death.
+   * @returns more if a larger number may help.
+   */
+  #search(search: Search, first: Node, cutOffsMax: number): 'allowed' | 'more' | 'refused' {
+    const { lines, rules, deathsMs } = search;
     const stack = [first];
     const seen = new Set<string>();
-    let best = first;
+    let isMore = false;
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      if (node.done.size === lines.length) return null;
-      if (node.done.size > best.done.size) best = node;
+      if (node.done.size === lines.length) return 'allowed';
+      if (node.done.size > search.best.done.size) search.best = node;
       const key = keyOf(node);
       if (seen.has(key)) continue;
-      if (seen.size >= NODES_MAX) throw new Error(`${of}: the search ended after ${NODES_MAX} steps`);
       seen.add(key);
+      search.nodes += 1;
+      if (search.nodes >= NODES_MAX) return 'more';
       const next = candidates(lines, node.done).map((at) => ({ at, line: lines[at] as TraceLine }));
-      const death = deathsMs.findIndex((atMs, index) => atMs >= node.begunMs && !node.deaths.has(index));
+      const { deaths, begunMs } = node;
+      const mayMiss = isVersionMissing(lines, node.done);
+      const death = mayMiss ? deathsMs.findIndex((atMs, index) => atMs >= begunMs && !deaths.has(index)) : -1;
+      const isLast = deaths.size === cutOffsMax;
+      isMore ||= death >= 0 && isLast;
+      const after = next.toReversed().flatMap((one) => this.#withLine(node, one, rules));
+      const possible = new Set(after.map(({ at }) => at));
+      const blocked = next.filter(({ at }) => !possible.has(at));
       // The last one is tried first: lines before moves without one.
-      stack.push(...this.#withoutLine(node, next, rules, death), ...this.#withLine(node, next, rules));
+      if (death >= 0 && !isLast) stack.push(...this.#cutOff(node, rules, death));
+      stack.push(...this.#silently(node, blocked, rules), ...after.map((one) => one.node));
     }
-    const at = candidates(lines, best.done)[0] ?? 0;
-    return { kind, of, allowed: best.done.size, line: lines[at] as TraceLine };
+    return isMore ? 'more' : 'refused';
   }
 
   /** The deliveries of a line are accepted in their order, so those that are in the trace block only later ones. */
@@ -112,46 +150,38 @@ export class TraceValidator {
     return steps;
   }
 
-  #withLine(node: Node, next: readonly NextLine[], rules: TraceRules): Node[] {
-    return next.toReversed().flatMap(({ at, line }) => {
-      if (line.toMs < (node.notBeforeMs.get(line.index ?? 0) ?? -Infinity)) return [];
-      return this.#next(node.state).flatMap((step) => {
-        const names = rules.after(node.names, line, step);
-        return names === null || isTooEarly(node, line, step) ? [] : [afterLine(node, at, line, step, names)];
-      });
+  #withLine(node: Node, { at, line }: NextLine, rules: TraceRules): { at: number; node: Node }[] {
+    if (line.toMs < (node.notBeforeMs.get(line.index ?? 0) ?? -Infinity)) return [];
+    return this.#next(node.state).flatMap((step) => {
+      const names = rules.after(node.names, line, step);
+      const isAllowed = names !== null && !isTooEarly(node, line, step);
+      return isAllowed ? [{ at, node: afterLine(node, at, line, step, names) }] : [];
     });
   }
 
-  /** @param death the index of one before which a move may have been made; -1 without one. */
-  #withoutLine(node: Node, next: readonly NextLine[], rules: TraceRules, death: number): Node[] {
-    if (node.silent >= SILENT_MAX) return [];
+  /** The moves that no line reports, and that prepare one of these lines, which are not possible without them. */
+  #silently(node: Node, blocked: readonly NextLine[], rules: TraceRules): Node[] {
+    if (node.silent >= SILENT_MAX || blocked.length === 0) return [];
     return this.#next(node.state).flatMap(({ move, state }): Node[] => {
+      if (!blocked.some(({ line }) => rules.precedes(move, line))) return [];
       const moved = { ...node, state, silent: node.silent + 1 };
       const row = Number(move['row']);
-      if (next.some(({ line }) => rules.precedes(move, line))) {
-        const after = { expire: node.expiresAtMs, elapse: node.elapsesAtMs }[String(move['name'])]?.get(row);
-        if (after === undefined) return [moved];
-        const notBeforeMs = Math.max(after, node.notBeforeMs.get(row) ?? -Infinity);
-        return [{ ...moved, notBeforeMs: new Map([...node.notBeforeMs, [row, notBeforeMs]]) }];
-      }
-      if (death < 0 || !rules.mayBeCutOff(move)) return [];
-      return [{ ...moved, deaths: new Set([...node.deaths, death]), names: rules.afterCutOff(node.names, move) }];
+      const after = { expire: node.expiresAtMs, elapse: node.elapsesAtMs }[String(move['name'])]?.get(row);
+      if (after === undefined) return [moved];
+      const notBeforeMs = Math.max(after, node.notBeforeMs.get(row) ?? -Infinity);
+      return [{ ...moved, notBeforeMs: new Map([...node.notBeforeMs, [row, notBeforeMs]]) }];
     });
   }
-}
 
-/** The lines that may be next: no other line ended before they began, and none has an earlier version. */
-function candidates(lines: readonly TraceLine[], done: ReadonlySet<number>): number[] {
-  const open = lines.flatMap((_, at) => (done.has(at) ? [] : [at]));
-  const firstEndMs = Math.min(...open.map((at) => (lines[at] as TraceLine).toMs));
-  const versioned = open.flatMap((at) => lines[at]?.version ?? []);
-  const firstVersion = versioned.length === 0 ? null : Math.min(...versioned);
-  const firstOfVersion = open.find((at) => lines[at]?.version === firstVersion);
-  return open.filter((at) => {
-    const { fromMs, version } = lines[at] as TraceLine;
-    // A batch gives all its joins one version, in the order of their lines.
-    return fromMs <= firstEndMs && (version === null || at === firstOfVersion);
-  });
+  /** The moves that a process may have made before this death, which is why their lines are missing. */
+  #cutOff(node: Node, rules: TraceRules, death: number): Node[] {
+    const steps = this.#next(node.state);
+    const begun = steps.filter(({ move }) => rules.mayBeginCutOff(move)).flatMap(({ state }) => this.#next(state));
+    const deaths = new Set([...node.deaths, death]);
+    return [...steps, ...begun].flatMap(({ move, state }): Node[] => {
+      return rules.mayBeCutOff(move) ? [{ ...node, state, deaths, names: rules.afterCutOff(node.names, move) }] : [];
+    });
+  }
 }
 
 /** A session is not lost before its grace is over. */

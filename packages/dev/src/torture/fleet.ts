@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { freePort, startNginx } from '@callplane/local-servers';
 import { Failure, root } from '../bootstrap.js';
 import { keepLogs } from './app-logs.js';
@@ -14,6 +15,9 @@ import { Processes } from './processes.js';
 import { RedisTrio } from './redis-trio.js';
 
 const EACH = 2;
+const CLI = join(root, 'apps/cli/dist/main.js');
+/** For one command of an operator while PostgreSQL may be away, in milliseconds. */
+const RTC_WITHIN_MS = 60_000;
 
 export interface KnownTenant extends Tenant {
   key: string;
@@ -31,6 +35,10 @@ export interface Fleet {
   databaseUrl: string;
   /** Copies the logs of all servers. */
   keepLogs(folder: string): void;
+  /** A further API key of a tenant; null if PostgreSQL is away. */
+  newKey(tenant: Tenant): Promise<{ id: string; key: string } | null>;
+  /** @returns whether the key is revoked for certain. */
+  revokeKey(id: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -79,7 +87,9 @@ export async function startFleet(
     nginx = await newNginx(processes, instances);
     const keep = (folder: string): void => keepLogs(processes.dir, folder);
     const baseUrl = `http://127.0.0.1:${nginx.port}`;
-    return { baseUrl, postgres, redis, media, nginx, instances, tenants, databaseUrl, keepLogs: keep, close };
+    const operator = operatorOf({ ...env, DATABASE_URL: databaseUrl });
+    const servers = { postgres, redis, media, nginx, instances };
+    return { baseUrl, ...servers, tenants, databaseUrl, keepLogs: keep, ...operator, close };
   } catch (error) {
     await close();
     throw error;
@@ -115,12 +125,26 @@ function makeTenants(names: readonly string[], env: Record<string, string>): Kno
   });
 }
 
+function operatorOf(env: Record<string, string>): Pick<Fleet, 'newKey' | 'revokeKey'> {
+  const run = async (...args: string[]): Promise<{ id: string; key: string } | null> => {
+    const options = { env: { PATH: process.env['PATH'], ...env }, timeout: RTC_WITHIN_MS };
+    const done = promisify(execFile)(process.execPath, [CLI, ...args, '--json'], options);
+    return done.then(
+      ({ stdout }) => JSON.parse(stdout) as { id: string; key: string },
+      () => null,
+    );
+  };
+  return {
+    newKey: ({ environmentId }) => run('keys', 'create', '--env', environmentId, '--type', 'secret'),
+    revokeKey: async (id) => (await run('keys', 'revoke', id)) !== null,
+  };
+}
+
 function rtc(env: Record<string, string>, ...args: string[]): Record<string, string> {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [join(root, 'apps/cli/dist/main.js'), ...args, '--json'],
-    { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' },
-  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...args, '--json'], {
+    env: { PATH: process.env['PATH'], ...env },
+    encoding: 'utf8',
+  });
   if (status !== 0) throw new Error(`rtc ${args.join(' ')} exited with ${status ?? 'a signal'}: ${stderr.trim()}`);
   return stdout.trim() === '' ? {} : (JSON.parse(stdout) as Record<string, string>);
 }

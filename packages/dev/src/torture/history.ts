@@ -196,6 +196,8 @@ export type Mark =
   /** Every process runs again, and every connection carries data. */
   | 'nemesis ended'
   | 'load ended'
+  /** The revocation of an API key was confirmed. `detail` has the `client` that goes on using it. */
+  | 'key revoked'
   /** No operation and no delivery is open. `detail` has `reached: false` if that did not happen in time. */
   | 'settled'
   | 'final reads began'

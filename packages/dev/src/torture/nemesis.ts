@@ -37,12 +37,16 @@ export class Nemesis {
   readonly #kinds: readonly FaultKind[];
   #hasFailed = false;
 
-  /** @param kinds those that are chosen from. Kinds that this machine does not allow are left out. */
+  /**
+   * @param kinds those that are chosen from. Kinds that this machine does not allow are left out.
+   * @param wait for the length of a fault or a pause.
+   */
   constructor(
     private readonly fleet: Fleet,
     private readonly history: HistoryWriter,
     private readonly random: Random,
     kinds: readonly FaultKind[],
+    private readonly wait: (ms: number) => Promise<unknown> = delay,
   ) {
     this.#kinds = kinds.filter((kind) => {
       if (kind === 'fill') return fleet.postgres.hasSmallDisks;
@@ -58,7 +62,7 @@ export class Nemesis {
   async run(isOver: () => boolean): Promise<void> {
     const line = async (random: Random): Promise<void> => {
       while (!isOver() && !this.#hasFailed && this.#kinds.length > 0) {
-        await delay(random.from(PAUSE_MS.min, PAUSE_MS.max));
+        await this.wait(random.from(PAUSE_MS.min, PAUSE_MS.max));
         if (isOver()) return;
         await this.#do(this.#faultOf(pickOf(this.#kinds, random), random)).catch((error: unknown) => {
           this.#hasFailed = true;
@@ -122,7 +126,7 @@ export class Nemesis {
     write('begin', ms === 0 ? '' : `${ms} ms`);
     try {
       await begin();
-      await delay(ms);
+      await this.wait(ms);
       await end?.();
       write('end', '');
     } catch (error) {

@@ -11,6 +11,7 @@ import { HistoryWriter } from './history-writer.js';
 import { HISTORY_VERSION } from './history.js';
 import { Hooks } from './hooks.js';
 import { faketimeLibrary, LEASE_MS } from './instances.js';
+import { KeyLoop } from './key-load.js';
 import { MediaLoop } from './media-load.js';
 import { Nemesis } from './nemesis.js';
 import type { Options } from './options.js';
@@ -163,6 +164,7 @@ async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
   if (first !== undefined) {
     const name = `${first.tenant.name} media`;
     running.push(new MediaLoop(shared, first.tenant, first.known, random.fork(name), name).run());
+    if (fleet !== null) running.push(new KeyLoop(fleet, caller, first.tenant, shared.isOver).run());
   }
   const phases = async (): Promise<void> => {
     try {

@@ -16,6 +16,8 @@ export class JanusHandle {
   #detached: Promise<void> | undefined;
   /** Resolves once Janus has acknowledged the last request in order. */
   #acknowledged: Promise<void> = Promise.resolve();
+  /** Why this process must send no further request in order; undefined while it may. */
+  #over: MediaError | undefined;
 
   private constructor(
     private readonly session: JanusSession,
@@ -52,9 +54,15 @@ export class JanusHandle {
 
   /**
    * Janus carries out these requests one after another, in the order of the calls. Each request leaves when Janus has
-   * acknowledged the one before it: from then on that one has its place in the queue of the plug-in.
+   * acknowledged the one before it: from then on that one has its place in the queue of the plug-in. After the end of
+   * the peer none leaves: another process may hold the handle by then.
+   * @param onFailure called before the next request leaves
    */
-  async requestInOrder(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
+  async requestInOrder(
+    body: PluginRequest,
+    jsep?: SessionDescription,
+    onFailure?: (error: unknown) => void,
+  ): Promise<PluginAnswer> {
     const before = this.#acknowledged;
     let onAcknowledged: () => void = () => undefined;
     this.#acknowledged = new Promise((resolve) => {
@@ -62,11 +70,20 @@ export class JanusHandle {
     });
     await before;
     try {
+      if (this.#over !== undefined) throw this.#over;
       return await this.#request(body, jsep, onAcknowledged);
+    } catch (error) {
+      onFailure?.(error);
+      throw error;
     } finally {
       // After a failure, too, the next request leaves.
       onAcknowledged();
     }
+  }
+
+  /** Rejects the requests in order that have not left, and later ones. */
+  end(error: MediaError): void {
+    this.#over ??= error;
   }
 
   async trickle(candidate: IceCandidate | null): Promise<void> {

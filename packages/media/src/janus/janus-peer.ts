@@ -84,6 +84,7 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
   /** Rejects every later request with `error`, without emitting `closed`. */
   protected end(error: MediaError): void {
     this.#closed ??= error;
+    this.handle?.end(this.#closed);
   }
 
   /**
@@ -101,15 +102,11 @@ export abstract class JanusPeer extends EventEmitter<MediaPeerEvents> implements
    * Janus is unknown, or another process holds the session. The peer then ends, and its owner decides about the handle.
    */
   protected async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
-    try {
-      return await this.opened().requestInOrder(body, jsep);
-    } catch (error) {
-      if (error instanceof MediaError && error.code === 'timeout') {
-        if (this.#closed === undefined) this.#isUnanswered = true;
-        this.close('no answer');
-      }
-      throw error;
-    }
+    return this.opened().requestInOrder(body, jsep, (error) => {
+      if (!(error instanceof MediaError) || error.code !== 'timeout') return;
+      if (this.#closed === undefined) this.#isUnanswered = true;
+      this.close('no answer');
+    });
   }
 }
 

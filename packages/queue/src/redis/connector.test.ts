@@ -1,7 +1,9 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { stopAtEnd } from '@callplane/testing';
+import { eventually, stopAtEnd } from '@callplane/testing';
+import type { Cluster } from 'ioredis';
 import { connectorOf, type Follower, type Guide } from './connector.js';
+import { connectRedis, disconnectRedis } from './redis.js';
 import type { RedisAddress } from './redis-target.js';
 
 const ELSEWHERE = { host: '127.0.0.1', port: 1 };
@@ -84,4 +86,18 @@ test('a second error of a socket, such as an alert after a refused certificate, 
   for (const message of ['refused', 'alert']) expect(fail(message)).not.toThrow();
   connection.disconnect();
   await closed(stream);
+});
+
+test('a second error of a socket to a node of a cluster does not end the process either', async () => {
+  const ignored = { onLost: () => undefined, onReady: () => undefined };
+  const url = `redis+cluster://${address.host}:${address.port}`;
+  const cluster = connectRedis(url, 'command', ignored) as Cluster;
+  stopAtEnd(() => disconnectRedis(cluster));
+  await eventually(() => cluster.nodes().length > 0);
+  const [node] = cluster.nodes();
+  node!.connect().catch(() => undefined);
+  const stream = await eventually(() => (node as { stream?: Socket }).stream);
+  for (const message of ['refused', 'alert', 'another']) {
+    expect(() => stream.emit('error', new Error(message))).not.toThrow();
+  }
 });

@@ -71,11 +71,11 @@ export function connectorOf(leads: Guide | null, tls: RedisTls | null, disconnec
         tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port, ...serverName(host) });
       this.stream = stream;
       stream.once('close', unfollow);
-      // Not once. The certificate can be refused, and an alert of the server can follow: the second error would end the
-      // process.
-      stream.on('error', (error: Error) => {
+      stream.once('error', (error: Error) => {
         this.firstError = error;
       });
+      // The certificate can be refused, and an alert of the server can follow: the second error would end the process.
+      stream.on('error', () => undefined);
       return stream;
     }
 

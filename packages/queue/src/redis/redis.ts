@@ -65,7 +65,7 @@ export function connectRedis(
     target.kind === 'cluster'
       ? new Cluster(
           target.nodes.map((node) => ({ ...node })),
-          clusterOptions(role, options),
+          clusterOptions(role, { ...options, Connector: connectorOf(null, target.tls, DISCONNECT_MS) }),
         )
       : new Redis({ ...options, ...addressOf(target) });
   if (target.kind === 'sentinel') releaseAtEnd(redis, target);

@@ -335,8 +335,14 @@ describe('a subscriber', () => {
     stage.subscriber.refresh();
     await stage.settle();
     expect(asked()?.at(-1)).toBe('key frames of 0');
+    // A request for key frames lets its sections go on. One that is being paused is not among them.
+    stage.subscriber.subscribe([{ participantId: 'p0', trackId: 'cam', paused: true }]);
+    stage.subscriber.refresh();
+    await stage.settle();
+    expect(stage.handle?.did.slice(-2)).toEqual(['configure 1', 'key frames of ']);
+    expect(stage.handle?.sent).toEqual([]);
     stage.disconnect();
-    expect([asked()?.length, stage.errors]).toEqual([2, []]);
+    expect([asked()?.length, stage.errors]).toEqual([3, []]);
   });
 
   test('loses its connection if the media server cannot restart ICE', async () => {

@@ -40,8 +40,8 @@ export function checkEvents(history: History): Finding[] {
     sameBytes(received),
     retriesInTime(history, received),
     inOrder(history, received),
-    new Tally('W7', 'the load of a torture run is not that of the guarantee'),
-    new Tally('W8', 'receivers of a history have allowed addresses'),
+    new Tally('W7', 'the bound is for a service without faults, and a load of many tenants'),
+    new Tally('W8', 'a receiver needs an allowed address, so no attempt can break it'),
     readable(history, received),
   ].map((tally) => tally.finding());
 }

@@ -191,6 +191,8 @@ export function goodParts() {
     ],
     media: [media(40_000, 100), media(45_000, 300), media(70_000, 350), media(71_000, 350)],
     nemesis: [] as NemesisLine[],
+    /** With a key that was revoked at 10 s. */
+    revoked: request('GET', '/v1/', 20_000, 401, errorOf('UNAUTHORIZED'), { client: 'key' }),
     failures: [] as string[],
     settled: true,
     readAll: true,
@@ -230,6 +232,7 @@ export function historyOf(parts: Parts): History {
     media: count(media),
     nemesis: count(nemesis),
     marks: count<MarkLine>([
+      { ...ofLine, atMs: 10_000, mark: 'key revoked' as const, detail: { client: 'key' } },
       ...(settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled' as const, detail: {} }] : []),
       ...(readAll ? [{ ...ofLine, atMs: 900_000, mark: 'final reads ended' as const, detail: {} }] : []),
       ...failures.map((message) => ({

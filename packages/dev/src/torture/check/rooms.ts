@@ -20,7 +20,6 @@ export function checkRooms(history: History): Finding[] {
   const removals = new Tally('R3', 'nobody tried to join after a removal, and no session of a removed one is read');
   const reports = new Tally('R4', 'no room has a `participant.joined` event');
   const single = new Tally('R5', 'no room has a `participant.joined` event');
-  const keys = new Tally('R6', 'a history has no revoked keys');
   const places = placesOf(history);
   const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
   for (const [roomId, ofRoom] of events) {
@@ -30,7 +29,24 @@ export function checkRooms(history: History): Finding[] {
   lateJoins(history, ends, removals);
   sessionsLeft(history, ends, removals);
   nothingRelayed(history, ends, removals);
-  return [capacity, ends, removals, reports, single, keys].map((tally) => tally.finding());
+  return [capacity, ends, removals, reports, single, revokedKeys(history)].map((tally) => tally.finding());
+}
+
+/** A key that was revoked is refused after this time, in milliseconds. */
+const REVOKED_WITHIN_MS = 5000;
+
+function revokedKeys({ marks, requests }: History): Tally {
+  const tally = new Tally('R6', 'no key was revoked');
+  for (const { mark, atMs, n, detail } of marks) {
+    if (mark !== 'key revoked') continue;
+    const sentence = 'A key is accepted more than 5 s after its revocation.';
+    const evidence = { file: 'marks' as const, n, says: `revoked at ${Math.round(atMs)} ms` };
+    for (const request of requests) {
+      if (request.client !== detail['client'] || request.startMs < atMs + REVOKED_WITHIN_MS) continue;
+      if (request.status !== null) tally.case(!isSuccess(request), sentence, evidence, requestEvidence(request));
+    }
+  }
+  return tally;
 }
 
 /** The most places that each room has had. */
