@@ -12,7 +12,7 @@ import { Coverage, failureReport } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
 import { shrink } from './shrink.js';
 
-/** So many seeds run for the model, which may refuse another one than the first that breaks a guarantee. */
+/** Seeds that run for the model, which may refuse another one than the first that breaks a guarantee. */
 const SEEDS_FOR_MODEL = 5;
 const { values: options } = parseArgs({
   options: {
