@@ -1,5 +1,6 @@
-import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, REPLAYS_MAX } from '@callplane/core';
+import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, LEASE_SECONDS, REPLAYS_MAX } from '@callplane/core';
 import type { Read, Row, Run, Violation } from './checks.js';
+import type { Plan } from './plan.js';
 import { hostOf, type Received } from './receivers.js';
 
 /** What receivers have seen agrees with the rows. */
@@ -39,7 +40,9 @@ export async function deliveryViolations({ receivers, plan }: Run, read: Read): 
       ?.some(({ status: code, replayCount }) => code === 200 && replayCount === replays);
     if (status === 'succeeded' && proof !== true) found.push({ name: 'successes-received', detail: String(id) });
   }
-  for (const [index, { ordering }] of plan.receivers.entries()) {
+  for (const [index, { ordering, maxConcurrent }] of plan.receivers.entries()) {
+    if (maxConcurrent !== null)
+      found.push(...concurrencyViolations(plan, receivers.received[index] ?? [], maxConcurrent));
     if (ordering === 'room')
       found.push(
         ...orderViolations(
@@ -49,6 +52,19 @@ export async function deliveryViolations({ receivers, plan }: Run, read: Read): 
       );
   }
   return found;
+}
+
+/** An endpoint never has more requests at once than its `maxConcurrent`. */
+function concurrencyViolations({ faults }: Plan, received: readonly Received[], most: number): Violation[] {
+  // A request of a frozen worker stays open after the end of its lease.
+  if (faults.some(({ do: what }) => ['freeze', 'outlive lease', 'all pause'].includes(what))) return [];
+  return received.flatMap(({ atMs, deliveryId }, at) => {
+    const open = received.slice(0, at).filter((one) => {
+      // Time may jump past the end of a lease while a request hangs.
+      return one.endedAtMs !== null && one.endedAtMs > atMs && atMs - one.atMs < LEASE_SECONDS * 500;
+    });
+    return open.length < most ? [] : [{ name: 'concurrency-of-endpoints', detail: `${deliveryId} came too early` }];
+  });
 }
 
 /** The next event of a room comes only after the one before was accepted, or has failed for good. */

@@ -119,6 +119,7 @@ function send(world: World, receivers: Receivers, process: SimProcess, sending: 
       client.emit('response');
       request.emit('response', { statusCode: reaction.status, headers: { server: 'simulated' } });
       step(1, 'reads the body of', () => {
+        receivers.ended(arrived);
         request.emit('data', Buffer.from('ok'));
         request.emit('end');
       });
