@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -14,7 +15,7 @@ import { Random } from './random.js';
 /** A fleet that writes down what is done to it. */
 function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-nemesis-'));
-  stopAtEnd(() => Promise.resolve(rmSync(folder, { recursive: true })));
+  stopAtEnd(() => rm(folder, { recursive: true }));
   const done: string[] = [];
   const does = (name: string) => async (): Promise<void> => {
     done.push(name);
