@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -350,6 +360,13 @@ describe('infra/secrets.sh', () => {
         readFileSync(join(root, 'secrets', name), 'utf8'),
       );
       expect(mediaUrl!.replace(/callplane_media:[0-9a-f]{48}@/, '@')).toBe(url!.replace(/callplane:[^@]+@/, '@'));
+      // The same with the URL of other servers, whose password is in a file of its own.
+      const servers = 'db1.example.com:5432,db2.example.com:5432/callplane?sslmode=verify-full';
+      for (const name of ['database_url', 'media_database_url']) rmSync(join(root, 'secrets', name));
+      writeFileSync(join(root, 'secrets', 'database_url'), `postgresql://callplane@${servers}`);
+      expect(run()).toBe('made secrets/media_database_url\n');
+      const own = readFileSync(join(root, 'secrets', 'media_database_url'), 'utf8');
+      expect(own.replace(/:[0-9a-f]{48}@/, '@')).toBe(`postgresql://callplane_media@${servers}`);
     } finally {
       rmSync(root, { recursive: true, force: true });
     }

@@ -1,12 +1,13 @@
 /**
- * Seeded bugs: replacements of text that bundle.mjs applies to the sources while it reads them. `isMissed` says what
- * finds a bug that the simulation does not find, or why no check has to.
+ * Seeded bugs: replacements of text that bundle.mjs applies to the sources while it reads them. Each of them breaks a
+ * guarantee: a bug that another defence of the product makes harmless is combined with the loss of that defence.
  */
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
 const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
 const DUE_OPERATIONS = 'packages/db/src/operations/due-operations.ts';
 const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
+const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
 const CLAIM = 'packages/db/src/webhooks/claim.sql.ts';
 const GATED = 'packages/db/src/webhooks/gated-claims.ts';
@@ -24,11 +25,10 @@ const ENDED_SESSIONS = 'packages/db/src/sessions/ended-sessions.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /** @param {string} name @param {string} what @param {string} file @param {string} find @param {string} replace */
-const bug = (name, what, file, find, replace, isMissed = undefined) => ({
+const bug = (name, what, file, find, replace) => ({
   name,
   what,
   patches: [{ file, find, replace }],
-  isMissed,
 });
 
 export const BUGS = [
@@ -110,18 +110,19 @@ export const BUGS = [
     'await markRoomEnded(tx, claim.roomId, now);',
     '',
   ),
-  bug(
-    'sessions-left-in-room',
-    'the end of a room leaves its sessions',
-    'packages/db/src/rooms/room-cleanup.ts',
-    'return { left: present.length, ended };',
-    'return { left: 0, ended };',
-    'The first batch ends the sessions of small rooms; a unit test has rooms of several batches.',
-  ),
+  {
+    name: 'sessions-left-in-room',
+    what: 'the end of a room ends one batch of its sessions, and a batch has one',
+    // The batch of production is larger than the rooms of a simulation.
+    patches: [
+      { file: ROOM_CLEANUP, find: 'const BATCH = 2000;', replace: 'const BATCH = 1;' },
+      { file: ROOM_CLEANUP, find: 'return { left: present.length, ended };', replace: 'return { left: 0, ended };' },
+    ],
+  },
   bug(
     'presence-kept',
     'the end of a room ends no session',
-    'packages/db/src/rooms/room-cleanup.ts',
+    ROOM_CLEANUP,
     'present.map(({ id }) => id),',
     'present.map(({ id }) => id).slice(0, 0),',
   ),
@@ -147,14 +148,6 @@ export const BUGS = [
     'UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}',
   ),
   // Deliveries.
-  bug(
-    'settle-delivery-without-token',
-    'the outcome of an attempt is written without the fencing token',
-    DELIVERY_LEASES,
-    'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
-    "WHERE ${isAmong(ids)} AND d.status = 'delivering'",
-    'Nothing must find it: the update compares the token once more. settle-delivery-unfenced is the whole bug.',
-  ),
   {
     name: 'settle-delivery-unfenced',
     what: 'a worker that lost its lease writes over the outcome of another',
@@ -264,22 +257,38 @@ export const BUGS = [
       },
     ],
   },
-  bug(
-    'doorbells-never-ring',
-    'no process rings a doorbell',
-    'packages/queue/src/jobs/doorbells.ts',
-    'return this.#send([...byEndpoint.values()]);',
-    'return this.#send([...byEndpoint.values()].slice(0, 0));',
-    'Nothing must find it: scans find all deliveries within the guaranteed 15 s. The latency benchmarks do.',
-  ),
-  bug(
-    'line-not-advanced-by-worker',
-    'a worker does not free the next delivery of a room',
-    'apps/webhook-worker/src/deliveries/attempt.ts',
-    'if (roomId === null) return null;',
-    'if (roomId !== undefined) return null;',
-    'Nothing must find it: the sweep frees the delivery. A unit test of the order does.',
-  ),
+  {
+    name: 'deliveries-never-woken',
+    what: 'no process rings a doorbell, and no scan finds deliveries without one',
+    patches: [
+      {
+        file: 'packages/queue/src/jobs/doorbells.ts',
+        find: 'return this.#send([...byEndpoint.values()]);',
+        replace: 'return this.#send([...byEndpoint.values()].slice(0, 0));',
+      },
+      {
+        file: 'apps/webhook-worker/src/deliveries/scan.ts',
+        find: 'if (isDue) await this.scan();',
+        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
+      },
+    ],
+  },
+  {
+    name: 'line-never-advanced',
+    what: 'neither a worker nor a sweep frees the next delivery of a room',
+    patches: [
+      {
+        file: 'apps/webhook-worker/src/deliveries/attempt.ts',
+        find: 'if (roomId === null) return null;',
+        replace: 'if (roomId !== undefined) return null;',
+      },
+      {
+        file: LINES,
+        find: 'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
+        replace: 'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+      },
+    ],
+  },
   bug(
     'fan-out-to-all-tenants',
     'an event goes to the endpoints of every tenant',
@@ -438,13 +447,5 @@ export const BUGS = [
     'packages/db/src/sweeps/due-floor.ts',
     'if (next > state.floor) await addBacklogs(tx, queue, state.floor, next);',
     '',
-  ),
-  bug(
-    'elections-without-lease',
-    'every process believes that it holds every sweep',
-    'packages/db/src/sweeps/sweep-lease.ts',
-    'SELECT EXISTS (SELECT 1 FROM taken) AS "isHolder"',
-    'SELECT true AS "isHolder", EXISTS (SELECT 1 FROM taken) AS unused',
-    'Nothing must find it: sweeps may run at once by design. Tests of the elections do.',
   ),
 ];

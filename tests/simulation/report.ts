@@ -1,4 +1,14 @@
+import { SESSION_TRANSITIONS, TRANSITIONS, type Transition } from '../../packages/runtime/src/index.js';
 import type { Outcome } from './run.js';
+
+const OF_OPERATIONS: readonly Transition[] = ['accept', 'rerun', 'claim', 'complete', 'retry', 'fail', 'endExhausted'];
+const NOT_OF_DELIVERIES: readonly Transition[] = ['accept', 'rerun', 'endExhausted'];
+/** All that the apps log, as `<kind of row>.<move of the model>`. */
+const LOGGED = [
+  ...OF_OPERATIONS.map((transition) => `operation.${transition}`),
+  ...TRANSITIONS.filter((each) => !NOT_OF_DELIVERIES.includes(each)).map((transition) => `delivery.${transition}`),
+  ...SESSION_TRANSITIONS.map((transition) => `session.${transition}`),
+];
 
 const DULL =
   /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|webhook_gates|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
@@ -58,6 +68,10 @@ export class Coverage {
       [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${count} × ${key}`);
     return [
       ...list('Transitions:', counted(this.transitions)),
+      ...list(
+        'Transitions of the specifications that no run has made:',
+        LOGGED.filter((name) => !this.transitions.has(name)),
+      ),
       ...list('Statements:', counted(this.statements)),
       ...list('Points of crashes and freezes:', [...this.crashPoints].sort()),
     ].join('\n');

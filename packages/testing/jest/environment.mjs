@@ -11,11 +11,18 @@ process.once('beforeExit', () => process.exit());
 /** Jest's message to a worker that gets no more files. */
 const NO_MORE_FILES = 2;
 const OPEN_AFTER_MS = 10_000;
+/** A worker's own: the pipes of its output, and the channel to Jest. */
+const OWN_RESOURCES = ['PipeWrap', 'TTYWrap'];
+const LOOK_EVERY_MS = 100;
 
-// If a worker does not end, Jest says only that a test leaks. This says what is open.
+// If a worker does not end, Jest says only that a test leaks. This says what is open. A worker that ran WebRTC tests keeps
+// a handle of @roamhq/wrtc, which Node does not list, and would wait until Jest kills it: it ends at once.
 process.on('message', function onMessage([kind]) {
   if (kind !== NO_MORE_FILES) return;
   process.off('message', onMessage);
+  setInterval(() => {
+    if (process.getActiveResourcesInfo().every((resource) => OWN_RESOURCES.includes(resource))) process.exit();
+  }, LOOK_EVERY_MS).unref();
   setTimeout(() => {
     const handles = process
       ._getActiveHandles()

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { real } from '../globals.js';
 import { LEASE_LOG } from './lease-log.js';
@@ -90,6 +91,8 @@ export class Postgres {
   readonly #control: pg.Client;
   readonly #free: Backend[] = [];
   readonly #all = new Set<Backend>();
+  /** Processor time of sessions that have ended, in seconds. */
+  #endedSeconds = 0;
 
   private constructor(url: string, control: pg.Client) {
     this.#url = url;
@@ -135,6 +138,7 @@ export class Postgres {
   /** Ends a session with its locks, as the death of its client does while a statement runs. */
   async terminate(backend: Backend): Promise<void> {
     this.#all.delete(backend);
+    this.#endedSeconds += await processorSeconds(backend.pid);
     await this.#control.query('SELECT pg_terminate_backend($1, $2)', [backend.pid, TERMINATE_WITHIN_MS]);
     await backend.client.end().catch(() => undefined);
   }
@@ -160,10 +164,32 @@ export class Postgres {
     }
   }
 
+  /** Processor time of all sessions so far, where PostgreSQL runs on this machine and it is Linux; otherwise 0. */
+  async processorSeconds(): Promise<number> {
+    const control = this.#control as unknown as { processID: number };
+    const pids = [control.processID, ...[...this.#all].map(({ pid }) => pid)];
+    const each = await Promise.all(pids.map((pid) => processorSeconds(pid)));
+    return each.reduce((sum, one) => sum + one, this.#endedSeconds);
+  }
+
   async close(): Promise<void> {
     for (const { client } of this.#all) await client.end().catch(() => undefined);
     await this.#control.end();
   }
+}
+
+/** A hundredth of a second is the unit of /proc on Linux. */
+const TICKS_PER_SECOND = 100;
+
+async function processorSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // After the name, which may hold spaces, in parentheses.
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return ((user ?? 0) + (system ?? 0)) / TICKS_PER_SECOND;
 }
 
 function within(promise: Promise<unknown>, ms: number): Promise<void> {

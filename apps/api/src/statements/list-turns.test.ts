@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Deps } from '../deps.js';
+import { apiRoutes } from '../routes.js';
 import { LISTS_WAITING_MAX, ListTurns } from './list-turns.js';
 
 let turns: ListTurns;
@@ -59,5 +61,16 @@ describe('lists', () => {
     expect(names()).toEqual(['next']);
     await endFirst();
     expect(await next).toBe('next');
+  });
+
+  test('of every route take turns, and the one that waits for events takes them for its reads', async () => {
+    const lists = { run: (environmentId: string) => Promise.resolve(`turn of ${environmentId}`) };
+    const routes = apiRoutes({ lists, console: null } as unknown as Deps).filter((route) => route.list !== undefined);
+    const call = { caller: { environmentId: 'a' } } as unknown as Parameters<(typeof routes)[number]['handle']>[0];
+    expect(routes.length).toBeGreaterThan(10);
+    for (const route of routes) {
+      if (route.operationId === 'listEvents') expect(route.waits).toBe(true);
+      else expect([route.operationId, await route.handle(call)]).toEqual([route.operationId, 'turn of a']);
+    }
   });
 });

@@ -1,5 +1,5 @@
 /**
- * A bound for all holders together, such as connections that each hold unsent bytes. Up to it they may hold anything;
+ * A bound for all holders together, such as environments that each hold unread answers. Up to it they may hold anything;
  * beyond it, each at most an equal share. So a few holders take nothing from the others. A caller that adds holders
  * without limit needs a bound of its own for the total, because each new one gets a share.
  */

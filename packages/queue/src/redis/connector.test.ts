@@ -98,6 +98,6 @@ test('a second error of a socket to a node of a cluster does not end the process
   node!.connect().catch(() => undefined);
   const stream = await eventually(() => (node as { stream?: Socket }).stream);
   for (const message of ['refused', 'alert', 'another']) {
-    expect(() => stream!.emit('error', new Error(message))).not.toThrow();
+    expect(() => stream.emit('error', new Error(message))).not.toThrow();
   }
 });
