@@ -33,8 +33,23 @@ async function readList(reader: Reader, path: string, client?: string): Promise<
   return items;
 }
 
+/** Whether every removal has ended. Those that have are no longer read. A room may end before its removals. */
+async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promise<boolean> {
+  for (const [participantId, roomId] of open) {
+    const path = `/v1/rooms/${roomId}/participants/${participantId}/runtime-operation`;
+    const { status, body } = await get(reader, path, 'settling');
+    if (status === null || status >= 500 || body.status === 'pending') return false;
+    open.delete(participantId);
+  }
+  return true;
+}
+
 /** Waits until no operation and no delivery is open. */
-export async function untilSettled(readers: readonly Reader[], withinMs: number): Promise<boolean> {
+export async function untilSettled(
+  tenants: readonly (Reader & { known: Pick<Known, 'removals'> })[],
+  withinMs: number,
+): Promise<boolean> {
+  const readers = tenants.map((one) => ({ ...one, removals: new Map(one.known.removals) }));
   const untilMs = performance.now() + withinMs;
   const paths = [
     '/v1/rooms?status=ending&limit=1',
@@ -43,7 +58,9 @@ export async function untilSettled(readers: readonly Reader[], withinMs: number)
   ];
   while (performance.now() < untilMs) {
     const answers = await Promise.all(readers.flatMap((reader) => paths.map((path) => get(reader, path, 'settling'))));
-    if (answers.every(({ status, body }) => status === 200 && body.data?.length === 0)) return true;
+    const removals = await Promise.all(readers.map((reader) => areRemovalsOver(reader, reader.removals)));
+    const isEmpty = answers.every(({ status, body }) => status === 200 && body.data?.length === 0);
+    if (isEmpty && removals.every(Boolean)) return true;
     await delay(LOOK_EVERY_MS);
   }
   return false;

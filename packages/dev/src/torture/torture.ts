@@ -93,7 +93,7 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
   await runLoad(run, parts);
   receiver.isCalm = true;
   for (const { hooks } of parts) await hooks?.hurry(startedAt);
-  const readers = parts.map(({ tenant }) => ({ caller, tenant }));
+  const readers = parts.map(({ tenant, known }) => ({ caller, tenant, known }));
   const reached = await untilSettled(readers, SETTLED_WITHIN_MS);
   history.mark('settled', { reached });
   caller.phase = 'final';
