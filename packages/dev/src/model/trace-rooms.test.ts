@@ -124,6 +124,8 @@ describe('of the lines about the sessions of a room, the model allows', () => {
     const swept = about('endLost', 'ada', 3, { at: 1030, graceMs: 1000 });
     expect(await rooms([...lost, swept])).toBe('allowed');
     expect(await rooms([...lost, { ...swept, graceMs: 2000 }])).toBe('endLost after 2');
+    // The sweep has found the session of a gateway that was paused, and which then lost the connection.
+    expect(await rooms([...lost, { ...swept, graceMs: 2000, tookMs: 1010 }])).toBe('allowed');
     const resumed = about('resume', 'ada', 3, { connection: 2 });
     expect(await rooms([...lost, resumed, { ...swept, version: 4 }])).toBe('endLost after 3');
   });

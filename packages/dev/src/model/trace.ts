@@ -35,8 +35,8 @@ interface Node {
   /** By row: when its lease and its delay end. */
   expiresAtMs: Times;
   elapsesAtMs: Times;
-  /** By session: when its connection was lost. */
-  lostAtMs: Times;
+  /** By session: the line that says that its connection was lost. */
+  lost: ReadonlyMap<number, TraceLine>;
 }
 
 interface Search {
@@ -84,7 +84,7 @@ export class TraceValidator {
       notBeforeMs: NOTHING,
       expiresAtMs: NOTHING,
       elapsesAtMs: NOTHING,
-      lostAtMs: NOTHING,
+      lost: new Map(),
     };
     const search: Search = { lines, rules: TRACE_RULES[kind], deathsMs, best: first, nodes: 0 };
     // Few traces have a move without a line, and each one that may be anywhere multiplies the orders.
@@ -184,22 +184,21 @@ export class TraceValidator {
   }
 }
 
-/** A session is not lost before its grace is over. */
-function isTooEarly({ lostAtMs }: Node, { graceMs, toMs }: TraceLine, { move }: Step): boolean {
-  return graceMs !== null && toMs < (lostAtMs.get(Number(move['session'])) ?? -Infinity) + graceMs;
+/**
+ * Whether a sweep ends a session whose grace is not over. A sweep that began before the connection was lost has found
+ * the session for another reason: no heartbeat of its gateway for the same time.
+ */
+function isTooEarly({ lost }: Node, { graceMs, fromMs, toMs }: TraceLine, { move }: Step): boolean {
+  const loss = lost.get(Number(move['session']));
+  return graceMs !== null && loss !== undefined && fromMs > loss.toMs && toMs < loss.fromMs + graceMs;
 }
 
-function afterLine(
-  node: Node,
-  at: number,
-  { transition, fromMs, untilMs, index }: TraceLine,
-  { move, state }: Step,
-  names: Names,
-): Node {
+function afterLine(node: Node, at: number, line: TraceLine, { move, state }: Step, names: Names): Node {
+  const { transition, fromMs, untilMs, index } = line;
   const row = index ?? 0;
   const ends = new Map([[row, fromMs + (untilMs ?? 0)]]);
   const session = Number(move['session']);
-  const { notBeforeMs, expiresAtMs, elapsesAtMs, lostAtMs } = node;
+  const { notBeforeMs, expiresAtMs, elapsesAtMs, lost } = node;
   return {
     state,
     names,
@@ -210,13 +209,13 @@ function afterLine(
     notBeforeMs: new Map([...notBeforeMs].filter(([other]) => other !== row)),
     expiresAtMs: transition === 'claim' ? new Map([...expiresAtMs, ...ends]) : expiresAtMs,
     elapsesAtMs: transition === 'claim' ? elapsesAtMs : new Map([...elapsesAtMs, ...ends]),
-    lostAtMs: lostAfter(lostAtMs, transition, session, fromMs),
+    lost: lostAfter(lost, line, session),
   };
 }
 
-function lostAfter(lostAtMs: Times, transition: string, session: number, atMs: number): Times {
-  if (transition === 'disconnect') return new Map([...lostAtMs, [session, atMs]]);
-  return transition === 'resume' ? new Map([...lostAtMs].filter(([other]) => other !== session)) : lostAtMs;
+function lostAfter(lost: Node['lost'], line: TraceLine, session: number): Node['lost'] {
+  if (line.transition === 'disconnect') return new Map([...lost, [session, line]]);
+  return line.transition === 'resume' ? new Map([...lost].filter(([other]) => other !== session)) : lost;
 }
 
 function keyOf({ state, names, done, silent, deaths, notBeforeMs }: Node): string {
