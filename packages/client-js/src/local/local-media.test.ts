@@ -65,11 +65,13 @@ async function join(permissions?: string[]) {
       sent.push(message);
       const peer = new library.RTCPeerConnection();
       closers.push(() => peer.close());
-      void (async () => {
+      const answer = async () => {
         await peer.setRemoteDescription({ type: 'offer', sdp: message.sdp });
         await peer.setLocalDescription(await peer.createAnswer());
         connection.send({ type: 'published', replyTo: message.id!, sdp: peer.localDescription!.sdp });
-      })();
+      };
+      // A test may end, and close the peer, before the answer is ready.
+      answer().catch(() => undefined);
       return undefined;
     },
     mute: (message) => {
