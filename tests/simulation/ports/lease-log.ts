@@ -48,7 +48,7 @@ export const LEASE_LOG = `
 
 /** Whether a statement asks if its worker holds an operation. A step that gets a row goes on. */
 export function isFence(text: string): boolean {
-  return /FROM runtime_operations WHERE[^]*FOR NO KEY UPDATE/.test(text);
+  return /^\s*SELECT 1 FROM runtime_operations WHERE/.test(text);
 }
 
 /**
