@@ -1,5 +1,5 @@
-/** Takes the place of packages/db/src/client/awake-clock.ts: simulated processes freeze only when the simulation says. */
-export class AwakeClock {
+/** Takes the place of packages/core/src/awake-clock.ts: simulated processes freeze only when the simulation says. */
+class AwakeClock {
   readonly stoodMs = 0;
 
   get nowMs(): number {
@@ -10,8 +10,10 @@ export class AwakeClock {
     const timer = setTimeout(expire, milliseconds);
     return () => clearTimeout(timer);
   }
+}
 
-  close(): void {
-    // It has no timer of its own.
-  }
+export type { AwakeClock };
+
+export function awakeClock(): AwakeClock {
+  return new AwakeClock();
 }

@@ -1,4 +1,4 @@
-import { PublicError } from '@callplane/core';
+import { awakeClock, PublicError } from '@callplane/core';
 import { WAIT_MS_MAX, WAITING_MAX } from './shared-statements.js';
 
 /** Maximum number of lists of an environment that wait for their turn. */
@@ -62,15 +62,15 @@ export class ListTurns {
     if (line.waiting.length >= LISTS_WAITING_MAX) throw tooMany();
     return new Promise((resolve, reject) => {
       const begin = (): void => {
-        clearTimeout(timer);
+        inTime();
         resolve();
       };
-      const timer = setTimeout(() => {
+      const inTime = awakeClock().after(this.#waitMsMax, () => {
         line.waiting.splice(line.waiting.indexOf(begin), 1);
         this.#waiting -= 1;
         this.#tidy(environmentId, line);
         reject(tooMany());
-      }, this.#waitMsMax);
+      });
       line.waiting.push(begin);
       this.#waiting += 1;
     });

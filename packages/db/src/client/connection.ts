@@ -1,5 +1,5 @@
+import type { AwakeClock } from '@callplane/core';
 import pg from 'pg';
-import type { AwakeClock } from './awake-clock.js';
 import type { Hosts } from './hosts.js';
 import { isReadOnlySession, isRefusedLogin, UnfitServerError } from './unavailable.js';
 

@@ -1,6 +1,6 @@
+import { awakeClock } from '@callplane/core';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { PrismaClient, type Prisma } from '../generated/client.js';
-import { AwakeClock } from './awake-clock.js';
 import { connectionTarget, type ConnectionSettings } from './connection-config.js';
 import { Hosts } from './hosts.js';
 import { Pool } from './pool.js';
@@ -76,7 +76,7 @@ export class Database {
    * which costs more than a short statement itself (docs/decisions/0003-models-and-sql.md).
    */
   readonly sql: TypedSql;
-  readonly #awake = new AwakeClock();
+  readonly #awake = awakeClock();
   readonly #transactionMs: number;
   readonly #pool: Pool;
   readonly #hosts: Hosts;
@@ -196,7 +196,6 @@ export class Database {
     await this.#prisma?.$disconnect();
     if (!this.#pool.ended) await this.#pool.end();
     this.#hosts.close();
-    this.#awake.close();
   }
 
   /**

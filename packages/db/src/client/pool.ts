@@ -1,5 +1,5 @@
+import type { AwakeClock } from '@callplane/core';
 import pg from 'pg';
-import type { AwakeClock } from './awake-clock.js';
 import { connectionClass, type Connection, type ConnectionRules, type Refusals } from './connection.js';
 import type { Hosts } from './hosts.js';
 

@@ -15,7 +15,7 @@ export interface QueueSettings<Item> {
 
 export interface Queued<Item, Result> {
   item: Item;
-  /** From `performance.now()`. */
+  /** From the clock that counts only the time in which the process ran. */
   addedAtMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (error: unknown) => void;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
 import { Batches, OverloadedError, ONE_QUEUE, type BatchSettings, type Turns } from './batches.js';
 
@@ -187,6 +188,20 @@ describe('batches', () => {
     await tick();
     running[1]!.finish();
     expect(await later).toBe('a:3');
+  });
+
+  test('do not count the time in which the process stood still', async () => {
+    const { batches, running, tick } = setUp({ waitMsMax: 300 });
+    const first = batches.add('a', '1');
+    await tick();
+    const second = batches.add('a', '2');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 800);
+    await delay(10);
+    running[0]!.finish();
+    expect(await first).toBe('a:1');
+    await tick();
+    running[1]!.finish();
+    expect(await second).toBe('a:2');
   });
 
   test('run the items of a failed batch alone, so that only the bad one fails', async () => {

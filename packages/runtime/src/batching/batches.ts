@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { awakeClock } from '@callplane/core';
 import { BatchQueue, type Queued, type QueueSettings } from './batch-queue.js';
 
 /** Runs work when its turn comes, e.g. `pLimit`. */
@@ -23,7 +24,10 @@ export interface BatchSettings<Item, Result> extends QueueSettings<Item> {
    * a bad item fails alone. The failed batch must have changed nothing.
    */
   runsAlone?(error: unknown): boolean;
-  /** How long an item waits for its batch to start, in milliseconds. After that it is rejected. Default: for ever. */
+  /**
+   * How long an item waits for its batch to start, in milliseconds in which the process ran. After that it is rejected.
+   * Default: for ever.
+   */
   waitMsMax?: number;
   /** Called after each batch. */
   onBatch?(size: number, durationMs: number): void;
@@ -55,6 +59,7 @@ interface Line<Item, Result> {
  */
 export class Batches<Item, Result> {
   readonly #settings: BatchSettings<Item, Result>;
+  readonly #clock = awakeClock();
   /** The keys with an item that waits or runs. */
   readonly #lines = new Map<string, Line<Item, Result>>();
   #isExpiring = false;
@@ -81,7 +86,7 @@ export class Batches<Item, Result> {
         line = { queue: new BatchQueue(this.#settings), running: 0 };
         this.#lines.set(key, line);
       }
-      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: performance.now() });
+      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: this.#clock.nowMs });
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
         return;
@@ -158,22 +163,18 @@ export class Batches<Item, Result> {
   /** One timer for all items: it runs only while items wait, and costs an item nothing. */
   #expireLater(waitMs: number): void {
     this.#isExpiring = true;
-    setTimeout(() => {
-      // After a pause of the process, Node fires its timers before it reads the sockets. The results that free the
-      // queue may be there already.
-      setImmediate(() => setImmediate(() => this.#expire()));
-    }, waitMs);
+    this.#clock.after(waitMs, () => this.#expire());
   }
 
   #expire(): void {
     const waitMs = this.#settings.waitMsMax ?? Infinity;
     let oldestMs = Infinity;
     for (const { queue } of this.#lines.values()) {
-      const late = queue.takeOlder(performance.now() - waitMs);
+      const late = queue.takeOlder(this.#clock.nowMs - waitMs);
       for (const { reject } of late) reject(new OverloadedError(`for ${waitMs} ms`));
       oldestMs = Math.min(oldestMs, queue.oldestMs);
     }
     this.#isExpiring = false;
-    if (oldestMs !== Infinity) this.#expireLater(Math.max(1, oldestMs + waitMs - performance.now()));
+    if (oldestMs !== Infinity) this.#expireLater(Math.max(1, oldestMs + waitMs - this.#clock.nowMs));
   }
 }

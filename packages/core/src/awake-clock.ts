@@ -10,10 +10,13 @@ const LATE_MS = 100;
  * starvation), Node fires the due timers before it reads the sockets. A deadline on this clock leaves time to read
  * responses that arrived during the pause.
  */
-export class AwakeClock {
-  readonly #looking = setInterval(() => this.#look(), LOOK_MS).unref();
+class AwakeClock {
   #lookedAtMs = performance.now();
   #stoodMs = 0;
+
+  constructor() {
+    setInterval(() => this.#look(), LOOK_MS).unref();
+  }
 
   /** Total time for which this process has been paused so far, in milliseconds. */
   get stoodMs(): number {
@@ -43,14 +46,20 @@ export class AwakeClock {
     return () => clearTimeout(timer);
   }
 
-  close(): void {
-    clearInterval(this.#looking);
-  }
-
   #look(): void {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#lookedAtMs - LOOK_MS;
     if (lateMs > LATE_MS) this.#stoodMs += lateMs;
     this.#lookedAtMs = nowMs;
   }
+}
+
+export type { AwakeClock };
+
+let clock: AwakeClock | undefined;
+
+/** The one clock of this process, made when it is first used. */
+export function awakeClock(): AwakeClock {
+  clock ??= new AwakeClock();
+  return clock;
 }
