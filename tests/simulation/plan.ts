@@ -16,7 +16,8 @@ export type RoomAction = { readonly atMs: number; readonly room: number } & (
 
 /** `pause` disables the endpoint for some time. `recover` starts a recovery of all deliveries so far. */
 export type EndpointAction = { readonly atMs: number; readonly endpoint: number } & (
-  { do: 'pause'; forMs: number } | { do: 'rotate' | 'recover' | 'remove endpoint' }
+  | { do: 'pause'; forMs: number }
+  | { do: 'rotate' | 'recover' | 'remove endpoint' }
 );
 
 type Worker = 'cleanup-worker' | 'webhook-worker';

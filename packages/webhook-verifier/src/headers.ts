@@ -1,6 +1,7 @@
 /** The header objects of Node, Express, Fetch and most frameworks. */
 export type WebhookHeaders =
-  { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
  * Returns all values of a header, so that the caller can reject repeated ones.

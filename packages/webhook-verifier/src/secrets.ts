@@ -4,7 +4,10 @@ import { types } from 'node:util';
  * Prefer secrets by version: the version header then selects the secret, so that a rotation needs no trial and error.
  */
 export type SigningSecrets =
-  string | readonly string[] | Readonly<Record<string, string>> | ReadonlyMap<string | number, string>;
+  | string
+  | readonly string[]
+  | Readonly<Record<string, string>>
+  | ReadonlyMap<string | number, string>;
 
 /** Validated secrets: a list to try, or a map by version. */
 export type CheckedSecrets = readonly string[] | ReadonlyMap<string, string>;

@@ -12,7 +12,8 @@ export interface TokenClaims {
 }
 
 export type VerifiedToken =
-  { ok: true; claims: TokenClaims } | { ok: false; reason: 'invalid_token' | 'token_expired'; why: string };
+  | { ok: true; claims: TokenClaims }
+  | { ok: false; reason: 'invalid_token' | 'token_expired'; why: string };
 
 /** Tolerated difference between the clocks of the token's issuer and this process, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5;

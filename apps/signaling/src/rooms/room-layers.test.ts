@@ -50,7 +50,7 @@ describe('the layers that are wanted of a track', () => {
 
   test('are reported for tracks of other gateways only, and as everything beyond 2000 tracks', () => {
     const wants = new LayerWants();
-    wants.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // prettier-ignore
+    wants.note('s1', new Map([['ada/camera', 1], ['eve/camera', 2]])); // oxfmt-ignore
     expect(wants.report((key) => key.startsWith('eve'))).toEqual([['eve/camera', 2]]);
     for (let at = 0; at <= 2000; at += 1) wants.note(`t${at}`, new Map([[`p${at}/camera`, 0]]));
     expect(wants.report(() => true)).toBeNull();
@@ -161,7 +161,7 @@ describe('a room with two gateways', () => {
     layers.receive('there', []);
     await pass(7);
     expect(told).toEqual({ ada: [2, null] });
-    layers.note('s-viewer', new Map([['ada/camera', 0], ['eve/camera', 1]])); // prettier-ignore
+    layers.note('s-viewer', new Map([['ada/camera', 0], ['eve/camera', 1]])); // oxfmt-ignore
     layers.receive('there', [['ada/camera', 1]]);
     await jest.advanceTimersByTimeAsync(150);
     expect(told['ada']).toEqual([2, null, 1]);

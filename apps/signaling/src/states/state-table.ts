@@ -10,7 +10,9 @@ export const IGNORE = 'ignore';
 export const NEVER = 'never';
 
 export type Cell<State extends string, Action extends string> =
-  Transition<State, Action> | typeof IGNORE | typeof NEVER;
+  | Transition<State, Action>
+  | typeof IGNORE
+  | typeof NEVER;
 
 /** A state machine without I/O. Each pair of a state and an event has an entry. */
 export type StateTable<State extends string, Event extends string, Action extends string> = Readonly<

@@ -118,7 +118,7 @@ describe('layers that are received', () => {
       },
     } as unknown as RTCRtpSender;
     const layers = new SentLayers({ senderOf: (trackId) => (trackId === 'camera' ? sender : undefined) });
-    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: 0 }, { trackId: 'gone', maxSpatial: 0 }] }); // prettier-ignore
+    layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: 0 }, { trackId: 'gone', maxSpatial: 0 }] }); // oxfmt-ignore
     layers.receive({ tracks: [{ trackId: 'camera', maxSpatial: null }] });
     await new Promise(setImmediate);
     // Of several messages, the last one counts.
@@ -146,7 +146,7 @@ describe('layers that are received', () => {
       }),
       setParameters: (next: unknown) => Promise.resolve((written = next)),
     } as unknown as RTCRtpSender;
-    await resetEncodings(sender, [{ rid: 'h', maxBitrate: 2 }, { rid: 'm', scaleResolutionDownBy: 2 }]); // prettier-ignore
+    await resetEncodings(sender, [{ rid: 'h', maxBitrate: 2 }, { rid: 'm', scaleResolutionDownBy: 2 }]); // oxfmt-ignore
     expect(written).toEqual({
       encodings: [
         { rid: 'h', active: true, maxBitrate: 2 },

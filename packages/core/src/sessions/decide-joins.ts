@@ -27,7 +27,14 @@ export interface JoinCandidate {
 }
 
 export type JoinDecision =
-  'join' | 'not_found' | 'removed' | 'token_revoked' | 'overtaken' | 'room_ended' | 'capacity' | 'too_large';
+  | 'join'
+  | 'not_found'
+  | 'removed'
+  | 'token_revoked'
+  | 'overtaken'
+  | 'room_ended'
+  | 'capacity'
+  | 'too_large';
 
 export interface JoinDecisions {
   /** In the order of the candidates. */

@@ -2,7 +2,11 @@ import { REPLAYS_MAX, type DeliveryStatus } from './vocabulary.js';
 
 /** Why a delivery cannot be replayed now; each value is a public error code. */
 export type ReplayConflict =
-  'REPLAY_COUNT_MISMATCH' | 'DELIVERY_NOT_TERMINAL' | 'EVENT_ERASED' | 'REPLAY_LIMIT_REACHED' | 'WEBHOOK_DISABLED';
+  | 'REPLAY_COUNT_MISMATCH'
+  | 'DELIVERY_NOT_TERMINAL'
+  | 'EVENT_ERASED'
+  | 'REPLAY_LIMIT_REACHED'
+  | 'WEBHOOK_DISABLED';
 
 /** Decides whether a delivery may be replayed; of several conflicts, returns the first in the order of the checks. */
 export function decideReplay(input: {

@@ -39,7 +39,8 @@ export type ParticipantUpdate =
   | ({ outcome: 'updated'; participant: ParticipantState; permissions: Permission[] } & Moderated);
 
 export type TrackMute =
-  { outcome: ModerationRefusal | 'no_track' } | ({ outcome: 'muted'; track: TrackIdentity } & Moderated);
+  | { outcome: ModerationRefusal | 'no_track' }
+  | ({ outcome: 'muted'; track: TrackIdentity } & Moderated);
 
 /**
  * Changes a participant, with the permissions of its live session, in one transaction with its events. Tracks that it

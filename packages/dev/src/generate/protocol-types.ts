@@ -1,5 +1,5 @@
 import { compile } from 'json-schema-to-typescript';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.js';
 
 const HEAD = '// Written by packages/dev/src/generate from packages/protocol. Do not edit; run "npm run generate".\n\n';
 const REFERENCE = '#/definitions/';
@@ -61,7 +61,7 @@ export async function protocolTypes(protocol: any, path: string): Promise<string
     /** The gateway refuses input beyond these. */
     export const PROTOCOL_LIMITS = ${JSON.stringify(protocol.PROTOCOL_LIMITS)} as const;`;
   const text = HEAD + tidy(types) + constants;
-  return format(text, { ...(await resolveConfig(path)), parser: 'typescript' });
+  return formatted(path, text);
 }
 
 /**

@@ -1,5 +1,5 @@
 import openapiTS, { astToString } from 'openapi-typescript';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.js';
 
 const headFrom = (source: string) =>
   `// Written by packages/dev/src/generate from ${source}. Do not edit; run "npm run generate".\n\n`;
@@ -49,7 +49,7 @@ export async function operationTypes(document: any, path: string): Promise<strin
     export interface Operations {
     ${operationsOf(document).map(signature).join('\n')}
     }`;
-  return format(HEAD + text, { ...(await resolveConfig(path)), parser: 'typescript' });
+  return formatted(path, HEAD + text);
 }
 
 /** What the server SDK knows at run time about each operation. */
@@ -61,7 +61,7 @@ export async function operationFacts(document: any, path: string): Promise<strin
     export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
     ${facts.join('\n')}
     };`;
-  return format(HEAD + text, { ...(await resolveConfig(path)), parser: 'typescript' });
+  return formatted(path, HEAD + text);
 }
 
 /** All operations except streams, which the server SDK reads with code of its own. */

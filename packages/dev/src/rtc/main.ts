@@ -32,7 +32,8 @@ function isHelp(args: readonly string[]): boolean {
 function localEnvironment(): NodeJS.ProcessEnv | null {
   const dataDir = dataDirectory();
   const dev = readJson(join(dataDir, 'dev.json')) as
-    { baseUrl: string; databaseUrl: string; redisUrl: string } | undefined;
+    | { baseUrl: string; databaseUrl: string; redisUrl: string }
+    | undefined;
   if (dev === undefined) return null;
   const secrets = readJson(join(dataDir, 'secrets.json')) as { encryptionKeys: string } | undefined;
   const keys = secrets === undefined ? {} : { ENCRYPTION_KEYS: secrets.encryptionKeys };

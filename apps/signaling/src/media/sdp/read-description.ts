@@ -20,7 +20,8 @@ export interface Section {
 }
 
 export type ReadDescription =
-  { ok: true; text: string; origin: string; sections: Section[] } | { ok: false; refusal: Refusal };
+  | { ok: true; text: string; origin: string; sections: Section[] }
+  | { ok: false; refusal: Refusal };
 
 /** Parses a description, drops unknown attributes, and serialises it with an explicit direction in every section. */
 export function readDescription(sdp: string, sectionsMax: number): ReadDescription {
