@@ -6,6 +6,8 @@ import { endStage, promote, startStage, survive, type Stage } from './failover.t
 
 /** How long a frozen server stays frozen. */
 const FROZEN_MS = 30_000;
+/** How long a promotion takes if a person makes it. */
+const LATE_MS = 20_000;
 const PLACES = 3;
 
 let stage: Stage | undefined;
@@ -31,6 +33,12 @@ const masterOf = async ({ redis }: Stage) => {
 const FAULTS: Record<string, (stage: Stage) => Promise<void>> = {
   'PostgreSQL is killed, and its standby promoted': async ({ primary, standby }) => {
     primary.kill('SIGKILL');
+    await promote(standby);
+  },
+  // Longer than the grace of a session: no gateway can write a heartbeat meanwhile.
+  'PostgreSQL is killed, and its standby promoted 20 s later': async ({ primary, standby }) => {
+    primary.kill('SIGKILL');
+    await delay(LATE_MS);
     await promote(standby);
   },
   'the master of Redis is killed': async (on) => {

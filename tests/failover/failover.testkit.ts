@@ -171,8 +171,11 @@ export async function checkNothingLost(
   expect(failed).toEqual([]);
   const rooms = await prisma.room.findMany({ select: { id: true, status: true } });
   expect(rooms.map(({ id }) => id)).toEqual(expect.arrayContaining(load.rooms));
-  const sessions = await prisma.participantSession.findMany({ select: { id: true } });
+  const sessions = await prisma.participantSession.findMany({ select: { id: true, endReason: true } });
   expect(sessions.map(({ id }) => id)).toEqual(expect.arrayContaining([...load.sessionIds]));
+  // All clients and gateways live on, so nobody is lost.
+  const lost = sessions.filter(({ id, endReason }) => load.sessionIds.has(id) && endReason === 'connection_lost');
+  expect(lost).toEqual([]);
   await eventually(
     async () => (await prisma.runtimeOperation.count({ where: { status: { not: 'completed' } } })) === 0,
     { timeoutMs: 120_000, intervalMs: 250 },

@@ -80,7 +80,9 @@ test('deliveries of all endpoints are one list, newest first', async () => {
   expect(await list({ endpointId: 'whep_1' }, 2)).toEqual(idsOf(5998, 5995));
   expect(await list({ endpointId: 'whep_9' })).toEqual([]);
   const stranger = { ...rooms.tenant, environmentId: 'env_x' };
-  expect(await listDeliveries(rooms.database.sql, stranger, NO_FILTER, { beforeId: null, limit: 4 })).toEqual([]);
+  for (const filter of [NO_FILTER, { ...NO_FILTER, endpointId: 'whep_1' }]) {
+    expect(await listDeliveries(rooms.database.sql, stranger, filter, { beforeId: null, limit: 4 })).toEqual([]);
+  }
 });
 
 test('deliveries are filtered by status, type, reason and time, with both ends included', async () => {
@@ -95,6 +97,9 @@ test('deliveries are filtered by status, type, reason and time, with both ends i
   expect(await list({ failureReason: 'run_expired' })).toEqual([]);
   expect(await list({ failureReason: 'rejected', status: 'succeeded' })).toEqual([]);
   expect(await list({ since: at(10), until: at(12) })).toEqual(idsOf(12, 11, 10));
+  const ofOne = { endpointId: 'whep_1', since: at(10), until: at(5998) };
+  expect(await list(ofOne, 2)).toEqual(idsOf(5998, 5995));
+  expect(await list(ofOne, 4, idsOf(19)[0])).toEqual(idsOf(16, 13, 10));
   expect(await list({ since: at(900), until: at(2100), status: 'failed' })).toEqual(idsOf(2000, 1000));
   expect(await list({ since: at(5999) })).toEqual(idsOf(5999));
   expect(await list({ until: new Date(0) })).toEqual([]);
@@ -135,15 +140,18 @@ test('each filter of a list is served by an index in the order of the list', asy
     ),
     planOf(database, (db) => listTokens(db, tenant, roomId, { beforeId: null, limit: 21 })),
     planOf(database, (db) => markEndpoints(db, [tenant.environmentId])),
+    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, endpointId: 'whep_1' }, page)),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens, marks] =
+  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens, marks, ofOne] =
     plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');
   expect(refused).toContain('webhook_deliveries_reason_idx');
   expect(within).toContain('webhook_deliveries_endpoint_id_id_idx');
+  expect(ofOne).toContain('webhook_deliveries_endpoint_id_id_idx');
+  expect(ofOne).not.toContain('webhook_deliveries_pkey');
   expect(named).toContain('rooms_status_name_idx');
   expect(prefixed).toContain('rooms_status_name_idx');
   expect(tokens).toContain('participants_room_id_id_idx');

@@ -62,21 +62,27 @@ export interface AttemptRow {
   exchange: AttemptExchange | null;
 }
 
-/** The columns of a {@link DeliveryRow}, for {@link DELIVERY_TABLES}. */
+/** The columns of a {@link DeliveryRow}, for {@link deliveryTables}. */
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
     CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL
       THEN CASE WHEN d.due_at = ${PARKED_AT} THEN now() ELSE d.due_at END END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
-/** The first of the delivery's line is its blocker, whether or not a claim has parked the delivery already. */
-export const DELIVERY_TABLES = Prisma.sql`webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+/**
+ * What {@link DELIVERY_COLUMNS} are read from. The first of a delivery's line is its blocker, whether or not a claim has
+ * parked the delivery already.
+ * @param deliveries a table or subselect with the columns of webhook_deliveries.
+ */
+export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql`
+    ${deliveries} d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN LATERAL (
       SELECT id FROM webhook_deliveries
       WHERE d.status = 'pending' AND e.ordering = 'room' AND endpoint_id = d.endpoint_id AND room_id = d.room_id
         AND (replay_count > 0) = (d.replay_count > 0) AND ${IS_OPEN} AND sequence < d.sequence
       ORDER BY sequence LIMIT 1
     ) blocker ON true`;
+export const DELIVERY_TABLES = deliveryTables(Prisma.sql`webhook_deliveries`);
 
 export async function findDelivery(
   db: TypedSql,
