@@ -57,9 +57,13 @@ export class Hosts {
     }
   }
 
-  /** A statement got no answer in time: connections that were opened before may be dead as well. */
+  /**
+   * A statement got no answer in time: connections that were opened before may be dead as well. The next connection
+   * goes to another host, because a frozen one would take its whole share of the deadline. A standby refuses at once.
+   */
   onSilence(host: number, nowMs: number): void {
     this.#suspectSinceMs[host] = nowMs;
+    this.onFailure(host);
   }
 
   /** Whether another connection should take the place of this idle one. */
