@@ -173,7 +173,7 @@ export async function checkNothingLost(
   expect(rooms.map(({ id }) => id)).toEqual(expect.arrayContaining(load.rooms));
   const sessions = await prisma.participantSession.findMany({ select: { id: true, endReason: true } });
   expect(sessions.map(({ id }) => id)).toEqual(expect.arrayContaining([...load.sessionIds]));
-  // All clients and gateways live on, so nobody is lost.
+  // All clients and gateways live on, so no session counts as lost.
   const lost = sessions.filter(({ id, endReason }) => load.sessionIds.has(id) && endReason === 'connection_lost');
   expect(lost).toEqual([]);
   await eventually(

@@ -143,8 +143,23 @@ test('each filter of a list is served by an index in the order of the list', asy
     planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, endpointId: 'whep_1' }, page)),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [all, failed, typed, within, named, , external, events, newest, since, refused, prefixed, tokens, marks, ofOne] =
-    plans;
+  const [
+    all,
+    failed,
+    typed,
+    within,
+    named,
+    ,
+    external,
+    events,
+    newest,
+    since,
+    refused,
+    prefixed,
+    tokens,
+    marks,
+    ofOne,
+  ] = plans;
   expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
   expect(failed).toContain('webhook_deliveries_filtered_idx');
   expect(typed).toContain('webhook_deliveries_filtered_idx');

@@ -4,15 +4,16 @@ import { startTestApi } from '../api.testkit.js';
 
 describe('rate limits', () => {
   test('apply per key and separately to reads and writes, with the headers of the IETF draft', async () => {
-    // Low limits, so that five quick writes exceed the burst of three.
+    // Low limits. On a slow machine a token returns while a few writes follow each other, so twelve are sent at once.
     const api = await startTestApi({
       limits: { reads: { perSecond: 1, burst: 10 }, writes: { perSecond: 1, burst: 3 } },
     });
     const write = (key = api.tenant.key) => api.call('POST', '/v1/rooms', { key, body: { name: 'A' } });
-    const answers = [];
-    for (let n = 0; n < 5; n++) answers.push(await write());
+    const first = await write();
+    expect(first.status).toBe(201);
+    const answers = await Promise.all(Array.from({ length: 12 }, () => write()));
     const statuses = answers.map(({ status }) => status);
-    expect(statuses.slice(0, 3)).toEqual([201, 201, 201]);
+    expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(2);
     expect(statuses).toContain(429);
     const refused = answers.find(({ status }) => status === 429)!;
     expect(refused.body.error.code).toBe('RATE_LIMITED');
@@ -21,7 +22,7 @@ describe('rate limits', () => {
       'ratelimit-policy': '"writes";q=3;w=3',
       ratelimit: expect.stringMatching(/^"writes";r=0;t=1$/),
     });
-    expect(answers[0]!.headers).toMatchObject({
+    expect(first.headers).toMatchObject({
       'ratelimit-policy': '"writes";q=3;w=3',
       ratelimit: expect.stringMatching(/^"writes";r=2;t=\d$/),
     });
