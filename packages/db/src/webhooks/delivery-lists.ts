@@ -101,7 +101,7 @@ function listOfEndpoint(
   tenant: Tenant,
   filter: DeliveryListFilter & { endpointId: string },
   { beforeId, limit }: { beforeId: string | null; limit: number },
-): Promise<DeliveryRow[]> {
+): PromiseLike<DeliveryRow[]> {
   const range = Prisma.sql`(
     SELECT d.* FROM webhook_deliveries d
     WHERE d.endpoint_id = ANY(ARRAY(
