@@ -13,6 +13,7 @@ import { checkHistory } from './check/check-history.js';
 import { describeFinding } from './check/finding.js';
 import { HISTORY_FILES } from './history.js';
 import { readOptions } from './options.js';
+import { exitOnSignals } from './processes.js';
 import { torture } from './torture.js';
 
 const PROGRAMS = ['redis-server', 'nginx', 'turnserver', 'janus'];
@@ -25,8 +26,7 @@ export async function main(args: string[]): Promise<void> {
     return;
   }
   const options = readOptions(args);
-  // At its exit, the process ends those of the fleet and removes their files.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+  exitOnSignals();
   if (existsSync(join(options.out, HISTORY_FILES.run)))
     throw new Failure(`${options.out} holds the history of another run. Name another folder with --out`);
   say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);
