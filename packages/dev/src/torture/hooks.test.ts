@@ -17,7 +17,7 @@ test('an endpoint is registered once the service can answer, with one idempotenc
     response.end(isReady ? JSON.stringify({ id: `whe_${keys.length}`, signingKeyVersion: 1, signingSecret: 's' }) : '');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopAtEnd(() => new Promise((resolve) => server.close(() => resolve())));
+  stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   const history = { nowMs: 0, write: () => undefined } as unknown as HistoryWriter;
   const caller = new Caller(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, history);
   const receiver = { hooks: new Map(), urlOf: (path: string) => `http://192.0.2.1${path}` } as unknown as Receiver;
