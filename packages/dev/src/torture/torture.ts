@@ -57,8 +57,8 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const history = new HistoryWriter(out);
   const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
   const { baseUrl, tenants } = (fleet ?? deployment) as Pick<Fleet, 'baseUrl' | 'tenants'>;
-  const signalingUrl = deployment?.signalingUrl ?? `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
-  if (deployment !== null) say(`participants join at ${signalingUrl}`);
+  const signalingUrl = target?.signalingUrl ?? `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
+  if (deployment !== null) say(`participants join at ${signalingUrl}, which --signaling-url changes`);
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(signalingUrl, history);
   const receiver = new Receiver(history, random.fork('receiver'));
@@ -118,37 +118,20 @@ function sum({ caller, calls, receiver, say }: Run, parts: readonly Part[]): voi
   say(`rooms ${rooms}, sessions ${calls.welcomed}, deliveries received ${receiver.received}`);
 }
 
-interface Deployment {
-  baseUrl: string;
-  signalingUrl: string | null;
-  tenants: KnownTenant[];
+/** Asks a deployment whose its keys are. */
+async function deploymentOf({ baseUrl: given, keys }: Target): Promise<Pick<Fleet, 'baseUrl' | 'tenants'>> {
+  const baseUrl = given.replace(/\/$/, '').replace(/\/v1$/, '');
+  return { baseUrl, tenants: await Promise.all(keys.map((key, n) => tenantOf(baseUrl, key, n))) };
 }
 
-/** Asks a deployment whose its keys are, and where its gateways are. */
-async function deploymentOf(target: Target): Promise<Deployment> {
-  const baseUrl = target.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '');
-  const contexts = await Promise.all(target.keys.map((key, n) => contextOf(baseUrl, key, n)));
-  const tenants = contexts.map(({ tenant }) => tenant);
-  const signalingUrl = target.signalingUrl ?? contexts[0]?.signalingUrl ?? null;
-  return { baseUrl, signalingUrl, tenants };
-}
-
-async function contextOf(
-  baseUrl: string,
-  key: string,
-  n: number,
-): Promise<{ tenant: KnownTenant; signalingUrl: string | null }> {
+async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownTenant> {
   const headers = { authorization: `Bearer ${key}` };
   const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
     throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
   });
   if (!response.ok) throw new Failure(`GET ${baseUrl}/v1/ answered ${response.status} for key ${n + 1}`);
-  const { projectId, environmentId, signalingUrl } = (await response.json()) as {
-    projectId: string;
-    environmentId: string;
-    signalingUrl: string | null;
-  };
-  return { tenant: { name: String.fromCodePoint(97 + n), projectId, environmentId, key }, signalingUrl };
+  const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
+  return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
 }
 
 async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<Part[]> {
