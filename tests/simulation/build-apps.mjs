@@ -1,7 +1,7 @@
 /**
  * `node tests/simulation/build-apps.mjs <bug>`: builds the apps with one seeded bug (bugs.mjs) as
- * `apps/<app>/dist/bug-<bug>/main.mjs`, for `npm run torture -- --bug <bug>`. The sources do not change. An app finds the
- * files of its packages from there.
+ * `apps/<app>/dist/bug-<bug>/main.mjs`, for `npm run torture -- --bug <bug>`. `<bug>,<bug>` applies several. The sources do
+ * not change. An app finds the files of its packages from there.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,9 +10,13 @@ import { BUGS } from './bugs.mjs';
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
 const root = resolve(import.meta.dirname, '../..');
-const [name = ''] = process.argv.slice(2);
-const bug = BUGS.find((each) => each.name === name);
-if (bug === undefined) throw new Error(`There is no seeded bug "${name}". tests/simulation/bugs.mjs names all.`);
+const names = (process.argv[2] ?? '').split(',');
+const folder = `bug-${names.join('_')}`;
+const seeded = names.flatMap((name) => {
+  const bug = BUGS.find((each) => each.name === name);
+  if (bug === undefined) throw new Error(`There is no seeded bug "${name}". tests/simulation/bugs.mjs names all.`);
+  return bug.patches;
+});
 
 const applied = new Set();
 await build({
@@ -25,7 +29,7 @@ await build({
       name: 'seeded-bug',
       enforce: 'pre',
       load(id) {
-        const patches = bug.patches.filter(({ file }) => join(root, file) === id);
+        const patches = seeded.filter(({ file }) => join(root, file) === id);
         if (patches.length === 0) return null;
         let text = readFileSync(id, 'utf8');
         for (const patch of patches) {
@@ -46,12 +50,12 @@ await build({
     reportCompressedSize: false,
     rolldownOptions: {
       input: Object.fromEntries(
-        APPS.map((app) => [`apps/${app}/dist/bug-${name}/main`, join(root, 'apps', app, 'src', 'main.ts')]),
+        APPS.map((app) => [`apps/${app}/dist/${folder}/main`, join(root, 'apps', app, 'src', 'main.ts')]),
       ),
       output: {
         format: 'es',
         entryFileNames: '[name].mjs',
-        chunkFileNames: `apps/api/dist/bug-${name}/[name]-[hash].mjs`,
+        chunkFileNames: `apps/api/dist/${folder}/[name]-[hash].mjs`,
         keepNames: true,
       },
     },
@@ -63,5 +67,5 @@ await build({
     resolve: { conditions: ['source', ...defaultServerConditions] },
   },
 });
-const missing = bug.patches.filter((patch) => !applied.has(patch));
+const missing = seeded.filter((patch) => !applied.has(patch));
 if (missing.length > 0) throw new Error(`${missing[0].file} is no part of the apps`);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Answer, Caller, Sent } from './client.js';
+import type { Answer, Caller, Sender, Sent } from './client.js';
 import type { KnownTenant } from './fleet.js';
 import type { Random } from './random.js';
 import type { Receiver } from './receiver.js';
@@ -29,8 +29,10 @@ export class Hooks {
       const secrets = new Map<string, string>();
       this.receiver.hooks.set(path, { tenant: this.tenant.name, faulty, secrets });
       const body = { url: this.receiver.urlOf(path), ordering, description: name };
-      const created = await this.#call('POST', '/v1/webhooks', { body });
-      if (created.status !== 201) throw new Error(`POST /v1/webhooks answered ${created.status ?? 'nothing'}`);
+      // A service that has just started may not be able to answer yet.
+      const sent = { body, idempotencyKey: this.random.text() };
+      const created = await this.caller.insist(this.#from, 'POST', '/v1/webhooks', sent);
+      if (created?.status !== 201) throw new Error(`POST /v1/webhooks answered ${created?.status ?? 'nothing'}`);
       secrets.set(String(created.body.signingKeyVersion), String(created.body.signingSecret));
       this.endpointIds.push(String(created.body.id));
     }
@@ -57,7 +59,11 @@ export class Hooks {
   }
 
   #call(method: string, path: string, sent?: Sent): Promise<Answer> {
+    return this.caller.call(this.#from, method, path, sent);
+  }
+
+  get #from(): Sender {
     const { name: tenant, key } = this.tenant;
-    return this.caller.call({ tenant, key, client: `${tenant} hooks` }, method, path, sent);
+    return { tenant, key, client: `${tenant} hooks` };
   }
 }

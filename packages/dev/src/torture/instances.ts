@@ -44,7 +44,7 @@ export interface Surroundings {
   postgres: PostgresPair;
   media: MediaServers;
   env: Record<string, string>;
-  /** The seeded bug that the apps are built with. */
+  /** The seeded bugs that the apps are built with, with commas between them. */
   bug: string | undefined;
 }
 
@@ -81,7 +81,7 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
     ...(library === null || clockFile === null ? {} : jumpingClock(library, clockFile)),
   };
   const origin = `http://127.0.0.1:${isServer ? port : healthPort}`;
-  const main = around.bug === undefined ? 'main.js' : join(`bug-${around.bug}`, 'main.mjs');
+  const main = around.bug === undefined ? 'main.js' : join(`bug-${around.bug.replaceAll(',', '_')}`, 'main.mjs');
   const args = [...SHORT_RUN_FLAGS, join(root, 'apps', app, 'dist', main)];
   const machine = new Machine(
     name,

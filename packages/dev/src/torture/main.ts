@@ -3,8 +3,8 @@
  * under mixed load, with faults chosen from the seed, writes histories of everything that clients and receivers saw, and
  * checks them. `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load
  * against a deployment, without faults; `--key` once for each tenant, with `--signaling-url URL` if
- * the gateways have an address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded bug (tests/simulation/bugs.mjs), which
- * the checker should find.
+ * the gateways have an address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded
+ * bug (tests/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different guarantees.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,6 +13,7 @@ import { checkHistory } from './check/check-history.js';
 import { describeFinding } from './check/finding.js';
 import { HISTORY_FILES } from './history.js';
 import { readOptions } from './options.js';
+import { exitOnSignals } from './processes.js';
 import { torture } from './torture.js';
 
 const PROGRAMS = ['redis-server', 'nginx', 'turnserver', 'janus'];
@@ -25,8 +26,7 @@ export async function main(args: string[]): Promise<void> {
     return;
   }
   const options = readOptions(args);
-  // At its exit, the process ends those of the fleet and removes their files.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+  exitOnSignals();
   if (existsSync(join(options.out, HISTORY_FILES.run)))
     throw new Failure(`${options.out} holds the history of another run. Name another folder with --out`);
   say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);

@@ -22,7 +22,7 @@ export interface Options {
   out: string;
   /** The kinds of faults that the nemesis chooses from. */
   faults: readonly FaultKind[];
-  /** The seeded bug that the apps are built with. */
+  /** The seeded bugs that the apps are built with, with commas between them. */
   bug: string | undefined;
   /** A deployment in place of an own fleet. */
   target: Target | null;

@@ -3,6 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf, startWatchdog, type Watchdog } from '@callplane/local-servers';
 
+/** The part of a process that signals reach. */
+type Interruptible = Pick<NodeJS.Process, 'on' | 'exit'>;
+
+/**
+ * Ends this process at the usual signals. At its exit, it ends the processes of the fleet and removes their files. A
+ * further signal, such as the one that npm sends after that of the terminal, does not interrupt this.
+ */
+export function exitOnSignals(own: Interruptible = process): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) own.on(signal, () => own.exit(130));
+}
+
 /** The folder and the processes of one run, of which nothing is left after its end, whatever ends it. */
 export class Processes {
   readonly dir: string;

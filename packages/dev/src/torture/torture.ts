@@ -14,7 +14,7 @@ import { faketimeLibrary, LEASE_MS } from './instances.js';
 import { KeyLoop } from './key-load.js';
 import { MediaLoop } from './media-load.js';
 import { Nemesis } from './nemesis.js';
-import type { Options } from './options.js';
+import type { Options, Target } from './options.js';
 import { Random } from './random.js';
 import { Receiver } from './receiver.js';
 import { RoomLoop, type Known, type Shared } from './tenant-load.js';
@@ -39,6 +39,7 @@ interface Part {
 /** What the parts of one run share. */
 interface Run {
   options: Options;
+  tenants: readonly KnownTenant[];
   random: Random;
   history: HistoryWriter;
   caller: Caller;
@@ -52,14 +53,16 @@ interface Run {
 export async function torture(options: Options, say: (line: string) => void): Promise<string[]> {
   const { seed, out, target } = options;
   const random = new Random(seed);
+  const deployment = target === null ? null : await deploymentOf(target);
   const history = new HistoryWriter(out);
   const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
-  const baseUrl = fleet?.baseUrl ?? target?.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '') ?? '';
-  const caller = new Caller(baseUrl, history);
+  const { baseUrl, tenants } = (fleet ?? deployment) as Pick<Fleet, 'baseUrl' | 'tenants'>;
   const signalingUrl = target?.signalingUrl ?? `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
+  if (deployment !== null) say(`participants join at ${signalingUrl}, which --signaling-url changes`);
+  const caller = new Caller(baseUrl, history);
   const calls = new Calls(signalingUrl, history);
   const receiver = new Receiver(history, random.fork('receiver'));
-  const run: Run = { options, random, history, caller, calls, receiver, fleet, say };
+  const run: Run = { options, tenants, random, history, caller, calls, receiver, fleet, say };
   for (const { machine } of fleet?.instances ?? []) {
     machine.onDied = (how) => history.mark('app failed', { app: machine.name, message: `it ended: ${how}` });
   }
@@ -75,9 +78,8 @@ export async function torture(options: Options, say: (line: string) => void): Pr
 }
 
 async function play(run: Run, baseUrl: string): Promise<string[]> {
-  const { options, history, caller, receiver, fleet } = run;
-  const { minutes, seed, target } = options;
-  const tenants = fleet?.tenants ?? (await tenantsOf(baseUrl, target?.keys ?? []));
+  const { options, tenants, history, caller, receiver, fleet } = run;
+  const { minutes, seed } = options;
   history.write('run', {
     atMs: 0,
     version: HISTORY_VERSION,
@@ -116,18 +118,20 @@ function sum({ caller, calls, receiver, say }: Run, parts: readonly Part[]): voi
   say(`rooms ${rooms}, sessions ${calls.welcomed}, deliveries received ${receiver.received}`);
 }
 
-async function tenantsOf(baseUrl: string, keys: readonly string[]): Promise<KnownTenant[]> {
-  return Promise.all(
-    keys.map(async (key, n) => {
-      const headers = { authorization: `Bearer ${key}` };
-      const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
-        throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
-      });
-      if (!response.ok) throw new Failure(`GET ${baseUrl}/v1/ answered ${response.status} for key ${n + 1}`);
-      const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
-      return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
-    }),
-  );
+/** Asks a deployment whose its keys are. */
+async function deploymentOf({ baseUrl: given, keys }: Target): Promise<Pick<Fleet, 'baseUrl' | 'tenants'>> {
+  const baseUrl = given.replace(/\/$/, '').replace(/\/v1$/, '');
+  return { baseUrl, tenants: await Promise.all(keys.map((key, n) => tenantOf(baseUrl, key, n))) };
+}
+
+async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownTenant> {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
+    throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
+  });
+  if (!response.ok) throw new Failure(`GET ${baseUrl}/v1/ answered ${response.status} for key ${n + 1}`);
+  const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
+  return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
 }
 
 async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<Part[]> {
