@@ -60,6 +60,17 @@ export class Clients {
     });
   }
 
+  /** Asks once more for every end and removal that was accepted: one whose operation has failed gets another run. */
+  repeatEnds(): void {
+    for (const [room, { endAcceptedAtMs, people }] of this.rooms) {
+      const atMs = this.#world.nowMsValue;
+      if (endAcceptedAtMs !== undefined) this.perform({ atMs, room, do: 'end' });
+      for (const [who, { removedAtMs }] of people) {
+        if (removedAtMs !== undefined) this.perform({ atMs, room, who, do: 'remove' });
+      }
+    }
+  }
+
   async #do(action: Action): Promise<void> {
     if ('endpoint' in action) {
       const endpoint = this.#customers.endpoints[action.endpoint];

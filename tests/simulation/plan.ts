@@ -1,3 +1,4 @@
+import { RUN_AGE_MS_MAX } from '@callplane/core';
 import type { Role } from './fleet.js';
 import type { Weather } from './ports/redis.js';
 import { randomStream, type Stream } from './random.js';
@@ -22,11 +23,25 @@ export type EndpointAction = { readonly atMs: number; readonly endpoint: number 
 
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
-/** `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row. */
+/**
+ * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row.
+ * `let lease expire`: all processes pause then, until the lease has just expired.
+ * `crash after outcome`: the worker dies as soon as an outcome is committed. Of a webhook worker, only outcomes count
+ * for which another delivery of a room waits.
+ * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
+ * `stop after claim`: a supervisor stops the worker while its claim is on the way.
+ * `freeze in join`: the gateway freezes between the read that decides a join and its write.
+ * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
+ */
 export type Fault =
   | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
   | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
-  | { do: 'outlive lease'; role: Worker; index: number; afterCommits: number }
+  | { do: 'outlive lease' | 'let lease expire'; role: Worker; index: number; afterCommits: number }
+  | { do: 'crash after outcome'; role: Worker; index: number; afterOutcomes: number }
+  | { do: 'crash in last attempt'; role: Worker }
+  | { do: 'stop after claim'; role: 'webhook-worker'; index: number; afterClaims: number }
+  | { do: 'freeze in join'; index: number; afterReads: number; forMs: number }
+  | { do: 'media fails' }
   | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
@@ -90,6 +105,9 @@ export function planOf(seed: number): Plan {
           ...faultsOf(random),
           ...leaseFaultsOf(randomStream(seed, 'leases')),
           ...drainsOf(randomStream(seed, 'drains')),
+          ...outcomeFaultsOf(randomStream(seed, 'outcomes')),
+          ...joinFaultsOf(randomStream(seed, 'joins')),
+          ...longFaultsOf(randomStream(seed, 'long')),
         ],
   };
 }
@@ -191,4 +209,42 @@ function leaseFaultsOf(random: Stream): Fault[] {
 function drainsOf(random: Stream): Fault[] {
   const index = random.between(1, INSTANCES.gateway);
   return random.chance(0.4) ? [{ do: 'drain', index, atMs: random.between(1000, 20_000) }] : [];
+}
+
+/** Faults around claims and outcomes that a random statement seldom meets. */
+function outcomeFaultsOf(random: Stream): Fault[] {
+  const faults: Fault[] = [];
+  const index = (): number => random.between(1, 2);
+  if (random.chance(0.3)) {
+    faults.push({ do: 'let lease expire', role: 'cleanup-worker', index: index(), afterCommits: random.between(0, 2) });
+  }
+  if (random.chance(0.5)) {
+    const role = random.pick<Worker>(['cleanup-worker', 'webhook-worker']);
+    faults.push({ do: 'crash after outcome', role, index: index(), afterOutcomes: random.between(1, 3) });
+  }
+  if (random.chance(0.2)) {
+    faults.push({ do: 'stop after claim', role: 'webhook-worker', index: index(), afterClaims: random.between(1, 6) });
+  }
+  return faults;
+}
+
+function joinFaultsOf(random: Stream): Fault[] {
+  if (random.chance(0.6)) return [];
+  return Array.from({ length: random.between(1, 2) }, (_, at): Fault => {
+    const forMs = random.pick([300, 2000, 6000]);
+    return { do: 'freeze in join', index: at + 1, afterReads: random.between(1, 3), forMs };
+  });
+}
+
+/** Faults that last through all attempts of a run, and through its greatest age. */
+function longFaultsOf(random: Stream): Fault[] {
+  const faults: Fault[] = [];
+  if (random.chance(0.1)) faults.push({ do: 'media fails' });
+  if (random.chance(0.5)) {
+    faults.push({ do: 'crash in last attempt', role: random.pick<Worker>(['cleanup-worker', 'webhook-worker']) });
+  }
+  if (random.chance(0.06)) {
+    faults.push({ do: 'all pause', atMs: random.between(18_000, 23_000), forMs: RUN_AGE_MS_MAX + 1000 });
+  }
+  return faults;
 }
