@@ -46,7 +46,7 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
     ...(await brokenInvariants(run)),
     ...run.clients.problems.map((detail) => ({ name: 'clients-served', detail })),
     ...unexpectedLines(run),
-    ...(await leaseViolations(read)),
+    ...(await watchedViolations(read)),
     ...(await roomViolations(run, read)),
     ...(await joinViolations(run, read)),
     ...(await deliveryViolations(run, read)),
@@ -83,9 +83,9 @@ function unexpectedLines({ fleet }: Run): Violation[] {
   });
 }
 
-/** One worker at most writes the outcome of an attempt, and no attempt comes too early (ports/lease-log.ts). */
-async function leaseViolations(read: Read): Promise<Violation[]> {
-  const rows = await read('SELECT guarantee, what FROM sim.lease_breaks ORDER BY id');
+/** What triggers have seen: one worker at most writes the outcome of an attempt, no attempt comes too early, and what is closed stays so (ports/lease-log.ts). */
+async function watchedViolations(read: Read): Promise<Violation[]> {
+  const rows = await read('SELECT guarantee, what FROM sim.breaks ORDER BY id');
   return rows.map(({ guarantee, what }) => ({ name: String(guarantee), detail: String(what) }));
 }
 

@@ -1,5 +1,6 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
+import { JoinFaults } from './join-faults.js';
 import { CLAIM, LeaseFaults } from './lease-faults.js';
 import type { Fault } from './plan.js';
 import type { Effect } from './ports/gate.js';
@@ -13,8 +14,6 @@ import type { World } from './world.js';
 /** Statements that only keep the fleet alive: a fault after them finds little. */
 const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
 
-/** The read without locks that decides joins (packages/db/src/sessions/join-locks.ts). */
-const READ_OF_JOINS = /AS "liveSession"/;
 /** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
 const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
@@ -31,8 +30,7 @@ export class Faults {
   readonly #faults: readonly Fault[];
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
-  /** Reads of joins by process. */
-  readonly #joins = new Map<string, number>();
+  readonly #joins: JoinFaults;
   readonly #frozenAtMs = new Map<SimProcess, number>();
   readonly #leases: LeaseFaults;
   #goOn = true;
@@ -45,6 +43,7 @@ export class Faults {
     this.#faults = faults;
     const freeze = (process: SimProcess, forMs: number, label: string): void => this.#freeze(process, forMs, label);
     this.#leases = new LeaseFaults(fleet, postgres, faults, this.points, freeze);
+    this.#joins = new JoinFaults(this.#world, faults, freeze);
   }
 
   begin(): void {
@@ -119,21 +118,15 @@ export class Faults {
     }
   }
 
-  /** Called after each statement. Between a read and the write that it decides, another process may write. */
-  onAnswer(process: SimProcess, { label, text }: Pick<Effect, 'label' | 'text'>): void {
-    if (!this.#goOn || !READ_OF_JOINS.test(text)) return;
-    const count = (this.#joins.get(process.name) ?? 0) + 1;
-    this.#joins.set(process.name, count);
-    for (const fault of this.#faults) {
-      if (fault.do !== 'freeze in join' || `gateway ${fault.index}` !== process.name || fault.afterReads !== count)
-        continue;
-      this.#freeze(process, fault.forMs, label);
-    }
+  /** Called after each statement. */
+  onAnswer(process: SimProcess, answer: Pick<Effect, 'label' | 'text'>): void {
+    if (this.#goOn) this.#joins.onAnswer(process, answer);
   }
 
   /** Called after each statement that has changed something. */
   async onEffect(process: SimProcess, effect: Effect): Promise<void> {
     const { label } = effect;
+    this.#joins.onEffect(effect);
     if ((await this.#leases.onLastAttempt(process, effect)) || !this.#goOn || DULL.test(label)) return;
     if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
     if (await this.#leases.onEffect(process, effect)) return;

@@ -99,7 +99,9 @@ export class Fleet {
     if (process === undefined || drain === undefined || this.#stopping.has(process)) return;
     this.#stopping.add(process);
     const exit = (): void => this.world.after(1, null, `a ${role} exits`, () => this.crash(process, 'after its drain'));
-    this.world.after(0, process, 'drains', () => running.run(process, () => void drain().then(exit)));
+    // Before an answer that is on its way.
+    this.world.note(`${name} drains`);
+    this.world.soon(process, () => void drain().then(exit));
   }
 
   /** The living instances of a role. */

@@ -30,7 +30,8 @@ type Worker = 'cleanup-worker' | 'webhook-worker';
  * for which another delivery of a room waits.
  * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
  * `stop after claim`: a supervisor stops the worker while its claim is on the way.
- * `freeze in join`: the gateway freezes between the read that decides a join and its write.
+ * `freeze in join`: the gateway freezes between the read that decides a join and its write, until another process
+ * has accepted an end or a removal.
  * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =
@@ -40,7 +41,7 @@ export type Fault =
   | { do: 'crash after outcome'; role: Worker; index: number; afterOutcomes: number }
   | { do: 'crash in last attempt'; role: Worker }
   | { do: 'stop after claim'; role: 'webhook-worker'; index: number; afterClaims: number }
-  | { do: 'freeze in join'; index: number; afterReads: number; forMs: number }
+  | { do: 'freeze in join'; index: number; afterReads: number; until: 'an end' | 'a removal' }
   | { do: 'media fails' }
   | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
@@ -90,15 +91,17 @@ const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
 export function planOf(seed: number): Plan {
   const random = randomStream(seed, 'plan');
   const isStormy = random.chance(0.7);
+  const returns = randomStream(seed, 'returns');
   return {
     seed,
     weather: isStormy
       ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
       : { lose: 0, repeat: 0, delayMs: 5 },
     receivers: receiversOf(random),
-    actions: [...roomActionsOf(random), ...endpointActionsOf(randomStream(seed, 'endpoints'))].sort(
-      (a, b) => a.atMs - b.atMs,
-    ),
+    actions: [
+      ...roomActionsOf(random).flatMap((action) => [action, ...returnsAfter(action, returns)]),
+      ...endpointActionsOf(randomStream(seed, 'endpoints')),
+    ].sort((a, b) => a.atMs - b.atMs),
     faults: random.chance(0.1)
       ? []
       : [
@@ -174,6 +177,15 @@ function roomActionsOf(random: Stream): RoomAction[] {
   return actions;
 }
 
+/** Those who were removed, or whose room has ended, try to come back with the token that they have. */
+function returnsAfter(action: RoomAction, random: Stream): RoomAction[] {
+  const { room, atMs } = action;
+  const laterMs = atMs + random.between(30, 4000);
+  if (action.do === 'remove' && random.chance(0.5)) return [{ atMs: laterMs, room, who: action.who, do: 'join' }];
+  if (action.do === 'end' && random.chance(0.3)) return [{ atMs: laterMs, room, who: 0, do: 'join' }];
+  return [];
+}
+
 function faultsOf(random: Stream): Fault[] {
   const anyone = (): { role: Role; index: number; afterEffects: number } => {
     const role = random.pick<Role>([
@@ -222,17 +234,17 @@ function outcomeFaultsOf(random: Stream): Fault[] {
     const role = random.pick<Worker>(['cleanup-worker', 'webhook-worker']);
     faults.push({ do: 'crash after outcome', role, index: index(), afterOutcomes: random.between(1, 3) });
   }
-  if (random.chance(0.2)) {
-    faults.push({ do: 'stop after claim', role: 'webhook-worker', index: index(), afterClaims: random.between(1, 6) });
+  if (random.chance(0.25)) {
+    faults.push({ do: 'stop after claim', role: 'webhook-worker', index: index(), afterClaims: random.between(1, 4) });
   }
   return faults;
 }
 
 function joinFaultsOf(random: Stream): Fault[] {
-  if (random.chance(0.6)) return [];
+  if (random.chance(0.5)) return [];
+  const until = random.pick(['an end', 'a removal'] as const);
   return Array.from({ length: random.between(1, 2) }, (_, at): Fault => {
-    const forMs = random.pick([300, 2000, 6000]);
-    return { do: 'freeze in join', index: at + 1, afterReads: random.between(1, 3), forMs };
+    return { do: 'freeze in join', index: at + 1, afterReads: random.between(1, 3), until };
   });
 }
 
@@ -240,11 +252,12 @@ function joinFaultsOf(random: Stream): Fault[] {
 function longFaultsOf(random: Stream): Fault[] {
   const faults: Fault[] = [];
   if (random.chance(0.1)) faults.push({ do: 'media fails' });
-  if (random.chance(0.5)) {
-    faults.push({ do: 'crash in last attempt', role: random.pick<Worker>(['cleanup-worker', 'webhook-worker']) });
-  }
+  if (random.chance(0.5)) faults.push({ do: 'crash in last attempt', role: 'cleanup-worker' });
+  if (random.chance(0.5)) faults.push({ do: 'crash in last attempt', role: 'webhook-worker' });
   if (random.chance(0.06)) {
-    faults.push({ do: 'all pause', atMs: random.between(18_000, 23_000), forMs: RUN_AGE_MS_MAX + 1000 });
+    // Just above the greatest age, a sweep ends the run; just below, the attempt that fails.
+    const forMs = RUN_AGE_MS_MAX + random.pick([1000, -20_000]);
+    faults.push({ do: 'all pause', atMs: random.between(18_000, 23_000), forMs });
   }
   return faults;
 }

@@ -3,7 +3,7 @@ import { BACKOFF_SECONDS } from '@callplane/core';
 const TABLES = ['runtime_operations', 'webhook_deliveries'];
 
 /**
- * A log of leases, in the schema of the simulation. The rows alone do not show who wrote them, because the steps of an
+ * A log of leases, and of what must stay closed, in the schema of the simulation. The rows alone do not show who wrote them, because the steps of an
  * operation can be repeated. A trigger therefore knows the process of each lease, and writes down what it must not see:
  * a claim or an end of a lease that another process holds, and an outcome without a lease or after its end. A late
  * answer of a receiver may settle a delivery whose lease has expired. It also knows when an attempt at an operation has
@@ -11,7 +11,7 @@ const TABLES = ['runtime_operations', 'webhook_deliveries'];
  */
 export const LEASE_LOG = `
   CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL);
-  CREATE TABLE sim.lease_breaks (id bigserial PRIMARY KEY, guarantee text NOT NULL, what text NOT NULL);
+  CREATE TABLE sim.breaks (id bigserial PRIMARY KEY, guarantee text NOT NULL, what text NOT NULL);
   CREATE TABLE sim.failed_attempts (id text, run int, attempt int, at timestamptz NOT NULL, PRIMARY KEY (id, run, attempt));
   CREATE FUNCTION sim.watch_lease() RETURNS trigger LANGUAGE plpgsql AS $$
   DECLARE
@@ -32,7 +32,7 @@ export const LEASE_LOG = `
         SELECT f.at INTO failed_at FROM sim.failed_attempts f
           WHERE f.id = OLD.id AND f.run = OLD.run AND f.attempt = OLD.run_attempts;
         IF sim.now() < failed_at + (ARRAY[${BACKOFF_SECONDS.join(', ')}])[OLD.run_attempts] * interval '1 second' THEN
-          INSERT INTO sim.lease_breaks (guarantee, what) VALUES ('delays-of-the-schedule',
+          INSERT INTO sim.breaks (guarantee, what) VALUES ('delays-of-the-schedule',
             format('%s claims attempt %s of %s %s after the failure of the one before', writer, NEW.run_attempts, OLD.id, sim.now() - failed_at));
         END IF;
       END IF;
@@ -53,11 +53,31 @@ export const LEASE_LOG = `
       INSERT INTO sim.leases VALUES (NEW.lease_token, writer);
     END IF;
     IF wrong IS NOT NULL THEN
-      INSERT INTO sim.lease_breaks (guarantee, what) VALUES ('one-writer',
+      INSERT INTO sim.breaks (guarantee, what) VALUES ('one-writer',
         format('%s %s, whose latest lease is of %s', writer, wrong || ' of ' || OLD.id, coalesce(held_by, 'nobody')));
     END IF;
     RETURN NULL;
   END $$;
+  -- Transactions that run one after another leave rooms and participants closed once they are.
+  CREATE FUNCTION sim.watch_room() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF OLD.status IN ('ending', 'ended') AND NEW.status NOT IN ('ending', 'ended') THEN
+      INSERT INTO sim.breaks (guarantee, what)
+      VALUES ('no-join-after-the-end', format('%s opens %s again', current_setting('sim.process'), OLD.id));
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER sim_watch_room AFTER UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION sim.watch_room();
+  CREATE FUNCTION sim.watch_session() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF EXISTS (SELECT 1 FROM public.participants p WHERE p.id = NEW.participant_id AND p.removed_at IS NOT NULL) THEN
+      INSERT INTO sim.breaks (guarantee, what)
+      VALUES ('no-join-after-removal', format('%s lets %s join', current_setting('sim.process'), NEW.participant_id));
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER sim_watch_session AFTER INSERT ON public.participant_sessions
+    FOR EACH ROW EXECUTE FUNCTION sim.watch_session();
   ${TABLES.map(
     (table) => `CREATE TRIGGER sim_watch_lease AFTER UPDATE ON public.${table}
       FOR EACH ROW EXECUTE FUNCTION sim.watch_lease();`,
@@ -73,7 +93,7 @@ export function isFence(text: string): boolean {
  * of the step, so it disappears with a step that changes nothing.
  */
 export const FENCE_BREAK = `
-  INSERT INTO sim.lease_breaks (guarantee, what)
+  INSERT INTO sim.breaks (guarantee, what)
   SELECT 'one-writer', format('%s does a step of %s, whose lease is of %s, and %s', current_setting('sim.process'), o.id,
     l.holder, CASE WHEN o.lease_expires_at <= sim.now() THEN 'has expired' ELSE 'goes on' END)
   FROM runtime_operations o JOIN sim.leases l ON l.token = o.lease_token

@@ -115,7 +115,7 @@ export class Postgres {
       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> '_prisma_migrations' ORDER BY 1`);
     await this.#control.query(`TRUNCATE ${rows.map(({ name }) => name).join(', ')} RESTART IDENTITY CASCADE`);
     await this.#control.query(
-      `TRUNCATE sim.leases, sim.lease_breaks, sim.failed_attempts; ALTER SEQUENCE sim.counter RESTART`,
+      `TRUNCATE sim.leases, sim.breaks, sim.failed_attempts; ALTER SEQUENCE sim.counter RESTART`,
     );
   }
 
