@@ -117,7 +117,7 @@ export class Clients {
   }
 
   async #moveAPerson(action: Extract<RoomAction, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
-    if (action.do === 'join') return this.#join(room, roomId, action.who);
+    if (action.do === 'join') return this.#join(room, roomId, action);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
     const { participantId } = person;
@@ -155,9 +155,10 @@ export class Clients {
     }
   }
 
-  async #join(room: KnownRoom, roomId: string, who: number): Promise<void> {
+  async #join(room: KnownRoom, roomId: string, { who, staysAway }: RoomAction & { do: 'join' }): Promise<void> {
     let person = room.people.get(who);
     if (person === undefined) room.people.set(who, (person = {}));
+    if (staysAway === true) person.staysAway = true;
     if (person.participantId === undefined) {
       const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
       const caller = this.#caller(room.tenant);

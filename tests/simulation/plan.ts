@@ -3,13 +3,13 @@ import type { Role } from './fleet.js';
 import type { Weather } from './ports/redis.js';
 import { randomStream, type Stream } from './random.js';
 
-/** What clients do. Times are milliseconds from the begin of the run. */
+/** What clients do. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
 export type Action = RoomAction | EndpointAction;
 
 export type RoomAction = { readonly atMs: number; readonly room: number } & (
   | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
   | { do: 'update' }
-  | { do: 'join'; who: number }
+  | { do: 'join'; who: number; staysAway?: boolean }
   | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
@@ -99,7 +99,10 @@ export function planOf(seed: number): Plan {
       : { lose: 0, repeat: 0, delayMs: 5 },
     receivers: receiversOf(random),
     actions: [
-      ...roomActionsOf(random).flatMap((action) => [action, ...returnsAfter(action, returns)]),
+      ...roomActionsOf(random).flatMap((action) => [
+        action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action,
+        ...returnsAfter(action, returns),
+      ]),
       ...endpointActionsOf(randomStream(seed, 'endpoints')),
     ].sort((a, b) => a.atMs - b.atMs),
     faults: random.chance(0.1)
