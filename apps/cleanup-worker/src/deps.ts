@@ -4,6 +4,7 @@ import type { MediaNodes } from '@callplane/media';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { OperationMetrics } from './metrics.js';
+import type { OutageWatch } from './reconcile/outage-watch.js';
 import type { Relays } from './relays/relays.js';
 
 export interface Deps {
@@ -19,4 +20,6 @@ export interface Deps {
   leaseMs: number;
   /** How long a session outlives its connection, in milliseconds. */
   graceMs: number;
+  /** Without it, each silence is judged. */
+  outages?: Pick<OutageWatch, 'isSettled'>;
 }

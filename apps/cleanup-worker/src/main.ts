@@ -1,5 +1,5 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { Database, isDatabaseUnavailable, moveDueFloor, sweepLeases } from '@callplane/db';
+import { Database, isDatabaseUnavailable, moveDueFloor, probeWrite, sweepLeases } from '@callplane/db';
 import {
   JobProducer,
   JobWorker,
@@ -26,6 +26,7 @@ import { followRegistry } from './reconcile/media-registry.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { DueOperations } from './scheduler/due-operations.js';
 import { OperationScheduler } from './scheduler/scheduler.js';
+import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { sweepErasures } from './sweep/erasures.js';
 import { sweepRooms } from './sweep/rooms.js';
 import { sweepUsage } from './sweep/usage.js';
@@ -67,6 +68,7 @@ const turnServers = orExit('TURN_ADMIN_URLS', () =>
 );
 if (turnServers.length === 0) logger.warn('relays of ended sessions stay open', { setting: 'TURN_ADMIN_URLS' });
 
+const outages = new OutageWatch(() => probeWrite(database.sql));
 const deps: Deps = {
   database,
   producer,
@@ -78,6 +80,7 @@ const deps: Deps = {
   random: Math.random,
   leaseMs: config.LEASE_MS,
   graceMs: config.RECONNECT_GRACE_SECONDS * 1000,
+  outages,
 };
 
 // An operation whose media server is unreachable costs an attempt. The periodic read of the registry reports errors.
@@ -123,6 +126,7 @@ const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () =>
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 // Every repeated task has its own timer, so that one that waits for a server does not delay the others.
 for (const [name, intervalMs, work] of [
+  ['outage watch', WATCH_EVERY_MS, () => outages.look()],
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
   ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],

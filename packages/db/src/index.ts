@@ -1,6 +1,7 @@
 export * from './client/connection-config.js';
 export * from './client/database.js';
 export * from './client/unavailable.js';
+export * from './client/write-probe.js';
 export type { WantedRow } from './client/wanted-rows.js';
 export * from './events/event-changes.js';
 export * from './events/events.repository.js';

@@ -5,7 +5,7 @@ import { logSessionTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { endMediaSessions, removeFeedsOf, untilNodesUp } from '../media/media-clean-up.js';
 
-type ReconcileDeps = Pick<Deps, 'database' | 'producer' | 'media' | 'logger' | 'clock' | 'graceMs'>;
+type ReconcileDeps = Pick<Deps, 'database' | 'producer' | 'media' | 'logger' | 'clock' | 'graceMs' | 'outages'>;
 
 /** Sessions per batch. A full batch is followed by the next one at once. */
 const BATCH = 500;
@@ -22,8 +22,12 @@ export interface LostSessionsPosition {
 
 export const newLostSessionsPosition = (): LostSessionsPosition => ({ from: null, readAllAtMs: -Infinity });
 
-/** Ends sessions that no client resumed within the grace period, and sessions of dead signaling instances. */
+/**
+ * Ends sessions that no client resumed within the grace period, and sessions of dead signaling instances. Ends none
+ * shortly after an outage of PostgreSQL.
+ */
 export async function endLostSessions(deps: ReconcileDeps, position = newLostSessionsPosition()): Promise<void> {
+  if (deps.outages?.isSettled === false) return;
   const nowMs = performance.now();
   if (nowMs - position.readAllAtMs >= READ_ALL_EVERY_MS) {
     position.from = null;
@@ -35,7 +39,9 @@ export async function endLostSessions(deps: ReconcileDeps, position = newLostSes
 }
 
 async function endLostSince(deps: ReconcileDeps, from: Date | null): Promise<void> {
-  const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, from };
+  // The statement may have waited for the end of an outage, and have read what was written before it.
+  const mayEnd = () => deps.outages?.isSettled !== false;
+  const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, mayEnd, from };
   let count: number;
   let hasWaited = false;
   do {
@@ -98,7 +104,8 @@ async function removeWhatIsLeft(deps: ReconcileDeps, roomId: string, sessionIds:
 }
 
 /** Deletes the rows of dead signaling instances whose sessions have ended. */
-export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger'>): Promise<void> {
+export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger' | 'outages'>): Promise<void> {
+  if (deps.outages?.isSettled === false) return;
   for (const instanceId of await deleteDeadInstances(deps.database.sql, INSTANCE_DEAD_MS)) {
     deps.logger.warn('signaling instance dead', { instanceId });
   }

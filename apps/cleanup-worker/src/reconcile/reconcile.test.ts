@@ -129,3 +129,24 @@ test('a sweep waits once for a media server that is down, not for each lost sess
   expect(patiences.filter((patienceMs) => patienceMs > 0)).toEqual([1000]);
   await eventually(() => worker.lines.find((line) => line['mediaNodeId'] === 'nowhere' && line['sessions'] === 8));
 });
+
+test('no session counts as lost shortly after an outage of PostgreSQL, also if it ended while the rows were read', async () => {
+  const roomId = await worker.newRoom('created');
+  const { sessionId } = await worker.enter(roomId, { instanceId: 'cut off' });
+  await worker.sql("UPDATE signaling_instances SET heartbeat_at = now() - interval '16 seconds' WHERE id = 'cut off'");
+  const endedAt = async () =>
+    (await worker.deps.database.prisma.participantSession.findUniqueOrThrow({ where: { id: sessionId } })).endedAt;
+  const answers = [false, true, false];
+  const outages = {
+    get isSettled() {
+      return answers.shift() ?? true;
+    },
+  };
+  await endLostSessions({ ...worker.deps, outages });
+  expect(answers).toEqual([true, false]);
+  await endLostSessions({ ...worker.deps, outages });
+  expect(answers).toEqual([]);
+  expect(await endedAt()).toBeNull();
+  await endLostSessions({ ...worker.deps, outages });
+  expect(await endedAt()).not.toBeNull();
+});

@@ -14,6 +14,7 @@ import {
 import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
+import { probeWrite } from './write-probe.js';
 
 /** Short, so that a frozen server is noticed soon. */
 const DEADLINES = { connectMs: 4000, statementMs: 1500, transactionMs: 4000 };
@@ -166,6 +167,7 @@ test('while a synchronous standby is away, writes hold a bounded number of conne
   const reads = open({ url: urlOf([primary.port]), poolMax: 1, deadlines: DEADLINES });
   const write = (n: number) => outcome(writes.sql.$executeRaw`INSERT INTO notes VALUES (${n})`);
   expect(await write(0)).toBe('done');
+  expect(await outcome(probeWrite(writes.sql))).toBe('done');
   standby.freeze();
   try {
     const answers: unknown[] = [];
@@ -173,6 +175,7 @@ test('while a synchronous standby is away, writes hold a bounded number of conne
       answers.push(...(await Promise.all([write(n), write(n + 1), write(n + 2)])));
       expect(await outcome(reads.sql.$queryRaw`SELECT n FROM notes`)).toBe('done');
     }
+    answers.push(await outcome(probeWrite(writes.sql)));
     expect(new Set(answers)).toEqual(new Set(['unavailable']));
     const { rows } = await admin.query(
       `SELECT 1 FROM pg_stat_activity WHERE application_name = 'hanging' AND wait_event = 'SyncRep'`,

@@ -14,6 +14,8 @@ export interface LostSessionLimits {
   instanceDeadMs: number;
   /** Maximum number of sessions per sweep. */
   limit: number;
+  /** Asked once the sessions are found. Without it they are ended in any case. */
+  mayEnd?: () => boolean;
   /**
    * Ignores sessions that lost their connection earlier, and sessions of instances without a row, of which there are
    * hardly any. Null or none reads all: as many rows as sessions have ended since the oldest snapshot
@@ -42,7 +44,9 @@ export async function sweepLostSessions(
 ): Promise<SweptSessions> {
   const swept: SweptSessions = { ended: [], rooms: [], deliveries: [] };
   const byRoom = new Map<string, LostSession[]>();
-  for (const lost of await findLostSessions(database.sql, limits)) {
+  const found = await findLostSessions(database.sql, limits);
+  if (limits.mayEnd?.() === false) return swept;
+  for (const lost of found) {
     const { id } = lost.subject.room;
     byRoom.set(id, [...(byRoom.get(id) ?? []), lost]);
   }
