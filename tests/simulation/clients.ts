@@ -62,12 +62,11 @@ export class Clients {
 
   /** Asks once more for every end and removal that was accepted: one whose operation has failed gets another run. */
   repeatEnds(): void {
+    const atMs = this.#world.nowMsValue;
     for (const [room, { endAcceptedAtMs, people }] of this.rooms) {
-      const atMs = this.#world.nowMsValue;
       if (endAcceptedAtMs !== undefined) this.perform({ atMs, room, do: 'end' });
-      for (const [who, { removedAtMs }] of people) {
+      for (const [who, { removedAtMs }] of people)
         if (removedAtMs !== undefined) this.perform({ atMs, room, who, do: 'remove' });
-      }
     }
   }
 
@@ -156,8 +155,8 @@ export class Clients {
   }
 
   async #join(room: KnownRoom, roomId: string, { who, staysAway }: RoomAction & { do: 'join' }): Promise<void> {
-    let person = room.people.get(who);
-    if (person === undefined) room.people.set(who, (person = {}));
+    const person = room.people.get(who) ?? {};
+    room.people.set(who, person);
     if (staysAway === true) person.staysAway = true;
     if (person.participantId === undefined) {
       const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };

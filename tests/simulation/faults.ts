@@ -2,7 +2,7 @@ import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
 import { JoinFaults } from './join-faults.js';
 import { CLAIM, LeaseFaults } from './lease-faults.js';
-import type { Fault } from './plan.js';
+import type { Fault } from './fault-plan.js';
 import type { Effect } from './ports/gate.js';
 import type { SimMediaServer } from './ports/media.js';
 import type { Postgres } from './ports/postgres.js';

@@ -1,4 +1,4 @@
-import type { Fault } from './plan.js';
+import type { Fault } from './fault-plan.js';
 import type { Effect } from './ports/gate.js';
 import type { SimProcess } from './processes.js';
 import type { World } from './world.js';

@@ -1,6 +1,6 @@
 import { ATTEMPTS_PER_RUN, LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
-import type { Fault } from './plan.js';
+import type { Fault } from './fault-plan.js';
 import type { Effect } from './ports/gate.js';
 import type { Postgres } from './ports/postgres.js';
 import type { SimProcess } from './processes.js';
