@@ -68,13 +68,23 @@ export const BUGS = [
     '(lease_expires_at IS NULL OR lease_expires_at <= now())',
     '(lease_expires_at IS NULL)',
   ),
-  bug(
-    'retry-without-delay',
-    'a failed operation is due again at once',
-    LEASES,
-    'SET due_at = now() + ${delayMs}::int',
-    'SET due_at = now() + 0 * ${delayMs}::int',
-  ),
+  {
+    name: 'retry-without-delay',
+    what: 'a failed operation is due again at once, and counts as woken long ago',
+    // The time of the next wake-up alone keeps scans away, and the job comes late, too.
+    patches: [
+      {
+        file: LEASES,
+        find: 'SET due_at = now() + ${delayMs}::int',
+        replace: 'SET due_at = now() + 0 * ${delayMs}::int',
+      },
+      {
+        file: LEASES,
+        find: 'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
+        replace: 'woken_at = now() + ${isSent ? -LONG_AGO_MS : -LONG_AGO_MS}::int',
+      },
+    ],
+  },
   bug(
     'retry-hides-from-scans',
     'the next attempt of an operation counts as woken for a day',

@@ -60,6 +60,16 @@ export class Clients {
     });
   }
 
+  /** Asks once more for every end and removal that was accepted: one whose operation has failed gets another run. */
+  repeatEnds(): void {
+    const atMs = this.#world.nowMsValue;
+    for (const [room, { endAcceptedAtMs, people }] of this.rooms) {
+      if (endAcceptedAtMs !== undefined) this.perform({ atMs, room, do: 'end' });
+      for (const [who, { removedAtMs }] of people)
+        if (removedAtMs !== undefined) this.perform({ atMs, room, who, do: 'remove' });
+    }
+  }
+
   async #do(action: Action): Promise<void> {
     if ('endpoint' in action) {
       const endpoint = this.#customers.endpoints[action.endpoint];
@@ -106,7 +116,7 @@ export class Clients {
   }
 
   async #moveAPerson(action: Extract<RoomAction, { who: number }>, room: KnownRoom, roomId: string): Promise<void> {
-    if (action.do === 'join') return this.#join(room, roomId, action.who);
+    if (action.do === 'join') return this.#join(room, roomId, action);
     const person = room.people.get(action.who);
     if (person?.participantId === undefined) return;
     const { participantId } = person;
@@ -144,9 +154,10 @@ export class Clients {
     }
   }
 
-  async #join(room: KnownRoom, roomId: string, who: number): Promise<void> {
-    let person = room.people.get(who);
-    if (person === undefined) room.people.set(who, (person = {}));
+  async #join(room: KnownRoom, roomId: string, { who, staysAway }: RoomAction & { do: 'join' }): Promise<void> {
+    const person = room.people.get(who) ?? {};
+    room.people.set(who, person);
+    if (staysAway === true) person.staysAway = true;
     if (person.participantId === undefined) {
       const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
       const caller = this.#caller(room.tenant);

@@ -1,8 +1,11 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
-import type { Fault } from './plan.js';
+import { JoinFaults } from './join-faults.js';
+import { CLAIM, LeaseFaults } from './lease-faults.js';
+import type { Fault } from './fault-plan.js';
 import type { Effect } from './ports/gate.js';
 import type { SimMediaServer } from './ports/media.js';
+import type { Postgres } from './ports/postgres.js';
 import { CALM, type SimRedis } from './ports/redis.js';
 import type { SimProcess } from './processes.js';
 import type { Until } from './settle.js';
@@ -11,15 +14,10 @@ import type { World } from './world.js';
 /** Statements that only keep the fleet alive: a fault after them finds little. */
 const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
 
-/** Statements that make a lease, and those that end one with an outcome. */
-const CLAIM = /lease_expires_at = now\(\) \+/;
-const OUTCOME = /lease_token = NULL/;
 /** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
 const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
 const WAKES_AFTER_MS = [0, 0, 3, 20];
-/** In which another worker claims the row of a frozen one whose lease has expired, in milliseconds. */
-const WHILE_OTHERS_CLAIM_MS = 20_000;
 
 /** The faults of a plan. */
 export class Faults {
@@ -32,18 +30,20 @@ export class Faults {
   readonly #faults: readonly Fault[];
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
+  readonly #joins: JoinFaults;
   readonly #frozenAtMs = new Map<SimProcess, number>();
-  /** Transactions that a process has committed since its latest claim; none after an outcome. */
-  readonly #commitsSinceClaim = new Map<SimProcess, number>();
-  readonly #outlived = new Set<Fault>();
+  readonly #leases: LeaseFaults;
   #goOn = true;
 
-  constructor(fleet: Fleet, redis: SimRedis, media: SimMediaServer, faults: readonly Fault[]) {
+  constructor(fleet: Fleet, redis: SimRedis, media: SimMediaServer, postgres: Postgres, faults: readonly Fault[]) {
     this.#world = fleet.world;
     this.#fleet = fleet;
     this.#redis = redis;
     this.#media = media;
     this.#faults = faults;
+    const freeze = (process: SimProcess, forMs: number, label: string): void => this.#freeze(process, forMs, label);
+    this.#leases = new LeaseFaults(fleet, postgres, faults, this.points, freeze);
+    this.#joins = new JoinFaults(this.#world, faults, freeze);
   }
 
   begin(): void {
@@ -72,8 +72,19 @@ export class Faults {
     this.#goOn = false;
     this.#redis.weather = CALM;
     this.#redis.isAway = false;
-    this.#media.state = 'up';
+    this.#media.state = this.#mediaState;
     for (const { process } of this.#fleet.instances.values()) process.frozenUntilMs = 0;
+  }
+
+  /** Ends the fault that outlasts the others. @returns whether there was one. */
+  mend(): boolean {
+    const wasBroken = this.#media.state !== 'up';
+    this.#media.state = 'up';
+    return wasBroken;
+  }
+
+  get #mediaState(): 'up' | 'failing' {
+    return this.#faults.some((fault) => fault.do === 'media fails') ? 'failing' : 'up';
   }
 
   /** Adds a step that comes later if all processes pause. */
@@ -82,9 +93,10 @@ export class Faults {
   }
 
   #schedule(fault: Fault): void {
-    if (fault.do === 'crash' || fault.do === 'freeze' || fault.do === 'outlive lease') return;
+    if (fault.do === 'media fails') this.#media.state = 'failing';
+    if (!('atMs' in fault)) return;
     if (fault.do === 'drain') {
-      this.planned(fault.atMs, 'a gateway is stopped', () => this.#fleet.drain(fault.index));
+      this.planned(fault.atMs, 'a gateway is stopped', () => this.#fleet.stop(`gateway ${fault.index}`));
       return;
     }
     const during = (begin: () => void, end: () => void): void => {
@@ -101,17 +113,23 @@ export class Faults {
     } else {
       during(
         () => (this.#media.state = fault.do === 'media away' ? 'away' : 'hanging'),
-        () => (this.#media.state = 'up'),
+        () => (this.#media.state = this.#mediaState),
       );
     }
+  }
+
+  /** Called after each statement. */
+  onAnswer(process: SimProcess, answer: Pick<Effect, 'label' | 'text'>): void {
+    if (this.#goOn) this.#joins.onAnswer(process, answer);
   }
 
   /** Called after each statement that has changed something. */
   async onEffect(process: SimProcess, effect: Effect): Promise<void> {
     const { label } = effect;
-    if (!this.#goOn || DULL.test(label)) return;
+    this.#joins.onEffect(effect);
+    if ((await this.#leases.onLastAttempt(process, effect)) || !this.#goOn || DULL.test(label)) return;
     if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
-    this.#outliveLease(process, effect);
+    if (await this.#leases.onEffect(process, effect)) return;
     const count = (this.#interesting.get(process.name) ?? 0) + 1;
     this.#interesting.set(process.name, count);
     for (const fault of this.#faults) {
@@ -135,21 +153,6 @@ export class Faults {
     process.frozenUntilMs = this.#world.nowMsValue + forMs;
     this.#frozenAtMs.set(process, this.#world.nowMsValue);
     this.points.add(`${label} | freeze`);
-  }
-
-  #outliveLease(process: SimProcess, { label, text, isCommitted }: Effect): void {
-    if (OUTCOME.test(text)) this.#commitsSinceClaim.delete(process);
-    else if (CLAIM.test(text)) this.#commitsSinceClaim.set(process, -1);
-    const before = this.#commitsSinceClaim.get(process);
-    if (before === undefined || !isCommitted) return;
-    const commits = before + 1;
-    this.#commitsSinceClaim.set(process, commits);
-    for (const fault of this.#faults) {
-      if (fault.do !== 'outlive lease' || this.#outlived.has(fault) || fault.afterCommits !== commits) continue;
-      if (`${fault.role} ${fault.index}` !== process.name) continue;
-      this.#outlived.add(fault);
-      this.#freeze(process, LEASE_SECONDS * 1000 + WHILE_OTHERS_CLAIM_MS, label);
-    }
   }
 
   /** Processes that have lost their leases wake up while another one of their role takes over. */

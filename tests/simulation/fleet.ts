@@ -27,6 +27,8 @@ export interface Instance {
   readonly process: SimProcess;
   readonly api?: ApiInstance;
   readonly gateway?: GatewayInstance;
+  /** Ends its work, as the app does when it is stopped. */
+  readonly drain?: () => Promise<void>;
 }
 
 /** Until a supervisor starts a dead process again, in milliseconds. */
@@ -47,6 +49,7 @@ export class Fleet {
   /** The transitions of rows and sessions and the deaths of processes, as lines of a log for specs/. */
   readonly moves: Record<string, unknown>[] = [];
   crashes = 0;
+  readonly #stopping = new Set<SimProcess>();
 
   constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
     this.world = parts.world;
@@ -63,11 +66,13 @@ export class Fleet {
     running.run(process, () => {
       const instance = { role, process };
       if (role === 'api') this.instances.set(name, { ...instance, api: startApi(parts) });
-      else if (role === 'gateway') this.instances.set(name, { ...instance, gateway: startGateway(parts) });
+      else if (role === 'gateway') {
+        const gateway = startGateway(parts);
+        this.instances.set(name, { ...instance, gateway, drain: () => gateway.drain() });
+      } else if (role === 'webhook-worker') this.instances.set(name, { ...instance, drain: startWebhookWorker(parts) });
       else {
         this.instances.set(name, instance);
-        if (role === 'cleanup-worker') startCleanupWorker(parts);
-        else startWebhookWorker(parts);
+        startCleanupWorker(parts);
       }
     });
   }
@@ -88,12 +93,15 @@ export class Fleet {
     this.world.after(RESTART_MS, null, `${process.name} starts again`, () => this.start(instance.role, Number(index)));
   }
 
-  /** Stops a gateway as a supervisor does before an update, and starts it again. */
-  drain(index: number): void {
-    const { process, gateway } = this.instances.get(`gateway ${index}`) ?? {};
-    if (process === undefined || gateway === undefined || gateway.isDraining) return;
-    const stop = (): void => this.world.after(1, null, 'a gateway exits', () => this.crash(process, 'after its drain'));
-    this.world.after(0, process, 'drains', () => running.run(process, () => void gateway.drain().then(stop)));
+  /** Stops a process as a supervisor does before an update, and starts it again. */
+  stop(name: string): void {
+    const { role, process, drain } = this.instances.get(name) ?? {};
+    if (process === undefined || drain === undefined || this.#stopping.has(process)) return;
+    this.#stopping.add(process);
+    const exit = (): void => this.world.after(1, null, `a ${role} exits`, () => this.crash(process, 'after its drain'));
+    // Before an answer that is on its way.
+    this.world.note(`${name} drains`);
+    this.world.soon(process, () => void drain().then(exit));
   }
 
   /** The living instances of a role. */

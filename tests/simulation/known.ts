@@ -7,6 +7,8 @@ export interface Person {
   resumeSecret?: string;
   /** The open connection whose welcome has come. */
   socket?: SimSocket;
+  /** It does not resume by itself after it has lost its connection. */
+  staysAway?: boolean;
   /** When the removal was accepted. */
   removedAtMs?: number;
 }

@@ -74,6 +74,7 @@ export class Participants {
           this.#inside(() => resolve(null));
           if (socket === null || person.socket !== socket) return;
           delete person.socket;
+          if (person.staysAway === true) return;
           if (reason === undefined || mayResume(reason)) this.#inside(() => void this.#comeBack(person));
         },
       };

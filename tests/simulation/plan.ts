@@ -1,14 +1,14 @@
-import type { Role } from './fleet.js';
+import { faultsOf, type Fault } from './fault-plan.js';
 import type { Weather } from './ports/redis.js';
 import { randomStream, type Stream } from './random.js';
 
-/** What clients do. Times are milliseconds from the begin of the run. */
+/** What clients do. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
 export type Action = RoomAction | EndpointAction;
 
 export type RoomAction = { readonly atMs: number; readonly room: number } & (
   | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
   | { do: 'update' }
-  | { do: 'join'; who: number }
+  | { do: 'join'; who: number; staysAway?: boolean }
   | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
   | { do: 'end' }
   | { do: 'replay' | 'retry' }
@@ -19,18 +19,6 @@ export type EndpointAction = { readonly atMs: number; readonly endpoint: number 
   | { do: 'pause'; forMs: number }
   | { do: 'rotate' | 'recover' | 'remove endpoint' }
 );
-
-type Worker = 'cleanup-worker' | 'webhook-worker';
-
-/** `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row. */
-export type Fault =
-  | { do: 'crash'; role: Role; index: number; afterEffects: number; isAtOnce: boolean }
-  | { do: 'freeze'; role: Role; index: number; afterEffects: number; forMs: number }
-  | { do: 'outlive lease'; role: Worker; index: number; afterCommits: number }
-  | { do: 'drain'; index: number; atMs: number }
-  | { do: 'redis away'; atMs: number; forMs: number }
-  | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
-  | { do: 'all pause'; atMs: number; forMs: number };
 
 export type ReceiverMode = 'ok' | 'fails' | 'hangs' | 'refuses' | 'breaks' | 'slow';
 
@@ -55,42 +43,26 @@ export interface Plan {
 /** How long faults go on, in milliseconds. */
 export const FAULTS_MS = 24_000;
 export const TENANTS = 2;
-export const INSTANCES: Readonly<Record<Role, number>> = {
-  api: 2,
-  'cleanup-worker': 2,
-  'webhook-worker': 2,
-  gateway: 2,
-};
-/** Of interesting statements: those that a run of one process usually has. */
-const EFFECTS_MAX: Readonly<Record<Role, number>> = {
-  api: 15,
-  'cleanup-worker': 25,
-  'webhook-worker': 40,
-  gateway: 12,
-};
-/** Just below and just above the time-outs of PostgreSQL, of instances, and of leases. */
-const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
 
 /** Everything that a seed decides before the run. */
 export function planOf(seed: number): Plan {
   const random = randomStream(seed, 'plan');
   const isStormy = random.chance(0.7);
+  const returns = randomStream(seed, 'returns');
   return {
     seed,
     weather: isStormy
       ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
       : { lose: 0, repeat: 0, delayMs: 5 },
     receivers: receiversOf(random),
-    actions: [...roomActionsOf(random), ...endpointActionsOf(randomStream(seed, 'endpoints'))].sort(
-      (a, b) => a.atMs - b.atMs,
-    ),
-    faults: random.chance(0.1)
-      ? []
-      : [
-          ...faultsOf(random),
-          ...leaseFaultsOf(randomStream(seed, 'leases')),
-          ...drainsOf(randomStream(seed, 'drains')),
-        ],
+    actions: [
+      ...roomActionsOf(random).flatMap((action) => [
+        action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action,
+        ...returnsAfter(action, returns),
+      ]),
+      ...endpointActionsOf(randomStream(seed, 'endpoints')),
+    ].sort((a, b) => a.atMs - b.atMs),
+    faults: faultsOf(seed, random),
   };
 }
 
@@ -156,39 +128,11 @@ function roomActionsOf(random: Stream): RoomAction[] {
   return actions;
 }
 
-function faultsOf(random: Stream): Fault[] {
-  const anyone = (): { role: Role; index: number; afterEffects: number } => {
-    const role = random.pick<Role>([
-      'api',
-      'cleanup-worker',
-      'cleanup-worker',
-      'webhook-worker',
-      'webhook-worker',
-      'gateway',
-    ]);
-    return { role, index: random.between(1, INSTANCES[role]), afterEffects: random.between(1, EFFECTS_MAX[role]) };
-  };
-  return Array.from({ length: random.between(1, 6) }, (): Fault => {
-    const span = { atMs: random.between(500, 15_000), forMs: random.between(1000, 12_000) };
-    const kind = random.below(10);
-    if (kind < 5) return { do: 'crash', ...anyone(), isAtOnce: random.chance(0.7) };
-    if (kind < 7) return { do: 'freeze', ...anyone(), forMs: random.pick(FREEZES_MS) };
-    if (kind === 7) return { do: 'redis away', ...span };
-    if (kind === 8) return { do: random.pick(['media away', 'media hangs']), ...span };
-    return { do: 'all pause', atMs: span.atMs, forMs: random.pick([20_000, 130_000]) };
-  });
-}
-
-/** A freeze at a random statement hits the few steps between a claim and its outcome in one of a hundred runs. */
-function leaseFaultsOf(random: Stream): Fault[] {
-  if (random.chance(0.5)) return [];
-  const role = random.pick<Worker>(['cleanup-worker', 'cleanup-worker', 'webhook-worker']);
-  // An attempt of a clean-up worker commits at most twice between the two.
-  const afterCommits = role === 'cleanup-worker' ? random.pick([0, 1, 1, 2, 2]) : random.between(0, 4);
-  return [{ do: 'outlive lease', role, index: random.between(1, INSTANCES[role]), afterCommits }];
-}
-
-function drainsOf(random: Stream): Fault[] {
-  const index = random.between(1, INSTANCES.gateway);
-  return random.chance(0.4) ? [{ do: 'drain', index, atMs: random.between(1000, 20_000) }] : [];
+/** Those who were removed, or whose room has ended, try to come back with the token that they have. */
+function returnsAfter(action: RoomAction, random: Stream): RoomAction[] {
+  const { room, atMs } = action;
+  const laterMs = atMs + random.between(30, 4000);
+  if (action.do === 'remove' && random.chance(0.5)) return [{ atMs: laterMs, room, who: action.who, do: 'join' }];
+  if (action.do === 'end' && random.chance(0.3)) return [{ atMs: laterMs, room, who: 0, do: 'join' }];
+  return [];
 }

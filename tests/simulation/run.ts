@@ -2,11 +2,12 @@ import type { Tenant } from '@callplane/core';
 import { openDatabase } from './apps/tasks.js';
 import { brokenInvariants, finalViolations, type Run, type Violation } from './checks.js';
 import { Clients } from './clients.js';
+import { INSTANCES } from './fault-plan.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type Role, type Transitions } from './fleet.js';
 import { real } from './globals.js';
 import { Operator } from './operators.js';
-import { FAULTS_MS, INSTANCES, type Plan } from './plan.js';
+import { FAULTS_MS, type Plan } from './plan.js';
 import { Gate } from './ports/gate.js';
 import { SimMediaServer } from './ports/media.js';
 import { useNetwork } from './ports/network.js';
@@ -99,7 +100,7 @@ class Simulation {
     this.#media = new SimMediaServer(this.world);
     const parts = { world: this.world, redis: this.#redis, media: this.#media, databaseUrl: url };
     this.#fleet = new Fleet(this.#gate, parts, randomStream(seed, 'skews'));
-    this.#faults = new Faults(this.#fleet, this.#redis, this.#media, plan.faults);
+    this.#faults = new Faults(this.#fleet, this.#redis, this.#media, postgres, plan.faults);
   }
 
   async run(): Promise<Outcome> {
@@ -115,6 +116,7 @@ class Simulation {
     );
     this.#redis.weather = this.#plan.weather;
     this.#gate.onEffect = (...effect) => this.#faults.onEffect(...effect);
+    this.#gate.onAnswer = (...answer) => this.#faults.onAnswer(...answer);
     for (const action of this.#plan.actions) {
       this.#faults.planned(action.atMs, `a client begins: ${action.do}`, () => clients.perform(action));
     }
@@ -139,7 +141,7 @@ class Simulation {
       await this.#faults.thaw((isOver) => this.#until(isOver));
       this.#faults.end();
       this.#receivers.isCalm = true;
-      this.#violations.push(...(await settle(run, (isOver) => this.#until(isOver))));
+      this.#violations.push(...(await this.#settle(run)));
       await backend.setTime(this.world.nowMsValue, seed);
       this.#violations.push(...(await finalViolations(run)));
     }
@@ -153,6 +155,14 @@ class Simulation {
       this.world.forget(process);
       await this.#gate.abandon(process);
     }
+  }
+
+  async #settle(run: Run): Promise<Violation[]> {
+    const until = (isOver: () => boolean): Promise<void> => this.#until(isOver);
+    const unsettled = await settle(run, until);
+    if (unsettled.length > 0 || !this.#faults.mend()) return unsettled;
+    run.clients.repeatEnds();
+    return settle(run, until);
   }
 
   #outcome(): Outcome {

@@ -35,8 +35,11 @@ const CLAIMS_AHEAD = 4;
 /** A public address: all receivers resolve to it. */
 const ADDRESS = '93.184.216.34';
 
-/** As apps/webhook-worker/src/main.ts does. */
-export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts): void {
+/**
+ * As apps/webhook-worker/src/main.ts does.
+ * @returns what ends its work when it is stopped.
+ */
+export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts): () => Promise<void> {
   const database = openDatabase(databaseUrl, { indexesOnly: true });
   const claimsDatabase = openDatabase(databaseUrl, { indexesOnly: true, poolMax: CONCURRENCY_PER_WORKER + 1 });
   const leaseMs = LEASE_SECONDS * 1000;
@@ -76,4 +79,5 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
   repeatElected('deliveries', SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition));
   repeatElected('recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal));
   repeatElected('retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retention));
+  return () => workers.drain();
 }

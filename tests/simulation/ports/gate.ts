@@ -77,6 +77,8 @@ export class Gate {
   readonly #blocked = new Set<Statement>();
   readonly #clients = new Set<SimClient>();
   onEffect: OnEffect = () => Promise.resolve();
+  /** Called after each statement that was answered without an error. It may freeze the process. */
+  onAnswer: (process: SimProcess, statement: Omit<Effect, 'isCommitted'>) => void = () => undefined;
   /** Statements by label. */
   readonly sent = new Map<string, number>();
   statements = 0;
@@ -144,6 +146,7 @@ export class Gate {
         await client.backend?.client.query(FENCE_BREAK, query.values?.slice(0, 1));
       // A statement of the next step finds its locks free.
       if (!client.isInTransaction) await this.#lookAgain();
+      this.onAnswer(process, { label, text: query.text });
       const isWrite = verb === 'COMMIT' || ((rowCount ?? 0) > 0 && /\b(INSERT|UPDATE|DELETE)\b/.test(query.text));
       if (isWrite) {
         process.effects += 1;
@@ -208,7 +211,10 @@ export class Gate {
     for (const statement of [...this.#blocked]) {
       if (now - statement.sentAtMs < STATEMENT_TIMEOUT_MS || !this.#blocked.delete(statement)) continue;
       await this.#postgres.cancel(statement.client.backend as Backend);
-      await statement.answer.catch(() => undefined);
+      await statement.answer.catch((error: unknown) => {
+        if (error instanceof Error)
+          error.message = error.message.replace('due to user request', 'due to statement timeout');
+      });
       await this.#answered(statement);
     }
     for (const client of this.#clients) {

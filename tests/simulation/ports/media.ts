@@ -7,7 +7,7 @@ import type { World } from '../world.js';
 export class SimMediaServer {
   readonly id = 'media-1';
   readonly rooms = new Map<string, Set<string>>();
-  state: 'up' | 'away' | 'hanging' = 'up';
+  state: 'up' | 'away' | 'hanging' | 'failing' = 'up';
   readonly #world: World;
 
   constructor(world: World) {
@@ -27,11 +27,12 @@ export class SimMediaServer {
   #node(process: SimProcess): MediaNode {
     const call = <T>(what: string, run: () => T): Promise<T> =>
       new Promise((resolve, reject) => {
-        const fail = (code: 'unavailable' | 'timeout') =>
+        const fail = (code: 'unavailable' | 'timeout' | 'refused') =>
           reject(new MediaError(code, `the media server is ${this.state}`));
         this.#world.after(1, process, `${what} at the media server`, () => {
           if (this.state === 'up') resolve(run());
           else if (this.state === 'away') fail('unavailable');
+          else if (this.state === 'failing') fail('refused');
           else this.#world.after(5000, process, 'waits in vain for the media server', () => fail('timeout'));
         });
       });

@@ -114,7 +114,9 @@ export class Postgres {
       SELECT format('%I', relname) AS name FROM pg_class
       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> '_prisma_migrations' ORDER BY 1`);
     await this.#control.query(`TRUNCATE ${rows.map(({ name }) => name).join(', ')} RESTART IDENTITY CASCADE`);
-    await this.#control.query(`TRUNCATE sim.leases, sim.lease_breaks; ALTER SEQUENCE sim.counter RESTART`);
+    await this.#control.query(
+      `TRUNCATE sim.leases, sim.breaks, sim.failed_attempts; ALTER SEQUENCE sim.counter RESTART`,
+    );
   }
 
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
