@@ -9,6 +9,7 @@ import type { SignalingMetrics } from './metrics.js';
 type Built =
   | 'admissions'
   | 'arrivals'
+  | 'heartbeat'
   | 'joins'
   | 'mediaWrites'
   | 'metadataWrites'

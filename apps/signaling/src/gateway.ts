@@ -41,6 +41,7 @@ export class Gateway {
   readonly #deps: Deps;
   readonly #mediaWrites: MediaStateWrites;
   readonly #heartbeats: Database;
+  readonly #heartbeat: Heartbeat;
   readonly #repeating: Repeating[];
 
   /** @param heartbeats a separate database connection, so that a busy pool cannot make this instance look dead */
@@ -52,7 +53,12 @@ export class Gateway {
       (states, settings) => writeMedia(deps.database, states, settings),
       deps.logger,
     );
-    const sessionDeps = { ...deps, mediaWrites: this.#mediaWrites };
+    this.#heartbeat = new Heartbeat(
+      () => beat(heartbeats.sql, deps.instanceId),
+      () => this.rooms.resync(),
+      deps.logger,
+    );
+    const sessionDeps = { ...deps, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const mediaDeps = { ...sessionDeps, muteWrites: muteWrites(deps, this.rooms) };
     this.sessions = new Sessions(
       sessionDeps,
@@ -125,11 +131,6 @@ export class Gateway {
 
   #startRepeating({ mediaNodeDeadSeconds, resyncEveryMs = RESYNC_EVERY_MS }: GatewaySettings): Repeating[] {
     const deps = this.#deps;
-    const heartbeat = new Heartbeat(
-      () => beat(this.#heartbeats.sql, deps.instanceId),
-      () => this.rooms.resync(),
-      deps.logger,
-    );
     const repeat = (name: string, everyMs: number, work: () => Promise<void>): Repeating =>
       new Repeating(everyMs, work, (error) => deps.logger.warn('periodic task failed', { task: name, error }));
     const isHeld = (sessionId: string): boolean =>
@@ -139,7 +140,7 @@ export class Gateway {
       await disownGhosts(deps, this.sessions.writes, isHeld);
     };
     return [
-      repeat('heartbeat', HEARTBEAT_EVERY_MS, () => heartbeat.beat()),
+      repeat('heartbeat', HEARTBEAT_EVERY_MS, () => this.#heartbeat.beat()),
       repeat('resync', resyncEveryMs, resync),
       repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, mediaNodeDeadSeconds * 1000)),
     ];

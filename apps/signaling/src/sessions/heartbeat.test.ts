@@ -6,7 +6,7 @@ import { Heartbeat } from './heartbeat.js';
 
 const logger = createLogger({ LOG_LEVEL: 'error', LOG_FORMAT: 'json' }, 'test', new PassThrough());
 
-test('reads the rooms again after a silence in which the instance may have been counted as dead', async () => {
+test('reads the rooms again after a silence in which the instance may have been counted as dead, and tells when it ended', async () => {
   let nowMs = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
   let away = false;
@@ -26,10 +26,14 @@ test('reads the rooms again after a silence in which the instance may have been 
   expect(await after(2000)).toBe(0);
   away = false;
   expect(await after(2000)).toBe(0);
+  expect(heartbeat.steadyMs).toBe(Infinity);
   away = true;
   await after(INSTANCE_DEAD_MS);
+  expect(heartbeat.steadyMs).toBe(0);
   away = false;
   expect(await after(2000)).toBe(1);
+  expect(heartbeat.steadyMs).toBe(0);
   expect(await after(2000)).toBe(1);
+  expect(heartbeat.steadyMs).toBe(2000);
   clock.mockRestore();
 });

@@ -8,11 +8,19 @@ export class Heartbeat {
   readonly #logger: Logger;
   #beatAtMs = performance.now();
   #failing = false;
+  /** When the last long silence ended, from `performance.now()`. */
+  #restoredAtMs = -Infinity;
 
   constructor(beat: () => Promise<void>, onRecovered: () => Promise<void>, logger: Logger) {
     this.#beat = beat;
     this.#onRecovered = onRecovered;
     this.#logger = logger;
+  }
+
+  /** How long ago the last long silence ended, in milliseconds: 0 while it lasts, Infinity if there was none. */
+  get steadyMs(): number {
+    const nowMs = performance.now();
+    return nowMs - this.#beatAtMs < INSTANCE_DEAD_MS ? nowMs - this.#restoredAtMs : 0;
   }
 
   /** Writes one heartbeat. The caller repeats it. Never rejects. */
@@ -29,6 +37,7 @@ export class Heartbeat {
     if (this.#failing) this.#logger.info('heartbeat restored', { silentMs: Math.round(silentMs) });
     this.#failing = false;
     if (silentMs < INSTANCE_DEAD_MS) return;
+    this.#restoredAtMs = this.#beatAtMs;
     await this.#onRecovered().catch((error: unknown) => {
       this.#logger.warn('room resync after missed heartbeats failed', { error });
     });

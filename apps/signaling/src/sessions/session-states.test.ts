@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
+import { eventually } from '@callplane/testing';
 import fc from 'fast-check';
 import type { Connection } from '../connections/connection.js';
 import type { SessionMedia } from '../media/session-media.js';
@@ -15,7 +16,7 @@ const CLOSING: CloseReason[] = ['left', 'removed', 'room_ended', 'superseded', '
 const over = (reason: CloseReason) => ({ reason, cause: 'test' });
 
 /** A session with everything around it replaced by records of what it did. */
-function setUp(isResumed: boolean) {
+function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   const did: string[] = [];
   const connect = () => {
     const connection = {
@@ -35,7 +36,8 @@ function setUp(isResumed: boolean) {
     abandon: () => did.push('abandon'),
   };
   const port: SessionPort = {
-    reconnectGraceMs: 3_600_000,
+    reconnectGraceMs: graceMs,
+    graceLeftMs: () => left.shift() ?? 0,
     markLost: () => did.push('markLost'),
     writeEnd: (_, reason) => did.push(`write ${reason}`),
     onGone: (_, __, over) => did.push(`gone ${over === null ? null : over.reason}`),
@@ -126,6 +128,15 @@ describe('a session', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test('without a connection ends after its grace period, and after an outage of PostgreSQL only when that has begun anew', async () => {
+    const left = [1, 2];
+    const { session, did } = setUp(false, 1, left);
+    session.dispatch('welcomed');
+    session.dispatch('lost');
+    await eventually(() => did.includes('write connection_lost'));
+    expect(left).toEqual([]);
   });
 
   test('sends nothing before its welcome, during its grace period and after its end', () => {

@@ -7,6 +7,7 @@ import type { SessionMedia } from '../media/session-media.js';
 import type { Room, RoomMember } from '../rooms/room.js';
 import { IGNORE, NEVER } from '../states/state-table.js';
 import type { SessionFacts, SessionOver } from './session-facts.js';
+import { Grace, type GracePeriod } from './grace.js';
 import { SESSION_STATES, type SessionAction, type SessionEvent, type SessionStateName } from './session-states.js';
 
 export type { SessionFacts, SessionOver } from './session-facts.js';
@@ -15,8 +16,7 @@ export type { SessionFacts, SessionOver } from './session-facts.js';
 const LEAVE_WITHIN_MS = 1000;
 
 /** What a session needs of the registry that holds it. Its methods return at once. */
-export interface SessionPort {
-  readonly reconnectGraceMs: number;
+export interface SessionPort extends GracePeriod {
   /** Marks the session as disconnected in PostgreSQL. */
   markLost(session: Session): void;
   /** Writes the session's end. Dispatches `endWritten` or `notHeld`. */
@@ -52,7 +52,7 @@ export class Session implements RoomMember {
   #connectionNumber: number;
   #connection: Connection | null;
   #protocol: ProtocolVersion;
-  #graceTimer: NodeJS.Timeout | undefined;
+  readonly #grace = new Grace();
   #afterGone: (() => void) | undefined;
 
   constructor(
@@ -222,10 +222,10 @@ export class Session implements RoomMember {
         this.#port.markLost(this);
         return;
       case 'startGrace':
-        this.#graceTimer = setTimeout(() => this.dispatch('graceOver'), this.#port.reconnectGraceMs);
+        this.#grace.start(this.#port, () => this.dispatch('graceOver'));
         return;
       case 'stopGrace':
-        clearTimeout(this.#graceTimer);
+        this.#grace.stop();
         return;
       case 'writeLeft':
         this.#port.writeEnd(this, 'left');

@@ -7,6 +7,7 @@ import type { SessionMedia } from '../media/session-media.js';
 import type { Departure, Room, RoomMember } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { endOf, overBecause } from './departures.js';
+import type { Heartbeat } from './heartbeat.js';
 import type { SessionEvent } from './session-states.js';
 import { Qualities } from './qualities.js';
 import { SessionWrites, type SessionWritesDeps } from './session-writes.js';
@@ -14,6 +15,7 @@ import { Session, type SessionFacts, type SessionOver, type SessionPort } from '
 
 export interface SessionsDeps extends SessionWritesDeps {
   mediaWrites: Pick<MediaStateWrites, 'flush' | 'forget' | 'overwritten'>;
+  heartbeat: Pick<Heartbeat, 'steadyMs'>;
   reconnectGraceSeconds: number;
 }
 
@@ -103,6 +105,11 @@ export class Sessions implements SessionPort {
     for (const session of [...this.#sessions.values()]) session.dispatch('drained');
     await this.writes.drain();
     this.qualities.close();
+  }
+
+  /** No client can resume its session during an outage of PostgreSQL, so the grace period begins anew after it. */
+  graceLeftMs(): number {
+    return Math.max(0, this.reconnectGraceMs - this.#deps.heartbeat.steadyMs);
   }
 
   markLost(session: Session): void {
