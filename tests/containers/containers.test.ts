@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:https';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '@callplane/protocol';
 import { eventually, openTurnClient, turnCredential } from '@callplane/testing';
@@ -19,7 +19,10 @@ import { deploy, HOST_SEEN_BY_CONTAINERS, UP_WITHIN_MS, type Deployment } from '
 
 const APPS = ['api', 'signaling', 'cleanup-worker', 'webhook-worker'];
 const SERVERS = ['load-balancer', 'postgres', 'redis', 'janus', 'coturn'];
-const SLOW_MS = 5 * 60_000;
+/** For what takes seconds on an idle machine. */
+const PATIENT_MS = 3 * 60_000;
+// Ends a test that hangs, also on a loaded machine: a replacement of every app takes more than four minutes there.
+jest.setTimeout(20 * 60_000);
 
 let deployment: Deployment;
 let receiver: Receiver;
@@ -58,12 +61,12 @@ test('every container becomes healthy, with the configured number of replicas, a
       );
       return true;
     },
-    { timeoutMs: 60_000, intervalMs: 1000 },
+    { timeoutMs: PATIENT_MS, intervalMs: 1000 },
   );
   expect((await containers()).find(({ Service }) => Service === 'migrate')?.ExitCode).toBe(0);
   const { data } = await deployment.rtc('doctor');
   expect(data.filter(({ status }: { status: string }) => status !== 'ok')).toEqual([]);
-}, 90_000);
+});
 
 describe('the privileges of a container', () => {
   test.each([...APPS, ...SERVERS])(
@@ -104,7 +107,7 @@ test('a backend gets a key and registers a webhook, and signed events arrive', a
   const roomId = await load.newRoom();
   await eventually(() => receiver.rooms('room.created').get(roomId) === 1);
   receiver.check();
-}, 60_000);
+});
 
 test.each(['all', 'relay'] as const)(
   'two participants exchange audio through the gateway, Janus and coturn (%s)',
@@ -121,7 +124,6 @@ test.each(['all', 'relay'] as const)(
     await eventually(() => bob.closeInfo?.reason === 'room_ended');
     await eventually(() => receiver.rooms('room.ended').get(roomId) === 1);
   },
-  60_000,
 );
 
 test('webhook workers scale independently', async () => {
@@ -131,42 +133,38 @@ test('webhook workers scale independently', async () => {
       const { data } = await deployment.rtc('queues');
       return data.find(({ queue }: { queue: string }) => queue === 'webhook-delivery').redis.workers === 3;
     },
-    { timeoutMs: 30_000, intervalMs: 1000 },
+    { timeoutMs: PATIENT_MS, intervalMs: 1000 },
   );
-}, 60_000);
+});
 
-test(
-  'infra/replace.sh replaces every app under load without a failed request, and calls continue',
-  async () => {
-    const before = new Set((await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n'));
-    const calling = keepCalling({ url: deployment.url, key });
-    const running = load.start(2);
-    const roomId = await load.newRoom();
-    const stay = await Promise.all(['Ada', 'Bob'].map((name) => load.join(roomId, name)));
-    await calling.atLeast(100);
-    await deployment.script('replace.sh', ...APPS);
-    await calling.atLeast(100);
-    load.stop();
-    await running;
-    const { statuses, created } = await calling.stop();
-    const after = (await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n');
-    measured({ statuses: JSON.stringify(statuses), created, rooms: load.rooms.length, resumed: load.resumed });
-    expect(after).toHaveLength(before.size);
-    expect(after.filter((id) => before.has(id))).toEqual([]);
-    const output = await deployment.compose('logs', '--no-log-prefix', 'load-balancer');
-    expect(output.split('\n').filter((line) => /"status":5/.test(line))).toEqual([]);
-    expect(Object.keys(statuses).sort()).toEqual(['200', '201']);
-    expect(load.failures).toEqual([]);
-    expect(stay.map(({ state }) => state)).toEqual(['connected', 'connected']);
-    expect(load.resumed).toBeGreaterThan(0);
-    await load.insist('DELETE', `/v1/rooms/${roomId}`);
-    for (const id of load.rooms.slice(-3)) {
-      await eventually(() => receiver.rooms('room.created').get(id) === 1, { timeoutMs: 60_000 });
-    }
-    receiver.check();
-  },
-  SLOW_MS,
-);
+test('infra/replace.sh replaces every app under load without a failed request, and calls continue', async () => {
+  const before = new Set((await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n'));
+  const calling = keepCalling({ url: deployment.url, key });
+  const running = load.start(2);
+  const roomId = await load.newRoom();
+  const stay = await Promise.all(['Ada', 'Bob'].map((name) => load.join(roomId, name)));
+  await calling.atLeast(100);
+  await deployment.script('replace.sh', ...APPS);
+  await calling.atLeast(100);
+  load.stop();
+  await running;
+  const { statuses, created } = await calling.stop();
+  const after = (await deployment.compose('ps', '--quiet', ...APPS)).trim().split('\n');
+  measured({ statuses: JSON.stringify(statuses), created, rooms: load.rooms.length, resumed: load.resumed });
+  expect(after).toHaveLength(before.size);
+  expect(after.filter((id) => before.has(id))).toEqual([]);
+  const output = await deployment.compose('logs', '--no-log-prefix', 'load-balancer');
+  expect(output.split('\n').filter((line) => /"status":5/.test(line))).toEqual([]);
+  expect(Object.keys(statuses).sort()).toEqual(['200', '201']);
+  expect(load.failures).toEqual([]);
+  expect(stay.map(({ state }) => state)).toEqual(['connected', 'connected']);
+  expect(load.resumed).toBeGreaterThan(0);
+  await load.insist('DELETE', `/v1/rooms/${roomId}`);
+  for (const id of load.rooms.slice(-3)) {
+    await eventually(() => receiver.rooms('room.created').get(id) === 1, { timeoutMs: PATIENT_MS });
+  }
+  receiver.check();
+});
 
 test('Prometheus finds every replica of every app', async () => {
   await deployment.compose('--profile', 'observability', 'up', '--detach', '--no-recreate', 'prometheus');
@@ -181,9 +179,9 @@ test('Prometheus finds every replica of every app', async () => {
       expect(apps.map(({ health }) => health)).toEqual(replicas.map(() => 'up'));
       return true;
     },
-    { timeoutMs: 60_000, intervalMs: 1000 },
+    { timeoutMs: PATIENT_MS, intervalMs: 1000 },
   );
-}, 90_000);
+});
 
 test('infra/tls.compose.yml accepts only TLS, for https and TURN, and uses a renewed certificate after a reload', async () => {
   const selfSigned = () => newCertificate('IP:127.0.0.1', 'DNS:turn.callplane.test');
@@ -220,10 +218,10 @@ test('infra/tls.compose.yml accepts only TLS, for https and TURN, and uses a ren
   expect(await relay.refresh()).toBe(0);
   relay.close();
   socket.terminate();
-}, 90_000);
+});
 
 test('apps stop by themselves with exit code 0', async () => {
   await deployment.compose('stop', ...APPS);
   const stopped = (await containers()).filter(({ Service }) => APPS.includes(Service));
   expect(stopped.map(({ ExitCode }) => ExitCode)).toEqual(stopped.map(() => 0));
-}, 90_000);
+});
