@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { awakeClock } from '@callplane/core';
+import { awakeClock, type AwakeClock } from '@callplane/core';
 import { BatchQueue, type Queued, type QueueSettings } from './batch-queue.js';
 
 /** Runs work when its turn comes, e.g. `pLimit`. */
@@ -46,6 +46,11 @@ export class OverloadedError extends Error {
   }
 }
 
+interface Deadline {
+  clock: AwakeClock;
+  waitMs: number;
+}
+
 interface Line<Item, Result> {
   queue: BatchQueue<Item, Result>;
   running: number;
@@ -59,13 +64,15 @@ interface Line<Item, Result> {
  */
 export class Batches<Item, Result> {
   readonly #settings: BatchSettings<Item, Result>;
-  readonly #clock = awakeClock();
+  readonly #deadline: Deadline | null;
   /** The keys with an item that waits or runs. */
   readonly #lines = new Map<string, Line<Item, Result>>();
   #isExpiring = false;
 
   constructor(settings: BatchSettings<Item, Result>) {
     this.#settings = settings;
+    const { waitMsMax } = settings;
+    this.#deadline = waitMsMax === undefined ? null : { clock: awakeClock(), waitMs: waitMsMax };
   }
 
   /** The number of items that wait for their batch. */
@@ -86,12 +93,12 @@ export class Batches<Item, Result> {
         line = { queue: new BatchQueue(this.#settings), running: 0 };
         this.#lines.set(key, line);
       }
-      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: this.#clock.nowMs });
+      const refusal = line.queue.push({ item, resolve, reject, addedAtMs: this.#deadline?.clock.nowMs ?? 0 });
       if (refusal !== null) {
         reject(new OverloadedError(refusal));
         return;
       }
-      if (this.#settings.waitMsMax !== undefined && !this.#isExpiring) this.#expireLater(this.#settings.waitMsMax);
+      if (this.#deadline !== null && !this.#isExpiring) this.#expireLater(this.#deadline, this.#deadline.waitMs);
       if (line.running < (this.#settings.atOnce ?? 1) && !line.queue.isStarting) {
         line.queue.isStarting = true;
         setImmediate(() => this.#start(key, line));
@@ -161,20 +168,20 @@ export class Batches<Item, Result> {
   }
 
   /** One timer for all items: it runs only while items wait, and costs an item nothing. */
-  #expireLater(waitMs: number): void {
+  #expireLater(deadline: Deadline, afterMs: number): void {
     this.#isExpiring = true;
-    this.#clock.after(waitMs, () => this.#expire());
+    deadline.clock.after(afterMs, () => this.#expire(deadline));
   }
 
-  #expire(): void {
-    const waitMs = this.#settings.waitMsMax ?? Infinity;
+  #expire(deadline: Deadline): void {
+    const { clock, waitMs } = deadline;
     let oldestMs = Infinity;
     for (const { queue } of this.#lines.values()) {
-      const late = queue.takeOlder(this.#clock.nowMs - waitMs);
+      const late = queue.takeOlder(clock.nowMs - waitMs);
       for (const { reject } of late) reject(new OverloadedError(`for ${waitMs} ms`));
       oldestMs = Math.min(oldestMs, queue.oldestMs);
     }
     this.#isExpiring = false;
-    if (oldestMs !== Infinity) this.#expireLater(Math.max(1, oldestMs + waitMs - this.#clock.nowMs));
+    if (oldestMs !== Infinity) this.#expireLater(deadline, Math.max(1, oldestMs + waitMs - clock.nowMs));
   }
 }
