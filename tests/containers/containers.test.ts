@@ -216,7 +216,7 @@ test('infra/tls.compose.yml accepts only TLS, for https and TURN, and uses a ren
   await eventually(() =>
     ask(first).then(
       () => false,
-      (error: Error) => /self-signed|signature/.test(error.message),
+      (error: unknown) => /self-signed|signature/.test(String(error)),
     ),
   );
   // The reload keeps existing connections open.
