@@ -3,11 +3,11 @@ import { BACKOFF_SECONDS } from '@callplane/core';
 const TABLES = ['runtime_operations', 'webhook_deliveries'];
 
 /**
- * A log of leases, and of what must stay closed, in the schema of the simulation. The rows alone do not show who wrote them, because the steps of an
- * operation can be repeated. A trigger therefore knows the process of each lease, and writes down what it must not see:
- * a claim or an end of a lease that another process holds, and an outcome without a lease or after its end. A late
- * answer of a receiver may settle a delivery whose lease has expired. It also knows when an attempt at an operation has
- * failed, and writes down the next claim if it comes before the delay of the schedule.
+ * A log of leases, and of what must stay closed, in the schema of the simulation. The rows alone do not show who wrote
+ * them, because the steps of an operation can be repeated. A trigger therefore knows the process of each lease, and
+ * writes down what it must not see: a claim or an end of a lease that another process holds, and an outcome without a
+ * lease or after its end. A late answer of a receiver may settle a delivery whose lease has expired. It also knows when
+ * an attempt at an operation has failed, and writes down the next claim if it comes before the delay of the schedule.
  */
 export const LEASE_LOG = `
   CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL);

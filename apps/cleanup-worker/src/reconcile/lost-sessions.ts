@@ -27,7 +27,7 @@ export const newLostSessionsPosition = (): LostSessionsPosition => ({ from: null
  * shortly after an outage of PostgreSQL.
  */
 export async function endLostSessions(deps: ReconcileDeps, position = newLostSessionsPosition()): Promise<void> {
-  if (deps.outages?.isSettled === false) return;
+  if (!maySilenceCount(deps)) return;
   const nowMs = performance.now();
   if (nowMs - position.readAllAtMs >= READ_ALL_EVERY_MS) {
     position.from = null;
@@ -38,9 +38,14 @@ export async function endLostSessions(deps: ReconcileDeps, position = newLostSes
   position.from = await firstDisconnection(deps.database.sql, from);
 }
 
+/** Whether PostgreSQL has accepted writes for long enough, so that a silent gateway or client is gone. */
+function maySilenceCount({ outages }: Pick<Deps, 'outages'>): boolean {
+  return outages?.isSettled !== false;
+}
+
 async function endLostSince(deps: ReconcileDeps, from: Date | null): Promise<void> {
   // The statement may have waited for the end of an outage, and have read what was written before it.
-  const mayEnd = () => deps.outages?.isSettled !== false;
+  const mayEnd = () => maySilenceCount(deps);
   const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, mayEnd, from };
   let count: number;
   let hasWaited = false;
@@ -105,7 +110,7 @@ async function removeWhatIsLeft(deps: ReconcileDeps, roomId: string, sessionIds:
 
 /** Deletes the rows of dead signaling instances whose sessions have ended. */
 export async function forgetDeadInstances(deps: Pick<Deps, 'database' | 'logger' | 'outages'>): Promise<void> {
-  if (deps.outages?.isSettled === false) return;
+  if (!maySilenceCount(deps)) return;
   for (const instanceId of await deleteDeadInstances(deps.database.sql, INSTANCE_DEAD_MS)) {
     deps.logger.warn('signaling instance dead', { instanceId });
   }

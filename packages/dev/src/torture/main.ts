@@ -2,9 +2,10 @@
  * `npm run torture -- [--minutes 10] [--seed N] [--faults a,b] [--out FOLDER]`: runs the whole fleet on this machine
  * under mixed load, with faults chosen from the seed, writes histories of everything that clients and receivers saw, and
  * checks them. `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load
- * against a deployment, without faults; `--key` once for each tenant, with `--signaling-url URL` if
- * the gateways have an address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded
- * bug (tests/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different guarantees.
+ * against a deployment, without faults; `--key` once for each tenant, with `--signaling-url URL` if the gateways have an
+ * address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded
+ * bug (tests/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different
+ * guarantees.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
