@@ -26,6 +26,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 --max-semi-space-size=64 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 192 }}
 {{- end }}
 
+{{/* The heap of V8 for `rtc` in a container of 256 MiB: less than two thirds. */}}
+{{- define "callplane.rtcNodeOptions" -}}
+--max-semi-space-size=8 --max-old-space-size=128
+{{- end }}
+
 {{/*
 The ports of the servers in TLS_SERVERS, whose certificates the cleanup workers check, as a list in JSON. The setting is
 that of the app or of one of its groups, as in callplane.env.
