@@ -7,7 +7,7 @@ if [ "$(id -u)" = 0 ]; then
   exec setpriv --reuid=postgres --regid=postgres --clear-groups "$0" "$@"
 fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
-  initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth-host=scram-sha-256 --auth-local=trust
+  initdb --encoding=UTF8 --locale=C.UTF-8 --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth-host=scram-sha-256 --auth-local=trust
   echo 'host all all all scram-sha-256' >> "$PGDATA/pg_hba.conf"
   pg_ctl -o "-c listen_addresses=''" -w start
   createdb --username="$POSTGRES_USER" "$POSTGRES_DB"

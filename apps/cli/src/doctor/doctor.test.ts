@@ -41,6 +41,7 @@ import { checkQueue } from './work-findings.js';
 const GOOD: DatabaseFacts = {
   versionNumber: 180_004,
   version: '18.4',
+  encoding: 'UTF8',
   now: new Date(),
   durable: true,
   connections: 10,
@@ -115,6 +116,7 @@ describe('the findings of the doctor', () => {
 
   test.each<[string, Finding[]]>([
     ['postgres: failure', checkDatabase({ ...GOOD, versionNumber: 130_012 }, 0)],
+    ['text: failure', checkDatabase({ ...GOOD, encoding: 'SQL_ASCII' }, 0)],
     ['durability: failure', checkDatabase({ ...GOOD, durable: false }, 0)],
     ['connections: warning', checkDatabase({ ...GOOD, connections: 81 }, 0)],
     ['clock: warning', checkDatabase(GOOD, -2001)],

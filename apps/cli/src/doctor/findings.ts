@@ -35,6 +35,13 @@ export function checkDatabase(facts: DatabaseFacts, clockDifferenceMs: number): 
     facts.versionNumber >= POSTGRES_VERSION_MIN
       ? ok('postgres', `version ${facts.version}`)
       : failure('postgres', `version ${facts.version}`, 'Upgrade PostgreSQL to 14 or later.'),
+    facts.encoding === 'UTF8'
+      ? ok('text', 'the encoding is UTF8')
+      : failure(
+          'text',
+          `the encoding is ${facts.encoding}`,
+          'Dump the database with --encoding=UTF8, and restore it into one with that encoding: names would be refused.',
+        ),
     facts.durable
       ? ok('durability', 'commits wait for the disk')
       : failure(

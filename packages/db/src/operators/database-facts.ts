@@ -6,6 +6,8 @@ export interface DatabaseFacts {
   /** Such as 180004. */
   versionNumber: number;
   version: string;
+  /** How the database stores text: `UTF8`. */
+  encoding: string;
   /** By PostgreSQL's clock, at the time of the query. */
   now: Date;
   /** Whether `fsync` and `synchronous_commit` are on: without them, a crash would lose accepted work. */
@@ -23,6 +25,7 @@ export interface DatabaseFacts {
 export async function readDatabaseFacts(db: TypedSql): Promise<DatabaseFacts> {
   const [facts] = await db.$queryRaw<[DatabaseFacts]>`
     SELECT current_setting('server_version_num')::int AS "versionNumber", current_setting('server_version') AS version,
+      current_setting('server_encoding') AS encoding,
       clock_timestamp()::timestamptz(3) AS now,
       current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS durable,
       (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,

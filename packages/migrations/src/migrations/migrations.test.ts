@@ -54,6 +54,14 @@ describe('applyMigrations', () => {
     expect(await applyMigrations({ databaseUrl })).toEqual([]);
   });
 
+  test('refuses an empty database that does not store text as UTF-8', async () => {
+    const name = new URL(databaseUrl).pathname.slice(1);
+    await admin.query(`DROP DATABASE ${name}`);
+    await admin.query(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
+    await expect(applyMigrations({ databaseUrl })).rejects.toThrow('The encoding of the database is SQL_ASCII.');
+    expect(await query(`SELECT to_regclass('rooms') AS rooms`)).toEqual([{ rooms: null }]);
+  });
+
   test('waits for a migrator of another process', async () => {
     const other = new pg.Client(databaseUrl);
     await other.connect();

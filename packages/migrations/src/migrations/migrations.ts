@@ -6,6 +6,7 @@ import {
   type ConnectionFields,
   type DatabaseTarget,
 } from '../database/connection.js';
+import { requireUtf8 } from '../database/encoding.js';
 import { setTimeZone } from '../database/time-zone.js';
 import { PRISMA_DIR, readPrismaFiles, writeMigration, type PrismaFiles } from './migration-files.js';
 import { withMigrationLock } from '../database/migration-lock.js';
@@ -39,12 +40,13 @@ const UNDEFINED_TABLE = '42P01';
  * Applies the pending migrations, each as one transaction or in steps, and returns their names. Several migrators may
  * run at once, in one process or in many: one applies, the others wait and find nothing left. Continues after a migrator
  * that was killed. Also corrects the transaction offset of a database that was restored into a younger cluster.
- * @throws MigrationError when a migration fails, when an earlier one failed and was not resolved, or when other
- *   transactions hold the locks of a migration for too long.
+ * @throws MigrationError when a migration fails, when an earlier one failed and was not resolved, when other
+ *   transactions hold the locks of a migration for too long, or when an empty database is not encoded in UTF8.
  */
 export async function applyMigrations(target: MigrationTarget): Promise<string[]> {
   const files = await readPrismaFiles(target.prismaDir ?? PRISMA_DIR);
   const fields = await connectionFields(target);
+  await requireUtf8(fields);
   const applied = await withMigrationLock(fields, async () => {
     await settleInterrupted(fields);
     const names = await applyPending(target, fields, files);
