@@ -136,7 +136,9 @@ describe('the pods', () => {
   });
 
   test('have a heap that fits where they run rtc', () => {
-    const shares = apps.filter(({ container }) => appOf(container) === 'cli').map(({ container }) => heapShareOf(container));
+    const shares = apps
+      .filter(({ container }) => appOf(container) === 'cli')
+      .map(({ container }) => heapShareOf(container));
     expect(shares).toHaveLength(3);
     for (const share of shares) expect(share).toBeLessThan(2 / 3);
   });

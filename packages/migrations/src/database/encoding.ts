@@ -10,9 +10,11 @@ export function requireUtf8(fields: ConnectionFields): Promise<void> {
   return withConnection(fields, async (client) => {
     const { rows } = await client.query<{ encoding: string; isEmpty: boolean }>(`
       SELECT current_setting('server_encoding') AS encoding, to_regclass('_prisma_migrations') IS NULL AS "isEmpty"`);
-    const { encoding, isEmpty } = rows[0]!;
-    if (encoding === 'UTF8' || !isEmpty) return;
-    const message = `The encoding of the database is ${encoding}. Create it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`;
+    const [database] = rows;
+    if (database === undefined || database.encoding === 'UTF8' || !database.isEmpty) return;
+    const message =
+      `The encoding of the database is ${database.encoding}. ` +
+      `Create it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`;
     throw new MigrationError(message, null, undefined);
   });
 }
