@@ -13,6 +13,8 @@ set -eu
 KNOWN_SECONDS=${REPLACE_KNOWN_SECONDS:-3}
 # How long a new container may take to become healthy.
 HEALTHY_SECONDS=${REPLACE_HEALTHY_SECONDS:-120}
+# Between two tries of a new container that is healthy and answers with an error.
+RETRY_SECONDS=${REPLACE_RETRY_SECONDS:-2}
 
 [ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
 cd "$(dirname "$0")/.."
@@ -38,8 +40,14 @@ try_canary() { # <service> <container>
     sleep 1
     waited=$((waited + 1))
   done
+  # A container that is not ready for a moment, because the machine is overloaded, gets another chance.
+  tries=5
   # shellcheck disable=SC2046 # one argument for each path
-  docker exec "$2" node /app/health-check.mjs $(paths_of "$1") || { echo "$1: does not answer requests" >&2; return 1; }
+  until docker exec "$2" node /app/health-check.mjs $(paths_of "$1"); do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || { echo "$1: does not answer requests" >&2; return 1; }
+    sleep "$RETRY_SECONDS"
+  done
 }
 
 # Waits until the containers are healthy, then stops the old ones one by one.

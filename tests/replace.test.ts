@@ -17,7 +17,7 @@ case "$*" in
   'compose ps --quiet api') grep -l '^running' * ;;
   inspect*Health*) cat "$4" ;;
   inspect*) cut -d ' ' -f 1 "$4" ;;
-  'exec canary node /app/health-check.mjs /livez /readyz /.well-known/jwks.json') exit "$FAKE_ANSWERS" ;;
+  'exec canary node /app/health-check.mjs /livez /readyz /.well-known/jwks.json') exit "$(echo "$FAKE_ANSWERS" | cut -d ' ' -f "$(grep -c '^exec canary' ../calls)")" ;;
   exec*) exit 9 ;;
   start*) shift; for name in "$@"; do echo 'running healthy 0' > "$name"; done ;;
   stop*) echo 'exited - 0' > "$2"; echo "$2"; [ "$2" != old1 ] || echo "$FAKE_AFTER" > new1 ;;
@@ -48,6 +48,7 @@ function replace(fake: Record<string, string> = {}, ...services: string[]) {
       FAKE_ANSWERS: '0',
       REPLACE_KNOWN_SECONDS: '0',
       REPLACE_HEALTHY_SECONDS: '1',
+      REPLACE_RETRY_SECONDS: '0',
       ...fake,
     },
   });
@@ -72,8 +73,14 @@ describe('infra/replace.sh', () => {
     expect(calls.indexOf('stop old1')).toBeGreaterThan(up!);
   });
 
+  test('gives a container that is not ready for a moment another chance', () => {
+    const { status, containers } = replace({ FAKE_ANSWERS: '1 1 1 1 0' }, 'api');
+    expect(status).toBe(0);
+    expect(containers).toEqual({ new1: HEALTHY, new2: HEALTHY });
+  });
+
   test('changes nothing if the tried container answers with an error', () => {
-    const { status, stderr, containers, calls } = replace({ FAKE_ANSWERS: '1' }, 'api');
+    const { status, stderr, containers, calls } = replace({ FAKE_ANSWERS: '1 1 1 1 1' }, 'api');
     expect([status, stderr]).toEqual([1, expect.stringContaining('api: nothing was changed')]);
     expect(containers).toEqual({ old1: HEALTHY, old2: HEALTHY });
     expect(calls.filter((call) => / up |stop old/.test(call))).toEqual([]);

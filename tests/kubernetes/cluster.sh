@@ -23,8 +23,9 @@ NODE=172.17.0.1
 API_PORT=24643 ETCD_PORT=24790
 
 build() {
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    golang-1.19-go etcd-server conntrack iptables socat dnsmasq-base kubernetes-client curl openssl >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=120 --no-install-recommends \
+    golang-1.19-go etcd-server conntrack iptables socat dnsmasq-base curl openssl >/dev/null
+  command -v kubectl >/dev/null || apt-get install -y -qq --no-install-recommends kubernetes-client >/dev/null
   systemctl disable --now etcd 2>/dev/null || true
   local tree=$work/go/src/k8s.io/kubernetes
   if [ ! -d "$tree" ]; then
@@ -46,7 +47,7 @@ build() {
   fi
   # Containers of this machine may not be allowed to lower their OOM score.
   sed -i 's/defaultSandboxOOMAdj int = -998/defaultSandboxOOMAdj int = 0/' pkg/kubelet/dockershim/docker_sandbox.go
-  local version=k8s.io/component-base/version
+  local version=k8s.io/kubernetes/vendor/k8s.io/component-base/version
   for program in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy; do
     [ -x "$work/bin/$program" ] || go build -o "$work/bin/$program" \
       -ldflags "-X $version.gitVersion=v1.20.2 -X $version.gitMajor=1 -X $version.gitMinor=20" "./cmd/$program"
