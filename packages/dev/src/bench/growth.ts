@@ -12,6 +12,7 @@ import { RUN_AGE_MS_MAX } from '@callplane/core';
 import pg from 'pg';
 import { ENDPOINTS, finishBehindSnapshot, grow } from './growth-rows.js';
 import { growthStatements, type Statement } from './growth-statements.js';
+import { growthTables } from './growth-tables.js';
 import { median, openStage } from './stage.js';
 
 /**
@@ -62,13 +63,22 @@ export async function run() {
     const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2 });
     stage.onClose(() => database.close());
     const bench = { client, database, tenant: { projectId: project.id, environmentId: environment.id } };
+    const tables = growthTables(stage.rtc);
     await grow(client, environment.id, 0, FEW);
+    await tables.read('few rows');
     const few = await measure(bench);
     await grow(client, environment.id, FEW, MANY);
+    await tables.read('many rows');
     const many = await measure(bench);
-    await finishBehindSnapshot(client, await connect(), environment.id, BEHIND);
+    const holder = await connect();
+    await finishBehindSnapshot(client, holder, environment.id, BEHIND);
+    await tables.read('held snapshot');
     const behind = await measure(bench);
+    await holder.query('ROLLBACK');
+    await client.query('VACUUM ANALYZE');
+    await tables.read('snapshot released, vacuumed');
     report(few, many, behind);
+    tables.report();
   } finally {
     await stage.close();
   }
