@@ -12,6 +12,7 @@ import { RUN_AGE_MS_MAX } from '@callplane/core';
 import pg from 'pg';
 import { ENDPOINTS, finishBehindSnapshot, grow } from './growth-rows.js';
 import { growthStatements, type Statement } from './growth-statements.js';
+import { growthTables } from './growth-tables.js';
 import { median, openStage } from './stage.js';
 
 /**
@@ -24,6 +25,8 @@ const MANY = Number(process.env.GROWTH_ROWS ?? 1_000_000);
 /** Deliveries that finish while the snapshot is held. */
 const BEHIND = Number(process.env.GROWTH_BEHIND ?? 300_000);
 const ROUNDS = 15;
+/** A statement that takes longer than an app allows appears in the report, and does not end the run. */
+const DEADLINES = { connectMs: 3000, statementMs: 600_000, transactionMs: 600_000 };
 /** Above this ratio, the report shows the plan. */
 const GROWTH_MAX = 1.5;
 
@@ -35,6 +38,8 @@ interface Cost {
 interface Measured extends Cost {
   plan: string;
 }
+
+type Stage = [title: string, measured: Map<string, Measured>];
 
 type StatementParts = [run: Statement[1], prepare?: Statement[2]];
 
@@ -59,16 +64,33 @@ export async function run() {
     };
     await allowUncheckedRows(stage.postgres.adminUrl);
     const client = await connect();
-    const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2 });
+    const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2, deadlines: DEADLINES });
     stage.onClose(() => database.close());
     const bench = { client, database, tenant: { projectId: project.id, environmentId: environment.id } };
+    const tables = growthTables(stage.rtc);
     await grow(client, environment.id, 0, FEW);
+    await tables.read('few rows');
     const few = await measure(bench);
     await grow(client, environment.id, FEW, MANY);
+    await tables.read('many rows');
     const many = await measure(bench);
-    await finishBehindSnapshot(client, await connect(), environment.id, BEHIND);
+    // Before the next stage, so that its failure does not lose these figures.
+    report([`${count(FEW)} rows`, few], [`${count(MANY)} rows`, many]);
+    const isSlower = ([name, { buffers }]: [string, Measured]) => buffers > GROWTH_MAX * few.get(name)!.buffers;
+    showPlans(
+      `Plans with ${count(MANY)} deliveries of statements above ${GROWTH_MAX} times`,
+      [...many].filter(isSlower),
+    );
+    const holder = await connect();
+    await finishBehindSnapshot(client, holder, environment.id, BEHIND);
+    await tables.read('held snapshot');
     const behind = await measure(bench);
-    report(few, many, behind);
+    await holder.query('ROLLBACK');
+    await client.query('VACUUM ANALYZE');
+    await tables.read('snapshot released, vacuumed');
+    report([`${count(MANY)} rows`, many], [`a snapshot with ${count(BEHIND)} finished behind it`, behind]);
+    showPlans(`Plans with ${count(MANY)} deliveries and a held snapshot`, behind);
+    tables.report();
   } finally {
     await stage.close();
   }
@@ -82,27 +104,21 @@ async function allowUncheckedRows(adminUrl: string) {
   await admin.end();
 }
 
-function report(few: Map<string, Measured>, many: Map<string, Measured>, behind: Map<string, Measured>) {
-  const count = (rows: number) => rows.toLocaleString('en');
+const count = (rows: number) => rows.toLocaleString('en');
+
+function report([first, before]: Stage, [second, after]: Stage) {
   const cost = ({ buffers, ms }: Cost) => `${count(buffers)} · ${ms.toFixed(2)}`;
-  console.log(
-    `| buffers · ms | ${count(FEW)} rows | ${count(MANY)} rows | buffers against few | a snapshot with ${count(BEHIND)} finished behind it | buffers against no snapshot |`,
-  );
-  console.log('| --- | --- | --- | --- | --- | --- |');
-  for (const [name, first] of few) {
-    const [grown, held] = [many.get(name) ?? first, behind.get(name) ?? first];
-    const ratio = (now: Measured, before: Measured) => (now.buffers / Math.max(1, before.buffers)).toFixed(2);
-    console.log(
-      `| ${name} | ${cost(first)} | ${cost(grown)} | ${ratio(grown, first)} | ${cost(held)} | ${ratio(held, grown)} |`,
-    );
+  console.log(`\n| buffers · ms | ${first} | ${second} | ratio |\n| --- | --- | --- | --- |`);
+  for (const [name, now] of after) {
+    const earlier = before.get(name)!;
+    const ratio = (now.buffers / Math.max(1, earlier.buffers)).toFixed(2);
+    console.log(`| ${name} | ${cost(earlier)} | ${cost(now)} | ${ratio} |`);
   }
-  const show = (title: string, plans: Iterable<[string, Measured]>) => {
-    console.log(`\n${title}:\n`);
-    for (const [name, { plan }] of plans) console.log(`### ${name}\n\n\`\`\`\n${plan}\n\`\`\`\n`);
-  };
-  const isSlower = ([name, { buffers }]: [string, Measured]) => buffers > GROWTH_MAX * few.get(name)!.buffers;
-  show(`Plans with ${count(MANY)} deliveries of statements above ${GROWTH_MAX} times`, [...many].filter(isSlower));
-  show(`Plans with ${count(MANY)} deliveries and a held snapshot`, behind);
+}
+
+function showPlans(title: string, plans: Iterable<[string, Measured]>) {
+  console.log(`\n${title}:\n`);
+  for (const [name, { plan }] of plans) console.log(`### ${name}\n\n\`\`\`\n${plan}\n\`\`\`\n`);
 }
 
 async function measure({ client, database, tenant }: Bench): Promise<Map<string, Measured>> {
