@@ -196,7 +196,7 @@ async function runFaults({ history, random, options, say }: Run, fleet: Fleet): 
   await nemesis.run(() => performance.now() > untilMs);
   await fleet.postgres.inStep();
   history.mark('nemesis ended');
-  say(`${nemesis.count} faults`);
+  say(`${nemesis.count} faults: ${[...nemesis.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
 }
 
 /** The invariants of `rtc doctor --deep`, and the logs of the apps. */
