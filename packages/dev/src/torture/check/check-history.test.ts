@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { HISTORY_FILES } from '../history.js';
 import { checkHistory, checkHistoryLines } from './check-history.js';
-import { describeFinding } from './finding.js';
-import { errorOf, event, fault, goodParts, historyOf, type Parts } from './history.testkit.js';
+import { describeFinding, summaryOf } from './finding.js';
+import { errorOf, event, fault, frame, goodParts, historyOf, type Parts } from './history.testkit.js';
 
 const brokenIn = (parts: Parts) =>
   checkHistoryLines(historyOf(parts))
@@ -120,6 +120,21 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
       parts.events[3] = event(4, 'participant.left', 'sess_1');
     },
   ],
+  [
+    'R3',
+    'a session begins after one that ended by a removal',
+    (parts) => (parts.events[2] = event(3, 'participant.left', 'sess_1', 'part_ada', 'removed')),
+  ],
+  [
+    'R5',
+    'a participant cannot join over its earlier session',
+    (parts) =>
+      parts.frames.push(
+        frame('call2.1', 3000, 'sent', 'join'),
+        { ...frame('call2.1', 3100, 'closed', ''), reason: 'unavailable' },
+        frame('call2', 33_000, 'ended', ''),
+      ),
+  ],
   ['W1', 'an event has no delivery', (parts) => parts.deliveries.splice(3, 1)],
   ['W2', 'a sequence has a gap', (parts) => (parts.events[5]!['sequence'] = 7)],
   ['W3', 'a delivery stays open', (parts) => (parts.deliveries[0]!['status'] = 'pending')],
@@ -154,10 +169,7 @@ describe('the checker of histories', () => {
   test('finds that a good history keeps every guarantee that it exercises', () => {
     const findings = checkHistoryLines(historyOf(goodParts()));
     expect(findings.filter(({ verdict }) => verdict === 'broken').map(describeFinding)).toEqual([]);
-    expect(findings.filter(({ verdict }) => verdict === 'not exercised').map(({ guarantee }) => guarantee)).toEqual([
-      'W7',
-      'W8',
-    ]);
+    expect(summaryOf(findings)).toBe('held: 21, broken: 0, not exercised: 2 (W7, W8)');
   });
 
   test.each(BREAKS)('finds %s broken if %s', (guarantee, _sentence, change, also = []) => {
@@ -168,12 +180,24 @@ describe('the checker of histories', () => {
     expect(finding).toMatchObject({ verdict: 'broken', brokenCases: expect.any(Number) });
     expect(finding.proofs[0]!.evidence.length).toBeGreaterThan(0);
     expect(describeFinding(finding)).toContain(`${guarantee} broken: `);
+    expect(summaryOf(findings)).toMatch(/^held: \d+, broken: \d+ \(\w/);
     expect(brokenIn(parts).filter((each) => each !== guarantee && !also.includes(each))).toEqual([]);
   });
 
   test('expects no answer of an instance while a fault is active', () => {
     const parts = goodParts();
     Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' });
+    parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no later join to be possible while a fault is active', () => {
+    const parts = goodParts();
+    parts.frames.push(
+      frame('call2.1', 3000, 'sent', 'join'),
+      { ...frame('call2.1', 3100, 'closed', ''), reason: 'unavailable' },
+      frame('call2', 33_000, 'ended', ''),
+    );
     parts.nemesis.push(fault('begin', 500), fault('end', 600));
     expect(brokenIn(parts)).toEqual([]);
   });
