@@ -202,6 +202,26 @@ describe('the checker of histories', () => {
     expect(brokenIn(parts)).toEqual([]);
   });
 
+  test('expects no first attempt in time behind a backlog, unless a later event came long before', () => {
+    const parts = goodParts();
+    const first = parts.received.shift()!;
+    // The service sends something every second: it has no slot for this event.
+    const at = (startMs: number) => ({ startMs, answeredMs: startMs + 5 });
+    const others = Array.from({ length: 60 }, (_, n) => ({ ...parts.received[2]!, ...at(1500 + n * 1000) }));
+    parts.received = [...parts.received.slice(1), ...others, { ...first, ...at(40_000) }];
+    const isLate = (): boolean => brokenIn(parts).includes('A3');
+    expect(isLate()).toBe(false);
+    const room = { ...parts.room, path: '/v1/rooms', startMs: 2000, endMs: 2010, answer: { id: 'room_two' } };
+    const body = JSON.stringify({
+      ...event(1, 'room.created'),
+      id: 'evt_two',
+      data: { room: { id: 'room_two' } },
+    });
+    parts.removed = room;
+    parts.received.push({ ...first, body, ...at(20_000) });
+    expect(isLate()).toBe(true);
+  });
+
   test('expects no first attempt in time at a receiver that fails', () => {
     const parts = goodParts();
     parts.received[0]!.startMs = 40_000;
