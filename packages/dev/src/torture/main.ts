@@ -43,7 +43,6 @@ async function run(options: Options): Promise<boolean> {
   if (existsSync(join(options.out, HISTORY_FILES.run)))
     throw new Failure(`${options.out} holds the history of another run. Name another folder with --out`);
   if (options.target === null) await installPrograms();
-  say(`seed ${options.seed}, ${options.minutes} minutes, histories in ${options.out}`);
   const problems = await torture(options, say);
   for (const problem of problems) say(`BROKEN  ${problem}`);
   return (await check(options.out)) && problems.length === 0;
