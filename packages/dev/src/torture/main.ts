@@ -45,7 +45,7 @@ async function run(options: Options): Promise<boolean> {
   if (options.target === null) await installPrograms();
   const problems = await torture(options, say);
   for (const problem of problems) say(`BROKEN  ${problem}`);
-  return (await check(options.out)) && problems.length === 0;
+  return check(options.out, problems.length);
 }
 
 /** Clocks jump with libfaketime alone. Without it, the run leaves that out. */
@@ -56,12 +56,15 @@ async function installPrograms(): Promise<void> {
   if (needed.length > 0) throw new Failure(`The fleet needs ${needed.join(' and ')}: ${installCommand(needed)}`);
 }
 
-/** Prints what the history of a run says about each guarantee. */
-async function check(folder: string): Promise<boolean> {
+/**
+ * Prints what the history of a run says about each guarantee.
+ * @param problems number of those that were found inside of the fleet.
+ */
+async function check(folder: string, problems = 0): Promise<boolean> {
   const findings = await checkHistory(folder).catch((error: unknown) => {
     throw new Failure((error as Error).message);
   });
   for (const finding of findings) say(describeFinding(finding));
-  say(summaryOf(findings));
-  return findings.every(({ verdict }) => verdict !== 'broken');
+  say(`${summaryOf(findings)}${problems === 0 ? '' : `, inside of the fleet: ${problems} BROKEN`}`);
+  return problems === 0 && findings.every(({ verdict }) => verdict !== 'broken');
 }
