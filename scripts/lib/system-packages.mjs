@@ -14,6 +14,8 @@ const PACKAGES = {
   nginx: { debian: ['nginx-light', 'libnginx-mod-stream'], homebrew: 'nginx' },
   // For a test through a pooler. Debian 12 has 1.18, which knows no named statements in transaction mode.
   pgbouncer: { debian: 'pgbouncer', homebrew: 'pgbouncer' },
+  // Its library lets the clocks of processes jump.
+  faketime: { debian: 'faketime', homebrew: 'libfaketime' },
   chromium: { debian: 'chromium', homebrew: 'chromium' },
   'chromium-headless-shell': { debian: 'chromium-headless-shell', homebrew: 'chromium' },
   // Includes promtool. Downloads 23 MB and takes 320 MB on the disk; two thirds of that are time zones for its web

@@ -14,7 +14,10 @@ const names = (process.argv[2] ?? '').split(',');
 const folder = `bug-${names.join('_')}`;
 const seeded = names.flatMap((name) => {
   const bug = BUGS.find((each) => each.name === name);
-  if (bug === undefined) throw new Error(`There is no seeded bug "${name}". tests/simulation/bugs.mjs names all.`);
+  if (bug === undefined) {
+    console.error(`there is no seeded bug "${name}". tests/simulation/bugs.mjs names all.`);
+    process.exit(2);
+  }
   return bug.patches;
 });
 

@@ -37,7 +37,7 @@ export class HistoryWriter {
   readonly #startedAtWallMs = Date.now();
 
   constructor(readonly folder: string) {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const [kind, file] of Object.entries(HISTORY_FILES)) {
       const stream = createWriteStream(join(folder, file), { flags: 'wx' });
       this.#streams.set(kind as keyof Lines, { stream, count: 0 });

@@ -169,6 +169,8 @@ export type NemesisAction =
   | 'restart'
   /** The primary of PostgreSQL is killed or frozen and the standby becomes the primary. */
   | 'promote'
+  /** The replica of Redis becomes the master, and the master its replica. */
+  | 'demote'
   /** Connections to the target stay open and carry nothing. */
   | 'cut'
   /** The disk of the target has no space left. */

@@ -32,6 +32,7 @@ function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
   });
   const cable = (name: string) => ({ cut: does(`cut ${name}`), heal: does(`heal ${name}`) });
   const nodes = [{ machine: machine('postgres 1') }, { machine: machine('postgres 2') }];
+  const redis = machine('redis');
   const clockFile = join(folder, 'clock');
   const fleet = {
     postgres: {
@@ -43,7 +44,13 @@ function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {
       promote: does('promote'),
       inStep: does('in step'),
     },
-    redis: { servers: [machine('redis')], sentinels: [machine('sentinel')], flush: does('flush') },
+    redis: {
+      servers: [redis],
+      sentinels: [machine('sentinel')],
+      master: () => Promise.resolve(redis),
+      flush: does('flush'),
+      demote: does('demote'),
+    },
     nginx: machine('nginx'),
     media: { januses: [machine('janus')], coturn: machine('coturn') },
     instances: [
@@ -99,7 +106,21 @@ test('a seed chooses the same faults again, and another one others', async () =>
   const first = await faultsOf(7);
   expect(await faultsOf(7)).toEqual(first);
   expect(await faultsOf(8)).not.toEqual(first);
-  expect(new Set(first.map((fault) => fault.split(' ')[0])).size).toBeGreaterThan(4);
+});
+
+test('every kind happens before one is chosen by its weight', async () => {
+  const { run, nemesis } = play(FAULT_KINDS, { count: FAULT_KINDS.length });
+  await run;
+  expect([...nemesis.counts.keys()]).toEqual(FAULT_KINDS);
+  for (const count of nemesis.counts.values()) expect(count).toBeGreaterThan(0);
+});
+
+test('the master of Redis is chosen more often than the other servers and Sentinels', async () => {
+  const { run, lines } = play(['kill-redis'], { count: 20 });
+  await run;
+  const targets = lines.filter(({ what }) => what === 'begin').map(({ target }) => target);
+  expect(targets.filter((target) => target === 'redis, the master').length).toBeGreaterThan(5);
+  expect(targets).toContain('sentinel');
 });
 
 test('PostgreSQL has one fault at a time', async () => {

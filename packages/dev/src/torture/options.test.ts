@@ -8,6 +8,11 @@ describe('the options of a torture run', () => {
     expect(readOptions(['--faults', 'cut,fill']).faults).toEqual(['cut', 'fill']);
   });
 
+  test('name the history of an earlier run', () => {
+    expect(readOptions(['--check', '/tmp/run']).check).toBe('/tmp/run');
+    expect(readOptions([]).check).toBeNull();
+  });
+
   test('name a deployment with the keys of its tenants', () => {
     const { target } = readOptions(['--base-url', 'https://calls.example.com', '--key', 'a', '--key', 'b']);
     expect(target).toMatchObject({ baseUrl: 'https://calls.example.com', keys: ['a', 'b'] });
@@ -18,7 +23,14 @@ describe('the options of a torture run', () => {
     [['--seed=-1'], '--seed must be a whole number'],
     [['--faults', 'cut,fire'], '--faults has no kind "fire". There are kill-app'],
     [['--base-url', 'https://calls.example.com'], '--base-url needs --key'],
-    [['--base-url', 'calls', '--key', 'a'], '--base-url must be a URL, not calls'],
+    [['--base-url', 'calls', '--key', 'a'], '--base-url must be a URL that begins with http:// or https://, not calls'],
+    [['--base-url', 'http://calls', '--key', 'a', '--signaling-url', 'http://calls'], '--signaling-url must be a URL'],
+    [['--base-url', 'http://calls', '--key', 'a', '--receiver-url', '8099'], '--receiver-url must be a URL'],
+    [['--base-url', 'http://calls', '--key', 'a', '--faults', 'cut'], '--faults is for a fleet on this machine'],
+    [['--key', 'a'], '--key needs --base-url'],
+    [['--seed', ''], '--seed must be a whole number'],
+    [['--check'], "Option '--check <value>' argument missing"],
+    [['10'], "Unexpected argument '10'"],
     [['--fault', 'cut'], "Unknown option '--fault'"],
   ])('%j are refused with one sentence', (args, sentence) => {
     expect(() => readOptions(args)).toThrow(sentence);

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,8 @@ export interface Target {
 }
 
 export interface Options {
+  /** The history of an earlier run to check, in place of a run. */
+  check: string | null;
   minutes: number;
   seed: number;
   out: string;
@@ -34,18 +36,38 @@ export function readOptions(args: string[]): Options {
   const minutes = Number(values.minutes);
   if (!(minutes > 0 && minutes <= 24 * 60))
     throw new Failure(`--minutes must be above 0 and at most 1440, not ${values.minutes}`);
-  const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed);
+  const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed || NaN);
   if (!Number.isInteger(seed) || seed < 0 || seed >= SEED_MAX)
     throw new Failure(`--seed must be a whole number below 2^31, not ${values.seed}`);
+  const check = values.check === undefined ? null : resolve(values.check);
   const faults = faultsOf(values.faults);
-  const out = resolve(values.out ?? join(mkdtempSync(join(tmpdir(), 'callplane-history-')), 'run'));
-  const own = { minutes, seed, out, faults, bug: values.bug };
-  const baseUrl = values['base-url'];
-  if (baseUrl === undefined) return { ...own, target: null };
-  if (!URL.canParse(baseUrl)) throw new Failure(`--base-url must be a URL, not ${baseUrl}`);
-  if (values.key === undefined) throw new Failure('--base-url needs --key, once for each tenant');
-  const { 'signaling-url': signalingUrl, 'receiver-url': receiverUrl } = values;
-  return { ...own, target: { baseUrl, signalingUrl, keys: values.key, receiverUrl } };
+  const target = targetOf(values);
+  const out = resolve(values.out ?? join(tmpdir(), `callplane-history-${randomUUID()}`));
+  return { check, minutes, seed, out, faults, bug: values.bug, target };
+}
+
+type Values = ReturnType<typeof parsed>;
+
+/** @returns null if the run has a fleet of its own. */
+function targetOf(values: Values): Target | null {
+  const { 'base-url': baseUrl, 'signaling-url': signalingUrl, 'receiver-url': receiverUrl, key: keys } = values;
+  if (baseUrl === undefined) {
+    const name = (['key', 'signaling-url', 'receiver-url'] as const).find((each) => values[each] !== undefined);
+    if (name !== undefined) throw new Failure(`--${name} needs --base-url`);
+    return null;
+  }
+  const own = (['faults', 'bug'] as const).find((each) => values[each] !== undefined);
+  if (own !== undefined) throw new Failure(`--${own} is for a fleet on this machine, and not for a --base-url`);
+  if (keys === undefined) throw new Failure('--base-url needs --key, once for each tenant');
+  urlOf('base-url', baseUrl, ['http:', 'https:']);
+  if (signalingUrl !== undefined) urlOf('signaling-url', signalingUrl, ['ws:', 'wss:']);
+  if (receiverUrl !== undefined) urlOf('receiver-url', receiverUrl, ['http:']);
+  return { baseUrl, signalingUrl, keys, receiverUrl };
+}
+
+function urlOf(name: string, value: string, protocols: readonly string[]): void {
+  if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol))
+    throw new Failure(`--${name} must be a URL that begins with ${protocols.join('// or ')}//, not ${value}`);
 }
 
 function parsed(args: string[]) {
@@ -53,6 +75,7 @@ function parsed(args: string[]) {
     return parseArgs({
       args,
       options: {
+        check: { type: 'string' },
         minutes: { type: 'string', default: '10' },
         seed: { type: 'string' },
         out: { type: 'string' },

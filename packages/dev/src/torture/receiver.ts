@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Failure } from '../bootstrap.js';
 import type { HistoryWriter } from './history-writer.js';
 import type { Random } from './random.js';
 import type { DeliveryLine } from './history.js';
@@ -38,7 +39,10 @@ export class Receiver {
   async listen(publicUrl?: string): Promise<void> {
     const given = publicUrl === undefined ? null : new URL(publicUrl);
     const [port, host] = given === null ? [0, '127.0.0.1'] : [Number(given.port || '80'), '0.0.0.0'];
-    await new Promise<void>((resolve) => this.#server.listen(port, host, resolve));
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', (error) => reject(new Failure(`the receiver cannot start: ${error.message}`)));
+      this.#server.listen(port, host, resolve);
+    });
     this.#url = given?.origin ?? `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 

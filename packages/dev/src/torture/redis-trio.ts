@@ -11,6 +11,8 @@ const DOWN_AFTER_MS = 1000;
 const LOOK_EVERY_MS = 100;
 /** Longer than Sentinels need on a slow machine, in milliseconds. */
 const AGREED_WITHIN_MS = 120_000;
+/** Longer than servers need to be ready for a change of roles after another fault, in milliseconds. */
+const READY_WITHIN_MS = 300_000;
 
 /** A Redis with a replica and three Sentinels. */
 export class RedisTrio {
@@ -61,33 +63,78 @@ export class RedisTrio {
     await this.#agreed();
   }
 
-  /** Resolves when every Sentinel knows the others and the replica. */
-  async #agreed(): Promise<void> {
-    const untilMs = performance.now() + AGREED_WITHIN_MS;
-    while (performance.now() < untilMs) {
-      const views = await Promise.all(this.#sentinelPorts.map((port) => this.#view(port)));
-      if (views.every((view) => view['num-slaves'] === '1' && view['num-other-sentinels'] === '2')) return;
-      await delay(LOOK_EVERY_MS);
-    }
-    throw new Error(`the Sentinels did not find each other within ${AGREED_WITHIN_MS / 1000} s`);
+  /** The server that the Sentinels call the master; null if none of them answers. */
+  async master(): Promise<Machine | null> {
+    const port = await this.#masterPort();
+    return this.servers[this.#ports.indexOf(port ?? 0)] ?? null;
   }
 
-  /** Removes all keys. */
+  /** The replica becomes the master, and the master its replica. Resolves when a Sentinel says so. */
+  async demote(): Promise<void> {
+    let before: number | null = null;
+    await until('Redis has no other master', READY_WITHIN_MS, async () => {
+      const port = await this.#masterPort();
+      before ??= port;
+      if (port !== null && port !== before) return true;
+      // The first Sentinel that can: two of them would disturb each other. One refuses while no replica is ready.
+      for (const sentinel of this.#sentinelPorts) {
+        const answer = await over(sentinel, undefined, (redis) => redis.call('SENTINEL', 'FAILOVER', MASTER)).catch(
+          String,
+        );
+        if (answer === 'OK' || String(answer).includes('INPROG')) break;
+      }
+      return false;
+    });
+  }
+
+  /** Removes all keys. Resolves when the master has done so. */
   async flush(): Promise<void> {
-    await Promise.all(
-      this.#ports.map((port) => over(port, this.password, (redis) => redis.flushall()).catch(() => null)),
-    );
+    await until('no Redis can be emptied', READY_WITHIN_MS, async () => {
+      const flushed = await Promise.all(
+        this.#ports.map((port) => over(port, this.password, (redis) => redis.flushall()).catch(() => null)),
+      );
+      return flushed.includes('OK');
+    });
+  }
+
+  /** Resolves when every Sentinel knows the others and the replica. */
+  async #agreed(): Promise<void> {
+    await until('the Sentinels do not find each other', AGREED_WITHIN_MS, async () => {
+      const views = await this.#views();
+      return views.every((view) => view['num-slaves'] === '1' && view['num-other-sentinels'] === '2');
+    });
+  }
+
+  /** As the Sentinel says that knows the latest change. */
+  async #masterPort(): Promise<number | null> {
+    const views = (await this.#views()).filter((view) => view['port'] !== undefined);
+    views.sort((a, b) => Number(b['config-epoch']) - Number(a['config-epoch']));
+    return views[0] === undefined ? null : Number(views[0]['port']);
   }
 
   async stop(): Promise<void> {
     await Promise.all([...this.sentinels, ...this.servers].map((machine) => machine.stop()));
   }
 
-  #view(port: number): Promise<Record<string, string>> {
-    return over(port, undefined, async (redis) => {
-      const list = (await redis.call('SENTINEL', 'MASTER', MASTER)) as string[];
-      return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
-    }).catch(() => ({}));
+  /** What each Sentinel says of the master; nothing if it does not answer. */
+  #views(): Promise<Record<string, string>[]> {
+    return Promise.all(
+      this.#sentinelPorts.map((port) =>
+        over(port, undefined, async (redis) => {
+          const list = (await redis.call('SENTINEL', 'MASTER', MASTER)) as string[];
+          return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
+        }).catch((): Record<string, string> => ({})),
+      ),
+    );
+  }
+}
+
+/** @throws Error with `failure` if that takes too long: the run could not end. */
+async function until(failure: string, withinMs: number, isReached: () => Promise<boolean>): Promise<void> {
+  const untilMs = performance.now() + withinMs;
+  while (!(await isReached())) {
+    if (performance.now() > untilMs) throw new Error(`${failure} within ${withinMs / 1000} s`);
+    await delay(LOOK_EVERY_MS);
   }
 }
 

@@ -83,7 +83,8 @@ export class RoomLoop {
     const somebody = invited.length > 0 ? random.pick(invited) : null;
     if (somebody !== null && random.chance(0.4)) {
       await this.#remove(roomId, somebody.participantId);
-      if (random.chance(0.5)) this.#late.add(join(somebody).then((call) => call?.leave()));
+      // While the room is open: then nothing but the removal refuses the join.
+      if (random.chance(0.5)) await (await join(somebody))?.leave();
     } else if (somebody !== null && random.chance(0.3)) {
       // A second join of a participant ends the session before it.
       const again = await join(somebody);

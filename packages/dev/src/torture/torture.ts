@@ -5,6 +5,7 @@ import { Failure } from '../bootstrap.js';
 import { failuresIn } from './app-logs.js';
 import { Calls } from './calls.js';
 import { Caller } from './client.js';
+import { deploymentOf, signalingUrlOf } from './deployment.js';
 import { readAll, untilSettled } from './final-reads.js';
 import { startFleet, type Fleet, type KnownTenant } from './fleet.js';
 import { HistoryWriter } from './history-writer.js';
@@ -14,7 +15,7 @@ import { faketimeLibrary, LEASE_MS } from './instances.js';
 import { KeyLoop } from './key-load.js';
 import { MediaLoop } from './media-load.js';
 import { Nemesis } from './nemesis.js';
-import type { Options, Target } from './options.js';
+import type { Options } from './options.js';
 import { Random } from './random.js';
 import { Receiver } from './receiver.js';
 import { RoomLoop, type Known, type Shared } from './tenant-load.js';
@@ -54,11 +55,11 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const { seed, out, target } = options;
   const random = new Random(seed);
   const deployment = target === null ? null : await deploymentOf(target);
-  const history = new HistoryWriter(out);
+  const history = newHistory(out);
+  say(`seed ${seed}, ${options.minutes} minutes, histories in ${out}`);
   const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
   const { baseUrl, tenants } = (fleet ?? deployment) as Pick<Fleet, 'baseUrl' | 'tenants'>;
-  const signalingUrl = target?.signalingUrl ?? `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
-  if (deployment !== null) say(`participants join at ${signalingUrl}, which --signaling-url changes`);
+  const signalingUrl = deployment?.signalingUrl ?? signalingUrlOf(baseUrl);
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(signalingUrl, history);
   const receiver = new Receiver(history, random.fork('receiver'));
@@ -74,6 +75,14 @@ export async function torture(options: Options, say: (line: string) => void): Pr
     fleet?.keepLogs(join(out, 'logs'));
     await fleet?.close();
     await history.close();
+  }
+}
+
+function newHistory(folder: string): HistoryWriter {
+  try {
+    return new HistoryWriter(folder);
+  } catch (error) {
+    throw new Failure(`--out: ${(error as Error).message}`);
   }
 }
 
@@ -116,22 +125,6 @@ function sum({ caller, calls, receiver, say }: Run, parts: readonly Part[]): voi
   say(`requests by status: ${statuses.join(', ')}`);
   const rooms = parts.reduce((count, { known }) => count + known.rooms.size, 0);
   say(`rooms ${rooms}, sessions ${calls.welcomed}, deliveries received ${receiver.received}`);
-}
-
-/** Asks a deployment whose its keys are. */
-async function deploymentOf({ baseUrl: given, keys }: Target): Promise<Pick<Fleet, 'baseUrl' | 'tenants'>> {
-  const baseUrl = given.replace(/\/$/, '').replace(/\/v1$/, '');
-  return { baseUrl, tenants: await Promise.all(keys.map((key, n) => tenantOf(baseUrl, key, n))) };
-}
-
-async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownTenant> {
-  const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
-    throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
-  });
-  if (!response.ok) throw new Failure(`GET ${baseUrl}/v1/ answered ${response.status} for key ${n + 1}`);
-  const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
-  return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
 }
 
 async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<Part[]> {
@@ -196,7 +189,7 @@ async function runFaults({ history, random, options, say }: Run, fleet: Fleet): 
   await nemesis.run(() => performance.now() > untilMs);
   await fleet.postgres.inStep();
   history.mark('nemesis ended');
-  say(`${nemesis.count} faults`);
+  say(`${nemesis.count} faults: ${[...nemesis.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
 }
 
 /** The invariants of `rtc doctor --deep`, and the logs of the apps. */

@@ -1,7 +1,6 @@
-import type { DeliveryLine, JsonObject, RequestLine } from '../history.js';
+import type { JsonObject, RequestLine } from '../history.js';
 import {
   deliveryEvidence,
-  eventOf,
   groupBy,
   hasSettled,
   idsIn,
@@ -14,16 +13,10 @@ import {
   textIn,
   type History,
 } from './facts.js';
+import { attemptsInTime } from './attempts-in-time.js';
 import { Tally, type Finding } from './finding.js';
-import { faultsOf } from './faults.js';
 
 const ATTEMPTS_MAX = 8;
-/** Bound of A3, and time that the request to the receiver may take on a busy machine. */
-const LOST_WAKE_UP_MS = 15_000;
-const ON_ITS_WAY_MS = 5000;
-/** How long the service may spare a receiver that failed or was slow. */
-const UNWELL_MS = 60_000;
-const PROMPT_MS = 1000;
 /** How deep answers are searched for objects. */
 const DEPTH_MAX = 5;
 
@@ -97,46 +90,6 @@ function operationsEnd(history: History): Tally {
     } else tally.held();
   }
   return tally;
-}
-
-/**
- * Only rooms that were created while no fault was active, and receivers that answered all else at once: then nothing but
- * a lost wake-up delays the first attempt.
- */
-function attemptsInTime(history: History): Tally {
-  const tally = new Tally('A3', 'no room was created while no fault was active and an endpoint had been there before');
-  const faults = faultsOf(history);
-  const created = new Map(
-    history.requests.flatMap((request) => {
-      const id = textIn(request.answer, 'id');
-      return request.method === 'POST' && request.path === '/v1/rooms' && isSuccess(request) && id !== null
-        ? [[id, request] as const]
-        : [];
-    }),
-  );
-  const unwell = history.deliveries.filter((line) => !isPrompt(line));
-  const seen = new Set<string>();
-  for (const line of history.deliveries) {
-    const event = eventOf(parse(line.body), deliveryEvidence(line));
-    if (event?.type !== 'room.created' || event.roomId === null) continue;
-    const key = `${line.url} ${event.id}`;
-    const creation = created.get(event.roomId);
-    if (seen.has(key) || creation === undefined) continue;
-    seen.add(key);
-    const latestMs = creation.endMs + LOST_WAKE_UP_MS + ON_ITS_WAY_MS;
-    if (faults.overlap(creation.startMs - faults.recoveryMs, Math.max(latestMs, line.startMs))) continue;
-    // The slots of a receiver that fails are few, and taken by other events.
-    const fromMs = creation.startMs - UNWELL_MS;
-    if (unwell.some(({ url, startMs }) => url === line.url && startMs > fromMs && startMs < line.startMs)) continue;
-    const sentence = `The first attempt at ${event.id} came ${Math.round(line.startMs - creation.endMs)} ms after the room.`;
-    tally.case(line.startMs <= latestMs, sentence, requestEvidence(creation), deliveryEvidence(line));
-  }
-  return tally;
-}
-
-function isPrompt({ answer, startMs, answeredMs }: DeliveryLine): boolean {
-  const isAccepted = typeof answer === 'number' && answer >= 200 && answer < 300;
-  return isAccepted && answeredMs !== null && answeredMs - startMs < PROMPT_MS;
 }
 
 function oneWriter({ requests }: History): Tally {

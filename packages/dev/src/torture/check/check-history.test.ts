@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { HISTORY_FILES } from '../history.js';
 import { checkHistory, checkHistoryLines } from './check-history.js';
-import { describeFinding } from './finding.js';
-import { errorOf, event, fault, goodParts, historyOf, type Parts } from './history.testkit.js';
+import { describeFinding, summaryOf } from './finding.js';
+import { errorOf, event, fault, frame, goodParts, historyOf, type Parts } from './history.testkit.js';
 
 const brokenIn = (parts: Parts) =>
   checkHistoryLines(historyOf(parts))
@@ -120,6 +120,21 @@ const BREAKS: [guarantee: string, sentence: string, change: (parts: Parts) => vo
       parts.events[3] = event(4, 'participant.left', 'sess_1');
     },
   ],
+  [
+    'R3',
+    'a session begins after one that ended by a removal',
+    (parts) => (parts.events[2] = event(3, 'participant.left', 'sess_1', 'part_ada', 'removed')),
+  ],
+  [
+    'R5',
+    'a participant cannot join over its earlier session',
+    (parts) =>
+      parts.frames.push(
+        frame('call2.1', 3000, 'sent', 'join'),
+        { ...frame('call2.1', 3100, 'closed', ''), reason: 'unavailable' },
+        frame('call2', 33_000, 'ended', ''),
+      ),
+  ],
   ['W1', 'an event has no delivery', (parts) => parts.deliveries.splice(3, 1)],
   ['W2', 'a sequence has a gap', (parts) => (parts.events[5]!['sequence'] = 7)],
   ['W3', 'a delivery stays open', (parts) => (parts.deliveries[0]!['status'] = 'pending')],
@@ -154,10 +169,7 @@ describe('the checker of histories', () => {
   test('finds that a good history keeps every guarantee that it exercises', () => {
     const findings = checkHistoryLines(historyOf(goodParts()));
     expect(findings.filter(({ verdict }) => verdict === 'broken').map(describeFinding)).toEqual([]);
-    expect(findings.filter(({ verdict }) => verdict === 'not exercised').map(({ guarantee }) => guarantee)).toEqual([
-      'W7',
-      'W8',
-    ]);
+    expect(summaryOf(findings)).toBe('held: 21, broken: 0, not exercised: 2 (W7, W8)');
   });
 
   test.each(BREAKS)('finds %s broken if %s', (guarantee, _sentence, change, also = []) => {
@@ -168,6 +180,7 @@ describe('the checker of histories', () => {
     expect(finding).toMatchObject({ verdict: 'broken', brokenCases: expect.any(Number) });
     expect(finding.proofs[0]!.evidence.length).toBeGreaterThan(0);
     expect(describeFinding(finding)).toContain(`${guarantee} broken: `);
+    expect(summaryOf(findings)).toMatch(/^held: \d+, broken: \d+ \(\w/);
     expect(brokenIn(parts).filter((each) => each !== guarantee && !also.includes(each))).toEqual([]);
   });
 
@@ -176,6 +189,37 @@ describe('the checker of histories', () => {
     Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' });
     parts.nemesis.push(fault('begin', 500), fault('end', 600));
     expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no later join to be possible while a fault is active', () => {
+    const parts = goodParts();
+    parts.frames.push(
+      frame('call2.1', 3000, 'sent', 'join'),
+      { ...frame('call2.1', 3100, 'closed', ''), reason: 'unavailable' },
+      frame('call2', 33_000, 'ended', ''),
+    );
+    parts.nemesis.push(fault('begin', 500), fault('end', 600));
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
+  test('expects no first attempt in time behind a backlog, unless a later event came long before', () => {
+    const parts = goodParts();
+    const first = parts.received.shift()!;
+    // The service sends something every second: it has no slot for this event.
+    const at = (startMs: number) => ({ startMs, answeredMs: startMs + 5 });
+    const others = Array.from({ length: 60 }, (_, n) => ({ ...parts.received[2]!, ...at(1500 + n * 1000) }));
+    parts.received = [...parts.received.slice(1), ...others, { ...first, ...at(40_000) }];
+    const isLate = (): boolean => brokenIn(parts).includes('A3');
+    expect(isLate()).toBe(false);
+    const room = { ...parts.room, path: '/v1/rooms', startMs: 2000, endMs: 2010, answer: { id: 'room_two' } };
+    const body = JSON.stringify({
+      ...event(1, 'room.created'),
+      id: 'evt_two',
+      data: { room: { id: 'room_two' } },
+    });
+    parts.removed = room;
+    parts.received.push({ ...first, body, ...at(20_000) });
+    expect(isLate()).toBe(true);
   });
 
   test('expects no first attempt in time at a receiver that fails', () => {

@@ -30,6 +30,8 @@ export interface EventFact {
   roomId: string | null;
   participantId: string | null;
   sessionId: string | null;
+  /** Why a session has ended. */
+  reason: string | null;
   from: Evidence;
 }
 
@@ -100,6 +102,7 @@ export function eventOf(value: unknown, from: Evidence): EventFact | null {
     roomId: textIn(value, 'data', 'room', 'id'),
     participantId: textIn(value, 'data', 'participant', 'id'),
     sessionId: textIn(value, 'data', 'sessionId'),
+    reason: textIn(value, 'data', 'reason'),
     from,
   };
 }

@@ -84,3 +84,12 @@ export function describeFinding({ guarantee, verdict, cases, brokenCases, proofs
   ]);
   return [head, ...lines].join('\n');
 }
+
+/** The last line of a check. */
+export function summaryOf(findings: readonly Finding[]): string {
+  const part = (verdict: Finding['verdict']): string => {
+    const names = findings.filter((finding) => finding.verdict === verdict).map(({ guarantee }) => guarantee);
+    return `${verdict}: ${names.length}${verdict === 'held' || names.length === 0 ? '' : ` (${names.join(', ')})`}`;
+  };
+  return `${part('held')}, ${part('broken')}, ${part('not exercised')}`;
+}

@@ -72,8 +72,10 @@ export function event(
   type: string,
   sessionId: string | null = null,
   person = 'part_ada',
+  reason?: string,
 ): JsonObject {
-  const data = { room: { id: 'room_one' }, ...(sessionId === null ? {} : { participant: { id: person }, sessionId }) };
+  const ofSession = { participant: { id: person }, sessionId, ...(reason === undefined ? {} : { reason }) };
+  const data = { room: { id: 'room_one' }, ...(sessionId === null ? {} : ofSession) };
   return { id: `evt_${sequence}`, type, environmentId: 'env_a', sequence, data };
 }
 
@@ -94,14 +96,14 @@ function delivery(body: JsonObject, startMs: number, answer: DeliveryLine['answe
   };
 }
 
-function frame(connection: string, atMs: number, what: FrameLine['what'], type: string): FrameLine {
+export function frame(connection: string, atMs: number, what: FrameLine['what'], type: string): FrameLine {
   return {
     ...ofLine,
     atMs,
     tenant: 'a',
     roomId: 'room_one',
     participantId: 'part_ada',
-    call: 'call1',
+    call: connection.split('.')[0] ?? '',
     connection,
     what,
     frame: { type },

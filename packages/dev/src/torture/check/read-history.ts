@@ -30,7 +30,7 @@ export async function readHistory(folder: string): Promise<History> {
     return lines;
   };
   const [run] = await read<History['run']>(HISTORY_FILES.run);
-  if (run === undefined) throw new Error(`${join(folder, HISTORY_FILES.run)} has no line`);
+  if (run === undefined) throw new Error(`${folder} holds no history of a run`);
   // Of the type, the file may have any.
   if ((run.version as number) !== HISTORY_VERSION) {
     throw new Error(`${folder} has version ${String(run.version)}, and this checker reads ${HISTORY_VERSION}`);

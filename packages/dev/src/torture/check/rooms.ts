@@ -11,6 +11,7 @@ import {
   type EventFact,
   type History,
 } from './facts.js';
+import { faultsOf } from './faults.js';
 import { nothingRelayed } from './media.js';
 import { Tally, type Evidence, type Finding } from './finding.js';
 
@@ -24,9 +25,10 @@ export function checkRooms(history: History): Finding[] {
   const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
   for (const [roomId, ofRoom] of events) {
     const inOrder = ofRoom.sort((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
-    replaySessions(inOrder, places.get(roomId) ?? Infinity, { capacity, reports, single, ends });
+    replaySessions(inOrder, places.get(roomId) ?? Infinity, { capacity, reports, single, ends, removals });
   }
   lateJoins(history, ends, removals);
+  laterJoins(history, single);
   sessionsLeft(history, ends, removals);
   nothingRelayed(history, ends, removals);
   return [capacity, ends, removals, reports, single, revokedKeys(history)].map((tally) => tally.finding());
@@ -66,12 +68,15 @@ interface Tallies {
   reports: Tally;
   single: Tally;
   ends: Tally;
+  removals: Tally;
 }
 
 /** Follows the sessions of a room through its events, which are in the order of their commits. */
 function replaySessions(events: readonly EventFact[], places: number, tallies: Tallies): void {
   const live = new Map<string, EventFact>();
   const known = new Set<string>();
+  /** The events that say of participants that they were removed. */
+  const removed = new Map<string | null, EventFact>();
   let ended: EventFact | null = null;
   const proof = (...facts: (EventFact | null | undefined)[]): Evidence[] =>
     facts.flatMap((fact) =>
@@ -86,6 +91,10 @@ function replaySessions(events: readonly EventFact[], places: number, tallies: T
       tallies.single.case(own === undefined, `${participantId} has two live sessions.`, ...proof(own, event));
       tallies.reports.case(!known.has(sessionId), `${sessionId} began twice.`, ...proof(live.get(sessionId), event));
       tallies.ends.case(ended === null, `${sessionId} began after the room had ended.`, ...proof(ended, event));
+      const removal = removed.get(participantId);
+      if (removal !== undefined) {
+        tallies.removals.broken(`${participantId} joined after its removal.`, ...proof(removal, event));
+      }
       known.add(sessionId);
       live.set(sessionId, event);
       const sentence = `${live.size} participants are in a room for ${places}.`;
@@ -93,6 +102,7 @@ function replaySessions(events: readonly EventFact[], places: number, tallies: T
     } else if (type === 'participant.left') {
       tallies.reports.case(live.has(sessionId), `${sessionId} ended twice, or never began.`, ...proof(event));
       live.delete(sessionId);
+      if (event.reason === 'removed') removed.set(participantId, event);
     }
   }
   if (ended === null) return;
@@ -113,13 +123,16 @@ function acceptances({ requests }: History): Map<string, RequestLine> {
   return accepted;
 }
 
+const isJoin = ({ what, frame }: FrameLine): boolean => what === 'sent' && textIn(frame, 'type') === 'join';
+const isWelcome = ({ what, frame }: FrameLine): boolean => what === 'received' && textIn(frame, 'type') === 'welcome';
+
 /** A join that was sent after the acceptance had been answered must not be welcomed. */
 function lateJoins(history: History, ends: Tally, removals: Tally): void {
   const accepted = acceptances(history);
   for (const frames of groupBy(history.frames, ({ connection }) => connection).values()) {
-    const join = frames.find(({ what, frame }) => what === 'sent' && textIn(frame, 'type') === 'join');
+    const join = frames.find(isJoin);
     if (join === undefined) continue;
-    const welcome = frames.find(({ what, frame }) => what === 'received' && textIn(frame, 'type') === 'welcome');
+    const welcome = frames.find(isWelcome);
     check(ends, join.roomId, join, welcome);
     check(removals, join.participantId, join, welcome);
   }
@@ -133,6 +146,38 @@ function lateJoins(history: History, ends: Tally, removals: Tally): void {
     ];
     tally.case(welcome === undefined, `A participant joined after ${id} was ended or removed.`, ...evidence);
   }
+}
+
+/**
+ * A participant who is in a room can join once more, which ends the earlier session. Only of joins that got nothing but
+ * the answer that the service is unavailable, while no fault was near.
+ */
+function laterJoins(history: History, single: Tally): void {
+  const faults = faultsOf(history);
+  for (const frames of groupBy(history.frames, ({ participantId }) => participantId).values()) {
+    const calls = [...groupBy(frames, ({ call }) => call).values()];
+    for (const later of calls) {
+      const [join, end] = [later.find(isJoin), later.find(({ what }) => what === 'ended')];
+      if (join === undefined) continue;
+      const earlier = calls.find((call) => call !== later && isLiveAt(call, join.atMs));
+      const welcome = later.find(isWelcome);
+      if (earlier === undefined) continue;
+      if (welcome !== undefined) single.held();
+      const closed = later.filter(({ what }) => what === 'closed');
+      if (welcome !== undefined || end === undefined || closed.some(({ reason }) => reason !== 'unavailable')) continue;
+      if (closed.length === 0 || faults.overlap(join.atMs - faults.recoveryMs, end.atMs)) continue;
+      const evidence = [earlier.find(isWelcome), join, closed[0], end].flatMap((line) =>
+        line ? frameEvidence(line) : [],
+      );
+      single.broken(`${join.participantId} could not join over its earlier session.`, ...evidence);
+    }
+  }
+}
+
+function isLiveAt(call: readonly FrameLine[], atMs: number): boolean {
+  const welcome = call.find(isWelcome);
+  const end = call.find(({ what }) => what === 'ended');
+  return welcome !== undefined && welcome.atMs < atMs && (end === undefined || end.atMs > atMs);
 }
 
 /** At the end, an ended room and a removed participant have no live session. */

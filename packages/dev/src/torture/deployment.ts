@@ -1,0 +1,56 @@
+import { SUBPROTOCOLS } from '@callplane/protocol';
+import { WebSocket } from 'ws';
+import { Failure } from '../bootstrap.js';
+import type { KnownTenant } from './fleet.js';
+import type { Target } from './options.js';
+
+const OPENS_WITHIN_MS = 10_000;
+
+/** A deployment that was asked before the load begins, so that a wrong option ends the run at once. */
+export interface Deployment {
+  baseUrl: string;
+  signalingUrl: string;
+  tenants: KnownTenant[];
+}
+
+/** Where participants join if the gateways are behind the address of the API. */
+export function signalingUrlOf(baseUrl: string): string {
+  return `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
+}
+
+/** @throws Failure if a key is not accepted, or the API or a gateway cannot be reached. */
+export async function deploymentOf(target: Target): Promise<Deployment> {
+  const baseUrl = target.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '');
+  const signalingUrl = target.signalingUrl ?? signalingUrlOf(baseUrl);
+  const tenants = await Promise.all(target.keys.map((key, n) => tenantOf(baseUrl, key, n)));
+  const environments = tenants.map(({ environmentId }) => environmentId);
+  const again = environments.findIndex((id, n) => environments.indexOf(id) !== n);
+  // They would read the objects of each other.
+  if (again !== -1) throw new Failure(`key ${again + 1} is of the same environment as another --key`);
+  await findGateway(signalingUrl);
+  return { baseUrl, signalingUrl, tenants };
+}
+
+async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownTenant> {
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
+    throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
+  });
+  const { status } = response;
+  if (status === 401 || status === 403)
+    throw new Failure(`${baseUrl} does not accept key ${n + 1}: it answered ${status}`);
+  if (status !== 200) throw new Failure(`${baseUrl} is not the address of an API: GET /v1/ answered ${status}`);
+  const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
+  return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
+}
+
+async function findGateway(url: string): Promise<void> {
+  const socket = new WebSocket(url, [SUBPROTOCOLS[2]], { handshakeTimeout: OPENS_WITHIN_MS });
+  try {
+    await new Promise((resolve, reject) => socket.once('open', resolve).on('error', reject));
+  } catch (error) {
+    throw new Failure(`no gateway at ${url}, which --signaling-url changes: ${(error as Error).message}`);
+  } finally {
+    socket.terminate();
+  }
+}
