@@ -60,6 +60,16 @@ export class Clients {
     });
   }
 
+  /** Ends the room of a participant, or removes it. */
+  interfere(participantId: string, what: 'end' | 'remove'): void {
+    const atMs = this.#world.nowMsValue;
+    for (const [room, { people }] of this.rooms)
+      for (const [who, person] of people) {
+        if (person.participantId !== participantId) continue;
+        this.perform(what === 'end' ? { atMs, room, do: 'end' } : { atMs, room, who, do: 'remove' });
+      }
+  }
+
   /** Asks once more for every end and removal that was accepted: one whose operation has failed gets another run. */
   repeatEnds(): void {
     const atMs = this.#world.nowMsValue;

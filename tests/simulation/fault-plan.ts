@@ -11,8 +11,8 @@ type Worker = 'cleanup-worker' | 'webhook-worker';
  * for which another delivery of a room waits.
  * `crash in last attempt`: a worker dies after it has claimed the last attempt of a run.
  * `stop after claim`: a supervisor stops the worker while its claim is on the way.
- * `freeze in join`: the gateway freezes between the read that decides a join and its write, until another process
- * has accepted an end or a removal.
+ * `freeze in join`: the gateway freezes between the read that decides a join and its write. Meanwhile a client ends the
+ * room or removes the participant, and the gateway goes on when that is accepted.
  * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =

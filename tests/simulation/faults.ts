@@ -1,9 +1,9 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
-import { JoinFaults } from './join-faults.js';
+import { JoinFaults, type Interfere } from './join-faults.js';
 import { CLAIM, LeaseFaults } from './lease-faults.js';
 import type { Fault } from './fault-plan.js';
-import type { Effect } from './ports/gate.js';
+import type { Answer, Effect } from './ports/gate.js';
 import type { SimMediaServer } from './ports/media.js';
 import type { Postgres } from './ports/postgres.js';
 import { CALM, type SimRedis } from './ports/redis.js';
@@ -43,10 +43,12 @@ export class Faults {
     this.#faults = faults;
     const freeze = (process: SimProcess, forMs: number, label: string): void => this.#freeze(process, forMs, label);
     this.#leases = new LeaseFaults(fleet, postgres, faults, this.points, freeze);
-    this.#joins = new JoinFaults(this.#world, faults, freeze);
+    this.#joins = new JoinFaults(this.#world, postgres, faults, freeze);
   }
 
-  begin(): void {
+  /** @param interfere asks for an end or a removal, as a client does. */
+  begin(interfere: Interfere): void {
+    this.#joins.interfere = interfere;
     for (const fault of this.#faults) this.#schedule(fault);
   }
 
@@ -119,14 +121,14 @@ export class Faults {
   }
 
   /** Called after each statement. */
-  onAnswer(process: SimProcess, answer: Pick<Effect, 'label' | 'text'>): void {
+  onAnswer(process: SimProcess, answer: Answer): void {
     if (this.#goOn) this.#joins.onAnswer(process, answer);
   }
 
   /** Called after each statement that has changed something. */
   async onEffect(process: SimProcess, effect: Effect): Promise<void> {
     const { label } = effect;
-    this.#joins.onEffect(effect);
+    await this.#joins.onEffect(effect);
     if ((await this.#leases.onLastAttempt(process, effect)) || !this.#goOn || DULL.test(label)) return;
     if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
     if (await this.#leases.onEffect(process, effect)) return;

@@ -1,52 +1,74 @@
 import type { Fault } from './fault-plan.js';
-import type { Effect } from './ports/gate.js';
+import type { Answer, Effect } from './ports/gate.js';
+import type { Postgres } from './ports/postgres.js';
 import type { SimProcess } from './processes.js';
 import type { World } from './world.js';
 
 /** The read without locks that decides joins (packages/db/src/sessions/join-locks.ts). */
 const READ_OF_JOINS = /AS "liveSession"/;
-/** Writes that a join must not overlook. */
-const OVERLOOKED = { 'an end': /SET status = 'ending'/, 'a removal': /UPDATE participants SET removed_at/ };
-/** How long a gateway waits at most for such a write, in milliseconds. */
+/** Whether that is accepted which a frozen gateway must not overlook. */
+const IS_ACCEPTED = {
+  'an end': `
+    SELECT 1 FROM participants p JOIN runtime_operations o ON o.room_id = p.room_id
+    WHERE p.id = $1 AND o.kind = 'room.end'`,
+  'a removal': `SELECT 1 FROM runtime_operations WHERE participant_id = $1 AND kind = 'participant.remove'`,
+};
+/** How long a gateway waits at most for that, in milliseconds. */
 const FROZEN_MS = 8000;
 
-/** Gateways that freeze between the read that decides a join and its write, until another process has written. */
+type JoinFault = Extract<Fault, { do: 'freeze in join' }>;
+/** What a client asks for while the gateway of a joining participant is frozen. */
+export type Interfere = (participantId: string, action: 'end' | 'remove') => void;
+
+/**
+ * Gateways that freeze between the read that decides a join and its write. Meanwhile a client ends the room or removes
+ * the participant. The gateway wakes up as soon as that is accepted, because the clean-up would write more of the rows
+ * that the join compares.
+ */
 export class JoinFaults {
   readonly #world: World;
+  readonly #postgres: Postgres;
   readonly #faults: readonly Fault[];
   readonly #freeze: (process: SimProcess, forMs: number, label: string) => void;
   /** Reads of joins by process. */
   readonly #reads = new Map<string, number>();
   /** What wakes a frozen gateway up. */
-  readonly #frozen = new Map<SimProcess, RegExp>();
+  readonly #frozen = new Map<SimProcess, { participantId: string; until: JoinFault['until'] }>();
+  interfere: Interfere = () => undefined;
 
   constructor(
     world: World,
+    postgres: Postgres,
     faults: readonly Fault[],
     freeze: (process: SimProcess, forMs: number, label: string) => void,
   ) {
     this.#world = world;
+    this.#postgres = postgres;
     this.#faults = faults;
     this.#freeze = freeze;
   }
 
   /** Called after each statement. */
-  onAnswer(process: SimProcess, { label, text }: Pick<Effect, 'label' | 'text'>): void {
+  onAnswer(process: SimProcess, { label, text, values }: Answer): void {
     if (!READ_OF_JOINS.test(text)) return;
     const count = (this.#reads.get(process.name) ?? 0) + 1;
     this.#reads.set(process.name, count);
+    const [participantId] = values.find((value): value is string[] => Array.isArray(value)) ?? [];
+    if (participantId === undefined) return;
     for (const fault of this.#faults) {
       if (fault.do !== 'freeze in join' || `gateway ${fault.index}` !== process.name || fault.afterReads !== count)
         continue;
       this.#freeze(process, FROZEN_MS, label);
-      this.#frozen.set(process, OVERLOOKED[fault.until]);
+      this.#frozen.set(process, { participantId, until: fault.until });
+      this.interfere(participantId, fault.until === 'an end' ? 'end' : 'remove');
     }
   }
 
   /** Called after each statement that has changed something. */
-  onEffect({ text }: Effect): void {
-    for (const [process, awaited] of this.#frozen) {
-      if (!awaited.test(text)) continue;
+  async onEffect({ isCommitted }: Effect): Promise<void> {
+    if (!isCommitted) return;
+    for (const [process, { participantId, until }] of this.#frozen) {
+      if ((await this.#postgres.query(IS_ACCEPTED[until], [participantId])).length === 0) continue;
       this.#frozen.delete(process);
       process.frozenUntilMs = Math.min(process.frozenUntilMs, this.#world.nowMsValue);
       this.#world.note(`${process.name} wakes up`);

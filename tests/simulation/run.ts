@@ -120,7 +120,7 @@ class Simulation {
     for (const action of this.#plan.actions) {
       this.#faults.planned(action.atMs, `a client begins: ${action.do}`, () => clients.perform(action));
     }
-    this.#faults.begin();
+    this.#faults.begin((...what) => clients.interfere(...what));
     const backend = await this.#postgres.acquire('-c TimeZone=UTC');
     const run: Run = {
       plan: this.#plan,

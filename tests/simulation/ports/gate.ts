@@ -59,6 +59,13 @@ export class SimClient extends EventEmitter {
   }
 }
 
+/** A statement that was answered without an error. */
+export interface Answer {
+  readonly label: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
 /** A statement that changed something. */
 export interface Effect {
   readonly label: string;
@@ -78,7 +85,7 @@ export class Gate {
   readonly #clients = new Set<SimClient>();
   onEffect: OnEffect = () => Promise.resolve();
   /** Called after each statement that was answered without an error. It may freeze the process. */
-  onAnswer: (process: SimProcess, statement: Omit<Effect, 'isCommitted'>) => void = () => undefined;
+  onAnswer: (process: SimProcess, answer: Answer) => void = () => undefined;
   /** Statements by label. */
   readonly sent = new Map<string, number>();
   statements = 0;
@@ -146,7 +153,7 @@ export class Gate {
         await client.backend?.client.query(FENCE_BREAK, query.values?.slice(0, 1));
       // A statement of the next step finds its locks free.
       if (!client.isInTransaction) await this.#lookAgain();
-      this.onAnswer(process, { label, text: query.text });
+      this.onAnswer(process, { label, text: query.text, values: query.values ?? [] });
       const isWrite = verb === 'COMMIT' || ((rowCount ?? 0) > 0 && /\b(INSERT|UPDATE|DELETE)\b/.test(query.text));
       if (isWrite) {
         process.effects += 1;
