@@ -5,6 +5,9 @@ import type { KnownTenant } from './fleet.js';
 import type { Target } from './options.js';
 
 const OPENS_WITHIN_MS = 10_000;
+/** What the load does with each key, and what it does if there is a receiver. */
+const SCOPES = ['rooms:create', 'rooms:read', 'rooms:end', 'tokens:create', 'participants:read', 'participants:remove'];
+const RECEIVER_SCOPES = ['webhooks:read', 'webhooks:write'];
 
 /** A deployment that was asked before the load begins, so that a wrong option ends the run at once. */
 export interface Deployment {
@@ -22,7 +25,8 @@ export function signalingUrlOf(baseUrl: string): string {
 export async function deploymentOf(target: Target): Promise<Deployment> {
   const baseUrl = target.baseUrl.replace(/\/$/, '').replace(/\/v1$/, '');
   const signalingUrl = target.signalingUrl ?? signalingUrlOf(baseUrl);
-  const tenants = await Promise.all(target.keys.map((key, n) => tenantOf(baseUrl, key, n)));
+  const scopes = target.receiverUrl === undefined ? SCOPES : [...SCOPES, ...RECEIVER_SCOPES];
+  const tenants = await Promise.all(target.keys.map((key, n) => tenantOf(baseUrl, key, n, scopes)));
   const environments = tenants.map(({ environmentId }) => environmentId);
   const again = environments.findIndex((id, n) => environments.indexOf(id) !== n);
   // They would read the objects of each other.
@@ -31,7 +35,14 @@ export async function deploymentOf(target: Target): Promise<Deployment> {
   return { baseUrl, signalingUrl, tenants };
 }
 
-async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownTenant> {
+/** What `GET /v1/` tells of a key. */
+interface Known {
+  projectId: string;
+  environmentId: string;
+  scopes: string[];
+}
+
+async function tenantOf(baseUrl: string, key: string, n: number, scopes: string[]): Promise<KnownTenant> {
   const headers = { authorization: `Bearer ${key}` };
   const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
     throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
@@ -40,7 +51,9 @@ async function tenantOf(baseUrl: string, key: string, n: number): Promise<KnownT
   if (status === 401 || status === 403)
     throw new Failure(`${baseUrl} does not accept key ${n + 1}: it answered ${status}`);
   if (status !== 200) throw new Failure(`${baseUrl} is not the address of an API: GET /v1/ answered ${status}`);
-  const { projectId, environmentId } = (await response.json()) as { projectId: string; environmentId: string };
+  const { projectId, environmentId, scopes: held } = (await response.json()) as Known;
+  const missing = scopes.filter((scope) => !held.includes(scope));
+  if (missing.length > 0) throw new Failure(`key ${n + 1} lacks the scopes ${missing.join(', ')}`);
   return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };
 }
 
