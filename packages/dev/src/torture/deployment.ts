@@ -35,7 +35,7 @@ export async function deploymentOf(target: Target): Promise<Deployment> {
   return { baseUrl, signalingUrl, tenants };
 }
 
-/** What `GET /v1/` tells of a key. */
+/** What `GET /v1/` says about a key. */
 interface Known {
   projectId: string;
   environmentId: string;
