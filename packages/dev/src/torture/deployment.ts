@@ -35,7 +35,7 @@ export async function deploymentOf(target: Target): Promise<Deployment> {
   return { baseUrl, signalingUrl, tenants };
 }
 
-/** What `GET /v1/` says about a key. */
+/** The answer of `GET /v1/`. */
 interface Known {
   projectId: string;
   environmentId: string;
