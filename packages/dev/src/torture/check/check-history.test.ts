@@ -222,6 +222,14 @@ describe('the checker of histories', () => {
     expect(isLate()).toBe(true);
   });
 
+  test('does not take a sample without statistics for media that goes on', () => {
+    const parts = goodParts();
+    parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
+    parts.media[2]!.packetsReceived = 0;
+    parts.media[3]!.packetsReceived = 300;
+    expect(brokenIn(parts)).toEqual([]);
+  });
+
   test('expects no first attempt in time at a receiver that fails', () => {
     const parts = goodParts();
     parts.received[0]!.startMs = 40_000;
