@@ -58,6 +58,13 @@ export class Hooks {
     for (const id of this.endpointIds) await this.#call('POST', `/v1/webhooks/${id}/recoveries`, { body: { since } });
   }
 
+  /** Deletes the endpoints, because their receiver ends. The complete history does not show it. */
+  async remove(): Promise<void> {
+    const { baseUrl } = this.caller;
+    const headers = { authorization: `Bearer ${this.tenant.key}` };
+    for (const id of this.endpointIds) await fetch(`${baseUrl}/v1/webhooks/${id}`, { method: 'DELETE', headers });
+  }
+
   #call(method: string, path: string, sent?: Sent): Promise<Answer> {
     return this.caller.call(this.#from, method, path, sent);
   }

@@ -15,13 +15,14 @@ export class Peers {
   readonly #connections: { joining: Joining; call: string; connection: RTCPeerConnection; close: () => void }[] = [];
   readonly #sampling: NodeJS.Timeout;
   #latest = new Map<string, number>();
+  #isSampling = false;
 
   /** @param isRelayed whether media takes the way over the TURN server. */
   constructor(
     private readonly history: HistoryWriter,
     private readonly isRelayed: boolean,
   ) {
-    this.#sampling = setInterval(() => void this.#sample(), SAMPLE_EVERY_MS);
+    this.#sampling = setInterval(() => void this.#sampleAlone(), SAMPLE_EVERY_MS);
   }
 
   /** The class of the connections of one call. */
@@ -49,10 +50,21 @@ export class Peers {
     for (const { close } of this.#connections.splice(0)) close();
   }
 
+  /** Two samples at once could be written in the wrong order. */
+  async #sampleAlone(): Promise<void> {
+    if (this.#isSampling) return;
+    this.#isSampling = true;
+    await this.#sample().finally(() => {
+      this.#isSampling = false;
+    });
+  }
+
+  /** A connection that has just been closed has no statistics: its call would seem to have received less than before. */
   async #sample(): Promise<void> {
     const totals = new Map<string, { joining: Joining; packets: number }>();
     for (const { joining, call, connection } of [...this.#connections]) {
-      const packets = await packetsOf(connection);
+      const packets = await packetsOf(connection).catch(() => null);
+      if (packets === null || !this.#connections.some((each) => each.connection === connection)) return;
       totals.set(call, { joining, packets: packets + (totals.get(call)?.packets ?? 0) });
     }
     for (const [call, { joining, packets }] of totals) {
@@ -72,8 +84,7 @@ export class Peers {
 
 async function packetsOf(connection: RTCPeerConnection): Promise<number> {
   let packets = 0;
-  // A connection that has just been closed has no statistics.
-  const stats = await connection.getStats().catch(() => new Map<string, unknown>());
+  const stats = await connection.getStats();
   stats.forEach((one: { type?: string; packetsReceived?: number }) => {
     if (one.type === 'inbound-rtp') packets += one.packetsReceived ?? 0;
   });

@@ -18,3 +18,9 @@ test('choices lie within their bounds, and every one of them occurs', () => {
   expect(random.text()).toMatch(/^[0-9a-f]{16}$/);
   expect(() => random.pick([])).toThrow('nothing to pick from');
 });
+
+test('a salt changes names and keys, and nothing else', () => {
+  const [plain, salted] = [new Random(7).fork('a'), new Random(7, 'run1-').fork('a')];
+  expect(salted.text()).toBe(`run1-${plain.text()}`);
+  expect(salted.from(1, 1000)).toBe(plain.from(1, 1000));
+});

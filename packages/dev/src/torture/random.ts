@@ -5,7 +5,11 @@ export class Random {
   /** From 0 to 1, without 1. */
   readonly next: () => number;
 
-  constructor(readonly seed: number) {
+  /** @param salt goes before every text: a service remembers the keys of an earlier run with the same seed. */
+  constructor(
+    readonly seed: number,
+    private readonly salt = '',
+  ) {
     this.next = randomFrom(seed);
   }
 
@@ -23,21 +27,22 @@ export class Random {
     return list[Math.floor(this.next() * list.length)] as T;
   }
 
-  /** Text for names and keys: 16 hexadecimal digits. */
+  /** Text for names and keys: the salt and 16 hexadecimal digits. */
   text(): string {
-    return [this.next(), this.next()]
+    const digits = [this.next(), this.next()]
       .map((n) =>
         Math.floor(n * 2 ** 32)
           .toString(16)
           .padStart(8, '0'),
       )
       .join('');
+    return `${this.salt}${digits}`;
   }
 
   /** Choices of their own for one part of a run, so that the timing of other parts does not change them. */
   fork(name: string): Random {
     let hash = this.seed ^ 0x811c9dc5;
     for (const character of name) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
-    return new Random(hash);
+    return new Random(hash, this.salt);
   }
 }

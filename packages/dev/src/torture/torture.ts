@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkInvariants, Database } from '@callplane/db';
@@ -53,7 +54,8 @@ interface Run {
 /** @returns what was found inside of the fleet. What clients saw is in the history. */
 export async function torture(options: Options, say: (line: string) => void): Promise<string[]> {
   const { seed, out, target } = options;
-  const random = new Random(seed);
+  // A deployment knows the names and idempotency keys of earlier runs.
+  const random = new Random(seed, target === null ? '' : `${randomUUID().slice(0, 8)}-`);
   const deployment = target === null ? null : await deploymentOf(target);
   const history = newHistory(out);
   say(`seed ${seed}, ${options.minutes} minutes, histories in ${out}`);
@@ -115,6 +117,7 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
   history.mark('final reads ended');
   const problems = fleet === null ? [] : await lookInside(fleet, history);
   history.mark('finished');
+  if (fleet === null) for (const { hooks } of parts) await hooks?.remove();
   sum(run, parts);
   if (!reached) problems.push('operations or deliveries are still open');
   return problems;
