@@ -173,7 +173,7 @@ down() {
   rm -f "$work/pids"
   # Tables of kube-proxy.
   iptables-save | grep -v KUBE- | iptables-restore
-  findmnt --noheadings --list --output TARGET | grep "^$work/kubelet" | xargs --no-run-if-empty umount || true
+  findmnt --noheadings --list --output TARGET | grep "^$work/kubelet" | sort --reverse | xargs --no-run-if-empty umount || true
   rm -rf --one-file-system "${work:?}/etcd" "$work/kubelet" "$work/secrets" "$work/hosts"
 }
 
