@@ -136,8 +136,8 @@ for (const [name, intervalMs, work] of [
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
-const keepDueFloor = async (): Promise<void> => {
-  await moveDueFloor(database, 'operations');
+const keepDueFloor = async (signal: AbortSignal): Promise<void> => {
+  await moveDueFloor(database, 'operations', { signal });
 };
 // One process does each of these for all cleanup workers.
 const elections = app.elections(sweepLeases(database.sql, app.processName));

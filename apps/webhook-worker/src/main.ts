@@ -133,14 +133,14 @@ const retentionPosition = newRetentionPosition();
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);
-const keepDueFloor = async (): Promise<void> => {
-  await moveDueFloor(database, 'deliveries');
+const keepDueFloor = async (signal: AbortSignal): Promise<void> => {
+  await moveDueFloor(database, 'deliveries', { signal });
 };
 // One process does each of these for all webhook workers.
 const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
   ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
-  ['deliveries', config.SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition)],
+  ['deliveries', config.SWEEP_INTERVAL_MS, (signal) => sweepDeliveries(deps, sweepPosition, signal)],
   ['recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal)],
   ['endpoint reports', RETENTION_INTERVAL_MS, () => failing.sweep()],
   ['retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retentionPosition)],

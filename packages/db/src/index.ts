@@ -79,6 +79,7 @@ export * from './operators/reseal.js';
 export * from './operators/running-apps.js';
 export * from './sweeps/due-floor.js';
 export { LATE_MS, type DueQueue } from './sweeps/due.sql.js';
+export * from './sweeps/slices.js';
 export * from './sweeps/sweep-lease.js';
 export * from './overview/overview.js';
 export * from './usage/usage.js';

@@ -1,5 +1,6 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import {
+  BEGINNING,
   FULL_CHECK_MS,
   endDeliveriesOfDeleted,
   endExpiredLeases,
@@ -7,7 +8,9 @@ import {
   firstLeaseExpiry,
   firstOldRun,
   freeParkedDeliveries,
+  inSlices,
   type LinePosition,
+  type TimeRange,
 } from '@callplane/db';
 import { logTransition, type Transition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
@@ -25,34 +28,58 @@ const PARKED_PAUSE_MS_MAX = 10_000;
 export interface SweepPosition {
   /** Null is the first line. */
   parkedFrom: LinePosition | null;
-  /** No lease expired earlier. Null is the first lease. */
-  leasesFrom?: Date | null;
+  /** No lease expired earlier, as of the last check. */
+  leasesFrom?: Date;
   /** When parked deliveries are next freed, in milliseconds of `performance.now()`. */
   parkedAtMs?: number;
   /** No open run started earlier. Null is the first run. */
   runsFrom?: Date | null;
-  /** When leases and runs were last read from the first one on, in milliseconds of `performance.now()`. */
+  /** When the last check of all leases and runs began, in milliseconds of `performance.now()`. */
   checkedAtMs?: number;
 }
 
-/** Ends leases, runs and deliveries that no attempt will end. The scan (`deliveries/scan.ts`) finds due deliveries. */
-export async function sweepDeliveries(deps: Deps, position: SweepPosition = { parkedFrom: null }): Promise<void> {
+/**
+ * Ends leases, runs and deliveries that no attempt will end. The scan (`deliveries/scan.ts`) finds due deliveries.
+ * @param signal ends a check of all leases early.
+ */
+export async function sweepDeliveries(
+  deps: Deps,
+  position: SweepPosition = { parkedFrom: null },
+  signal?: AbortSignal,
+): Promise<void> {
   const nowMs = performance.now();
-  if (nowMs - (position.checkedAtMs ?? -Infinity) >= FULL_CHECK_MS) {
-    Object.assign(position, { leasesFrom: null, runsFrom: null, checkedAtMs: nowMs });
-  }
-  await endLeases(deps, position);
+  const isCheck = nowMs - (position.checkedAtMs ?? -Infinity) >= FULL_CHECK_MS;
+  if (isCheck) position.runsFrom = null;
+  const isChecked = await endLeases(deps, position, isCheck, signal);
   await endOldRuns(deps, position);
+  if (isChecked) position.checkedAtMs = nowMs;
   await endRemoved(deps);
   await freeParked(deps, position);
 }
 
-async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
-  const from = position.leasesFrom ?? null;
+/**
+ * Ends the leases that expired since the last sweep, and in a check all earlier ones.
+ * @returns whether a check is complete.
+ */
+async function endLeases(
+  deps: Deps,
+  position: SweepPosition,
+  isCheck: boolean,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const from = position.leasesFrom ?? deps.clock.now();
+  await endLeasesWithin(deps, { from });
+  const end = (slice: TimeRange): Promise<void> => endLeasesWithin(deps, slice);
+  const isChecked = isCheck && (await inSlices({ from: BEGINNING, until: from }, end, signal));
+  position.leasesFrom = await firstLeaseExpiry(deps.database.sql, from);
+  return isChecked;
+}
+
+async function endLeasesWithin(deps: Deps, range: Partial<TimeRange>): Promise<void> {
   let ended: number;
   do {
     const startedAtMs = performance.now();
-    const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH, from);
+    const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH, range);
     ended = rows.length;
     for (const { id, endpointId, runAttempts, exhausted } of rows) {
       const status = exhausted ? 'failed' : 'pending';
@@ -64,7 +91,6 @@ async function endLeases(deps: Deps, position: SweepPosition): Promise<void> {
     // Best effort: the scan finds deliveries whose wake-up fails.
     await deps.producer.wakeDeliveries(rows.filter(({ exhausted }) => !exhausted));
   } while (ended === BATCH);
-  position.leasesFrom = await firstLeaseExpiry(deps.database.sql, from);
 }
 
 function noteSwept({ logger }: Deps, transition: Transition, row: string, sinceMs: number): void {

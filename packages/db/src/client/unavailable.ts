@@ -11,6 +11,8 @@ const READ_ONLY = '25006';
  * exceptions.
  */
 const SQL_STATES = /^(08\w{3}|57P0[123]|57014|53[123]00|25006|25P03|28\w{3})$/;
+/** PostgreSQL cancelled a statement: it took longer than `statement_timeout`, or an operator cancelled it. */
+const CANCELED = '57014';
 /** The login or the database: every host of a cluster would refuse in the same way. */
 const LOGIN_STATES = /^(28\w{3}|3D000)$/;
 /** Node and OpenSSL do not accept the certificate of the server. */
@@ -64,6 +66,11 @@ export class UnfitServerError extends Error {
 /** Whether PostgreSQL refused a write because the session is read-only. `code` is node-postgres's. */
 export function isReadOnlySession(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === READ_ONLY;
+}
+
+/** Whether a statement or its transaction took longer than its deadline. `code` is node-postgres's. */
+export function isOutOfTime(error: unknown): boolean {
+  return error instanceof TransactionLateError || (error as { code?: unknown } | null | undefined)?.code === CANCELED;
 }
 
 /** Whether PostgreSQL refused user, password or database. */

@@ -1,4 +1,5 @@
 import type { Database } from '../client/database.js';
+import { isOutOfTime } from '../client/unavailable.js';
 import { Prisma } from '../generated/client.js';
 import { INVARIANTS, type Invariant } from './invariants.js';
 
@@ -13,8 +14,6 @@ export interface InvariantResult {
 }
 
 const IDS_MAX = 10;
-/** SQLSTATE of a statement that PostgreSQL cancelled. */
-const QUERY_CANCELED = '57014';
 
 const TABLES: Record<Invariant['subject'], Prisma.Sql> = {
   rooms: Prisma.sql`rooms`,
@@ -61,7 +60,7 @@ async function check(database: Database, invariant: Invariant, newest: number): 
       return { invariant, ...row };
     });
   } catch (error) {
-    if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+    if (!isOutOfTime(error)) throw error;
     return { invariant, checked: null, broken: 0, ids: [] };
   }
 }

@@ -13,12 +13,15 @@ import { claimDueDeliveries } from '../webhooks/due-deliveries.js';
 import { scanBacklogs, scanNewlyDue } from '../webhooks/due-endpoints.js';
 import { endExpiredLeases, expireRuns, firstLeaseExpiry, firstOldRun } from '../webhooks/delivery-sweep.js';
 import { moveDueFloor } from './due-floor.js';
+import { DUE_SOURCES } from './due.sql.js';
+import { BEGINNING } from './slices.js';
 
 const DAY_MS = 86_400_000;
 const [A, B] = ['whep_a', 'whep_b'];
 /** Moves the floor without a full check. */
-const move = (lateMs?: number) => moveDueFloor(database, 'deliveries', Infinity, lateMs);
-const check = () => moveDueFloor(database, 'deliveries', 0);
+const move = (lateMs?: number) =>
+  moveDueFloor(database, 'deliveries', { checkEveryMs: Infinity, ...(lateMs === undefined ? {} : { lateMs }) });
+const check = () => moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
 
 let rooms: TestRooms;
 let database: Database;
@@ -76,15 +79,16 @@ describe('scans while a transaction holds an old snapshot', () => {
     'scan of operations': (db) => takeDueOperations(db, { quietMs: 0, perEnvironment: 10, limit: 10, after: null }),
     'sweep of exhausted operations': (db) => settleExhaustedOperation(db),
     'metrics of due rows': (db) => readDue(db),
-    'move of the floor': (db) => moveDueFloor({ sqlTransaction: (work) => work(db) }, 'deliveries', Infinity),
+    'move of the floor': (db) =>
+      moveDueFloor({ sqlTransaction: (work) => work(db) }, 'deliveries', { checkEveryMs: Infinity }),
   };
   const measure = async (): Promise<Record<string, number>> => {
-    await Promise.all([move(), moveDueFloor(database, 'operations', Infinity)]);
-    const from = await firstLeaseExpiry(database.sql, null);
+    await Promise.all([move(), moveDueFloor(database, 'operations', { checkEveryMs: Infinity })]);
+    const from = await firstLeaseExpiry(database.sql, BEGINNING);
     const [mark] = [(await scanNewlyDue(database.sql, null, 1)).floor];
     const costs: Record<string, number> = {};
     for (const [name, run] of Object.entries(statements)) costs[name] = await buffersOf(indexed, run);
-    costs['sweep of leases'] = await buffersOf(indexed, (db) => endExpiredLeases(db, 60_000, 100, from));
+    costs['sweep of leases'] = await buffersOf(indexed, (db) => endExpiredLeases(db, 60_000, 100, { from }));
     const runsFrom = await firstOldRun(database.sql, DAY_MS, null);
     costs['sweep of runs'] = await buffersOf(indexed, (db) => expireRuns(db, DAY_MS, 100, runsFrom));
     costs['claim'] = await buffersOf(indexed, (db) =>
@@ -109,7 +113,7 @@ describe('scans while a transaction holds an old snapshot', () => {
   };
 
   test('touch no more buffers however much has finished behind it', async () => {
-    await Promise.all([check(), moveDueFloor(database, 'operations', 0)]);
+    await Promise.all([check(), moveDueFloor(database, 'operations', { checkEveryMs: 0 })]);
     await finishMany('first', 10);
     await rooms.sql('ANALYZE webhook_deliveries, runtime_operations');
     const holder = await connect();
@@ -132,6 +136,46 @@ describe('scans while a transaction holds an old snapshot', () => {
     const flat = Object.entries(fromBeginning).filter(([name, buffers]) => buffers <= before[name]! * 2 + 20);
     expect({ flat, fromBeginning }).toEqual({ flat: [], fromBeginning });
     await holder.query('ROLLBACK');
+  });
+
+  test('a search for the first delivery of an endpoint cannot read what others have finished', async () => {
+    const first = DUE_SOURCES.deliveries.firstOf(Prisma.sql`due_at < now()`);
+    const indexesOf = (tx: TypedSql) =>
+      tx
+        .$queryRaw(Prisma.sql`EXPLAIN SELECT (${first}) FROM (SELECT ${A} AS key, false AS is_retry) AS k`)
+        .then((plan) => JSON.stringify(plan).match(/webhook_deliveries_\w+_idx/g));
+    const undone = new Error('undone');
+    const explained = indexed.sqlTransaction(async (tx) => {
+      expect(await indexesOf(tx)).toEqual(['webhook_deliveries_due_idx']);
+      // PostgreSQL has no other choice, whatever its statistics say.
+      await tx.$executeRaw`DROP INDEX webhook_deliveries_due_idx`;
+      expect(await indexesOf(tx)).not.toContain('webhook_deliveries_due_time_idx');
+      throw undone;
+    });
+    await expect(explained).rejects.toBe(undone);
+  });
+
+  test('a full check reads each finished delivery once, however many endpoints have a backlog', async () => {
+    await check();
+    const endpoints = Array.from({ length: 20 }, (_, n) => `whep_many${n}`);
+    await rooms.sql(`
+      INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at)
+      SELECT unnest('{${endpoints.join()}}'::text[]), '${rooms.tenant.environmentId}', 'https://example.com/', '{*}', true, 1, now(), now()`);
+    const holder = await connect();
+    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await holder.query('SELECT 1 FROM projects');
+    await add('finished', '1 hour', { count: 2000 });
+    await finish('finished');
+    const full = (db: TypedSql) =>
+      moveDueFloor({ sqlTransaction: (work) => work(db) }, 'deliveries', { checkEveryMs: 0 });
+    const few = await buffersOf(indexed, full);
+    for (const [n, endpointId] of endpoints.entries()) await add(`open${n}_`, '10 minutes', { endpointId });
+    await rooms.sql('ANALYZE webhook_deliveries');
+    expect(await buffersOf(indexed, full)).toBeLessThan(few * 2);
+    await check();
+    expect((await backlogs()).map(({ key }) => key)).toEqual([...endpoints].sort());
+    await holder.query('ROLLBACK');
+    await rooms.sql(`DELETE FROM webhook_deliveries; DELETE FROM webhook_endpoints WHERE id LIKE 'whep_many%'`);
   });
 });
 
@@ -194,8 +238,7 @@ describe('the floor of due deliveries', () => {
             }),
         },
         'deliveries',
-        Infinity,
-        lateMs,
+        { checkEveryMs: Infinity, ...(lateMs === undefined ? {} : { lateMs }) },
       );
     await check();
     const writer = await connect();
@@ -244,6 +287,32 @@ describe('the floor of due deliveries', () => {
     await move();
     expect(await found()).toEqual([]);
     expect(await check()).toMatchObject({ isChecked: true });
+    expect(await found()).toEqual([A]);
+  });
+
+  test('a full check completes although PostgreSQL cancels some of its statements', async () => {
+    await check();
+    await add('moved', '3 hours');
+    let transactions = 0;
+    const late = {
+      sqlTransaction: <T>(work: (tx: TypedSql) => Promise<T>): Promise<T> => {
+        transactions += 1;
+        if (transactions === 4) throw Object.assign(new Error('canceled'), { code: '57014' });
+        return database.sqlTransaction(work);
+      },
+    };
+    expect(await moveDueFloor(late, 'deliveries', { checkEveryMs: 0 })).toMatchObject({ isChecked: true });
+    expect(await found()).toEqual([A]);
+  });
+
+  test('a full check that is stopped moves no floor, and is repeated', async () => {
+    await check();
+    await add('moved', '1 hour');
+    const before = await floor();
+    const stopped = await moveDueFloor(database, 'deliveries', { checkEveryMs: 0, signal: AbortSignal.abort() });
+    expect(stopped).toEqual({ floor: before, isChecked: false });
+    expect([await floor(), await found()]).toEqual([before, []]);
+    await check();
     expect(await found()).toEqual([A]);
   });
 

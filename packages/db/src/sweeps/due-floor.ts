@@ -1,11 +1,21 @@
 import type { Database, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { DUE_SOURCES, LATE_MS, type DueQueue } from './due.sql.js';
+import { BEGINNING, inSlices, type TimeRange } from './slices.js';
 
 /** Interval of full checks, in milliseconds: a row that came below the floor against the rules is found by then. */
 export const FULL_CHECK_MS = 600_000;
-/** Due time by which one step moves the floor at most, in milliseconds, so that a step after a long outage ends. */
-const STEP_MS_MAX = 3_600_000;
+/** Due times that the last transaction of a move reads, in milliseconds. The usual move reads no others. */
+const LAST_SLICE_MS = 60_000;
+
+export interface FloorMove {
+  /** Age of the last full check, in milliseconds, from which on the move is one itself. */
+  readonly checkEveryMs?: number;
+  /** How far the floor lies back, in milliseconds. Tests shorten it. */
+  readonly lateMs?: number;
+  /** Ends the move between two slices. The floor then stays where it was. */
+  readonly signal?: AbortSignal;
+}
 
 export interface MovedFloor {
   floor: Date;
@@ -14,24 +24,29 @@ export interface MovedFloor {
 }
 
 /**
- * Moves the floor of a queue towards the present, and checks all rows if the last check is `checkEveryMs` old. One
- * process calls it periodically; concurrent calls wait for each other.
- * @param lateMs how far the floor lies back. Tests shorten it.
+ * Moves the floor of a queue to the present, and checks all rows if the last check is too old. One process calls it
+ * periodically. Concurrent calls wait for each other's transactions.
  */
 export async function moveDueFloor(
   database: Pick<Database, 'sqlTransaction'>,
   queue: DueQueue,
-  checkEveryMs = FULL_CHECK_MS,
-  lateMs = LATE_MS,
+  { checkEveryMs = FULL_CHECK_MS, lateMs = LATE_MS, signal }: FloorMove = {},
 ): Promise<MovedFloor> {
-  for (;;) {
-    const step = await database.sqlTransaction((tx) => moveByStep(tx, queue, lateMs));
-    if (step === null) break;
-    if (step.isBehind) continue;
-    if (step.checkedMsAgo < checkEveryMs) return { floor: step.floor, isChecked: false };
-    break;
-  }
-  return { floor: await database.sqlTransaction((tx) => checkFully(tx, queue, lateMs)), isChecked: true };
+  const { floor, next, checkedMsAgo } = await database.sqlTransaction((tx) => readState(tx, queue, lateMs));
+  const isChecked = checkedMsAgo >= checkEveryMs;
+  const from = isChecked ? BEGINNING : floor;
+  const last = { from: new Date(Math.max(from.getTime(), next.getTime() - LAST_SLICE_MS)), until: next };
+  const add = (slice: TimeRange): Promise<unknown> => database.sqlTransaction((tx) => addBacklogs(tx, queue, slice));
+  if (!(await inSlices({ from, until: last.from }, add, signal))) return { floor, isChecked: false };
+  await database.sqlTransaction(async (tx) => {
+    await addBacklogs(tx, queue, last);
+    await moveBacklogs(tx, queue, next);
+    await tx.$executeRaw`
+      UPDATE due_floors SET floor = ${next.toISOString()}::timestamptz,
+        checked_at = CASE WHEN ${isChecked} THEN now() ELSE checked_at END
+      WHERE queue = ${queue}`;
+  });
+  return { floor: next, isChecked };
 }
 
 /** Other sessions whose transactions have written. */
@@ -50,29 +65,27 @@ const nextFloor = (lateMs: number): Prisma.Sql => Prisma.sql`least(now() - ${lat
     SELECT 1 FROM ${WRITERS} AND xact_start IS NULL AND age(backend_xid) > age(due_floors.xmin)
   ) THEN due_floors.floor END)`;
 
-interface Step {
+interface FloorState {
   floor: Date;
-  isBehind: boolean;
+  /** Where the floor may move to. An earlier floor than before is right, too: see {@link nextFloor}. */
+  next: Date;
   checkedMsAgo: number;
 }
 
-/** @returns null if the queue has no floor yet. */
-async function moveByStep(tx: TypedSql, queue: DueQueue, lateMs: number): Promise<Step | null> {
-  const [state] = await tx.$queryRaw<{ floor: Date; next: Date; checkedMsAgo: number }[]>`
-    SELECT floor, ${nextFloor(lateMs)} AS next, (extract(epoch FROM now() - checked_at) * 1000)::float8 AS "checkedMsAgo"
-    FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
-  if (state === undefined) return null;
-  // An earlier floor than before is right, too: a transaction from before the floor has written, or the clock was set back.
-  const next = new Date(Math.min(state.next.getTime(), state.floor.getTime() + STEP_MS_MAX));
-  if (next > state.floor) await addBacklogs(tx, queue, state.floor, next);
-  await moveBacklogs(tx, queue, next);
+async function readState(tx: TypedSql, queue: DueQueue, lateMs: number): Promise<FloorState> {
   await tx.$executeRaw`
-    UPDATE due_floors SET floor = ${next.toISOString()}::timestamptz WHERE queue = ${queue}`;
-  return { floor: next, isBehind: next < state.next, checkedMsAgo: Math.abs(state.checkedMsAgo) };
+    INSERT INTO due_floors (queue, floor, checked_at) VALUES (${queue}, 'epoch', 'epoch') ON CONFLICT DO NOTHING`;
+  const [state] = await tx.$queryRaw<[FloorState]>`
+    SELECT floor, ${nextFloor(lateMs)} AS next, abs(extract(epoch FROM now() - checked_at) * 1000)::float8 AS "checkedMsAgo"
+    FROM due_floors WHERE queue = ${queue}`;
+  return state;
 }
 
-async function addBacklogs(tx: TypedSql, queue: DueQueue, from: Date, until: Date): Promise<void> {
+/** Adds the keys of the rows that are pending and due within a slice. */
+async function addBacklogs(tx: TypedSql, queue: DueQueue, { from, until }: TimeRange): Promise<void> {
   const range = Prisma.sql`due_at >= ${from.toISOString()}::timestamptz AND due_at < ${until.toISOString()}::timestamptz`;
+  // A concurrent move must not remove a backlog that this one adds.
+  await tx.$queryRaw`SELECT FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
   await tx.$executeRaw`
     INSERT INTO due_backlogs AS b (queue, key, is_retry, since)
     SELECT ${queue}, key, is_retry, min(due_at) FROM (${DUE_SOURCES[queue].within(range)}) AS passed
@@ -93,21 +106,4 @@ async function moveBacklogs(tx: TypedSql, queue: DueQueue, until: Date): Promise
     )
     UPDATE due_backlogs b SET since = first.due_at FROM first
     WHERE b.queue = ${queue} AND b.key = first.key AND b.is_retry = first.is_retry AND first.due_at > first.since`;
-}
-
-/** Finds all backlogs from the beginning of the index, and sets the floor. */
-async function checkFully(tx: TypedSql, queue: DueQueue, lateMs: number): Promise<Date> {
-  await tx.$executeRaw`
-    INSERT INTO due_floors (queue, floor, checked_at) VALUES (${queue}, 'epoch', 'epoch') ON CONFLICT DO NOTHING`;
-  const [{ next }] = await tx.$queryRaw<[{ next: Date }]>`
-    SELECT ${nextFloor(lateMs)} AS next FROM due_floors WHERE queue = ${queue} FOR UPDATE`;
-  await tx.$executeRaw`
-    INSERT INTO due_backlogs AS b (queue, key, is_retry, since)
-    SELECT ${queue}, k.key, k.is_retry, first.due_at FROM (${DUE_SOURCES[queue].keys}) AS k CROSS JOIN LATERAL (
-      ${DUE_SOURCES[queue].firstOf(Prisma.sql`due_at < ${next.toISOString()}::timestamptz`)}
-    ) AS first
-    ON CONFLICT (queue, key, is_retry) DO UPDATE SET since = excluded.since WHERE excluded.since < b.since`;
-  await tx.$executeRaw`
-    UPDATE due_floors SET floor = ${next.toISOString()}::timestamptz, checked_at = now() WHERE queue = ${queue}`;
-  return next;
 }

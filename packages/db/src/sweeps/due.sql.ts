@@ -1,7 +1,7 @@
 // The floor of due times and the backlogs before it (docs/decisions/0039), as parts of statements.
 
 import { Prisma } from '../generated/client.js';
-import { PENDING } from '../webhooks/delivery.sql.js';
+import { PENDING, PENDING_BY_TIME } from '../webhooks/delivery.sql.js';
 
 /** Deliveries or operations. */
 export type DueQueue = 'deliveries' | 'operations';
@@ -33,31 +33,17 @@ interface DueSource {
   readonly within: (range: Prisma.Sql) => Prisma.Sql;
   /** Selects the due time of the first pending row of the key `k` within a range. */
   readonly firstOf: (range: Prisma.Sql) => Prisma.Sql;
-  /** Selects all keys `k` with pending rows. Reads the index from the beginning. */
-  readonly keys: Prisma.Sql;
 }
-
-/** Jumps from key to key in an index of pending rows. */
-const jump = (table: Prisma.Sql, key: Prisma.Sql, condition: Prisma.Sql, kinds: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  WITH RECURSIVE found AS (
-    (SELECT ${key} AS key FROM ${table} WHERE ${condition} ORDER BY ${key} LIMIT 1)
-    UNION ALL
-    SELECT next.key FROM found CROSS JOIN LATERAL (
-      SELECT ${key} AS key FROM ${table} WHERE ${condition} AND ${key} > found.key ORDER BY ${key} LIMIT 1
-    ) next
-  )
-  SELECT found.key, kind.is_retry FROM found CROSS JOIN unnest(${kinds}) AS kind (is_retry)`;
 
 export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
   deliveries: {
     within: (range) => Prisma.sql`
       SELECT endpoint_id AS key, run_attempts > 0 AS is_retry, due_at FROM webhook_deliveries
-      WHERE ${PENDING} AND ${range}`,
+      WHERE ${PENDING_BY_TIME} AND ${range}`,
     firstOf: (range) => Prisma.sql`
       SELECT due_at FROM webhook_deliveries
       WHERE ${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry AND ${range}
       ORDER BY due_at LIMIT 1`,
-    keys: jump(Prisma.sql`webhook_deliveries`, Prisma.sql`endpoint_id`, PENDING, Prisma.sql`ARRAY[false, true]`),
   },
   operations: {
     within: (range) => Prisma.sql`
@@ -66,12 +52,6 @@ export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
     firstOf: (range) => Prisma.sql`
       SELECT due_at FROM runtime_operations WHERE status = 'pending' AND environment_id = k.key AND ${range}
       ORDER BY due_at LIMIT 1`,
-    keys: jump(
-      Prisma.sql`runtime_operations`,
-      Prisma.sql`environment_id`,
-      Prisma.sql`status = 'pending'`,
-      Prisma.sql`ARRAY[false]`,
-    ),
   },
 };
 

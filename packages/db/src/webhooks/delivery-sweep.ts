@@ -2,9 +2,8 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isExhausted } from '../operations/operation.sql.js';
 import { FLOOR_MAX } from '../sweeps/due.sql.js';
+import { BEGINNING, type TimeRange } from '../sweeps/slices.js';
 import { IS_OPEN, PENDING } from './delivery.sql.js';
-
-const BEGINNING = new Date(0);
 
 export interface ExpiredLease {
   id: string;
@@ -18,19 +17,19 @@ export interface ExpiredLease {
  * Only rows with a lease have an expiry, so these statements do not name the status: PostgreSQL could choose an index of
  * it. Ends expired leases, whose worker died or hangs. The row is due again at once, or failed when it was the run's last
  * attempt. The log records the attempt as LEASE_EXPIRED, because its result is unknown.
- * @param from ignores leases that expired earlier, as {@link firstLeaseExpiry} returned it; null ignores none.
+ * @param range ignores leases that expired earlier or later: all by default.
  */
 export function endExpiredLeases(
   db: TypedSql,
   leaseMs: number,
   limit: number,
-  from: Date | null = null,
+  { from = BEGINNING, until }: Partial<TimeRange> = {},
 ): PromiseLike<ExpiredLease[]> {
   return db.$queryRaw<ExpiredLease[]>`
     WITH expired AS (
       SELECT id, lease_expires_at, ${isExhausted} AS exhausted FROM webhook_deliveries
-      WHERE lease_expires_at <= now()
-        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+      WHERE lease_expires_at <= now() AND lease_expires_at >= ${from.toISOString()}::timestamptz
+        AND lease_expires_at < ${until?.toISOString() ?? 'infinity'}::timestamptz
       ORDER BY lease_expires_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
       UPDATE webhook_deliveries d
@@ -54,14 +53,14 @@ export function endExpiredLeases(
  * The time before which no lease expires, also none that a running transaction commits later: a lease begins with its
  * transaction. The next sweep begins there, so that it does not read leases that ended meanwhile
  * (docs/decisions/0039).
- * @param from the result of the call before; null begins with the first lease.
+ * @param from the result of the call before, or a time before which all leases are known to have ended.
  */
-export async function firstLeaseExpiry(db: TypedSql, from: Date | null): Promise<Date> {
+export async function firstLeaseExpiry(db: TypedSql, from: Date): Promise<Date> {
   const [row] = await db.$queryRaw<[{ first: Date }]>`
     SELECT least(${FLOOR_MAX}, (
       SELECT lease_expires_at FROM webhook_deliveries
       WHERE lease_expires_at <= now()
-        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz
+        AND lease_expires_at >= ${from.toISOString()}::timestamptz
       ORDER BY lease_expires_at LIMIT 1
     )) AS first`;
   return row.first;

@@ -3,12 +3,18 @@ import { Prisma } from '../generated/client.js';
 import { isErasureRequested } from '../participants/participant.sql.js';
 
 /**
- * The exact condition of the partial indexes of pending deliveries: `webhook_deliveries_due_idx` (endpoint, retry or
- * not, due time), `webhook_deliveries_due_at_idx` and `webhook_deliveries_pending_run_idx`. It is written so that no other index matches it. With `status = 'pending'`,
- * PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then read the backlogs of
- * other tenants, or sort the whole backlog of an endpoint.
+ * The exact condition of the partial indexes of pending deliveries `webhook_deliveries_due_idx` (endpoint, retry or
+ * not, due time) and `webhook_deliveries_pending_run_idx`. It is written so that no other index matches it. With
+ * `status = 'pending'`, PostgreSQL could choose the index of all open deliveries when statistics are bad. It would then
+ * read the backlogs of other tenants, or sort the whole backlog of an endpoint.
  */
 export const PENDING = Prisma.sql`(status || '') = 'pending'`;
+
+/**
+ * The same for `webhook_deliveries_due_time_idx` (due time), for searches without an endpoint. If it matched the others,
+ * PostgreSQL could search for the first delivery of an endpoint in the dead entries of all endpoints.
+ */
+export const PENDING_BY_TIME = Prisma.sql`('' || status) = 'pending'`;
 
 /** Whether the claims of the endpoint `e` go through its gate: it has an order or a limit. */
 export const IS_GATED = Prisma.sql`(e.ordering <> 'none' OR e.max_per_second IS NOT NULL OR e.max_concurrent IS NOT NULL)`;

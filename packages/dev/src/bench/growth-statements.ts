@@ -124,10 +124,13 @@ export async function growthStatements(
     ['sweep: parked deliveries to free', (db) => freeParkedDeliveries(db, null, 500)],
     ['scan: endpoints with newly due deliveries', (db) => scanNewlyDue(db, null, 5000)],
     ['scan: endpoints with a backlog', (db) => scanBacklogs(db, '', 500)],
-    ['sweep: move the floor', (db) => moveDueFloor(inTransaction(db), 'deliveries', Infinity)],
-    ['sweep: move the floor of operations', (db) => moveDueFloor(inTransaction(db), 'operations', Infinity)],
-    ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', 0)],
-    ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, leasesFrom)],
+    ['sweep: move the floor', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: Infinity })],
+    [
+      'sweep: move the floor of operations',
+      (db) => moveDueFloor(inTransaction(db), 'operations', { checkEveryMs: Infinity }),
+    ],
+    ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: 0 })],
+    ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, { from: leasesFrom })],
     ['sweep: first lease', (db) => firstLeaseExpiry(db, leasesFrom)],
     ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100, runsFrom)],
     [

@@ -1,4 +1,5 @@
 import {
+  BEGINNING,
   claimDueDeliveries,
   claimGated,
   Database,
@@ -122,9 +123,9 @@ function showPlans(title: string, plans: Iterable<[string, Measured]>) {
 }
 
 async function measure({ client, database, tenant }: Bench): Promise<Map<string, Measured>> {
-  const { floor } = await moveDueFloor(database, 'deliveries', 0);
-  await moveDueFloor(database, 'operations', 0);
-  const leasesFrom = await firstLeaseExpiry(database.sql, null);
+  const { floor } = await moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
+  await moveDueFloor(database, 'operations', { checkEveryMs: 0 });
+  const leasesFrom = await firstLeaseExpiry(database.sql, BEGINNING);
   const runsFrom = await firstOldRun(database.sql, RUN_AGE_MS_MAX, null);
   const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
   // Where a worker's claims begin: at the floor, or at the backlog of an endpoint.
