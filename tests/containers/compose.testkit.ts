@@ -63,10 +63,13 @@ export async function deploy(): Promise<Deployment> {
   const compose: Deployment['compose'] = async (...args) =>
     (await run('docker', ['compose', '--progress', 'quiet', ...args], { cwd: dir, maxBuffer: 2 ** 26 })).stdout;
   await script('secrets.sh');
+  const remove = (): Promise<string> => compose('--profile', '*', 'down', '--volumes', '--timeout', '1');
   stopAtEnd(async () => {
-    await compose('--profile', '*', 'down', '--volumes', '--timeout', '1');
+    await remove();
     rmSync(dir, { recursive: true, force: true });
   });
+  // A run that was killed has left its containers, and volumes with other passwords.
+  await remove();
   await compose('up', '--build', '--detach');
   return {
     url: `http://127.0.0.1:${port}`,

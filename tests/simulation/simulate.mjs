@@ -1,19 +1,3 @@
-/**
- * `npm run simulate -- …`, after the build (packages/dev/src/simulate):
- *   --seed N         runs one seed
- *   --seeds A-B,C    runs several; default: 1-20
- *   --minutes M      runs seeds for this time, and prints what they have covered
- *   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
- *   --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
- *   --trace          prints every step
- *   --coverage       prints transitions, and the points of crashes
- *   --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
- *   --moves FOLDER   writes the transitions of each seed for `npm run model -- --trace FOLDER/N.jsonl`
- *   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, tells which seed finds it, and prints
- *                    the processor time until then; --jobs N: N at once
- *   --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
- * Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.
- */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -24,22 +8,60 @@ import pg from 'pg';
 import { bundle } from './bundle.mjs';
 import { BUGS } from './bugs.mjs';
 
-const { values: options } = parseArgs({
-  strict: false,
-  options: {
-    bug: { type: 'string' },
-    bugs: { type: 'string' },
-    fresh: { type: 'boolean' },
-    jobs: { type: 'string', default: '2' },
-    seeds: { type: 'string' },
-    model: { type: 'boolean' },
-  },
-});
+const USAGE = `npm run simulate -- …, after the build:
+  --seed N         runs one seed
+  --seeds A-B,C    runs several; default: 1-20
+  --minutes M      runs seeds for this time, and prints what they have covered
+  --twice N        runs the first N seeds twice in one process, and shows where the runs differ
+  --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
+  --trace          prints every step
+  --coverage       prints transitions, and the points of crashes
+  --brief          ends with the first broken guarantee, and does not shorten its run
+  --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
+  --moves FOLDER   writes the transitions of each seed for npm run model -- --trace FOLDER/N.jsonl
+  --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, tells which seed finds it, and prints the
+                   processor time until then; --jobs N: N at once
+  --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
+Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.`;
+
+/** Exits if an option is not known. */
+function parseOptions() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        bug: { type: 'string' },
+        bugs: { type: 'string' },
+        fresh: { type: 'boolean' },
+        jobs: { type: 'string', default: '2' },
+        model: { type: 'boolean' },
+        // The bundled simulation (main.ts) reads these.
+        seed: { type: 'string' },
+        seeds: { type: 'string' },
+        minutes: { type: 'string' },
+        twice: { type: 'string' },
+        trace: { type: 'boolean' },
+        coverage: { type: 'boolean' },
+        brief: { type: 'boolean' },
+        moves: { type: 'string' },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    process.exit(1);
+  }
+}
+
+const options = parseOptions();
+if (options.help === true) {
+  console.log(USAGE);
+  process.exit();
+}
 /** Options that only this command reads. */
 const OWN = ['--bug', '--fresh', '--model'];
 const SEEDS_FOR_BUGS = '1-60';
 /** Before anything starts: a wrong name ends the command. */
-const bugs = options.bugs === 'all' || options.bugs === true ? BUGS : named(options.bugs ?? options.bug);
+const bugs = options.bugs === 'all' ? BUGS : named(options.bugs ?? options.bug);
 const folder = mkdtempSync(join(tmpdir(), 'callplane-simulation-'));
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set();
@@ -53,7 +75,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 let stop = async () => undefined;
 try {
   stop = await startPostgres();
-  process.exitCode = process.argv.includes('--bugs') ? await findBugs() : await runSeeds();
+  process.exitCode = options.bugs !== undefined ? await findBugs() : await runSeeds();
 } finally {
   await stop();
   rmSync(folder, { recursive: true, force: true });
@@ -88,10 +110,10 @@ async function hashOfLastSeed(/** @type {string} */ file) {
 
 /**
  * The seeded bugs of these names, which commas separate.
- * @param {string | boolean | undefined} names
+ * @param {string | undefined} names
  */
 function named(names) {
-  if (typeof names !== 'string') return [];
+  if (names === undefined) return [];
   const unknown = names.split(',').filter((name) => !BUGS.some((bug) => bug.name === name));
   if (unknown.length === 0) return BUGS.filter(({ name }) => names.split(',').includes(name));
   console.error(`There is no seeded bug ${unknown.join(', ')}. tests/simulation/bugs.mjs names all.`);

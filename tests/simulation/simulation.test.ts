@@ -57,3 +57,9 @@ describe('simulated fleets', () => {
     expect(Number(/crashes at (\d+) points/.exec(outcome.output)?.[1])).toBeGreaterThan(2);
   });
 });
+
+test('an option that is not known ends the command with the list of options', async () => {
+  const { code, output } = await simulate(['--sed', '3']);
+  expect([code, output]).toEqual([1, expect.stringMatching(/^Unknown option '--sed'[^]*--seeds A-B,C/)]);
+  expect(output).not.toContain('    at ');
+});
