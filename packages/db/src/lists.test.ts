@@ -1,5 +1,8 @@
 import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
+import { stopAtEnd } from '@callplane/testing';
+import pg from 'pg';
+import { buffersOf } from './client/buffers.testkit.js';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
 import { listTokens } from './participants/issued-tokens.js';
@@ -114,6 +117,36 @@ test('a delivery whose id is a minute younger than its event is found by the tim
     FROM webhook_deliveries LIMIT 1`);
   expect(await list({ until: at(7000), status: 'pending' })).toEqual([id]);
   expect(await list({ until: new Date(at(7000).getTime() - 59_000), status: 'pending' })).toEqual([id]);
+});
+
+test('a list of one event type reads little of what finished while a transaction held an old snapshot', async () => {
+  const cost = () =>
+    buffersOf(rooms.database, (db) =>
+      listDeliveries(db, rooms.tenant, { ...NO_FILTER, eventType: 'webhook.test' }, { beforeId: null, limit: 21 }),
+    );
+  const before = await cost();
+  const holder = new pg.Client({ connectionString: rooms.databaseUrl });
+  await holder.connect();
+  stopAtEnd(() => holder.end());
+  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await holder.query('SELECT 1 FROM projects');
+  const numbers = Array.from({ length: 3000 }, (_, n) => 8000 + n);
+  await rooms.sql(`
+    INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
+    SELECT added.id, environment_id, endpoint_id, event_id, 'webhook.test', 'pending', now()
+    FROM unnest('{${idsOf(...numbers).join()}}'::text[]) AS added (id), (SELECT * FROM webhook_deliveries LIMIT 1) one`);
+  const young = `id >= '${idsOf(8000)[0]}'`;
+  await rooms.sql(`UPDATE webhook_deliveries SET status = 'delivering', lease_token = gen_random_uuid(), lease_expires_at = now()
+    WHERE ${young}`);
+  await rooms.sql(`UPDATE webhook_deliveries SET status = 'succeeded', completed_at = now(), lease_token = NULL,
+    lease_expires_at = NULL WHERE ${young}`);
+  await rooms.sql(
+    `UPDATE webhook_deliveries SET status = 'pending', completed_at = NULL WHERE id = '${idsOf(10_990)[0]}'`,
+  );
+  expect(await cost()).toBeLessThan(before * 3);
+  expect(await list({ eventType: 'webhook.test' }, 12)).toEqual(idsOf(...numbers.slice(-12).reverse()));
+  await holder.query('ROLLBACK');
+  await rooms.sql(`DELETE FROM webhook_deliveries WHERE ${young}`);
 });
 
 test('each filter of a list is served by an index in the order of the list', async () => {
