@@ -69,6 +69,13 @@ const turnServers = orExit('TURN_ADMIN_URLS', () =>
 if (turnServers.length === 0) logger.warn('relays of ended sessions stay open', { setting: 'TURN_ADMIN_URLS' });
 
 const outages = new OutageWatch(() => probeWrite(database.sql));
+metrics.gauge(
+  {
+    name: 'callplane_lost_sessions_paused',
+    help: '1 while this process ends no session of a silent gateway or client, because it has just started, or PostgreSQL accepted no writes lately.',
+  },
+  () => (outages.isSettled ? 0 : 1),
+);
 const deps: Deps = {
   database,
   producer,
