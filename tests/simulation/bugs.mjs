@@ -455,7 +455,7 @@ export const BUGS = [
     'floor-ahead-of-rows',
     'the floor of due rows moves to the present, past rows that are not claimed yet',
     'packages/db/src/sweeps/due-floor.ts',
-    'if (next > state.floor) await addBacklogs(tx, queue, state.floor, next);',
+    'await addBacklogs(tx, queue, last);',
     '',
   ),
 ];

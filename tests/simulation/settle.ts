@@ -1,3 +1,4 @@
+import { SETTLED_AFTER_MS } from '../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { GRACE_MS } from './apps/cleanup-worker.js';
 import type { Run, Violation } from './checks.js';
 
@@ -55,9 +56,9 @@ export async function settle({ clients, backend, fleet: { world }, plan }: Run, 
     await world.jump(Math.max(...dueMs) - world.nowMsValue);
     calmSinceMs = world.nowMsValue;
   }
-  // Until lost sessions have ended, after the grace.
+  // Until lost sessions have ended, after the grace and the time in which silence proves nothing.
   await world.jump(GRACE_MS - 5000);
-  const untilMs = world.nowMsValue + 2 * ROUND_MS;
+  const untilMs = world.nowMsValue + SETTLED_AFTER_MS + 2 * ROUND_MS;
   await until(() => world.nowMsValue >= untilMs);
   return [];
 }

@@ -1,5 +1,5 @@
 import { CONCURRENCY_PER_WORKER, LEASE_SECONDS } from '@callplane/core';
-import { isDatabaseUnavailable, moveDueFloor } from '@callplane/db';
+import { isDatabaseUnavailable, moveDueFloor, probeWrite } from '@callplane/db';
 import type { Deps } from '../../../apps/cleanup-worker/src/deps.js';
 import { operationMetrics, relayMetrics } from '../../../apps/cleanup-worker/src/metrics.js';
 import { workOnOperation } from '../../../apps/cleanup-worker/src/operations/work-on-operation.js';
@@ -10,6 +10,7 @@ import {
   newLostSessionsPosition,
 } from '../../../apps/cleanup-worker/src/reconcile/lost-sessions.js';
 import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-orphans.js';
+import { OutageWatch, WATCH_EVERY_MS } from '../../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
 import { DueOperations } from '../../../apps/cleanup-worker/src/scheduler/due-operations.js';
 import { OperationScheduler } from '../../../apps/cleanup-worker/src/scheduler/scheduler.js';
@@ -30,6 +31,7 @@ export const GRACE_MS = 15_000;
 export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: Parts): void {
   const database = openDatabase(databaseUrl);
   const producer = redis.producer();
+  const outages = new OutageWatch(() => probeWrite(database.sql));
   const deps: Deps = {
     database,
     producer,
@@ -41,6 +43,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
     random: () => Math.random(),
     leaseMs: LEASE_SECONDS * 1000,
     graceMs: GRACE_MS,
+    outages,
   };
   const due = new DueOperations(deps);
   const scheduler = new OperationScheduler({
@@ -61,6 +64,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   const lostSessions = newLostSessionsPosition();
   const expired = newExpiredPosition();
   const { repeat, repeatElected } = periodicTasks('cleanup-worker', name, database, logger);
+  repeat('outage watch', WATCH_EVERY_MS, () => outages.look());
   repeat('media', SWEEP_INTERVAL_MS, () => orphans.pass());
   repeatElected('due floor', SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'operations')));
   repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps));

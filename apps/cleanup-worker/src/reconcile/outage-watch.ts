@@ -9,7 +9,7 @@ const BREAK_MS = 6000;
  * After an outage, silence proves nothing for this long, in milliseconds. A statement of a gateway may wait 11 s for a
  * server that has been replaced, and a connection 3 s, before the next heartbeat gets through.
  */
-const SETTLED_AFTER_MS = 16_000;
+export const SETTLED_AFTER_MS = 16_000;
 
 /**
  * Tells whether a silent gateway or client can be judged. While PostgreSQL accepts no writes, no gateway can write its
