@@ -190,8 +190,8 @@ export const BUGS = [
     'lease-of-delivery-never-ends',
     'no sweep ends the leases of dead webhook workers',
     DELIVERY_SWEEP,
-    'WHERE lease_expires_at <= now()\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR',
-    "WHERE lease_expires_at <= now() - interval '1 day'\n        AND lease_expires_at >= ${(from ?? BEGINNING).toISOString()}::timestamptz\n      ORDER BY lease_expires_at LIMIT ${limit} FOR",
+    'WHERE lease_expires_at <= now() AND lease_expires_at >= ${from.toISOString()}::timestamptz',
+    "WHERE lease_expires_at <= now() - interval '1 day' AND lease_expires_at >= ${from.toISOString()}::timestamptz",
   ),
   bug(
     'expired-attempt-not-logged',

@@ -8,7 +8,7 @@ export interface TimeRange {
 
 /** Before every time in the database. */
 export const BEGINNING = new Date(0);
-/** Width of the first slice, in milliseconds. Few ranges of a step are wider. */
+/** Width of the first slice, in milliseconds. */
 const FIRST_WIDTH_MS = 60_000;
 const WIDTH_MS_MIN = 1000;
 /** A slice that takes less, in milliseconds, is followed by one of twice the width, any other by one of half of it. */
