@@ -168,9 +168,10 @@ apply() {
 }
 
 down() {
-  docker ps --all --quiet --filter name='^k8s_' --filter name='^callplane-cluster-' | xargs --no-run-if-empty docker rm --force --volumes >/dev/null
-  if [ -e "$work/pids" ]; then xargs --no-run-if-empty kill <"$work/pids" 2>/dev/null || true; fi
+  # Before the containers, which the kubelet would start again. Nothing of the cluster is kept.
+  if [ -e "$work/pids" ]; then xargs --no-run-if-empty kill -KILL <"$work/pids" 2>/dev/null || true; fi
   rm -f "$work/pids"
+  docker ps --all --quiet --filter name='^k8s_' --filter name='^callplane-cluster-' | xargs --no-run-if-empty docker rm --force --volumes >/dev/null
   # Tables of kube-proxy.
   iptables-save | grep -v KUBE- | iptables-restore
   findmnt --noheadings --list --output TARGET | grep "^$work/kubelet" | sort --reverse | xargs --no-run-if-empty umount || true

@@ -23,3 +23,14 @@ export function isVersionMissing(lines: readonly TraceLine[], done: ReadonlySet<
   }
   return next > last + 1;
 }
+
+/**
+ * Whether a removal is completed whose acceptance has no line. An acceptance has no version, so
+ * {@link isVersionMissing} does not see it.
+ */
+export function isAcceptanceMissing(lines: readonly TraceLine[], done: ReadonlySet<number>): boolean {
+  const accepted = new Set(lines.flatMap(({ transition, index }) => (transition === 'acceptRemoval' ? [index] : [])));
+  return lines.some(
+    ({ transition, index }, at) => transition === 'completeRemoval' && !done.has(at) && !accepted.has(index),
+  );
+}

@@ -149,6 +149,18 @@ describe('of the lines about the sessions of a room, the model allows', () => {
     expect(await rooms([ada, ...end(2)], 1)).toBe('endOfRoom after 3');
   });
 
+  test('a removal without a line of its acceptance only if an API was killed', async () => {
+    const removed = [
+      ada,
+      told('completeRemoval', { at: 20, participant: 'bob' }),
+      told('acceptEnd', { at: 30, version: 2 }),
+    ];
+    expect(await rooms(removed)).toBe('completeRemoval after 1');
+    expect(await rooms(removed, 1)).toBe('allowed');
+    const accepted = told('acceptRemoval', { at: 40, participant: 'bob' });
+    expect(await rooms([...removed, accepted], 1)).toBe('completeRemoval after 1');
+  });
+
   test('transitions in the order of their versions, whatever the times of their lines are', async () => {
     const late = { ...ada, time: join('ada', 9).time, tookMs: 200 };
     expect(await rooms([about('leave', 'ada', 2), late])).toBe('allowed');

@@ -66,13 +66,17 @@ const SILENT_SESSION_MOVES: Readonly<Record<string, readonly string[]>> = {
   findAbsent: ['completeRemoval'],
   findEmpty: ['completeEnd'],
 };
-const SESSION_MOVES = ['join', 'supersede', 'resume', 'disconnect', 'leave', 'endLost', 'remove', 'endOfRoom'];
+/** Moves that a process may commit and, if it is killed at that moment, not log. */
+const CUT_OFF_SESSION_MOVES = [
+  ...['join', 'supersede', 'resume', 'disconnect', 'leave', 'endLost', 'remove', 'endOfRoom'],
+  'acceptRemoval',
+];
 const BEGINNINGS = ['join', 'supersede'];
 
 const SESSIONS: TraceRules = {
   precedes: ({ name, who }, { transition, index }) =>
     SILENT_SESSION_MOVES[String(name)]?.includes(transition) === true && (who === index || index === null),
-  mayBeCutOff: ({ name }) => SESSION_MOVES.includes(String(name)),
+  mayBeCutOff: ({ name }) => CUT_OFF_SESSION_MOVES.includes(String(name)),
   mayBeginCutOff: ({ name }) => name === 'arrive',
   after(names, { transition, index, name, connection }, { move }) {
     if (move['name'] !== transition) return null;

@@ -1,6 +1,6 @@
 import type { Trace, TraceLine } from './read-traces.js';
 import type { Spec, State, Step } from './spec.js';
-import { candidates, isVersionMissing } from './trace-order.js';
+import { candidates, isAcceptanceMissing, isVersionMissing } from './trace-order.js';
 import { TRACE_RULES, type Names, type TraceRules } from './trace-rules.js';
 
 /** Silent moves between two lines: a row is accepted or replayed, found by a scan, and its lease or delay ends. */
@@ -118,7 +118,7 @@ export class TraceValidator {
       if (search.nodes >= NODES_MAX) return 'more';
       const next = candidates(lines, node.done).map((at) => ({ at, line: lines[at] as TraceLine }));
       const { deaths, begunMs } = node;
-      const mayMiss = isVersionMissing(lines, node.done);
+      const mayMiss = isVersionMissing(lines, node.done) || isAcceptanceMissing(lines, node.done);
       const death = mayMiss ? deathsMs.findIndex((atMs, index) => atMs >= begunMs && !deaths.has(index)) : -1;
       const isLast = deaths.size === cutOffsMax;
       isMore ||= death >= 0 && isLast;
