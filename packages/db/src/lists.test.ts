@@ -1,8 +1,7 @@
 import { firstIdAt } from '@callplane/core';
 import { beforeAll, expect, test } from '@jest/globals';
-import { stopAtEnd } from '@callplane/testing';
-import pg from 'pg';
 import { buffersOf } from './client/buffers.testkit.js';
+import { holdSnapshot } from './client/held-snapshot.testkit.js';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
 import { listTokens } from './participants/issued-tokens.js';
@@ -125,11 +124,7 @@ test('a list of one event type reads little of what finished while a transaction
       listDeliveries(db, rooms.tenant, { ...NO_FILTER, eventType: 'webhook.test' }, { beforeId: null, limit: 21 }),
     );
   const before = await cost();
-  const holder = new pg.Client({ connectionString: rooms.databaseUrl });
-  await holder.connect();
-  stopAtEnd(() => holder.end());
-  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-  await holder.query('SELECT 1 FROM projects');
+  const holder = await holdSnapshot(rooms.databaseUrl);
   const numbers = Array.from({ length: 3000 }, (_, n) => 8000 + n);
   await rooms.sql(`
     INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)

@@ -4,6 +4,7 @@ import { PATIENT_DEADLINES, stopAtEnd } from '@callplane/testing';
 import pg from 'pg';
 import { buffersOf } from '../client/buffers.testkit.js';
 import { Database, type TypedSql } from '../client/database.js';
+import { holdSnapshot } from '../client/held-snapshot.testkit.js';
 import { Prisma } from '../generated/client.js';
 import { takeDueOperations } from '../operations/due-operations.js';
 import { settleExhaustedOperation } from '../operations/operation-sweep.js';
@@ -12,15 +13,14 @@ import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js'
 import { claimDueDeliveries } from '../webhooks/due-deliveries.js';
 import { scanBacklogs, scanNewlyDue } from '../webhooks/due-endpoints.js';
 import { endExpiredLeases, expireRuns, firstLeaseExpiry, firstOldRun } from '../webhooks/delivery-sweep.js';
-import { moveDueFloor } from './due-floor.js';
+import { moveDueFloor, type FloorMove } from './due-floor.js';
 import { DUE_SOURCES } from './due.sql.js';
 import { BEGINNING } from './slices.js';
 
 const DAY_MS = 86_400_000;
 const [A, B] = ['whep_a', 'whep_b'];
 /** Moves the floor without a full check. */
-const move = (lateMs?: number) =>
-  moveDueFloor(database, 'deliveries', { checkEveryMs: Infinity, ...(lateMs === undefined ? {} : { lateMs }) });
+const move = (more: FloorMove = {}) => moveDueFloor(database, 'deliveries', { checkEveryMs: Infinity, ...more });
 const check = () => moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
 
 let rooms: TestRooms;
@@ -116,10 +116,7 @@ describe('scans while a transaction holds an old snapshot', () => {
     await Promise.all([check(), moveDueFloor(database, 'operations', { checkEveryMs: 0 })]);
     await finishMany('first', 10);
     await rooms.sql('ANALYZE webhook_deliveries, runtime_operations');
-    const holder = await connect();
-    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    // Only the snapshot counts. A lock of a table would block the next test.
-    await holder.query('SELECT 1 FROM projects');
+    const holder = await holdSnapshot(url);
     const before = await measure();
     await finishMany('many', 10_000);
     const after = await measure();
@@ -161,9 +158,7 @@ describe('scans while a transaction holds an old snapshot', () => {
     await rooms.sql(`
       INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at)
       SELECT unnest('{${endpoints.join()}}'::text[]), '${rooms.tenant.environmentId}', 'https://example.com/', '{*}', true, 1, now(), now()`);
-    const holder = await connect();
-    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await holder.query('SELECT 1 FROM projects');
+    const holder = await holdSnapshot(url);
     await add('finished', '1 hour', { count: 2000 });
     await finish('finished');
     const full = (db: TypedSql) =>
@@ -215,10 +210,10 @@ describe('the floor of due deliveries', () => {
     await writer.query('BEGIN');
     await writer.query(insertion('late', '0'));
     const { rows } = await writer.query<{ at: Date }>('SELECT now() AS at');
-    await move(0);
+    await move({ lateMs: 0 });
     expect((await floor()).getTime()).toBeLessThanOrEqual(rows[0]!.at.getTime());
     await writer.query('COMMIT');
-    await move(0);
+    await move({ lateMs: 0 });
     expect(await floor()).toEqual(expect.any(Date));
     expect((await floor()).getTime()).toBeGreaterThan(rows[0]!.at.getTime());
     expect(await backlogs()).toMatchObject([{ key: A }]);
@@ -228,7 +223,7 @@ describe('the floor of due deliveries', () => {
     const role = `mover_${randomBytes(6).toString('hex')}`;
     await rooms.sql(`CREATE ROLE ${role}`);
     await rooms.sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON webhook_deliveries, due_floors, due_backlogs TO ${role}`);
-    const moveAsRole = (lateMs?: number) =>
+    const moveAsRole = (more: FloorMove = {}) =>
       moveDueFloor(
         {
           sqlTransaction: (work) =>
@@ -238,16 +233,16 @@ describe('the floor of due deliveries', () => {
             }),
         },
         'deliveries',
-        { checkEveryMs: Infinity, ...(lateMs === undefined ? {} : { lateMs }) },
+        { checkEveryMs: Infinity, ...more },
       );
     await check();
     const writer = await connect();
     await writer.query('BEGIN');
     await writer.query(insertion('hidden', '0'));
     const { floor: before } = await moveAsRole();
-    expect((await moveAsRole(0)).floor).toEqual(before);
+    expect((await moveAsRole({ lateMs: 0 })).floor).toEqual(before);
     await writer.query('COMMIT');
-    expect((await moveAsRole(0)).floor.getTime()).toBeGreaterThan(before.getTime());
+    expect((await moveAsRole({ lateMs: 0 })).floor.getTime()).toBeGreaterThan(before.getTime());
     expect(await backlogs()).toMatchObject([{ key: A }]);
     await rooms.sql(`DROP OWNED BY ${role}`);
     await rooms.sql(`DROP ROLE ${role}`);

@@ -67,7 +67,7 @@ const nextFloor = (lateMs: number): Prisma.Sql => Prisma.sql`least(now() - ${lat
 
 interface FloorState {
   floor: Date;
-  /** Where the floor may move to. An earlier floor than before is right, too: see {@link nextFloor}. */
+  /** It may lie before the floor: a transaction from before the floor has written, or the clock was set back. */
   next: Date;
   checkedMsAgo: number;
 }

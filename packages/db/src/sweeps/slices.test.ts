@@ -19,7 +19,7 @@ async function widthsOf(range: TimeRange, read: (slice: TimeRange) => Promise<un
 }
 
 describe('reading a range of times in slices', () => {
-  test('reads each time once, from the end to the beginning, and the ages in few slices', async () => {
+  test('reads each time once, from the end to the beginning, and half a century in fewer than 30 slices', async () => {
     const widths = await widthsOf({ from: BEGINNING, until: UNTIL });
     expect(widths.slice(0, 3)).toEqual([60_000, 120_000, 240_000]);
     expect(widths.length).toBeLessThan(30);

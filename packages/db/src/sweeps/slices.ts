@@ -19,7 +19,8 @@ const NARROWER = 8;
 /**
  * Reads a range of times in slices, from its end to its beginning. While a transaction holds an old snapshot, a range may
  * contain millions of dead index entries, which take longer to read than one statement may last
- * (docs/decisions/0039). The slices become wider while they are quick, so that the ages before the snapshot take few.
+ * (docs/decisions/0039). Quick slices are followed by
+ * wider ones, so that the time before the snapshot takes few.
  * @param read reads a slice. It may be called again for a part of a slice whose statement PostgreSQL cancelled.
  * @param signal ends the reading before the next slice.
  * @returns whether the whole range was read.

@@ -29,8 +29,10 @@ export function isVersionMissing(lines: readonly TraceLine[], done: ReadonlySet<
  * {@link isVersionMissing} does not see it.
  */
 export function isAcceptanceMissing(lines: readonly TraceLine[], done: ReadonlySet<number>): boolean {
-  const accepted = new Set(lines.flatMap(({ transition, index }) => (transition === 'acceptRemoval' ? [index] : [])));
   return lines.some(
-    ({ transition, index }, at) => transition === 'completeRemoval' && !done.has(at) && !accepted.has(index),
+    ({ transition, index }, at) =>
+      transition === 'completeRemoval' &&
+      !done.has(at) &&
+      !lines.some((other) => other.transition === 'acceptRemoval' && other.index === index),
   );
 }

@@ -68,8 +68,15 @@ const SILENT_SESSION_MOVES: Readonly<Record<string, readonly string[]>> = {
 };
 /** Moves that a process may commit and, if it is killed at that moment, not log. */
 const CUT_OFF_SESSION_MOVES = [
-  ...['join', 'supersede', 'resume', 'disconnect', 'leave', 'endLost', 'remove', 'endOfRoom'],
+  'join',
+  'supersede',
+  'resume',
+  'disconnect',
+  'leave',
+  'endLost',
   'acceptRemoval',
+  'remove',
+  'endOfRoom',
 ];
 const BEGINNINGS = ['join', 'supersede'];
 
