@@ -6,8 +6,11 @@ const full = process.env.CALLPLANE_TEST_FULL === 'true';
 // Container tests need a Docker engine and run separately: `npm run test:containers`.
 const containers = process.env.CALLPLANE_TEST_CONTAINERS === 'true';
 
+// The laboratory has tests of its own: `npm run lab:test`.
+const lab = process.env.CALLPLANE_TEST_LAB === 'true';
+
 export default {
-  roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'],
+  roots: lab ? ['<rootDir>/lab'] : ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'],
   testMatch: containers ? ['<rootDir>/tests/containers/*.test.ts'] : ['**/*.test.ts'],
   // Tests that are slow by nature are named *.full.test.ts and run only with `npm run test:full`.
   testPathIgnorePatterns: [

@@ -1,5 +1,5 @@
 /**
- * `node scripts/dev.mjs <command> [<argument>…]`: makes this clone runnable, then runs a command of packages/dev. Only
+ * `node scripts/dev.mjs <command> [<argument>…]`: makes this clone runnable, then runs a command of packages/dev or lab. Only
  * this file and scripts/lib must run on a machine that has nothing but Node and npm.
  */
 import { existsSync } from 'node:fs';
@@ -15,6 +15,8 @@ import { mayInstall } from './lib/system-packages.mjs';
 
 /** Commands that run the apps and nothing else. */
 const WITH_START_BUILD = ['start', 'rtc'];
+/** Commands of lab/; all others are in packages/dev. */
+const LAB = ['bench', 'torture', 'simulate'];
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const [command = '', ...args] = process.argv.slice(2);
@@ -30,8 +32,9 @@ try {
   if (process.env['npm_lifecycle_event'] !== undefined && process.ppid !== parent) stop();
   for (const signal of SIGNALS) process.off(signal, stop);
   stopping.signal.throwIfAborted();
-  const main = join(root, 'packages', 'dev', 'dist', command, 'main.js');
-  if (!existsSync(main)) throw new Failure(`There is no command "${command}" in packages/dev/src`);
+  const folder = LAB.includes(command) ? 'lab' : join('packages', 'dev');
+  const main = join(root, folder, 'dist', command, 'main.js');
+  if (!existsSync(main)) throw new Failure(`There is no command "${command}"`);
   await (await import(pathToFileURL(main).href)).main(args);
 } catch (error) {
   if (!stopping.signal.aborted) explain(error);

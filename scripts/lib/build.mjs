@@ -91,7 +91,7 @@ function sourcesMark() {
   const compilers = ['base', 'build', 'package', 'cjs'].map((name) => `tsconfig.${name}.json`);
   const settings = ['pnpm-lock.yaml', 'turbo.json', ...compilers];
   for (const file of [...settings, 'scripts/lib/make-bundles.mjs', ...manifests()]) add(hash, file);
-  for (const folder of ['apps', 'packages', 'prisma']) addFolder(hash, folder);
+  for (const folder of ['apps', 'packages', 'lab/src', 'prisma']) addFolder(hash, folder);
   return hash.digest('hex');
 }
 

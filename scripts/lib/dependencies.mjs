@@ -83,5 +83,5 @@ export function manifests() {
       ? readdirSync(join(root, folder)).map((name) => join(folder, name, 'package.json'))
       : [],
   );
-  return ['package.json', ...inFolders.filter((file) => existsSync(join(root, file)))].sort();
+  return ['package.json', 'lab/package.json', ...inFolders.filter((file) => existsSync(join(root, file)))].sort();
 }

@@ -1,4 +1,4 @@
-import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import { NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { bundleOf, root } from '../bootstrap.js';
 
 /**
@@ -18,12 +18,6 @@ export const APPS: App[] = [
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
   { name: 'signaling', readyPort: 'PORT', needsKeys: true },
 ];
-
-/**
- * Recommended by docs/operations/deploy.md: fewer and shorter garbage collections of short-lived request data, for more
- * memory.
- */
-export const NODE_FLAGS = ['--max-semi-space-size=64'];
 
 const READY_WITHIN_MS = 60_000;
 

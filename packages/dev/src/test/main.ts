@@ -1,7 +1,7 @@
 /**
  * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. `--full` adds the slow files
  * (*.full.test.ts), and then runs all with Node 24 too; `--containers` runs only tests/containers, on this machine's
- * Docker engine; `--retry` runs a few failed files once more, alone, and lists those that then pass as unstable. The
+ * Docker engine; `--lab` runs only the tests of lab/; `--retry` runs a few failed files once more, alone, and lists those that then pass as unstable. The
  * last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -23,7 +23,7 @@ import type { FileCounts } from './count-reporter.js';
 import { nodePrograms } from './node-versions.js';
 import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
-const FLAGS = ['--full', '--containers', '--retry'];
+const FLAGS = ['--full', '--containers', '--lab', '--retry'];
 const PROGRAMS = ['redis-server', 'turnserver', 'janus', 'chromium-headless-shell', 'nginx', 'prometheus', 'pgbouncer'];
 
 const NODE_OPTIONS = [
@@ -38,6 +38,7 @@ const say = (line: string) => console.log(line);
 export async function main(args: string[]): Promise<void> {
   const containers = args.includes('--containers');
   const full = args.includes('--full');
+  const lab = args.includes('--lab');
   const jestArgs = args.filter((argument) => !FLAGS.includes(argument));
   const total: Counts = { passed: 0, failed: 0 };
   process.exitCode = 0;
@@ -51,8 +52,10 @@ export async function main(args: string[]): Promise<void> {
       const env = {
         CALLPLANE_TEST_FULL: String(full),
         CALLPLANE_TEST_CONTAINERS: String(containers),
+        CALLPLANE_TEST_LAB: String(lab),
         // Bundles of the apps cost more than they save if only some files run.
-        CALLPLANE_TEST_BUNDLES: process.env['CALLPLANE_TEST_BUNDLES'] ?? String(!containers && jestArgs.length === 0),
+        CALLPLANE_TEST_BUNDLES:
+          process.env['CALLPLANE_TEST_BUNDLES'] ?? String(!containers && !lab && jestArgs.length === 0),
       };
       let run = await runJest(program, jestArgs, env);
       if (args.includes('--retry')) run = await retryFailed(program, run, env);

@@ -9,7 +9,7 @@ const ARGS = ['--seeds', '11-13', '--fresh', '--coverage', '--brief', '--model']
 const PATIENCE_MS = 900_000;
 
 async function simulate(args: readonly string[]): Promise<{ code: number | null; output: string }> {
-  const file = join(repositoryRoot, 'tests/simulation/simulate.mjs');
+  const file = join(repositoryRoot, 'lab/simulation/simulate.mjs');
   const child = spawn(process.execPath, [file, ...args], {
     env: process.env,
     stdio: ['ignore', 'pipe', 'pipe'],

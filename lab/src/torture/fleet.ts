@@ -97,7 +97,7 @@ export async function startFleet(
 }
 
 function buildWith(bug: string): void {
-  const script = join(root, 'tests', 'simulation', 'build-apps.mjs');
+  const script = join(root, 'lab', 'simulation', 'build-apps.mjs');
   const { status, stderr } = spawnSync(process.execPath, [script, bug], { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Failure(`The apps cannot be built with ${bug}: ${stderr.trim()}`);
 }

@@ -1,5 +1,5 @@
 /**
- * `node tests/simulation/build-apps.mjs <bug>`: builds the apps with one seeded bug (bugs.mjs) as
+ * `node lab/simulation/build-apps.mjs <bug>`: builds the apps with one seeded bug (bugs.mjs) as
  * `apps/<app>/dist/bug-<bug>/main.mjs`, for `npm run torture -- --bug <bug>`. `<bug>,<bug>` applies several. The sources do
  * not change. An app finds the files of its packages from there.
  */
@@ -15,7 +15,7 @@ const folder = `bug-${names.join('_')}`;
 const seeded = names.flatMap((name) => {
   const bug = BUGS.find((each) => each.name === name);
   if (bug === undefined) {
-    console.error(`there is no seeded bug "${name}". tests/simulation/bugs.mjs names all.`);
+    console.error(`there is no seeded bug "${name}". lab/simulation/bugs.mjs names all.`);
     process.exit(2);
   }
   return bug.patches;
@@ -70,5 +70,5 @@ await build({
     resolve: { conditions: ['source', ...defaultServerConditions] },
   },
 });
-const missing = seeded.filter((patch) => !applied.has(patch));
-if (missing.length > 0) throw new Error(`${missing[0].file} is no part of the apps`);
+const missing = seeded.find((patch) => !applied.has(patch));
+if (missing !== undefined) throw new Error(`${missing.file} is no part of the apps`);

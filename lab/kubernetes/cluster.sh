@@ -1,10 +1,10 @@
 #!/bin/bash
 # A Kubernetes of one node for trials of the Helm chart, on machines that can install nothing but Debian's packages:
 #
-#   tests/kubernetes/cluster.sh up                      builds and starts it; about 10 minutes the first time
-#   tests/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; arguments are those of `helm template`
-#   tests/kubernetes/cluster.sh kubectl get pods
-#   tests/kubernetes/cluster.sh down                    stops it and deletes its pods
+#   lab/kubernetes/cluster.sh up                      builds and starts it; about 10 minutes the first time
+#   lab/kubernetes/cluster.sh apply --values FILE     installs or upgrades the chart; arguments are those of `helm template`
+#   lab/kubernetes/cluster.sh kubectl get pods
+#   lab/kubernetes/cluster.sh down                    stops it and deletes its pods
 #
 # Debian has no package of the servers of Kubernetes, but its source package for kubectl 1.20.2 contains them. That
 # version lacks some of what the chart uses; for-1.20.mjs says what, and leaves it out. The node runs pods on the Docker

@@ -3,9 +3,8 @@ import { mkdtempSync, chmodSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { freePort, startPostgres, startRedis } from '@callplane/local-servers';
+import { freePort, NODE_FLAGS, startPostgres, startRedis } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
-import { NODE_FLAGS } from '../start/app.js';
 
 /**
  * The real servers and processes of one benchmark; `close` stops them all. PostgreSQL is durable: a commit waits for

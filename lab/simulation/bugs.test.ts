@@ -9,7 +9,7 @@ interface Bug {
 }
 
 test('each seeded bug replaces a text that its file has once', async () => {
-  const { BUGS }: { BUGS: readonly Bug[] } = await import(join(repositoryRoot, 'tests/simulation/bugs.mjs'));
+  const { BUGS }: { BUGS: readonly Bug[] } = await import(join(repositoryRoot, 'lab/simulation/bugs.mjs'));
   const misplaced = BUGS.flatMap(({ name, patches }) =>
     patches
       .filter(({ file, find }) => readFileSync(join(repositoryRoot, file), 'utf8').split(find).length !== 2)

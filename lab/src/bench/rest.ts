@@ -23,7 +23,7 @@ export async function run() {
     const { id: environment } = await stage.rtc('environments', 'create', '--project', project, '--name', 'bench');
     const { key } = await stage.rtc('keys', 'create', '--env', environment, '--type', 'secret');
     const { pid: floorPid } = await stage.run(
-      'packages/dev/dist/bench/floor.js',
+      'lab/dist/bench/floor.js',
       { PORT: String(floorPort) },
       `http://127.0.0.1:${floorPort}/ready`,
     );

@@ -1,5 +1,5 @@
 /**
- * `node tests/simulation/bundle.mjs <folder> [<bug>…]`: joins the simulation and the sources of the product to one file,
+ * `node lab/simulation/bundle.mjs <folder> [<bug>…]`: joins the simulation and the sources of the product to one file,
  * with the ports of the simulation in place of some modules, and with the given seeded bugs (bugs.mjs).
  */
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,10 @@ const REPLACED = new Map([
   [product('packages/db/src/generated/client.ts'), here('ports/prisma-client.ts')],
 ]);
 
-/** Modules whose state must begin anew with each run: what is appended to them. */
+/**
+ * Modules whose state must begin anew with each run: what is appended to them.
+ * @type {[RegExp, string][]}
+ */
 const RESET = [
   [/uuid\/dist\/esm-node\/v7\.js$/, 'simulationReset(() => { _seqLow = null; _seqHigh = null; _msecs = 0; });'],
   [/uuid\/dist\/esm-node\/rng\.js$/, 'simulationReset(() => { poolPtr = rnds8Pool.length; });'],
@@ -82,8 +85,8 @@ export async function bundle(outDir, patches = []) {
       resolve: { conditions: ['source', ...defaultServerConditions] },
     },
   });
-  const missing = patches.filter((patch) => !applied.has(patch));
-  if (missing.length > 0) throw new Error(`${missing[0].file} is no part of the simulation`);
+  const missing = patches.find((patch) => !applied.has(patch));
+  if (missing !== undefined) throw new Error(`${missing.file} is no part of the simulation`);
 }
 
 if (process.argv[1] === import.meta.filename) await bundle(resolve(process.argv[2] ?? 'dist'));

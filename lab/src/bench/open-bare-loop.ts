@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
+import { NODE_FLAGS } from '@callplane/local-servers';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { NODE_FLAGS } from '../start/app.js';
 import type { openStage } from './stage.js';
 
 /** Starts the floor of deliveries in a process of its own. It ends with the stage. */

@@ -65,7 +65,7 @@ export async function openCostBench(stage: Awaited<ReturnType<typeof openStage>>
     startFloor: async () => {
       const port = String(await freePort());
       const origin = `http://127.0.0.1:${port}`;
-      const child = await stage.run('packages/dev/dist/bench/floor.js', { PORT: port }, `${origin}/ready`);
+      const child = await stage.run('lab/dist/bench/floor.js', { PORT: port }, `${origin}/ready`);
       return { pid: Number(child.pid), origin };
     },
     startGateway: async () => {

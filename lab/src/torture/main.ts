@@ -4,7 +4,7 @@
  * checks them. `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load
  * against a deployment, without faults; `--key` once for each tenant, with `--signaling-url URL` if the gateways have an
  * address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded
- * bug (tests/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different
+ * bug (lab/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different
  * guarantees.
  *
  * Exits with 0 if no guarantee is broken, 1 if one is, and 2 if the run could not take place or did not come to its end.

@@ -116,7 +116,7 @@ function named(names) {
   if (names === undefined) return [];
   const unknown = names.split(',').filter((name) => !BUGS.some((bug) => bug.name === name));
   if (unknown.length === 0) return BUGS.filter(({ name }) => names.split(',').includes(name));
-  console.error(`There is no seeded bug ${unknown.join(', ')}. tests/simulation/bugs.mjs names all.`);
+  console.error(`There is no seeded bug ${unknown.join(', ')}. lab/simulation/bugs.mjs names all.`);
   process.exit(1);
 }
 
@@ -183,7 +183,7 @@ async function compareWithModel(moves) {
     const { operation, delivery, line, room } = found.compared;
     for (const [at, count] of [operation, delivery, line, room].entries()) compared[at] = (compared[at] ?? 0) + count;
     if (found.refused.length > 0)
-      return { compared, refused: found.refused.map((each) => describe(each, parseInt(file))) };
+      return { compared, refused: found.refused.map((/** @type {any} */ each) => describe(each, parseInt(file))) };
   }
   return { compared, refused: [] };
 }
