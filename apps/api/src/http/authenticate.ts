@@ -1,11 +1,4 @@
-import {
-  addressKey,
-  hashApiKey,
-  isLoginCode,
-  parseApiKey,
-  PublicError,
-  type KeyedPace,
-} from '@callplane/core';
+import { addressKey, hashApiKey, isLoginCode, parseApiKey, PublicError, type KeyedPace } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
 import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
