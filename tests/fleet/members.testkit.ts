@@ -21,7 +21,7 @@ interface Life {
   rssMb: { atMs: number; mb: number }[];
 }
 
-export const FROZEN_MS = 3000;
+const FROZEN_MS = 3000;
 const RSS_EVERY_MS = 1000;
 
 /** One place in the fleet, with its current process. */

@@ -22,7 +22,7 @@ export interface TestAppOptions {
 /** A line of an app's JSON log. */
 export type LogLine = Record<string, unknown> & { level: string; message: string };
 
-export interface AppExit {
+interface AppExit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }

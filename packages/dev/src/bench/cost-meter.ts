@@ -99,7 +99,6 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
   };
 }
 
-export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
 /** The postmaster with its present and former children, in milliseconds. */
 function postgresCpuMs(postmaster: number): number {
