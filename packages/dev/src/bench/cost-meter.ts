@@ -99,7 +99,6 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
   };
 }
 
-
 /** The postmaster with its present and former children, in milliseconds. */
 function postgresCpuMs(postmaster: number): number {
   let sum = cpuMs(postmaster, { withEnded: true });

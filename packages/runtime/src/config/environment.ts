@@ -150,7 +150,7 @@ interface Constraints {
 }
 
 /** Describes the valid values of a setting, for error messages and docs/configuration.md. */
-function expectation(setting: TSchema): string {
+export function expectation(setting: TSchema): string {
   const { minimum, maximum, enum: choices, pattern, expected } = setting as Constraints;
   switch (typeOf(setting)) {
     case 'integer':
@@ -170,7 +170,7 @@ export function choice<const T extends string>(values: readonly T[], options: { 
   return Type.Unsafe<T>({ type: 'string', enum: [...values], ...options });
 }
 
-function isSecret(setting: TSchema): boolean {
+export function isSecret(setting: TSchema): boolean {
   return (setting as { secret?: boolean }).secret === true;
 }
 
