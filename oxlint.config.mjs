@@ -1,4 +1,4 @@
-/** The rules of ESLint and of typescript-eslint's strict set, as oxlint runs them (docs/benchmarks/ci.md). */
+/** The rules of ESLint and of typescript-eslint's strict set, as oxlint runs them. */
 
 /** Imports point one way: core ← (db, queue, runtime, media) ← apps; see docs/architecture.md. */
 const mayImport = {

@@ -53,9 +53,6 @@ export async function main(args: string[]): Promise<void> {
         CALLPLANE_TEST_FULL: String(full),
         CALLPLANE_TEST_CONTAINERS: String(containers),
         CALLPLANE_TEST_LAB: String(lab),
-        // Bundles of the apps cost more than they save if only some files run.
-        CALLPLANE_TEST_BUNDLES:
-          process.env['CALLPLANE_TEST_BUNDLES'] ?? String(!containers && !lab && jestArgs.length === 0),
       };
       let run = await runJest(program, jestArgs, env);
       if (args.includes('--retry')) run = await retryFailed(program, run, env);
