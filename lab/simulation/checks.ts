@@ -83,7 +83,10 @@ function unexpectedLines({ fleet }: Run): Violation[] {
   });
 }
 
-/** What triggers have seen: one worker at most writes the outcome of an attempt, no attempt comes too early, and what is closed stays so (ports/lease-log.ts). */
+/**
+ * What triggers have seen (ports/lease-log.ts): one worker at most writes the outcome of an attempt, no attempt comes too
+ * early, what is closed stays so, and each connection of a session has a number of its own.
+ */
 async function watchedViolations(read: Read): Promise<Violation[]> {
   const rows = await read('SELECT guarantee, what FROM sim.breaks ORDER BY id');
   return rows.map(({ guarantee, what }) => ({ name: String(guarantee), detail: String(what) }));
