@@ -17,6 +17,7 @@ export {
 export { breakRedis, REDIS_FAULTS, sendToRedis, type RedisFault } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
 export {
+  appMain,
   spawnApp,
   TEST_ENCRYPTION_KEYS,
   type AppExit,
