@@ -122,7 +122,7 @@ test('operations and deliveries that two workers are woken for many times are ea
     take: 40,
     select: { id: true, endpointId: true },
   });
-  for (let n = 0; n < 20; n += 1) {
+  for (let n = 0; n < 5; n += 1) {
     await stack.producer.wakeOperations(ending.map(({ wake }) => ({ ...wake, wakeUps: n + 1 })));
     for (const row of rows) await stack.producer.wakeDeliveries([row]);
   }
@@ -228,13 +228,13 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
     prisma.webhookDelivery.count({ where: { endpointId: endpoint.id, completedAt: { not: null } } });
 
   let [first, second] = await Promise.all([spawnSender(), spawnSender()]);
-  for (const round of [1, 2, 3]) {
+  for (const round of [1, 2]) {
     answeredAtOnce = ofOrdered().length + 5;
     kill = closedGate();
     // New events for each kill: on a busy machine the other worker may deliver all earlier ones while one starts.
-    for (const room of rooms) await emit(room, 4);
+    for (const room of rooms) await emit(room, 5);
     await eventually(() => ofOrdered().length > answeredAtOnce);
-    (round % 2 === 1 ? first : second).kill('SIGKILL');
+    (round === 1 ? first : second).kill('SIGKILL');
     kill.open();
     // A replay of a finished event goes beside the first runs of its room, but not at the same time as one of them.
     const done = await eventually(() =>
@@ -247,10 +247,10 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
       body: { expectedReplayCount: 0 },
     });
     expect(replayed.status).toBe(202);
-    if (round % 2 === 1) first = await spawnSender();
+    if (round === 1) first = await spawnSender();
     else second = await spawnSender();
   }
-  await eventually(async () => (await finished()) === 12 * rooms.length, { timeoutMs: 120_000 });
+  await eventually(async () => (await finished()) === 10 * rooms.length, { timeoutMs: 120_000 });
 
   expect(overlaps).toEqual([]);
   for (const room of rooms) {
@@ -258,8 +258,8 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
     const firstRuns = requests.filter(({ replayCount }) => replayCount === 0).map(({ event }) => event.sequence!);
     // Attempts repeat an event, but never after a later one.
     expect(firstRuns).toEqual([...firstRuns].sort((a, b) => a - b));
-    expect([...new Set(firstRuns)]).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+    expect([...new Set(firstRuns)]).toEqual(Array.from({ length: 10 }, (_, index) => index + 1));
   }
   expect(unavailable.size).toBe(3);
-  expect(ofOrdered().filter(({ replayCount }) => replayCount > 0).length).toBeGreaterThanOrEqual(3);
+  expect(ofOrdered().filter(({ replayCount }) => replayCount > 0).length).toBeGreaterThanOrEqual(2);
 });
