@@ -30,9 +30,7 @@ test('two participants exchange media, and a mute, a shared screen and a leave r
   await ada.ask('unmute', 'microphone');
   await ada.ask('send', { text: 'hello' });
   await eventually(async () =>
-    (await bob.events()).some(
-      ({ name, by, what }) => name === 'message' && by === 'Ada' && what.data.text === 'hello',
-    ),
+    (await bob.events()).some(({ name, by, what }) => name === 'message' && by === 'Ada' && what.data.text === 'hello'),
   );
   const shared = await ada.ask<string[]>('shareScreen');
   expect(shared).toContain('screen');

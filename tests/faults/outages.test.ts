@@ -173,7 +173,8 @@ async function checkNothingLost({ created, ended }: ReturnType<typeof startLoad>
   });
   await stack.allDelivered();
   const rooms = await prisma.room.findMany({ select: { id: true, status: true }, orderBy: { id: 'asc' } });
-  const idsOf = (status?: string) => rooms.filter((room) => room.status === (status ?? room.status)).map(({ id }) => id);
+  const idsOf = (status?: string) =>
+    rooms.filter((room) => room.status === (status ?? room.status)).map(({ id }) => id);
   expect(idsOf()).toEqual(expect.arrayContaining([...created]));
   expect(idsOf('ended')).toEqual(expect.arrayContaining([...ended]));
   // Each change has its event, those whose answer was lost included.
