@@ -1,7 +1,8 @@
 import type { Tenant } from '@callplane/core';
 import { openDatabase } from './apps/tasks.js';
-import { brokenInvariants, finalViolations, type Run, type Violation } from './checks.js';
+import { brokenInvariants, finalViolations } from './checks.js';
 import { Clients } from './clients.js';
+import type { Run, Violation } from './delivery-checks.js';
 import { INSTANCES } from './fault-plan.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type LoggedLines, type Role } from './fleet.js';
