@@ -4,7 +4,7 @@
  */
 export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus } from './janus.js';
-export { SHORT_RUN_FLAGS } from './node-flags.js';
+export { NODE_FLAGS, SHORT_RUN_FLAGS } from './node-flags.js';
 export { freePort, hostIPv4, isPortFree } from './ports.js';
 export { startNginx, writeNginxFiles, type NginxUpstreams } from './nginx.js';
 export { startPgBouncer } from './pgbouncer.js';

@@ -2,14 +2,13 @@
  * Real servers and apps for tests. Each belongs to the test file that starts it and stops with the file, even if its
  * tests fail or Jest is killed.
  */
-export { appMain } from './app-bundles.js';
 export { BROWSER_PROGRAM } from './browser-program.js';
 export { eventually } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
 export { breakRedis, REDIS_FAULTS, sendToRedis } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
-export { spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
+export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
 export { testClock, type TestClock } from './test-clock.js';
 export { hasMediaRoom } from './media-rooms.js';
 export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf } from './one-session.js';
