@@ -7,7 +7,7 @@ import type { Gate } from './ports/gate.js';
 import type { SimMediaServer } from './ports/media.js';
 import type { SimRedis } from './ports/redis.js';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 import type { World } from './world.js';
 
 export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway';
@@ -42,7 +42,7 @@ export class Fleet {
   readonly world: World;
   readonly #gate: Gate;
   readonly #parts: Omit<Parts, 'logger' | 'name'>;
-  readonly #skews: Stream;
+  readonly #skews: Random;
   readonly instances = new Map<string, Instance>();
   readonly transitions: Transitions = new Map();
   readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
@@ -51,7 +51,7 @@ export class Fleet {
   crashes = 0;
   readonly #stopping = new Set<SimProcess>();
 
-  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
+  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Random) {
     this.world = parts.world;
     this.#gate = gate;
     this.#parts = parts;
