@@ -71,6 +71,9 @@ export class ApiClient {
   }
 }
 
+/** The address of a gateway for participants. */
+export const signalingUrlOf = (origin: string): string => `${origin.replace(/^http/, 'ws')}/v1/signaling`;
+
 function parsed(text: string): unknown {
   if (text === '') return null;
   try {

@@ -1,5 +1,6 @@
 import type { Options } from 'autocannon';
-import { openStage, signalingUrlOf } from '../fleet/stage.js';
+import { signalingUrlOf } from '../client.js';
+import { openStage } from '../fleet/stage.js';
 import { joinedClient, type Client } from './signaling-client.js';
 import { openCostBench, type CostBench } from './cost-bench.js';
 import { deliveriesAtARate, deliveriesAtPeak, nothingToDo, PEAK } from './cost-deliveries.js';

@@ -3,7 +3,8 @@ import wrtc from '@roamhq/wrtc';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
 import { MediaServers } from '../fleet/media-servers.js';
-import { openStage, signalingUrlOf, type Stage } from '../fleet/stage.js';
+import { signalingUrlOf } from '../client.js';
+import { openStage, type Stage } from '../fleet/stage.js';
 import { joinedClient } from './signaling-client.js';
 import { each, printHead, printRow, spread } from './figures.js';
 

@@ -90,9 +90,6 @@ export async function openStage({ postgresSettings = [] }: { postgresSettings?: 
   };
 }
 
-/** The address of a gateway for participants. */
-export const signalingUrlOf = (origin: string): string => `${origin.replace(/^http/, 'ws')}/v1/signaling`;
-
 /**
  * CPU time of a process in user and kernel mode; its steps are 10 ms.
  * @param withEnded adds the time of children that have ended.

@@ -1,7 +1,7 @@
 import { SUBPROTOCOLS } from '@callplane/protocol';
 import { WebSocket } from 'ws';
 import { Failure } from '../bootstrap.js';
-import { ApiClient } from '../client.js';
+import { ApiClient, signalingUrlOf } from '../client.js';
 import type { KnownTenant } from '../fleet/operator.js';
 import type { Target } from './options.js';
 
@@ -15,11 +15,6 @@ export interface Deployment {
   baseUrl: string;
   signalingUrl: string;
   tenants: KnownTenant[];
-}
-
-/** Where participants join if the gateways are behind the address of the API. */
-export function signalingUrlOf(baseUrl: string): string {
-  return `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
 }
 
 /** @throws Failure if a key is not accepted, or the API or a gateway cannot be reached. */
