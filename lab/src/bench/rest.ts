@@ -53,6 +53,7 @@ export async function run() {
     for (const count of [CONNECTIONS, FEW_CONNECTIONS])
       for (const [name, route] of Object.entries(routes)) await compare(name, route, count, [floor.pid, api.pid]);
     const second = await stage.start('api');
+    console.log();
     printHead('route', 'one process req/s', 'two processes req/s', 'ratio');
     for (const name of ['POST /v1/rooms', 'GET /v1/rooms/{id}']) {
       const one = routes[name]!.api;

@@ -129,7 +129,11 @@ async function crowd({ newRoom, token, url }: CallBench) {
   const changes: number[] = [];
   for (const client of clients) {
     client.on('message', ({ data }) => messages.push(performance.now() - data.at));
-    client.on('participantUpdated', ({ participant }) => changes.push(performance.now() - participant.metadata.at));
+    client.on('changes', (message) => {
+      for (const { participant } of message.changes) {
+        if (participant?.metadata.at !== undefined) changes.push(performance.now() - participant.metadata.at);
+      }
+    });
   }
   const began = performance.now();
   for (let tick = 0; tick < CROWD_SECONDS * TICKS_PER_SECOND; tick++) {
