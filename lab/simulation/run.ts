@@ -1,10 +1,11 @@
 import type { Tenant } from '@callplane/core';
 import { openDatabase } from './apps/tasks.js';
-import { brokenInvariants, finalViolations, type Run, type Violation } from './checks.js';
+import { brokenInvariants, finalViolations } from './checks.js';
 import { Clients } from './clients.js';
+import type { Run, Violation } from './delivery-checks.js';
 import { INSTANCES } from './fault-plan.js';
 import { Faults } from './faults.js';
-import { Fleet, newProcess, type Role, type Transitions } from './fleet.js';
+import { Fleet, newProcess, type LoggedLines, type Role } from './fleet.js';
 import { real } from './globals.js';
 import { Operator } from './operators.js';
 import { FAULTS_MS, type Plan } from './plan.js';
@@ -30,8 +31,7 @@ export interface Outcome {
   readonly statements: number;
   readonly simulatedMs: number;
   readonly crashes: number;
-  readonly transitions: Transitions;
-  readonly moves: readonly Record<string, unknown>[];
+  readonly logged: LoggedLines;
   readonly crashPoints: ReadonlySet<string>;
   readonly sent: ReadonlyMap<string, number>;
 }
@@ -175,8 +175,7 @@ class Simulation {
       statements: this.#gate.statements,
       simulatedMs: this.world.monotonicMs(),
       crashes: this.#fleet.crashes,
-      transitions: this.#fleet.transitions,
-      moves: this.#fleet.moves,
+      logged: this.#fleet.logged,
       crashPoints: this.#faults.points,
       sent: this.#gate.sent,
     };

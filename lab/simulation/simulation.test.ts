@@ -4,7 +4,14 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { forgetProcess, repositoryRoot, superviseProcess } from '@callplane/testing';
 
 /** Runs of one bundle, on the PostgreSQL of all tests. A run that fails is not shrunk, which would take half an hour. */
-const ARGS = ['--seeds', '11-13', '--fresh', '--coverage', '--brief', '--model'];
+const ARGS = ['--seeds', '11-13', '--fresh', '--coverage', '--brief'];
+/** What the fleets do: lines of their logs, by message, kind and outcome. */
+const LINES = [
+  'operation attempt room.end completed',
+  'delivery attempt pending',
+  'delivery lease expired pending',
+  'join joined',
+];
 /** A statement is a round trip to PostgreSQL, and a run has a thousand: on a busy machine each waits for the processor. */
 const PATIENCE_MS = 900_000;
 
@@ -43,16 +50,10 @@ describe('simulated fleets', () => {
     expect(outcome.output).toMatch(/^A process of its own runs seed 13: \w+$/m);
   });
 
-  test('make only transitions that the specifications allow', () => {
-    expect(outcome.output).toMatch(
-      /^\d+ operations, \d+ deliveries, [1-9]\d* lines of deliveries in order, [1-9]\d* rooms: the specifications allow every transition\.$/m,
-    );
-  });
-
-  test('reach the transitions of the model, and crash', () => {
+  test('complete operations, retry deliveries, end leases and let participants join, and crash', () => {
     // A fleet that does nothing breaks no guarantee either.
-    for (const transition of ['operation.complete', 'delivery.retry', 'delivery.endLease', 'session.join']) {
-      expect(outcome.output).toContain(` × ${transition}\n`);
+    for (const line of LINES) {
+      expect(outcome.output).toContain(` × ${line}\n`);
     }
     expect(Number(/crashes at (\d+) points/.exec(outcome.output)?.[1])).toBeGreaterThan(2);
   });

@@ -1,4 +1,5 @@
 export * from './jobs/catalogue.js';
+export type { Doorbell, WakeResult } from './jobs/doorbells.js';
 export * from './jobs/job-producer.js';
 export * from './jobs/job-worker.js';
 export * from './jobs/queue-depths.js';

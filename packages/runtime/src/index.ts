@@ -15,5 +15,4 @@ export * from './repeating/repeating.js';
 export { isTracing, startSpan, type Span } from './telemetry/spans.js';
 export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
-export * from './logging/transitions.js';
 export { systemClock } from './clock.js';

@@ -2,7 +2,6 @@
  * Real servers and apps for tests. Each belongs to the test file that starts it and stops with the file, even if its
  * tests fail or Jest is killed.
  */
-export { appMain } from './app-bundles.js';
 export { BROWSER_PROGRAM } from './browser-program.js';
 export { eventually, type Patience } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
@@ -18,6 +17,7 @@ export {
 export { breakRedis, REDIS_FAULTS, sendToRedis, type RedisFault } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
 export {
+  appMain,
   spawnApp,
   TEST_ENCRYPTION_KEYS,
   type AppExit,

@@ -13,7 +13,7 @@ import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { MediaState } from '../media/handover/media-state.js';
 import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
-import type { ClaimOutcome } from '../media/handover/take-over.js';
+import type { ClaimOutcome } from '../media/handover/media-state.js';
 import type { MediaHost } from '../media/media-host.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { trackKey, type TrackIndex } from '../rooms/track-index.js';
