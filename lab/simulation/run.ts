@@ -16,7 +16,7 @@ import { useGate } from './ports/pool.js';
 import type { Postgres } from './ports/postgres.js';
 import { SimRedis } from './ports/redis.js';
 import { running, type SimProcess } from './processes.js';
-import { randomStream } from './random.js';
+import { Random } from '../src/random.js';
 import { SimReceivers } from './receivers.js';
 import { settle } from './settle.js';
 import { setUp } from './setup.js';
@@ -96,10 +96,10 @@ class Simulation {
     useGate(this.#gate);
     this.#receivers = new SimReceivers(this.world, plan.receivers);
     useNetwork(this.world, this.#receivers);
-    this.#redis = new SimRedis(this.world, randomStream(seed, 'redis'));
+    this.#redis = new SimRedis(this.world, new Random(seed).fork('redis'));
     this.#media = new SimMediaServer(this.world);
     const parts = { world: this.world, redis: this.#redis, media: this.#media, databaseUrl: url };
-    this.#fleet = new Fleet(this.#gate, parts, randomStream(seed, 'skews'));
+    this.#fleet = new Fleet(this.#gate, parts, new Random(seed).fork('skews'));
     this.#faults = new Faults(this.#fleet, this.#redis, this.#media, postgres, plan.faults);
   }
 
@@ -109,7 +109,7 @@ class Simulation {
       for (let index = 1; index <= count; index += 1) this.#fleet.start(role as Role, index);
     }
     const { seed } = this.#plan;
-    const random = randomStream(seed, 'clients');
+    const random = new Random(seed).fork('clients');
     const operator = new Operator(this.#operators, this.#url);
     const clients = new Clients(this.#fleet, newProcess('clients'), customers, operator, random, (tenant) =>
       this.#deliveriesOf(customers.tenants[tenant] as Tenant),

@@ -4,13 +4,12 @@ import { freePort, hostIPv4, startCoturn, startJanus } from '@callplane/local-se
 import { Machine } from './machine.js';
 import type { Processes } from './processes.js';
 
-const JANUSES = 2;
 /** UDP ports: of each Janus, and of the relays. */
 const FIRST_RTP_PORT = 30_000;
 const RTP_PORTS = 500;
 const RELAY_PORTS = { minPort: 31_000, maxPort: 31_999 };
 
-/** Two Janus and a coturn. */
+/** Janus servers and a coturn. */
 export class MediaServers {
   readonly januses: Machine[] = [];
   /** Of the WebSocket interface of each Janus. */
@@ -22,9 +21,13 @@ export class MediaServers {
     ]),
   ) as Record<'apiSecret' | 'adminKey' | 'adminSecret' | 'turn' | 'turnAdmin', string>;
   #coturn: Machine | undefined;
-  #relayPort = 0;
+  /** The UDP port of coturn on `hostIPv4()`. */
+  relayPort = 0;
 
-  constructor(private readonly processes: Processes) {}
+  constructor(
+    private readonly processes: Processes,
+    private readonly count: number,
+  ) {}
 
   get coturn(): Machine {
     if (this.#coturn === undefined) throw new Error('coturn has not been started');
@@ -35,7 +38,7 @@ export class MediaServers {
     const host = hostIPv4();
     const { dir } = this.processes;
     const { apiSecret, adminKey, adminSecret, turn, turnAdmin } = this.#secrets;
-    for (let n = 0; n < JANUSES; n += 1) {
+    for (let n = 0; n < this.count; n += 1) {
       const wsPort = await freePort();
       this.ports.push(wsPort);
       const rtpPortMin = FIRST_RTP_PORT + n * RTP_PORTS;
@@ -48,7 +51,7 @@ export class MediaServers {
       this.januses.push(machine);
     }
     const [listeningPort, adminPort] = [await freePort(host), await freePort()];
-    this.#relayPort = listeningPort;
+    this.relayPort = listeningPort;
     const coturn = { host, listeningPort, adminPort, ...RELAY_PORTS, secret: turn, adminPassword: turnAdmin };
     this.#coturn = new Machine(
       'coturn',
@@ -58,9 +61,9 @@ export class MediaServers {
     await Promise.all([...this.januses, this.#coturn].map((machine) => machine.start()));
   }
 
-  /** @param ports that lead to each Janus. */
-  settingsFor(ports: readonly number[]): Record<string, string> {
-    const relay = `${hostIPv4()}:${this.#relayPort}`;
+  /** @param ports that lead to each Janus; by default its own. */
+  settingsFor(ports: readonly number[] = this.ports): Record<string, string> {
+    const relay = `${hostIPv4()}:${this.relayPort}`;
     return {
       MEDIA_NODES: ports.map((port, n) => `m${n + 1}=ws://127.0.0.1:${port}`).join(','),
       MEDIA_API_SECRET: this.#secrets.apiSecret,

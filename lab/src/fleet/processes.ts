@@ -23,7 +23,7 @@ export class Processes {
   readonly #atExit = (): void => this.destroy();
 
   constructor() {
-    this.dir = mkdtempSync(join(tmpdir(), 'callplane-torture-'));
+    this.dir = mkdtempSync(join(tmpdir(), 'callplane-lab-'));
     // The servers run as another user.
     chmodSync(this.dir, 0o755);
     // It also acts if this process is killed.

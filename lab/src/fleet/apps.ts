@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, SHORT_RUN_FLAGS, startServer } from '@callplane/local-servers';
+import { freePort, NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 import { Cable } from './cable.js';
 import { Machine } from './machine.js';
@@ -14,7 +14,7 @@ export const LEASE_MS = 10_000;
 const STOP_WITHIN_MS = 15_000;
 const READY_WITHIN_MS = 60_000;
 
-/** Apps and the variable with the port that answers /livez. */
+/** Apps and the variable with the port that answers /livez and /readyz. */
 export const APPS = {
   api: 'PORT',
   signaling: 'PORT',
@@ -22,6 +22,49 @@ export const APPS = {
   'webhook-worker': 'HEALTH_PORT',
 } as const;
 export type AppName = keyof typeof APPS;
+
+/** Where the compiled program of an app is. */
+export const mainOf = (app: AppName | 'cli', built = root): string => join(built, 'apps', app, 'dist', 'main.js');
+
+export interface NodeProgram {
+  name: string;
+  script: string;
+  flags?: readonly string[];
+  /** The port and the path that answer once the program is ready. */
+  port: number;
+  readyPath: string;
+  env: NodeJS.ProcessEnv;
+  /** `/dev/null` by default. */
+  logFile?: string;
+  onSpawn: (pid: number) => void;
+}
+
+/** Starts an app, or another program of the repository. Its `url` is its HTTP address. */
+export function startNode(program: NodeProgram): Promise<LocalServer> {
+  const { name, port, script, readyPath, env, onSpawn } = program;
+  const { flags = NODE_FLAGS, logFile = '/dev/null' } = program;
+  const url = `http://127.0.0.1:${port}`;
+  return startServer({
+    name,
+    port,
+    url,
+    command: { file: process.execPath, args: [...flags, script], options: {} },
+    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env },
+    cwd: root,
+    logFile,
+    isReady: () =>
+      fetch(`${url}${readyPath}`, { signal: AbortSignal.timeout(1000) }).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    readyWithinMs: READY_WITHIN_MS,
+    stopSteps: [
+      { signal: 'SIGTERM', graceMs: STOP_WITHIN_MS },
+      { signal: 'SIGKILL', graceMs: 5000 },
+    ],
+    onSpawn,
+  });
+}
 
 /** One instance of an app, with the connections of its own that the nemesis can cut. */
 export interface Instance {
@@ -44,8 +87,8 @@ export interface Surroundings {
   postgres: PostgresPair;
   media: MediaServers;
   env: Record<string, string>;
-  /** The seeded bugs that the apps are built with, with commas between them. */
-  bug: string | undefined;
+  /** The folder of the compiled apps. */
+  built: string;
 }
 
 /** The library of libfaketime, where Debian and its derivatives install it; null without it. */
@@ -70,7 +113,6 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
   const clockFile = library === null ? null : file('.clock');
   if (clockFile !== null) writeFileSync(clockFile, '+0\n');
   const env = {
-    PATH: process.env['PATH'],
     ...around.env,
     PORT: String(port),
     HEALTH_PORT: String(healthPort),
@@ -80,59 +122,36 @@ export async function newInstance(app: AppName, n: number, around: Surroundings)
     ...settingsOf(app),
     ...(library === null || clockFile === null ? {} : jumpingClock(library, clockFile)),
   };
-  const origin = `http://127.0.0.1:${isServer ? port : healthPort}`;
-  const main = around.bug === undefined ? 'main.js' : join(`bug-${around.bug.replaceAll(',', '_')}`, 'main.mjs');
-  const args = [...SHORT_RUN_FLAGS, join(root, 'apps', app, 'dist', main)];
-  const machine = new Machine(
+  const program = {
     name,
-    (onSpawn) =>
-      startServer({
-        name,
-        port,
-        url: origin,
-        command: { file: process.execPath, args, options: {} },
-        env,
-        cwd: root,
-        logFile: file('.log'),
-        isReady: () => answersAt(origin),
-        readyWithinMs: READY_WITHIN_MS,
-        stopSteps: [
-          { signal: 'SIGTERM', graceMs: STOP_WITHIN_MS },
-          { signal: 'SIGKILL', graceMs: 5000 },
-        ],
-        onSpawn,
-      }),
-    processes,
-  );
-  return { app, machine, database, front, media, clockFile, logFile: file('.log') };
+    script: mainOf(app, around.built),
+    flags: SHORT_RUN_FLAGS,
+    port: isServer ? port : healthPort,
+    readyPath: '/livez',
+    env,
+    logFile: file('.log'),
+  };
+  const machine = new Machine(name, (onSpawn) => startNode({ ...program, onSpawn }), processes);
+  return { app, machine, database, front, media, clockFile, logFile: program.logFile };
 }
 
 function settingsOf(app: AppName): Record<string, string> {
   return {
     DATABASE_POOL_MAX: '5',
-    HOST: '127.0.0.1',
-    HEALTH_HOST: '127.0.0.1',
-    LOG_FORMAT: 'json',
     ...(app === 'api'
       ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' }
       : {}),
     ...(app === 'signaling' ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_SIGNALING_PER_SECOND: '0' } : {}),
     ...(app.endsWith('worker') ? { LEASE_MS: String(LEASE_MS), SWEEP_INTERVAL_MS: '1000' } : {}),
-    ...(app === 'api' || app === 'webhook-worker'
-      ? { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' }
-      : {}),
+    ...(app === 'api' || app === 'webhook-worker' ? LOCAL_RECEIVERS : {}),
     ...(app === 'webhook-worker' ? { DELIVERY_DEADLINE_MS: '5000' } : {}),
   };
 }
 
+/** Settings that allow receivers on this machine. */
+export const LOCAL_RECEIVERS = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
+
 /** The monotonic clock never jumps, on any system. */
 function jumpingClock(library: string, file: string): Record<string, string> {
   return { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1' };
-}
-
-function answersAt(origin: string): Promise<boolean> {
-  return fetch(`${origin}/livez`, { signal: AbortSignal.timeout(1000) }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }
