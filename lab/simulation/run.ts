@@ -56,7 +56,7 @@ export function preparePrisma(databaseUrl: string): void {
 }
 
 /** Functions that bring modules with a state of their own back to their begin. */
-export const resets: (() => void)[] = ((globalThis as { simulationResets?: (() => void)[] }).simulationResets ??= []);
+const resets: (() => void)[] = ((globalThis as { simulationResets?: (() => void)[] }).simulationResets ??= []);
 
 /** Runs one plan. */
 export async function simulate(postgres: Postgres, databaseUrl: string, plan: Plan): Promise<Outcome> {

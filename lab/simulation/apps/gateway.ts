@@ -15,7 +15,7 @@ import { PUBLIC_KEY, TOKENS } from '../secrets.js';
 import { noMetrics } from './metrics.js';
 import { openDatabase, type Parts } from './tasks.js';
 
-export const PROTOCOL = 2;
+const PROTOCOL = 2;
 const UNLIMITED = { perSecond: 0, burst: 1 };
 const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
 
