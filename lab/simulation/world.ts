@@ -3,7 +3,7 @@ import { running, type SimProcess } from './processes.js';
 import { hashOf, Random } from '../src/random.js';
 
 /** Something that may happen next. */
-export interface Task {
+interface Task {
   /** Simulated time from which on it may happen, in Unix milliseconds. */
   atMs: number;
   /** Whether it comes later if all processes pause. */

@@ -26,7 +26,7 @@ export type AppName = keyof typeof APPS;
 /** Where the compiled program of an app is. */
 export const mainOf = (app: AppName | 'cli', built = root): string => join(built, 'apps', app, 'dist', 'main.js');
 
-export interface NodeProgram {
+interface NodeProgram {
   name: string;
   script: string;
   flags?: readonly string[];
@@ -82,7 +82,7 @@ export interface Instance {
 }
 
 /** What all instances have in common. */
-export interface Surroundings {
+interface Surroundings {
   processes: Processes;
   postgres: PostgresPair;
   media: MediaServers;

@@ -11,7 +11,7 @@ const SCOPES = ['rooms:create', 'rooms:read', 'rooms:end', 'tokens:create', 'par
 const RECEIVER_SCOPES = ['webhooks:read', 'webhooks:write'];
 
 /** A deployment that was asked before the load begins, so that a wrong option ends the run at once. */
-export interface Deployment {
+interface Deployment {
   baseUrl: string;
   signalingUrl: string;
   tenants: KnownTenant[];

@@ -6,7 +6,7 @@ import type { DeliveryLine } from './history.js';
 
 const SLOW_MS = 1500;
 
-export interface Hook {
+interface Hook {
   tenant: string;
   /** How often it does not answer with 200. */
   faulty: number;
