@@ -6,15 +6,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap, checkNode } from './lib/bootstrap.mjs';
-import { FULL_BUILD, START_BUILD } from './lib/build.mjs';
+import { hasCommandLine, packagesOf } from './lib/build.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
 import { progress } from './lib/progress.mjs';
 import { ensureStartPrograms } from './lib/start-programs.mjs';
 import { mayInstall } from './lib/system-packages.mjs';
 
-/** Commands that run the apps and nothing else. */
-const WITH_START_BUILD = ['start', 'rtc'];
 /** Commands of lab/; all others are in packages/dev. */
 const LAB = ['bench', 'torture', 'simulate'];
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -50,8 +48,9 @@ try {
  * @param {(line: string) => void} say
  */
 async function prepare(name, say) {
-  const build = WITH_START_BUILD.includes(name) ? START_BUILD : FULL_BUILD;
-  if (name !== 'start') return bootstrap({ say, signal: stopping.signal, build });
+  const packages = packagesOf(name);
+  if (name === 'rtc' && hasCommandLine()) return;
+  if (name !== 'start') return bootstrap({ say, signal: stopping.signal, packages });
   checkNode();
   const programs = ensureStartPrograms({ say, step: progress(say), signal: stopping.signal });
   if (!mayInstall()) await programs;
@@ -63,7 +62,7 @@ async function prepare(name, say) {
       failed.abort();
       throw error;
     }),
-    bootstrap({ say, signal, build }),
+    bootstrap({ say, signal, packages }),
   ]);
   if (first.status === 'rejected') throw first.reason;
   if (second.status === 'rejected') throw second.reason;

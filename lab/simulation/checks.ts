@@ -1,28 +1,13 @@
 import { INVARIANTS } from '@callplane/db';
 import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invariants.js';
-import type { Clients } from './clients.js';
-import { attemptViolations, deliveryViolations } from './delivery-checks.js';
-import type { Fleet } from './fleet.js';
-import type { Plan } from './plan.js';
-import type { Backend, Postgres } from './ports/postgres.js';
-import type { SimReceivers } from './receivers.js';
-
-/** A guarantee that does not hold. The same name means the same guarantee. */
-export interface Violation {
-  readonly name: string;
-  readonly detail: string;
-}
-
-export interface Run {
-  readonly plan: Plan;
-  readonly postgres: Postgres;
-  readonly fleet: Fleet;
-  readonly clients: Clients;
-  readonly receivers: SimReceivers;
-  readonly backend: Backend;
-}
-
-export type Row = Record<string, unknown>;
+import {
+  attemptViolations,
+  deliveryViolations,
+  type Read,
+  type Row,
+  type Run,
+  type Violation,
+} from './delivery-checks.js';
 
 /** The invariants of `rtc doctor --deep`. */
 export async function brokenInvariants({ backend }: Pick<Run, 'backend'>): Promise<Violation[]> {
@@ -56,8 +41,6 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
   ];
 }
 
-export type Read = (text: string) => Promise<Row[]>;
-
 const DAY_MS = 86_400_000;
 
 /** Messages that only a defect causes. */
@@ -83,7 +66,10 @@ function unexpectedLines({ fleet }: Run): Violation[] {
   });
 }
 
-/** What triggers have seen: one worker at most writes the outcome of an attempt, no attempt comes too early, and what is closed stays so (ports/lease-log.ts). */
+/**
+ * What triggers have seen (ports/lease-log.ts): one worker at most writes the outcome of an attempt, no attempt comes too
+ * early, what is closed stays so, and each connection of a session has a number of its own.
+ */
 async function watchedViolations(read: Read): Promise<Violation[]> {
   const rows = await read('SELECT guarantee, what FROM sim.breaks ORDER BY id');
   return rows.map(({ guarantee, what }) => ({ name: String(guarantee), detail: String(what) }));

@@ -1,26 +1,15 @@
-import { TRANSITION, type Logger } from '../../packages/runtime/src/index.js';
+import type { Logger } from '../../packages/runtime/src/index.js';
 import { startApi, type ApiInstance } from './apps/api.js';
 import { startCleanupWorker } from './apps/cleanup-worker.js';
 import { startGateway, type GatewayInstance } from './apps/gateway.js';
+import type { Parts } from './apps/tasks.js';
 import { startWebhookWorker } from './apps/webhook-worker.js';
 import type { Gate } from './ports/gate.js';
-import type { SimMediaServer } from './ports/media.js';
-import type { SimRedis } from './ports/redis.js';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 import type { World } from './world.js';
 
 export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway';
-
-/** What a simulated process is made of. */
-export interface Parts {
-  readonly world: World;
-  readonly redis: SimRedis;
-  readonly media: SimMediaServer;
-  readonly databaseUrl: string;
-  readonly logger: Logger;
-  readonly name: string;
-}
 
 export interface Instance {
   readonly role: Role;
@@ -34,24 +23,22 @@ export interface Instance {
 /** Until a supervisor starts a dead process again, in milliseconds. */
 const RESTART_MS = 3000;
 
-/** What the fleet has logged, by message and outcome: the transitions that a run has covered. */
-export type Transitions = Map<string, number>;
+/** How often the fleet has logged a line, by its message, kind and outcome: what a run has covered. */
+export type LoggedLines = Map<string, number>;
 
 /** All simulated processes. */
 export class Fleet {
   readonly world: World;
   readonly #gate: Gate;
   readonly #parts: Omit<Parts, 'logger' | 'name'>;
-  readonly #skews: Stream;
+  readonly #skews: Random;
   readonly instances = new Map<string, Instance>();
-  readonly transitions: Transitions = new Map();
+  readonly logged: LoggedLines = new Map();
   readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
-  /** The transitions of rows and sessions and the deaths of processes, as lines of a log for specs/. */
-  readonly moves: Record<string, unknown>[] = [];
   crashes = 0;
   readonly #stopping = new Set<SimProcess>();
 
-  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
+  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Random) {
     this.world = parts.world;
     this.#gate = gate;
     this.#parts = parts;
@@ -83,7 +70,6 @@ export class Fleet {
     if (!process.isAlive || instance?.process !== process) return;
     this.crashes += 1;
     this.world.note(`${process.name} dies ${why}`);
-    this.moves.push({ message: 'process killed', time: this.#time() });
     process.isAlive = false;
     this.instances.delete(process.name);
     this.world.forget(process);
@@ -109,14 +95,6 @@ export class Fleet {
     return [...this.instances.values()].filter((instance) => instance.role === role);
   }
 
-  #time(): string {
-    return new Date(this.world.nowMsValue).toISOString();
-  }
-
-  #count(transition: string): void {
-    this.transitions.set(transition, (this.transitions.get(transition) ?? 0) + 1);
-  }
-
   /** The rooms that the media server has. */
   mediaRooms(): string[] {
     return [...this.#parts.media.rooms.keys()];
@@ -126,20 +104,12 @@ export class Fleet {
     const write = (message: string, fields: Record<string, unknown> = {}): void => {
       const known = [fields['kind'], fields['status'] ?? fields['outcome'] ?? fields['reason']];
       const key = [message, ...known.filter((value) => typeof value === 'string')].join(' ');
-      this.#count(key);
+      this.logged.set(key, (this.logged.get(key) ?? 0) + 1);
       this.lines.push({ atMs: this.world.nowMsValue, process: process.name, message, fields });
       const error = fields['error'] instanceof Error ? `: ${fields['error'].message}` : '';
       this.world.note(`${process.name} logs "${key}"${error}`);
     };
-    // Transitions have the names of the moves in specs.
-    const debug: Logger['debug'] = (message, given) => {
-      if (message !== TRANSITION) return;
-      const fields = typeof given === 'function' ? given() : (given ?? {});
-      const { subject, transition } = fields;
-      this.moves.push({ message, time: this.#time(), ...fields });
-      this.#count(`${String(subject)}.${String(transition)}`);
-    };
-    const logger: Logger = { error: write, warn: write, info: write, debug, child: () => logger };
+    const logger: Logger = { error: write, warn: write, info: write, debug: () => undefined, child: () => logger };
     return logger;
   }
 }

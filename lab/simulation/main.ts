@@ -2,8 +2,6 @@
  * The bundled simulation: `node simulation.mjs --url <database> …`. lab/simulation/simulate.mjs makes the bundle and
  * the database; its help explains the options.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { real, replaceGlobals } from './globals.js';
 import { planOf } from './plan.js';
@@ -12,8 +10,15 @@ import { Coverage, failureReport } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
 import { shrink } from './shrink.js';
 
-/** Seeds that run for the model, which may refuse another one than the first that breaks a guarantee. */
-const SEEDS_FOR_MODEL = 5;
+/** A fleet that does nothing breaks no guarantee: what so many runs must have done, as messages of logs. */
+const RUNS_THAT_DO_ALL = 20;
+const DONE = [
+  'operation attempt room.end completed',
+  'delivery attempt pending',
+  'delivery lease expired pending',
+  'join joined',
+];
+
 const { values: options } = parseArgs({
   options: {
     url: { type: 'string', default: '' },
@@ -28,8 +33,6 @@ const { values: options } = parseArgs({
     coverage: { type: 'boolean', default: false },
     /** Ends with the first broken guarantee, and does not shrink its run. */
     brief: { type: 'boolean', default: false },
-    /** A folder for the transitions of each seed. Some seeds run then also after a broken guarantee. */
-    moves: { type: 'string' },
   },
 });
 
@@ -45,13 +48,18 @@ for (const seed of seedsOf(options.seed ?? options.seeds ?? '1-20')) {
   const isOk = await runSeed(seed);
   if (!isOk && !isBroken) await printProcessorTime();
   isBroken ||= !isOk;
-  if (isBroken && options.brief && (options.moves === undefined || coverage.runs >= SEEDS_FOR_MODEL)) break;
+  if (isBroken && options.brief) break;
 }
 if (isBroken) process.exitCode = 1;
 else await printProcessorTime();
 console.log(coverage.summary());
 if (coverage.runs === 0) {
   console.error('No seed was run: name one with --seed N, several with --seeds A-B, or a time with --minutes M.');
+  process.exitCode = 1;
+}
+const missing = DONE.filter((line) => !coverage.logged.has(line));
+if (coverage.runs >= RUNS_THAT_DO_ALL && (missing.length > 0 || coverage.crashes === 0)) {
+  console.error(`No run has done this: ${[...missing, ...(coverage.crashes === 0 ? ['a crash'] : [])].join(', ')}`);
   process.exitCode = 1;
 }
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());
@@ -75,15 +83,11 @@ async function runSeed(seed: number): Promise<boolean> {
   const beganMs = real.now();
   const outcome = await run(planOf(seed));
   coverage.add(outcome);
-  if (options.moves !== undefined) {
-    const lines = outcome.moves.map((move) => JSON.stringify(move));
-    writeFileSync(join(options.moves, `${seed}.jsonl`), lines.join('\n'));
-  }
   const { violations, hash, steps, statements, simulatedMs, crashes } = outcome;
   const what = `${steps} steps, ${statements} statements, ${Math.round(simulatedMs / 1000)} s simulated, ${crashes} crashes`;
   console.log(`seed ${seed}: ${hash}, ${what}, ${Math.round(real.now() - beganMs)} ms`);
   if (options.trace) console.log(outcome.trace.join('\n'));
-  if (options.coverage) console.log(`  ${modelled(outcome).join(' ')}`);
+  if (options.coverage) console.log(`  ${[...outcome.logged.keys()].sort().join(', ')}`);
   if (coverage.runs <= Number(options.twice)) {
     const again = await run(planOf(seed));
     if (again.hash !== hash) {
@@ -103,9 +107,4 @@ async function runSeed(seed: number): Promise<boolean> {
   if (options.brief) console.log(`BROKEN ${violations[0]?.name ?? ''}: ${violations[0]?.detail ?? ''}`);
   else console.log(failureReport(await shrink(outcome, run), true));
   return false;
-}
-
-/** The transitions that have names of the model's moves. */
-function modelled({ transitions }: Outcome): string[] {
-  return [...transitions.keys()].filter((name) => /^\w+\.\w+$/.test(name)).sort();
 }

@@ -1,14 +1,4 @@
-import { SESSION_TRANSITIONS, TRANSITIONS, type Transition } from '../../packages/runtime/src/index.js';
 import type { Outcome } from './run.js';
-
-const OF_OPERATIONS: readonly Transition[] = ['accept', 'rerun', 'claim', 'complete', 'retry', 'fail', 'endExhausted'];
-const NOT_OF_DELIVERIES: readonly Transition[] = ['accept', 'rerun', 'endExhausted'];
-/** All that the apps log, as `<kind of row>.<move of the model>`. */
-const LOGGED = [
-  ...OF_OPERATIONS.map((transition) => `operation.${transition}`),
-  ...TRANSITIONS.filter((each) => !NOT_OF_DELIVERIES.includes(each)).map((transition) => `delivery.${transition}`),
-  ...SESSION_TRANSITIONS.map((transition) => `session.${transition}`),
-];
 
 const DULL =
   /^\S+ setup: |sweep taken over|sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|webhook_gates|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
@@ -33,7 +23,7 @@ export function failureReport(outcome: Outcome, isShrunk: boolean): string {
 
 /** What several runs have covered. */
 export class Coverage {
-  readonly transitions = new Map<string, number>();
+  readonly logged = new Map<string, number>();
   readonly statements = new Map<string, number>();
   readonly crashPoints = new Set<string>();
   simulatedMs = 0;
@@ -46,7 +36,7 @@ export class Coverage {
     this.simulatedMs += outcome.simulatedMs;
     this.steps += outcome.steps;
     this.crashes += outcome.crashes;
-    for (const [key, count] of outcome.transitions) this.transitions.set(key, (this.transitions.get(key) ?? 0) + count);
+    for (const [key, count] of outcome.logged) this.logged.set(key, (this.logged.get(key) ?? 0) + count);
     for (const [key, count] of outcome.sent) this.statements.set(key, (this.statements.get(key) ?? 0) + count);
     for (const point of outcome.crashPoints) this.crashPoints.add(point);
   }
@@ -55,7 +45,7 @@ export class Coverage {
     const hours = (this.simulatedMs / 3_600_000).toFixed(1);
     return (
       `${this.runs} runs, ${hours} h simulated, ${this.steps} steps, ${this.crashes} crashes at ` +
-      `${this.crashPoints.size} points, ${this.statements.size} statements, ${this.transitions.size} transitions`
+      `${this.crashPoints.size} points, ${this.statements.size} statements, ${this.logged.size} kinds of log lines`
     );
   }
 
@@ -67,11 +57,7 @@ export class Coverage {
     const counted = (map: ReadonlyMap<string, number>): string[] =>
       [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${count} × ${key}`);
     return [
-      ...list('Transitions:', counted(this.transitions)),
-      ...list(
-        'Transitions of the specifications that no run has made:',
-        LOGGED.filter((name) => !this.transitions.has(name)),
-      ),
+      ...list('Log lines:', counted(this.logged)),
       ...list('Statements:', counted(this.statements)),
       ...list('Points of crashes and freezes:', [...this.crashPoints].sort()),
     ].join('\n');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,13 +15,11 @@ const USAGE = `npm run simulate -- …, after the build:
   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
   --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
   --trace          prints every step
-  --coverage       prints transitions, and the points of crashes
+  --coverage       prints kinds of log lines, statements, and the points of crashes
   --brief          ends with the first broken guarantee, and does not shorten its run
   --bug NAME       runs these seeds with a seeded bug, and shortens what it breaks
-  --moves FOLDER   writes the transitions of each seed for npm run model -- --trace FOLDER/N.jsonl
   --bugs all|a,b   applies each seeded bug (bugs.mjs), or these, tells which seed finds it, and prints the
                    processor time until then; --jobs N: N at once
-  --model          with --bugs or --seeds: compares the transitions of each seed with the specifications
 Uses the PostgreSQL of TEST_POSTGRES_URL, or starts its own.`;
 
 /** Exits if an option is not known. */
@@ -34,7 +32,6 @@ function parseOptions() {
         bugs: { type: 'string' },
         fresh: { type: 'boolean' },
         jobs: { type: 'string', default: '2' },
-        model: { type: 'boolean' },
         // The bundled simulation (main.ts) reads these.
         seed: { type: 'string' },
         seeds: { type: 'string' },
@@ -43,7 +40,6 @@ function parseOptions() {
         trace: { type: 'boolean' },
         coverage: { type: 'boolean' },
         brief: { type: 'boolean' },
-        moves: { type: 'string' },
       },
     }).values;
   } catch (error) {
@@ -58,7 +54,7 @@ if (options.help === true) {
   process.exit();
 }
 /** Options that only this command reads. */
-const OWN = ['--bug', '--fresh', '--model'];
+const OWN = ['--bug', '--fresh'];
 const SEEDS_FOR_BUGS = '1-60';
 /** Before anything starts: a wrong name ends the command. */
 const bugs = options.bugs === 'all' ? BUGS : named(options.bugs ?? options.bug);
@@ -85,18 +81,9 @@ async function runSeeds() {
   const file = await bundleTo('product', bugs[0]?.patches ?? []);
   const args = process.argv.slice(2).filter((arg, at, all) => !OWN.includes(arg) && all[at - 1] !== '--bug');
   if (options.fresh === true) args.push(...(await hashOfLastSeed(file)));
-  const moves = folderOf('product');
-  if (options.model === true) args.push('--moves', moves);
   const { code } = await simulation(file, args, 'inherit');
   if (bugs.length > 0) console.log(`With the seeded bug ${options.bug}: reproduce it with --bug ${options.bug}, too.`);
-  if (options.model !== true) return code;
-  const { compared, refused } = await compareWithModel(moves);
-  const [operations, deliveries, lines, rooms] = compared;
-  console.log(
-    `${operations} operations, ${deliveries} deliveries, ${lines} lines of deliveries in order, ${rooms} rooms: ` +
-      (refused.length === 0 ? 'the specifications allow every transition.' : `not allowed:\n${refused.join('\n')}`),
-  );
-  return code === 0 && refused.length > 0 ? 1 : code;
+  return code;
 }
 
 /** Runs the last seed in a process of its own. @returns the option that makes another process compare the hash */
@@ -141,10 +128,7 @@ async function findBugs() {
 async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seeds = options.seeds ?? SEEDS_FOR_BUGS;
   const file = await bundleTo(bug.name, bug.patches);
-  const moves = folderOf(bug.name);
-  const asked = options.model ? ['--moves', moves] : [];
-  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds, ...asked], 'pipe');
-  const [refused] = options.model ? (await compareWithModel(moves)).refused : [];
+  const { code, output } = await simulation(file, ['--brief', '--seeds', seeds], 'pipe');
   rmSync(join(folder, bug.name), { recursive: true, force: true });
   const seconds = /^Processor time: ([\d.]+) s$/m.exec(output)?.[1] ?? '?';
   const broken = /^BROKEN ([\w-]+): (.*)$/m.exec(output);
@@ -152,49 +136,9 @@ async function findBug(/** @type {(typeof BUGS)[number]} */ bug) {
   const seed = [...run.matchAll(/^seed (\d+):/gm)].at(-1)?.[1] ?? '?';
   if (isStopped) return true;
   const found = code === 0 ? 'nothing' : (broken?.[1] ?? `a crash: ${output.slice(-600)}`);
-  const model = options.model ? `${refused ?? 'nothing'} | ` : '';
-  console.log(
-    `| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s | ${model}`,
-  );
+  console.log(`| ${bug.name} | ${bug.what} | ${found} | ${code === 0 ? `none of ${seeds}` : seed} | ${seconds} s |`);
   // A crash of the simulation itself finds nothing.
-  return broken !== null || refused !== undefined;
-}
-
-/** @param {string} name */
-function folderOf(name) {
-  const moves = join(folder, `${name}-moves`);
-  mkdirSync(moves, { recursive: true });
-  return moves;
-}
-
-/**
- * @param {string} moves a folder with the transitions of each seed
- * @returns {Promise<{ compared: number[], refused: string[] }>} how many operations, deliveries, lines and rooms were
- *   compared, and what the specifications do not allow, of the first seed in which there is something
- */
-async function compareWithModel(moves) {
-  const { compareLogs } = await import(resolve(import.meta.dirname, '../../packages/dev/dist/model/compare-logs.js'));
-  const compared = [0, 0, 0, 0];
-  for (const file of readdirSync(moves).sort((a, b) => parseInt(a) - parseInt(b))) {
-    const lines = readFileSync(join(moves, file), 'utf8')
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    const found = compareLogs(lines, 0);
-    const { operation, delivery, line, room } = found.compared;
-    for (const [at, count] of [operation, delivery, line, room].entries()) compared[at] = (compared[at] ?? 0) + count;
-    if (found.refused.length > 0)
-      return { compared, refused: found.refused.map((/** @type {any} */ each) => describe(each, parseInt(file))) };
-  }
-  return { compared, refused: [] };
-}
-
-/**
- * @param {import('../../packages/dev/src/model/trace.js').Refusal} refusal
- * @param {number} seed
- */
-function describe({ kind, of, allowed, line, isUndecided }, seed) {
-  const how = isUndecided ? ', the search ended at its bound' : '';
-  return `${kind}: ${line.transition} after ${allowed} lines (${of}, seed ${seed}${how})`;
+  return broken !== null;
 }
 
 /**

@@ -46,7 +46,7 @@ export interface Joined extends Invited {
   welcome: ServerMessages['welcome'];
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   type: string;
   sequence: number;
   data: any;
@@ -87,7 +87,7 @@ export interface TestSignaling {
   story(roomId: string, participantId: string): Promise<string[]>;
 }
 
-export interface InviteOptions {
+interface InviteOptions {
   permissions?: Permission[];
   name?: string;
   metadata?: Record<string, unknown>;

@@ -78,6 +78,18 @@ export const LEASE_LOG = `
   END $$;
   CREATE TRIGGER sim_watch_session AFTER INSERT ON public.participant_sessions
     FOR EACH ROW EXECUTE FUNCTION sim.watch_session();
+  -- A connection that resumes a session gets a number of its own, so that the one before cannot write.
+  CREATE FUNCTION sim.watch_connection() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF NEW.connection <= OLD.connection AND (NEW.instance_id <> OLD.instance_id OR NEW.disconnected_at IS NULL) THEN
+      INSERT INTO sim.breaks (guarantee, what) VALUES ('one-connection',
+        format('%s resumes %s as connection %s again', current_setting('sim.process'), OLD.id, OLD.connection));
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER sim_watch_connection AFTER UPDATE ON public.participant_sessions FOR EACH ROW
+    WHEN (NEW.instance_id IS DISTINCT FROM OLD.instance_id OR OLD.disconnected_at IS NOT NULL)
+    EXECUTE FUNCTION sim.watch_connection();
   ${TABLES.map(
     (table) => `CREATE TRIGGER sim_watch_lease AFTER UPDATE ON public.${table}
       FOR EACH ROW EXECUTE FUNCTION sim.watch_lease();`,

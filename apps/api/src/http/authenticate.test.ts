@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { formatApiKey, KeyedPace } from '@callplane/core';
 import { expect, test } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { authenticate, type CallerDirectory } from './authenticate.js';
+import { authenticate } from './authenticate.js';
 import type { LookUpOptions } from './request-context.js';
 
 test('looks up unknown keys beyond the limit with one statement for many', async () => {
   const looked: LookUpOptions[] = [];
-  const keys: CallerDirectory = {
+  const keys: Parameters<typeof authenticate>[0]['keys'] = {
     hasSeen: () => false,
     find: (_, options = {}) => {
       looked.push(options);

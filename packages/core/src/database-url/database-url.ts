@@ -1,5 +1,5 @@
 /** How a connection is encrypted, and what it checks. The words and their meaning are libpq's. */
-export type TlsMode = 'disable' | 'require' | 'verify-ca' | 'verify-full';
+type TlsMode = 'disable' | 'require' | 'verify-ca' | 'verify-full';
 
 export interface DatabaseHost {
   /** A name, an address, or the directory of a Unix socket. */

@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
-import { bundleOf, root } from '../bootstrap.js';
+import { root } from '../bootstrap.js';
 
 /**
  * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
@@ -39,11 +40,12 @@ export interface AppOptions {
  */
 export function startApp(options: AppOptions): Promise<LocalServer> {
   const { name, env, origin, logFile, stopWithinMs, onSpawn, stopSignal } = options;
+  const main = join(root, 'apps', name, 'dist', 'main.js');
   return startServer({
     name,
     port: Number(new URL(origin).port),
     url: origin,
-    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, bundleOf(name)], options: {} },
+    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, main], options: {} },
     env,
     cwd: root,
     logFile,
