@@ -148,7 +148,10 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
 }
 
 const agent = new Agent({ keepAlive: true });
-stopAtEnd(async () => agent.destroy());
+stopAtEnd(() => {
+  agent.destroy();
+  return Promise.resolve();
+});
 
 /**
  * Sends a request with Node's own client, because other clients normalise it. A stream of events has no end, so its

@@ -233,7 +233,10 @@ export function askTestRedis(server: TestServer, command: string, ...values: str
 export async function connectToTestRedis(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true });
   redis.on('error', () => undefined);
-  stopAtEnd(async () => redis.disconnect());
+  stopAtEnd(() => {
+    redis.disconnect();
+    return Promise.resolve();
+  });
   await redis.connect();
   return redis;
 }
