@@ -50,7 +50,7 @@ import { LISTS_WAITING_MAX } from '../apps/api/src/statements/list-turns.js';
 import { QUEUED_CHARS_OF_ALL } from '../apps/signaling/src/connections/inbox.js';
 import { UNSENT_BYTES_OF_ALL } from '../apps/signaling/src/connections/outbox.js';
 import { CONSOLE_LIMITS } from '../apps/console/src/limits.js';
-import { LOCK_WAITS } from '../packages/migrations/src/scripts/run-script.js';
+import { LOCK_WAITS } from '../packages/migrations/src/migrate.js';
 import { CLIENT_LIMITS } from '../packages/server-js/src/limits.js';
 import { REDIS_HOSTS_MAX } from '@callplane/queue/redis-target';
 import { repositoryRoot } from '@callplane/testing';

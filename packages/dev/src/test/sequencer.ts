@@ -29,7 +29,6 @@ export const SLOWEST_FIRST = [
   'tests/faults/logging.test.ts',
   'apps/signaling/src/requests/hostile-input.test.ts',
   'packages/local-servers/src/local-servers.test.ts',
-  'tests/compatibility/compatibility.test.ts',
   'apps/signaling/src/media.test.ts',
   'apps/signaling/src/moderation.test.ts',
   'apps/signaling/src/crowded-rooms.test.ts',
