@@ -34,7 +34,7 @@ describe('the database role of the gateway', () => {
     'SELECT private_key_sealed FROM signing_keys',
     'SELECT * FROM signing_keys',
     `UPDATE signing_keys SET status = 'retired'`,
-    'SELECT response_body FROM idempotency_records',
+    'SELECT made FROM idempotency_records',
     'SELECT url FROM webhook_endpoints',
     'SELECT body FROM events',
     'DELETE FROM events',

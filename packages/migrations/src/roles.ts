@@ -20,7 +20,7 @@ const GATEWAY_RIGHTS: readonly string[] = [
   // The gateway cannot read stored events or the URLs of receivers: `RETURNING` and the join need only these columns.
   'SELECT (id, environment_id, type, room_id, sequence, created_at), INSERT ON events',
   'SELECT (id, environment_id, events, deleted_at) ON webhook_endpoints',
-  'SELECT (id, endpoint_id, event_id, replay_count, run_attempts, wake_ups), INSERT ON webhook_deliveries',
+  'SELECT (id, endpoint_id, event_id, replay_count, run_attempts), INSERT ON webhook_deliveries',
 ];
 
 /**
