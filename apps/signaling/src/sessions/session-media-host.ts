@@ -44,7 +44,7 @@ const TALKING_PUBLISHERS = 100;
  * Audio packets whose average level decides whether a track carries speech. The media server tells every publisher of the room
  * when that changes for one of them, so the time between two changes grows with the number of publishers.
  */
-export function audioActivePacketsIn(publishers: number): number {
+function audioActivePacketsIn(publishers: number): number {
   const packets = Math.round((AUDIO_ACTIVE_PACKETS_MIN * publishers) / TALKING_PUBLISHERS);
   return Math.min(AUDIO_ACTIVE_PACKETS_MAX, Math.max(AUDIO_ACTIVE_PACKETS_MIN, packets));
 }

@@ -30,7 +30,7 @@ export interface Tenant {
 
 /** Where a console session comes from: an API key, or a one-time link of `rtc console login`. */
 export const CONSOLE_SESSION_SOURCES = ['api_key', 'link'] as const;
-export type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
+type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
 
 /** What a caller may know of its console session. */
 export interface ConsoleSession {
