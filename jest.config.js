@@ -1,20 +1,34 @@
 /**
  * One run for the whole tree. jest/global-setup.mjs starts PostgreSQL with the migrated template once. Run it through
- * `npm test`, which builds first: tests that spawn apps run the code in dist/, or bundles of it if all files run.
+ * `npm test`, which builds first: tests that spawn apps run the code in dist/. packages/dev/src/test/main.ts describes
+ * the tiers; without one, as in an editor, every file can run.
  */
-const full = process.env.CALLPLANE_TEST_FULL === 'true';
-// Container tests need a Docker engine and run separately: `npm run test:containers`.
-const containers = process.env.CALLPLANE_TEST_CONTAINERS === 'true';
+const tier = process.env.CALLPLANE_TEST_TIER ?? 'some';
+const PARTS = ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'];
+const SLOW = '\\.slow\\.test\\.ts$';
+const FULL = '\\.full\\.test\\.ts$';
+const CONTAINERS = '<rootDir>/tests/containers/';
+
+/** Where each tier looks, which files it leaves out, and which alone it takes if these are not all. */
+const TIERS = {
+  quick: { roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests/ends'], without: [SLOW, FULL] },
+  all: { roots: PARTS, without: [FULL, CONTAINERS] },
+  rest: {
+    roots: PARTS,
+    without: [FULL, CONTAINERS, '<rootDir>/tests/ends/'],
+    only: ['**/*.slow.test.ts', '<rootDir>/tests/**/*.test.ts'],
+  },
+  full: { roots: PARTS, without: [CONTAINERS] },
+  lab: { roots: ['<rootDir>/lab'], without: [] },
+  containers: { roots: ['<rootDir>/tests/containers'], without: [] },
+  some: { roots: [...PARTS, '<rootDir>/lab'], without: [CONTAINERS] },
+};
+const { roots, without, only = ['**/*.test.ts'] } = TIERS[tier];
 
 export default {
-  roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'],
-  testMatch: containers ? ['<rootDir>/tests/containers/*.test.ts'] : ['**/*.test.ts'],
-  // Tests that are slow by nature are named *.full.test.ts and run only with `npm run test:full`.
-  testPathIgnorePatterns: [
-    ...['/node_modules/', '/dist/'],
-    ...(full ? [] : ['\\.full\\.test\\.ts$']),
-    ...(containers ? [] : ['<rootDir>/tests/containers/']),
-  ],
+  roots,
+  testMatch: only,
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', ...without],
   modulePathIgnorePatterns: ['/dist/package\\.json$'],
   globalSetup: '<rootDir>/packages/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest/global-teardown.mjs',
@@ -45,7 +59,6 @@ export default {
   // How long a worker may take to end before Jest kills it and reports a leak: ioredis gives the connection to a frozen
   // Redis 2 s to end, and a busy machine ends a large process slowly.
   workerGracefulExitTimeout: 30_000,
-  testSequencer: '<rootDir>/packages/dev/dist/test/sequencer.js',
   // Above the deadlines in the tests (60 s in eventually()), whose errors say what did not happen.
   testTimeout: 300_000,
 };

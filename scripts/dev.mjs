@@ -1,20 +1,20 @@
 /**
- * `node scripts/dev.mjs <command> [<argument>…]`: makes this clone runnable, then runs a command of packages/dev. Only
+ * `node scripts/dev.mjs <command> [<argument>…]`: makes this clone runnable, then runs a command of packages/dev or lab. Only
  * this file and scripts/lib must run on a machine that has nothing but Node and npm.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap, checkNode } from './lib/bootstrap.mjs';
-import { FULL_BUILD, START_BUILD } from './lib/build.mjs';
+import { hasCommandLine, packagesOf } from './lib/build.mjs';
 import { explain, Failure } from './lib/failure.mjs';
 import { root } from './lib/files.mjs';
 import { progress } from './lib/progress.mjs';
 import { ensureStartPrograms } from './lib/start-programs.mjs';
 import { mayInstall } from './lib/system-packages.mjs';
 
-/** Commands that run the apps and nothing else. */
-const WITH_START_BUILD = ['start', 'rtc'];
+/** Commands of lab/; all others are in packages/dev. */
+const LAB = ['bench', 'torture', 'simulate'];
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const [command = '', ...args] = process.argv.slice(2);
@@ -30,8 +30,9 @@ try {
   if (process.env['npm_lifecycle_event'] !== undefined && process.ppid !== parent) stop();
   for (const signal of SIGNALS) process.off(signal, stop);
   stopping.signal.throwIfAborted();
-  const main = join(root, 'packages', 'dev', 'dist', command, 'main.js');
-  if (!existsSync(main)) throw new Failure(`There is no command "${command}" in packages/dev/src`);
+  const folder = LAB.includes(command) ? 'lab' : join('packages', 'dev');
+  const main = join(root, folder, 'dist', command, 'main.js');
+  if (!existsSync(main)) throw new Failure(`There is no command "${command}"`);
   await (await import(pathToFileURL(main).href)).main(args);
 } catch (error) {
   if (!stopping.signal.aborted) explain(error);
@@ -47,8 +48,9 @@ try {
  * @param {(line: string) => void} say
  */
 async function prepare(name, say) {
-  const build = WITH_START_BUILD.includes(name) ? START_BUILD : FULL_BUILD;
-  if (name !== 'start') return bootstrap({ say, signal: stopping.signal, build });
+  const packages = packagesOf(name);
+  if (name === 'rtc' && hasCommandLine()) return;
+  if (name !== 'start') return bootstrap({ say, signal: stopping.signal, packages });
   checkNode();
   const programs = ensureStartPrograms({ say, step: progress(say), signal: stopping.signal });
   if (!mayInstall()) await programs;
@@ -60,7 +62,7 @@ async function prepare(name, say) {
       failed.abort();
       throw error;
     }),
-    bootstrap({ say, signal, build }),
+    bootstrap({ say, signal, packages }),
   ]);
   if (first.status === 'rejected') throw first.reason;
   if (second.status === 'rejected') throw second.reason;

@@ -12,8 +12,9 @@ pnpm --filter "@callplane/$app" --prod --legacy deploy "$target"
 # Prisma's client contains a query compiler for every database that it supports. Only PostgreSQL's is used.
 find "$target/node_modules/.pnpm" -path '*/@prisma/client/runtime/*' -type f \
   \( -name '*.cockroachdb.*' -o -name '*.mysql.*' -o -name '*.sqlite.*' -o -name '*.sqlserver.*' \) -delete
-# No process reads source maps and type declarations.
-find "$target" -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete
+# No process reads type declarations, and stack traces need the source maps of this project's code alone.
+find "$target" -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
+find "$target/node_modules" -type f -name '*.map' -not -path '*/@callplane/*' -delete
 
 # The migrations for `rtc db migrate` (PRISMA_DIR), and the health check of every container.
 cp -R prisma "$target/prisma"

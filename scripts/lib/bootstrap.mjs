@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ensureBuilt, FULL_BUILD, isBuilt } from './build.mjs';
-import { ensureDependencies, ensurePnpm, hasDependencies, hasPnpm } from './dependencies.mjs';
+import { build } from './build.mjs';
+import { ensureDependencies, ensurePnpm } from './dependencies.mjs';
 import { Failure } from './failure.mjs';
 import { root } from './files.mjs';
 import { takeLock } from './lock.mjs';
@@ -9,21 +9,23 @@ import { progress } from './progress.mjs';
 
 const NODE_AT_LEAST = [20, 19];
 const LOOK_EVERY_MS = 200;
+/** Another build of a built clone takes less. */
+const SAY_AFTER_MS = 2_000;
 
 /**
  * Makes a clone runnable: the pinned pnpm, the dependencies and the build, each only if it is missing or out of date.
  * Needs only Node and npm, never prompts, and is safe to run several times at once.
- * @param {{ say: (line: string) => void, signal: AbortSignal, build?: import('./build.mjs').Build }} options
+ * @param {{ say: (line: string) => void, signal: AbortSignal, packages?: string[] | undefined }} options
+ *   `packages` names the packages to build; undefined for all
  */
-export async function bootstrap({ say, signal, build = FULL_BUILD }) {
+export async function bootstrap({ say, signal, packages }) {
   checkNode();
-  if (hasPnpm() && hasDependencies() && isBuilt(build)) return;
   const step = progress(say);
   const release = await takeTurn(say, signal);
   try {
     await ensurePnpm(step, signal);
     await ensureDependencies(step, signal);
-    await ensureBuilt(build, step, signal);
+    await build(packages, step, signal);
   } finally {
     release();
   }
@@ -42,12 +44,15 @@ export function checkNode() {
  */
 async function takeTurn(say, signal) {
   const file = join(root, '.tools', 'setup.lock');
+  const began = performance.now();
   let said = false;
   for (;;) {
     const lock = takeLock(file);
     if ('release' in lock) return lock.release;
-    if (!said) say(`  Waiting for another set-up of this clone (process ${lock.owner})…`);
-    said = true;
+    if (!said && performance.now() - began > SAY_AFTER_MS) {
+      say(`  Waiting for another set-up of this clone (process ${lock.owner})…`);
+      said = true;
+    }
     await delay(LOOK_EVERY_MS, undefined, { signal });
   }
 }

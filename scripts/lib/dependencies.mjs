@@ -28,7 +28,7 @@ function pinnedPnpm() {
   );
 }
 
-export function hasPnpm() {
+function hasPnpm() {
   return readJson(join(pnpmPackage, 'package.json'))?.version === pinnedPnpm();
 }
 
@@ -47,7 +47,7 @@ export async function ensurePnpm(step, signal) {
   await step(`Installing pnpm ${pinnedPnpm()}`, () => run(file, [...before, ...args], { signal, failure }));
 }
 
-export function hasDependencies() {
+function hasDependencies() {
   return existsSync(installedMark) && readFileSync(installedMark, 'utf8') === wantedDependencies();
 }
 
@@ -77,11 +77,11 @@ function wantedDependencies() {
 }
 
 /** Every package.json of the workspace, relative to the repository's root. */
-export function manifests() {
+function manifests() {
   const inFolders = ['apps', 'packages'].flatMap((folder) =>
     existsSync(join(root, folder))
       ? readdirSync(join(root, folder)).map((name) => join(folder, name, 'package.json'))
       : [],
   );
-  return ['package.json', ...inFolders.filter((file) => existsSync(join(root, file)))].sort();
+  return ['package.json', 'lab/package.json', ...inFolders.filter((file) => existsSync(join(root, file)))].sort();
 }

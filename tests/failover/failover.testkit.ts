@@ -14,7 +14,7 @@ import { Load } from '../fleet/load.testkit.js';
 import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 
 /** Shorter than in production, so that a test waits less for work whose outcome was lost. */
-export const LEASE_MS = '6000';
+const LEASE_MS = '6000';
 /** How often a probe asks, in milliseconds. */
 const PROBE_EVERY_MS = 100;
 
@@ -31,12 +31,11 @@ export interface Stage {
   load?: Load;
 }
 
-/** A migrated database on a PostgreSQL with a synchronous standby. The URL names both. */
+/** A migrated database on a PostgreSQL with a standby. The URL names both. */
 export async function startPostgresPair(): Promise<{ primary: TestPostgres; standby: TestPostgres; url: string }> {
   const primary = await startTestPostgres();
   const { url } = await primary.createDatabase();
   const standby = await startTestStandby(primary, 's1');
-  await waitForStandby(primary);
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
   return { primary, standby, url: `${url.replace(/@[^/]*/, `@${hosts}`)}?target_session_attrs=read-write` };
 }
@@ -47,6 +46,7 @@ export async function startStage(): Promise<Stage> {
     startTestSentinels(),
     startReceiver(),
   ]);
+  await waitForStandby(primary);
   const stack = await startWebhookStack(url);
   const env = {
     REDIS_URL: redis.url,
@@ -80,7 +80,7 @@ export async function endStage({ load, apps, nginx, primary, standby, redis }: S
 export const portOf = (app: TestApp): number => Number(new URL(app.url).port);
 
 /** From now on, no commit is acknowledged before the standby has it. */
-async function waitForStandby(primary: TestPostgres): Promise<void> {
+export async function waitForStandby(primary: TestPostgres): Promise<void> {
   await asSuperuser(primary, async (client) => {
     await client.query(`ALTER SYSTEM SET synchronous_standby_names = 's1'`);
     await client.query('SELECT pg_reload_conf()');
@@ -98,7 +98,7 @@ export function promote(standby: TestPostgres): Promise<void> {
   });
 }
 
-async function asSuperuser(server: TestPostgres, work: (client: pg.Client) => Promise<void>): Promise<void> {
+export async function asSuperuser(server: TestPostgres, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client(server.url);
   await client.connect();
   try {

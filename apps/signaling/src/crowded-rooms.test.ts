@@ -6,7 +6,7 @@ import { startTestSignaling, type TestInstance, type TestSignaling } from './sig
 
 /**
  * With a camera, a screen and a microphone each: twice as many videos and three times as many microphones as a viewer
- * receives. `npm run bench -- slots` measures 100 publishers.
+ * receives.
  */
 const PUBLISHERS = PROTOCOL_LIMITS.videoSectionsMax;
 /** A picture twice a second, in a size that costs little: the pictures of a page come within half a second. */

@@ -42,14 +42,14 @@ import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
 import { VerificationKeys } from './admission/verification-keys.js';
 
-export interface TestNode {
+interface TestNode {
   id: string;
   url: string;
   apiSecret: string;
   adminKey: string;
 }
 
-export interface InstanceOptions {
+interface InstanceOptions {
   limits?: Partial<Omit<ConnectionSettings, 'pingIntervalMs'>>;
   arrivals?: Partial<ArrivalPaces>;
   reconnectGraceSeconds?: number;
@@ -91,7 +91,7 @@ export interface Joined extends Invited {
   welcome: ServerMessages['welcome'];
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   type: string;
   sequence: number;
   data: any;
@@ -130,7 +130,7 @@ export interface TestSignaling {
   close(): Promise<void>;
 }
 
-export interface InviteOptions {
+interface InviteOptions {
   permissions?: Permission[];
   name?: string;
   metadata?: Record<string, unknown>;

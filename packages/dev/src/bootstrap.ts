@@ -8,6 +8,5 @@ export { readJson, root } from '../../../scripts/lib/files.mjs';
 export { takeLock } from '../../../scripts/lib/lock.mjs';
 export { progress, type Step } from '../../../scripts/lib/progress.mjs';
 export { run } from '../../../scripts/lib/run.mjs';
-export { bundleOf } from '../../../scripts/lib/bundles.mjs';
 export { startPrograms } from '../../../scripts/lib/start-programs.mjs';
 export { ensurePrograms, installCommand, missingPrograms } from '../../../scripts/lib/system-packages.mjs';

@@ -16,7 +16,7 @@ interface LockWaits {
   readonly waitMsMax: number;
 }
 
-export const LOCK_WAITS: LockWaits = { timeoutMs: 2000, pauseMs: 3000, waitMsMax: 10 * 60_000 };
+const LOCK_WAITS: LockWaits = { timeoutMs: 2000, pauseMs: 3000, waitMsMax: 10 * 60_000 };
 
 export interface MigrationTarget extends DatabaseTarget {
   /** Directory of `migrations/`; the repository's `prisma/` by default. */
@@ -154,7 +154,7 @@ async function apply(
  * The index that a script builds or drops outside of a transaction; null if the script runs in one. Such a script is one
  * statement, and contains IF EXISTS or IF NOT EXISTS, so that it can be repeated.
  */
-export function concurrentIndex(script: string): string | null {
+function concurrentIndex(script: string): string | null {
   const sql = script.replaceAll(/--.*$/gm, '');
   return /\bINDEX\s+CONCURRENTLY\s+IF\s+(?:NOT\s+)?EXISTS\s+"?(\w+)/i.exec(sql)?.[1] ?? null;
 }

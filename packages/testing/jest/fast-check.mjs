@@ -8,6 +8,6 @@ import fc from '../node_modules/fast-check/lib/fast-check.js';
 
 const SEED = 20_261_122;
 
-if (process.env.CALLPLANE_TEST_FULL !== 'true') fc.configureGlobal({ seed: SEED });
+if (process.env.CALLPLANE_TEST_TIER !== 'full') fc.configureGlobal({ seed: SEED });
 
 export default fc;

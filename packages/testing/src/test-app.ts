@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
-import { appMain } from './app-bundles.js';
 import { eventually } from './eventually.js';
 import { repositoryRoot } from './repository-root.js';
 import { forgetProcess, superviseProcess } from './resources.js';
@@ -22,7 +22,7 @@ export interface TestAppOptions {
 /** A line of an app's JSON log. */
 export type LogLine = Record<string, unknown> & { level: string; message: string };
 
-export interface AppExit {
+interface AppExit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
@@ -51,6 +51,11 @@ export interface TestApp {
   stop(): Promise<AppExit>;
   /** Resolves once the process is gone, for whatever reason. */
   readonly exited: Promise<AppExit>;
+}
+
+/** The compiled entry point of an app, as images and `npm start` run it. */
+export function appMain(name: string): string {
+  return join(repositoryRoot, 'apps', name, 'dist', 'main.js');
 }
 
 /** An `ENCRYPTION_KEYS` value for tests. */
@@ -86,7 +91,7 @@ async function spawnOnce({
 }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
-  const child = spawn(process.execPath, [...SHORT_RUN_FLAGS, main], {
+  const child = spawn(process.execPath, ['--enable-source-maps', ...SHORT_RUN_FLAGS, main], {
     cwd: repositoryRoot,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

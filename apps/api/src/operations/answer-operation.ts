@@ -1,7 +1,6 @@
 import { presentOperation, type OperationState } from '@callplane/core';
 import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logSessionTransition, logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
@@ -19,23 +18,16 @@ type OperationCall = Pick<Call<unknown, unknown, unknown>, 'caller' | 'preferenc
 /**
  * Answers a DELETE whose operation has been committed. Wakes a worker and waits briefly for completion. Answers 204 if
  * the clean-up is complete, otherwise 202 with the operation.
- * @param affected the room, and the participant of a removal. The room's signaling instances disconnect the affected
- *   participants at once.
+ * @param roomId the room whose signaling instances disconnect the affected participants at once.
  */
 export async function answerOperation(
   deps: OperationDeps,
-  { roomId, participantId }: { roomId: string; participantId?: string },
+  roomId: string,
   accepted: AcceptedOperation,
   call: OperationCall,
 ): Promise<Reply> {
   call.log({ operationId: accepted.operation.id });
   const { wake } = accepted;
-  if (wake !== null) {
-    logTransition(deps.logger, wake.run === 1 ? 'accept' : 'rerun', () => {
-      return { subject: 'operation', row: wake.id, tookMs: performance.now() - call.startedAtMs };
-    });
-    if (wake.run === 1) noteAccepted(deps, { roomId, participantId }, accepted, call);
-  }
   // Nothing waits for this notice to be sent. If it is lost, the worker sends another one, and the signaling instances
   // poll every few seconds.
   if (wake !== null) void publishRoomChanged(deps.producer.redis, roomId, accepted.roomVersion);
@@ -43,20 +35,6 @@ export async function answerOperation(
   const headers = applied(call.preference);
   if (operation.status === 'completed') return { status: 204, headers };
   return { status: 202, body: presentOperation(operation), headers };
-}
-
-/** After this commit, no participant joins the room, or the removed participant does not. */
-function noteAccepted(
-  { logger }: Pick<Deps, 'logger'>,
-  { roomId, participantId }: { roomId: string; participantId: string | undefined },
-  { roomVersion }: AcceptedOperation,
-  { startedAtMs }: Pick<OperationCall, 'startedAtMs'>,
-): void {
-  logSessionTransition(logger, participantId === undefined ? 'acceptEnd' : 'acceptRemoval', () => ({
-    row: roomId,
-    ...(participantId === undefined ? { version: roomVersion } : { participant: participantId }),
-    tookMs: performance.now() - startedAtMs,
-  }));
 }
 
 async function wakeAndWait(

@@ -96,7 +96,7 @@ export function participantRoutes(deps: Deps): Route[] {
       async handle(call) {
         const { caller, params } = call;
         const accepted = await removeParticipant(deps, caller, params.roomId, params.participantId);
-        return answerOperation(deps, params, accepted, call);
+        return answerOperation(deps, params.roomId, accepted, call);
       },
     }),
     defineRoute({

@@ -129,7 +129,7 @@ export function roomRoutes(deps: Deps): Route[] {
       async handle(call) {
         const { caller, params } = call;
         const accepted = await endRoom(deps, caller, params.roomId);
-        return answerOperation(deps, params, accepted, call);
+        return answerOperation(deps, params.roomId, accepted, call);
       },
     }),
     defineRoute({

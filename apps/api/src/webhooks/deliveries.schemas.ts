@@ -57,7 +57,7 @@ const headers = (description: string) => orNull(Type.Record(Type.String(), Type.
 
 const milliseconds = (description: string) => orNull(Type.Integer({ description: `${description}, in milliseconds.` }));
 
-export const AttemptSchema = Type.Object(
+const AttemptSchema = Type.Object(
   {
     id: Type.String({ description: 'Attempt identifier, `att_…`.' }),
     deliveryId: Type.String(),

@@ -19,7 +19,6 @@ import {
   type ReplayResult,
   type RetryResult,
 } from '@callplane/db';
-import { logTransition, type Transition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import type { PageCursor } from '../http/cursor.js';
 import { cutPage, type Page } from '../http/pages.js';
@@ -62,7 +61,7 @@ export async function pageOfDeliveries(
 }
 
 /** Reads a delivery. Also works with the id of a deleted endpoint. */
-export async function readDelivery(
+async function readDelivery(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,
@@ -105,46 +104,31 @@ export async function pageOfAttempts(
 
 /** Starts a new run of a finished delivery, with the endpoint's current URL and secret. */
 export async function replay(
-  deps: Pick<Deps, 'database' | 'logger' | 'producer'>,
+  deps: Pick<Deps, 'database' | 'producer'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
   expectedReplayCount: number,
 ): Promise<DeliveryRow> {
-  const startedAtMs = performance.now();
   const result = await deps.database.sqlTransaction((tx) =>
     replayDelivery(tx, tenant, path.endpointId, path.deliveryId, expectedReplayCount),
   );
   if (!result.ok) throw refusal(result);
-  noteTransition(deps, 'replay', path.deliveryId, startedAtMs);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;
 }
 
 /** Brings the next attempt of a pending delivery forward to now. */
 export async function retryNow(
-  deps: Pick<Deps, 'database' | 'logger' | 'producer'>,
+  deps: Pick<Deps, 'database' | 'producer'>,
   tenant: Tenant,
   path: { endpointId: string; deliveryId: string },
 ): Promise<DeliveryRow> {
-  const startedAtMs = performance.now();
   const result = await deps.database.sqlTransaction((tx) =>
     retryDelivery(tx, tenant, path.endpointId, path.deliveryId),
   );
   if (!result.ok) throw refusal(result);
-  noteTransition(deps, 'retryNow', path.deliveryId, startedAtMs);
   void deps.producer.wakeDeliveries([result.wake]);
   return result.delivery;
-}
-
-function noteTransition(
-  { logger }: Pick<Deps, 'logger'>,
-  transition: Transition,
-  deliveryId: string,
-  sinceMs: number,
-): void {
-  logTransition(logger, transition, () => {
-    return { subject: 'delivery', row: deliveryId, tookMs: performance.now() - sinceMs };
-  });
 }
 
 function refusal(result: (ReplayResult | RetryResult) & { ok: false }): PublicError {

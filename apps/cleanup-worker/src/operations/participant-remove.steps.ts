@@ -11,13 +11,11 @@ import {
   type ClaimedOperation,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logSessionTransition } from '@callplane/runtime';
+import type { Step } from '../deps.js';
 import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
 import { endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
 import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
 import { writeLeft } from './events.js';
-import { noteEnded } from './session-ends.js';
-import type { Step } from './steps.js';
 
 /** How long the signaling instance may take to close the connection, and the interval between checks. */
 const LET_GO_WITHIN_MS = 2000;
@@ -60,13 +58,11 @@ export const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
     name: 'end the session',
     async run(deps, claim) {
       const now = deps.clock.now();
-      const startedAtMs = performance.now();
       const { ended, deliveries } = await deps.database.transaction(async (tx) => {
         await assertLease(tx, claim);
         const sessions = await endParticipantPresence(tx, participantOf(claim), 'removed', now);
         return { ended: sessions, deliveries: await writeLeft(tx, claim, sessions, 'removed', now) };
       });
-      noteEnded(deps, 'remove', claim, ended, startedAtMs);
       await deps.producer.wakeDeliveries(deliveries);
       // Without a session, an earlier attempt has ended it, perhaps without a notice.
       await publishRoomChanged(deps.producer.redis, claim.roomId, ended[0]?.version ?? null);
@@ -77,13 +73,7 @@ export const PARTICIPANT_REMOVE_STEPS: readonly Step[] = [
   {
     name: 'complete the removal',
     async run(deps, claim) {
-      const startedAtMs = performance.now();
       await deps.database.transaction((tx) => settleCompleted(tx, claim, deps.clock.now()));
-      logSessionTransition(deps.logger, 'completeRemoval', () => ({
-        row: claim.roomId,
-        participant: participantOf(claim),
-        tookMs: performance.now() - startedAtMs,
-      }));
     },
   },
 ];

@@ -1,12 +1,10 @@
 import { assertLease, endRoomPresence, markRoomEnded, settleCompleted } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logSessionTransition } from '@callplane/runtime';
+import type { Step } from '../deps.js';
 import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
 import { destroyMediaRoom } from '../media/media-clean-up.js';
 import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
 import { writeLeft, writeRoomEnded } from './events.js';
-import { noteEnded } from './session-ends.js';
-import type { Step } from './steps.js';
 
 export const ROOM_END_STEPS: readonly Step[] = [
   {
@@ -32,16 +30,14 @@ export const ROOM_END_STEPS: readonly Step[] = [
       let ended = 0;
       for (let batchSize = 1; batchSize > 0;) {
         const now = deps.clock.now();
-        const startedAtMs = performance.now();
         const batch = await deps.database.transaction(async (tx) => {
           await assertLease(tx, claim);
           const presence = await endRoomPresence(tx, claim.roomId, now);
           const deliveries = await writeLeft(tx, claim, presence.ended, 'room_ended', now);
-          return { batchSize: presence.left, ended: presence.ended, deliveries };
+          return { batchSize: presence.left, ended: presence.ended.length, deliveries };
         });
         ({ batchSize } = batch);
-        ended += batch.ended.length;
-        noteEnded(deps, 'endOfRoom', claim, batch.ended, startedAtMs);
+        ended += batch.ended;
         await deps.producer.wakeDeliveries(batch.deliveries);
       }
       note({ sessionsEnded: ended });
@@ -53,14 +49,10 @@ export const ROOM_END_STEPS: readonly Step[] = [
     name: 'mark the room ended',
     async run(deps, claim) {
       const now = deps.clock.now();
-      const startedAtMs = performance.now();
       const deliveries = await deps.database.transaction(async (tx) => {
         await settleCompleted(tx, claim, now);
         await markRoomEnded(tx, claim.roomId, now);
         return writeRoomEnded(tx, claim, now);
-      });
-      logSessionTransition(deps.logger, 'completeEnd', () => {
-        return { row: claim.roomId, tookMs: performance.now() - startedAtMs };
       });
       await deps.producer.wakeDeliveries(deliveries);
     },

@@ -11,10 +11,10 @@ import {
   type ClaimedOperation,
 } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION, SENT_AHEAD_MS } from '@callplane/queue';
-import { leaseOf, logTransition, startSpan, type Span, type Transition } from '@callplane/runtime';
-import type { Deps } from '../deps.js';
+import { startSpan, type Span } from '@callplane/runtime';
+import type { Deps, Step } from '../deps.js';
 import { writeOperationFailed } from './events.js';
-import { stepsOf, type Step } from './steps.js';
+import { stepsOf } from './steps.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.
@@ -35,13 +35,11 @@ export async function workOnOperation(
   operationId: string,
   steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
 ): Promise<number | null> {
-  const claimedAtMs = performance.now();
   const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
   if (claimed === null) {
     // Another worker holds it, it is settled, or the job arrived before the row is due.
     return dueInMs(deps.database.sql, operationId);
   }
-  noteTransition(deps, claimed, 'claim', claimedAtMs, deps.leaseMs);
   const span = spanOf(claimed);
   // What the attempt causes belongs to it.
   const claim = span === null ? claimed : { ...claimed, traceparent: span.traceparent };
@@ -94,37 +92,16 @@ async function attempt(
 ): Promise<Outcome> {
   let step = '';
   try {
-    let startedAtMs = performance.now();
     for (const next of steps) {
       step = next.name;
-      startedAtMs = performance.now();
       await runStep(deps, claim, next, note);
     }
     // The last step has settled the row.
-    noteTransition(deps, claim, 'complete', startedAtMs);
     return { outcome: 'completed' };
   } catch (error) {
     if (error instanceof LeaseLost) return { outcome: 'lease_lost', step };
     return settleFailure(deps, claim, step, error);
   }
-}
-
-function noteTransition(
-  { logger }: Deps,
-  { id, leaseToken, run, runAttempts }: ClaimedOperation,
-  transition: Transition,
-  sinceMs: number,
-  untilMs?: number,
-): void {
-  logTransition(logger, transition, () => ({
-    subject: 'operation',
-    row: id,
-    lease: leaseOf(leaseToken),
-    run,
-    attempt: runAttempts,
-    tookMs: performance.now() - sinceMs,
-    ...(untilMs === undefined ? {} : { untilMs }),
-  }));
 }
 
 async function runStep(
@@ -165,7 +142,6 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
   // API callers read this error. It names only the step, because the cause (in the log) may contain internal hosts.
   const lastError: OperationError = { code: 'STEP_FAILED', message: `The step "${step}" failed.` };
   const next = afterFailure(claim.runAttempts, deps.random);
-  const startedAtMs = performance.now();
   try {
     if (next.status === 'failed') {
       const deliveries = await patiently(() =>
@@ -174,13 +150,11 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
           return writeOperationFailed(tx, claim, operation, deps.clock.now());
         }),
       );
-      noteTransition(deps, claim, 'fail', startedAtMs);
       await deps.producer.wakeDeliveries(deliveries);
       return { outcome: 'failed', step, error };
     }
     const isSent = next.delayMs <= SENT_AHEAD_MS;
     const row = await patiently(() => settleRetry(deps.database.sql, claim, next.delayMs, lastError, isSent));
-    noteTransition(deps, claim, 'retry', startedAtMs, next.delayMs);
     if (isSent) await deps.producer.wakeOperations([row], next.delayMs);
     return { outcome: 'retry', step, retryInMs: next.delayMs, error };
   } catch (settleError) {

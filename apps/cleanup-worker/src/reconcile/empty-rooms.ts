@@ -1,6 +1,5 @@
 import { acceptEmptyRoomEnds } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logSessionTransition, logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
 /** Rooms per batch. A full batch is followed by the next one at once. */
@@ -13,15 +12,9 @@ export async function endEmptyRooms(
 ): Promise<void> {
   let accepted: number;
   do {
-    const startedAtMs = performance.now();
     const ends = await acceptEmptyRoomEnds(deps.database.sql, emptyMs, BATCH, deps.clock.now());
     accepted = ends.length;
     if (accepted === 0) return;
-    const tookMs = performance.now() - startedAtMs;
-    for (const { id, roomId, roomVersion } of ends) {
-      logTransition(deps.logger, 'accept', () => ({ subject: 'operation', row: id, tookMs }));
-      logSessionTransition(deps.logger, 'acceptEnd', () => ({ row: roomId, version: roomVersion, tookMs }));
-    }
     const woken = await deps.producer.wakeOperations(ends);
     for (const { id, roomId, roomVersion } of ends) {
       deps.logger.info('empty room ends', { roomId, operationId: id, emptyMs, woken: woken.ok });

@@ -1,7 +1,6 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
 import { deleteDeadInstances, firstDisconnection, mediaPlacesOf, sweepLostSessions } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { logSessionTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { endMediaSessions, removeFeedsOf, untilNodesUp } from '../media/media-clean-up.js';
 
@@ -50,18 +49,7 @@ async function endLostSince(deps: ReconcileDeps, from: Date | null): Promise<voi
   let count: number;
   let hasWaited = false;
   do {
-    const startedAtMs = performance.now();
     const swept = await sweepLostSessions(deps.database, limits, deps.clock.now());
-    for (const { roomId, sessionId, connection, version } of swept.ended) {
-      logSessionTransition(deps.logger, 'endLost', () => ({
-        row: roomId,
-        session: sessionId,
-        connection,
-        version,
-        graceMs: deps.graceMs,
-        tookMs: performance.now() - startedAtMs,
-      }));
-    }
     count = swept.ended.length;
     if (count === 0) return;
     await deps.producer.wakeDeliveries(swept.deliveries);

@@ -5,7 +5,6 @@ import {
   settleExhaustedOperation,
 } from '@callplane/db';
 import { publishNotice } from '@callplane/queue';
-import { logTransition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { writeOperationFailed } from '../operations/events.js';
 
@@ -15,7 +14,6 @@ const BATCH = 500;
 /** Settles operations whose worker died in the last attempt of the run. */
 export async function settleExhausted(deps: Deps): Promise<void> {
   for (;;) {
-    const startedAtMs = performance.now();
     // One operation per transaction, because each writes an event, which locks its room.
     const settled = await deps.database.transaction(async (tx) => {
       const operation = await settleExhaustedOperation(tx);
@@ -23,12 +21,6 @@ export async function settleExhausted(deps: Deps): Promise<void> {
       return { operation, deliveries: await writeOperationFailed(tx, operation, operation, deps.clock.now()) };
     });
     if (settled === null) return;
-    const row = settled.operation.id;
-    logTransition(deps.logger, 'endExhausted', () => ({
-      subject: 'operation',
-      row,
-      tookMs: performance.now() - startedAtMs,
-    }));
     deps.logger.error('operation settled by sweep', { operationId: settled.operation.id, outcome: 'failed' });
     deps.metrics.sweptExhausted(settled.operation.kind);
     await deps.producer.wakeDeliveries(settled.deliveries);

@@ -1,14 +1,12 @@
 import type { Clock } from '@callplane/core';
 import { joinSessions, type JoinOutcome, type Database, type JoinInput } from '@callplane/db';
-import { Batches, type Logger, type Turns } from '@callplane/runtime';
+import { Batches, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { noteJoins } from '../sessions/session-transitions.js';
 import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
 
 export interface JoinsDeps {
   clock: Clock;
   database: Database;
-  logger: Logger;
   /** A room with more live sessions is paged. */
   rosterFullMax: number;
   metrics: BatchMetrics;
@@ -21,15 +19,10 @@ export class Joins {
   readonly #batches: Batches<Waiting<JoinInput>, JoinOutcome | Unwanted>;
 
   /** @param turns leaves a part of the database pool to the sessions that are in a room already */
-  constructor({ clock, database, logger, metrics, rosterFullMax }: JoinsDeps, turns: Turns) {
+  constructor({ clock, database, metrics, rosterFullMax }: JoinsDeps, turns: Turns) {
     this.#batches = new Batches({
       run: (roomId, items) =>
-        runWanted(items, async (inputs) => {
-          const startedAtMs = performance.now();
-          const outcomes = await joinSessions(database, roomId, inputs, clock.now(), { rosterFullMax });
-          noteJoins(logger, roomId, inputs, outcomes, startedAtMs);
-          return outcomes;
-        }),
+        runWanted(items, (inputs) => joinSessions(database, roomId, inputs, clock.now(), { rosterFullMax })),
       sizeMax: JOINS_PER_BATCH_MAX,
       turns,
       onBatch: (size, durationMs) => metrics.batch('joins', size, durationMs),

@@ -1,7 +1,6 @@
 import { resumeSessions, type Database, type ResumeInput, type ResumeOutcome } from '@callplane/db';
-import { Batches, ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
+import { Batches, ONE_QUEUE, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
-import { noteResumptions } from '../sessions/session-transitions.js';
 import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
 
 const RESUMPTIONS_PER_BATCH_MAX = 100;
@@ -14,18 +13,10 @@ export class Resumptions {
   readonly #batches: Batches<Waiting<ResumeInput>, ResumeOutcome | Unwanted>;
 
   /** @param turns limits the batches that use the database at once */
-  constructor(
-    { database, logger, metrics }: { database: Database; logger: Logger; metrics: BatchMetrics },
-    turns: Turns,
-  ) {
+  constructor({ database, metrics }: { database: Database; metrics: BatchMetrics }, turns: Turns) {
     this.#batches = new Batches({
       run: (key, items) =>
-        runWanted(items, async (inputs) => {
-          const startedAtMs = performance.now();
-          const outcomes = await resumeSessions(database, inputs, { skipLocked: key === ONE_QUEUE });
-          noteResumptions(logger, outcomes, startedAtMs);
-          return outcomes;
-        }),
+        runWanted(items, (inputs) => resumeSessions(database, inputs, { skipLocked: key === ONE_QUEUE })),
       sizeMax: RESUMPTIONS_PER_BATCH_MAX,
       turns,
       onBatch: (size, durationMs) => metrics.batch('resumptions', size, durationMs),

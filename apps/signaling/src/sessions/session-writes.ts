@@ -11,7 +11,6 @@ import type { JobProducer } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
 import type { BatchMetrics } from '../batching/batch-metrics.js';
 import type { Rooms } from '../rooms/rooms.js';
-import { noteDisconnections, noteLeaves } from './session-transitions.js';
 
 /** Pause between attempts of a write, in milliseconds. */
 const WRITE_AGAIN_MS = 1000;
@@ -52,9 +51,7 @@ export class SessionWrites {
     this.#rooms = rooms;
     this.#disconnections = new Batches({
       run: async (key, lost) => {
-        const startedAtMs = performance.now();
         const { marked, busy } = await markDisconnected(deps.database, lost, { skipLocked: key === ONE_QUEUE });
-        noteDisconnections(deps.logger, marked, startedAtMs);
         const roomIds = new Set(marked.map(({ roomId }) => roomId));
         await Promise.all([...roomIds].map((roomId) => rooms.changed(roomId)));
         return lost.map(({ sessionId }) => (busy.has(sessionId) ? 'busy' : 'written'));
@@ -129,12 +126,10 @@ export class SessionWrites {
   }
 
   #endBatches(reason: EndReason, turns: Turns): Batches<HeldSession, boolean> {
-    const { clock, database, logger, metrics, producer } = this.#deps;
+    const { clock, database, metrics, producer } = this.#deps;
     return new Batches({
       run: async (roomId, held) => {
-        const startedAtMs = performance.now();
-        const { ended, version, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
-        noteLeaves(logger, roomId, held, { ended, version }, startedAtMs);
+        const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
         void producer.wakeDeliveries(deliveries);
         if (ended.size > 0) await this.#rooms.changed(roomId);
         return held.map(({ sessionId }) => ended.has(sessionId));

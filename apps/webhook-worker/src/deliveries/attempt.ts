@@ -1,9 +1,8 @@
 import { afterAttempt, isProof, traceIdOf, type AfterAttempt, type Kind } from '@callplane/core';
-import { advanceLine, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
+import { advanceLine, releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
-import { noteSettled, release } from './transitions.js';
 
 /** Delay until a delivery is due again if this worker cannot open its secret, in milliseconds. */
 const KEY_MISSING_DELAY_MS = 60_000;
@@ -79,12 +78,10 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     random: deps.random,
   });
   const proves = isProof(attempt.outcome, attempt.durationMs);
-  const endedAtMs = performance.now();
   const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs }, claim.isGated === true);
   count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row === null) return null;
-  noteSettled(deps, claim, after, endedAtMs);
   if (after.status === 'pending') return { retryInMs: after.delayMs, next: null };
   return { retryInMs: null, next: await advance(deps, claim) };
 }
@@ -109,7 +106,7 @@ async function openSecret(deps: Deps, claim: ClaimedDelivery): Promise<string | 
     return deps.secrets.open(claim.secretSealed, `webhook-secret:${claim.endpointId}:${claim.secretVersion}`);
   } catch (error) {
     deps.logger.error('signing secret not decrypted', { deliveryId: claim.id, endpointId: claim.endpointId, error });
-    await release(deps, claim, KEY_MISSING_DELAY_MS);
+    await releaseDelivery(deps.database.sql, claim, KEY_MISSING_DELAY_MS);
     return null;
   }
 }

@@ -1,12 +1,17 @@
 import { DeliverySchedule, SLOW_FROM_MS, type ClaimRequest, type Kind, type Place } from '@callplane/core';
-import { isDatabaseUnavailable, type ClaimedDelivery, type DueEndpoint, type SchedulableEndpoint } from '@callplane/db';
+import {
+  isDatabaseUnavailable,
+  releaseDelivery,
+  type ClaimedDelivery,
+  type DueEndpoint,
+  type SchedulableEndpoint,
+} from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { attemptDelivery, type Settled } from './attempt.js';
 import { Claims, type Claim } from './claims.js';
 import { EarliestTimer } from './earliest-timer.js';
 import { startByMs, startOf, type Held } from './held.js';
 import { RunningWork } from './running-work.js';
-import { noteClaim, release } from './transitions.js';
 
 /** Pause of claims after a failed one, in milliseconds, so that PostgreSQL can recover. */
 const CLAIM_PAUSE_MS = 500;
@@ -148,7 +153,7 @@ export class Scheduler {
     this.#schedule.pace(request.endpointId, isPaced);
     const places = this.#schedule.took(request, claimed.length, answeredAtMs, isMore);
     for (const [at, place] of places.entries()) {
-      this.#held.set(place, noteClaim(this.#deps, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs }));
+      this.#held.set(place, { claim: claimed[at] as ClaimedDelivery, askedAtMs, answeredAtMs });
     }
     if (nextInMs !== null) this.#retryIn(request.endpointId, nextInMs);
     if (pause !== null) this.#pause(request.endpointId, pause, askedAtMs);
@@ -223,7 +228,7 @@ export class Scheduler {
   /** Releases the row, which is then due again. The attempt does not count. */
   async #giveBack(place: Place, claim: ClaimedDelivery): Promise<void> {
     this.#schedule.giveBack(place);
-    await release(this.#deps, claim, 0);
+    await releaseDelivery(this.#deps.database.sql, claim, 0);
     this.#claims.forget(claim.endpointId);
     // The delivery is not in flight any more under the limits of the endpoint.
     this.#schedule.resume(claim.endpointId, performance.now());

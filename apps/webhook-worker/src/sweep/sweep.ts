@@ -12,7 +12,6 @@ import {
   type LinePosition,
   type TimeRange,
 } from '@callplane/db';
-import { logTransition, type Transition } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 
 /** Rows per batch. A full batch is followed by the next one at once. */
@@ -78,12 +77,10 @@ async function endLeases(
 async function endLeasesWithin(deps: Deps, range: Partial<TimeRange>): Promise<void> {
   let ended: number;
   do {
-    const startedAtMs = performance.now();
     const rows = await endExpiredLeases(deps.database.sql, deps.leaseMs, BATCH, range);
     ended = rows.length;
     for (const { id, endpointId, runAttempts, exhausted } of rows) {
       const status = exhausted ? 'failed' : 'pending';
-      noteSwept(deps, 'endLease', id, startedAtMs);
       deps.logger.error('delivery lease expired', { deliveryId: id, endpointId, attempt: runAttempts, status });
       deps.metrics.swept('lease_expired', 1);
       if (exhausted) deps.metrics.finished('failed', 'attempts_exhausted');
@@ -93,17 +90,11 @@ async function endLeasesWithin(deps: Deps, range: Partial<TimeRange>): Promise<v
   } while (ended === BATCH);
 }
 
-function noteSwept({ logger }: Deps, transition: Transition, row: string, sinceMs: number): void {
-  logTransition(logger, transition, () => ({ subject: 'delivery', row, tookMs: performance.now() - sinceMs }));
-}
-
 async function endOldRuns(deps: Deps, position: SweepPosition): Promise<void> {
   const from = position.runsFrom ?? null;
   let ended: number;
   do {
-    const startedAtMs = performance.now();
     const ids = await expireRuns(deps.database.sql, RUN_AGE_MS_MAX, BATCH, from);
-    for (const id of ids) noteSwept(deps, 'expireRun', id, startedAtMs);
     ended = ids.length;
     deps.metrics.swept('run_expired', ended);
     if (ended > 0) deps.metrics.finished('failed', 'run_expired', ended);

@@ -23,7 +23,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 
 {{/* The heap of V8 in a container: two thirds of the memory, of it three semi-spaces of 64 MiB. */}}
 {{- define "callplane.nodeOptions" -}}
---max-semi-space-size=64 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 192 }}
+--enable-source-maps --max-semi-space-size=64 --max-old-space-size={{ sub (div (mul 2 (int .)) 3) 192 }}
 {{- end }}
 
 {{/* The heap of V8 for `rtc` in a container of 256 MiB: less than two thirds. */}}

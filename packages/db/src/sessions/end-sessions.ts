@@ -9,8 +9,7 @@ import type { HeldSession } from './session.js';
 /**
  * Ends sessions of one room on behalf of the connections that hold them: unpublishes their tracks and marks the
  * participants as left. Skips sessions that have ended or that another connection holds.
- * @returns the ids of the sessions that this call has ended, the room's version that contains the ends, and the
- * deliveries to wake. The version is null if no session was ended.
+ * @returns the ids of the sessions that this call has ended, and the deliveries to wake.
  */
 export async function endSessions(
   database: Database,
@@ -18,8 +17,8 @@ export async function endSessions(
   held: readonly HeldSession[],
   reason: 'left' | 'connection_lost',
   now: Date,
-): Promise<{ ended: Set<string>; version: number | null; deliveries: WakeableDelivery[] }> {
-  if (held.length === 0) return { ended: new Set(), version: null, deliveries: [] };
+): Promise<{ ended: Set<string>; deliveries: WakeableDelivery[] }> {
+  if (held.length === 0) return { ended: new Set(), deliveries: [] };
   const pairs = Prisma.sql`SELECT * FROM unnest(${held.map(({ sessionId }) => sessionId)}::text[],
     ${held.map(({ connection }) => connection)}::int[])`;
   return database.sqlTransaction(async (sql) => {
@@ -29,14 +28,13 @@ export async function endSessions(
       ORDER BY participants.id FOR NO KEY UPDATE OF participants`;
     const subjects = rows.map(toSubject);
     const [first] = subjects;
-    if (first === undefined) return { ended: new Set<string>(), version: null, deliveries: [] };
+    if (first === undefined) return { ended: new Set<string>(), deliveries: [] };
     // Checked again now that the participants are locked: a concurrent transaction may have ended or resumed a session.
     const which = Prisma.sql`(id, connection) IN (${pairs})`;
     const participantIds = subjects.map(({ participant }) => participant.id);
     const ended = await endSessionsWhere(sql, participantIds, which, reason, now);
     return {
       ended: new Set(ended.map(({ sessionId }) => sessionId)),
-      version: ended[0]?.version ?? null,
       deliveries: await writeSessionsEnded(sql, first.tenant, first.room, ended, reason, now),
     };
   });

@@ -198,16 +198,11 @@ async function write(
   const written = await writeJoins(sql, room, joins, rosterPaged, lock, now);
   if (written === null) return null;
   return new Map(
-    joins.map(({ input, superseded }, at) => {
+    joins.map(({ input }, at) => {
       const state = elementAt(written.states, at);
       const { sessionId, connection } = state;
-      const supersededSessionIds = superseded === null ? [] : [superseded.sessionId];
       const deliveries = at === 0 ? written.deliveries : [];
-      const { maxParticipants } = room.room;
-      return [
-        input,
-        { outcome: 'joined', sessionId, connection, state, supersededSessionIds, maxParticipants, deliveries },
-      ];
+      return [input, { outcome: 'joined', sessionId, connection, state, deliveries }];
     }),
   );
 }

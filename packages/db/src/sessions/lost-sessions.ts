@@ -25,7 +25,7 @@ export interface LostSessionLimits {
 }
 
 export interface SweptSessions {
-  ended: { sessionId: string; roomId: string; connection: number; version: number }[];
+  ended: { sessionId: string; roomId: string }[];
   /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
   rooms: { roomId: string; version: number }[];
   deliveries: WakeableDelivery[];
@@ -55,12 +55,7 @@ export async function sweepLostSessions(
     const [first] = ended;
     if (first === undefined) continue;
     swept.rooms.push({ roomId, version: first.version });
-    const connectionOf = new Map(lost.map(({ subject, connection }) => [subject.sessionId, connection]));
-    swept.ended.push(
-      ...ended.map(({ sessionId, version }) => {
-        return { sessionId, roomId, connection: connectionOf.get(sessionId) ?? 0, version };
-      }),
-    );
+    swept.ended.push(...ended.map(({ sessionId }) => ({ sessionId, roomId })));
     swept.deliveries.push(...deliveries);
   }
   return swept;

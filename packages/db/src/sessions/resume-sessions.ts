@@ -27,7 +27,6 @@ interface Found {
   isAllowed: boolean;
   /** Null when the session was not resumed. */
   connection: number | null;
-  version: number | null;
   previousInstanceId: string | null;
   projectId: string;
   environmentId: string;
@@ -93,10 +92,9 @@ async function resumeRound(
         resumptions_full_at = ${bucket.taken}, version = room.version
       FROM before JOIN room ON room.id = before.room_id
       WHERE s.id = before.id AND before.end_reason IS NULL AND before.is_free AND s.ended_at IS NULL
-      RETURNING s.id, s.connection, s.version
+      RETURNING s.id, s.connection
     )
     SELECT found.id AS "sessionId", before.id IS NOT NULL AS "isLocked", found.room_id AS "roomId", resumed.connection,
-      resumed.version,
       coalesce(before.end_reason IS NULL AND before.is_free, false) AS "isAllowed",
       before.instance_id AS "previousInstanceId", before.project_id AS "projectId",
       before.environment_id AS "environmentId", before.participant_id AS "participantId", before.permissions,
@@ -117,12 +115,11 @@ function outcomeOf(
   { skipLocked = false }: LockSettings,
 ): ResumeOutcome {
   if (found === undefined) return { outcome: 'unknown' };
-  const { connection, version, endReason, waitMs, projectId, environmentId, sessionId, isLocked, isAllowed, ...rest } =
-    found;
+  const { connection, endReason, waitMs, projectId, environmentId, sessionId, isLocked, isAllowed, ...rest } = found;
   if (skipLocked && connection === null && (!isLocked || isAllowed)) return { outcome: 'busy', roomId: rest.roomId };
-  if (connection !== null && version !== null) {
+  if (connection !== null) {
     if (state === undefined) throw new Error(`${sessionId} is gone`);
-    return { outcome: 'resumed', connection, version, tenant: { projectId, environmentId }, ...rest, state };
+    return { outcome: 'resumed', connection, tenant: { projectId, environmentId }, ...rest, state };
   }
   if (!isLocked) return { outcome: 'unknown' };
   if (endReason !== null) return { outcome: 'ended', reason: endReason };

@@ -20,29 +20,17 @@ export async function markDisconnected(
   database: Database,
   held: readonly DisconnectedSession[],
   settings: LockSettings = {},
-): Promise<{ marked: MarkedSession[]; busy: Set<string> }> {
+): Promise<{ marked: { sessionId: string; roomId: string }[]; busy: Set<string> }> {
   const rows = await disconnect(database.sql, held, settings);
   return {
-    marked: rows.flatMap(({ id, connection, roomId, version, changed }) =>
-      changed === true && version !== null ? [{ sessionId: id, connection, roomId, version }] : [],
-    ),
+    marked: rows.filter(({ changed }) => changed === true).map(({ id, roomId }) => ({ sessionId: id, roomId })),
     busy: new Set(settings.skipLocked ? rows.filter(({ changed }) => changed === null).map(({ id }) => id) : []),
   };
 }
 
-/** A session that is disconnected since this call. */
-export interface MarkedSession extends HeldSession {
-  roomId: string;
-  /** The room's version that contains the change. */
-  version: number;
-}
-
 interface DisconnectedRow {
   id: string;
-  connection: number;
   roomId: string;
-  /** Null if the session was not written. */
-  version: number | null;
   /** Whether the session had a connection until now; null if it was not written. */
   changed: boolean | null;
 }
@@ -67,9 +55,9 @@ async function disconnect(
         media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
       FROM held LEFT JOIN room ON room.id = held.room_id
       WHERE s.id = held.id AND (held.disconnected_at IS NOT NULL OR room.id IS NOT NULL)
-      RETURNING s.id, held.disconnected_at IS NULL AS changed, s.version
+      RETURNING s.id, held.disconnected_at IS NULL AS changed
     )
-    SELECT s.id, s.connection, s.room_id AS "roomId", written.version, written.changed
+    SELECT s.id, s.room_id AS "roomId", written.changed
     FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
     JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
     LEFT JOIN written ON written.id = s.id`;

@@ -70,10 +70,6 @@ export type JoinOutcome =
       connection: number;
       /** The session as the others see it, with the room's version after the join. */
       state: SessionState;
-      /** Sessions of the same participant that this join has ended. */
-      supersededSessionIds: string[];
-      /** The number of places under which it was admitted. */
-      maxParticipants: number;
       /** Deliveries to wake. Those of a batch are all in its first join. */
       deliveries: WakeableDelivery[];
     }
@@ -91,8 +87,6 @@ export type ResumeOutcome =
   | {
       outcome: 'resumed';
       connection: number;
-      /** The room's version that contains the resumption. */
-      version: number;
       /** The instance that held the session before, which may still have a dead connection to drop. */
       previousInstanceId: string | null;
       tenant: Tenant;

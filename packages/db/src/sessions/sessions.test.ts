@@ -93,7 +93,7 @@ describe('a session', () => {
       await tx.$queryRaw`SELECT 1 FROM participant_sessions WHERE id = ${held[2]!.sessionId} FOR UPDATE`;
       await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${locked} FOR UPDATE`;
       expect(await markDisconnected(database, held, { skipLocked: true })).toMatchObject({
-        marked: [{ ...held[1]!, roomId: free }],
+        marked: [{ sessionId: held[1]!.sessionId, roomId: free }],
         busy: new Set([held[0]!.sessionId, held[2]!.sessionId]),
       });
       expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject([

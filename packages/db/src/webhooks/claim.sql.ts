@@ -17,8 +17,7 @@ export const claimRows = (leaseMs: number): Prisma.Sql => Prisma.sql`UPDATE webh
         AND s.endpoint_id = d.endpoint_id AND s.version = coalesce(d.secret_version, due.signing_key_version) AND v.id = d.event_id
       RETURNING due.position, d.id, d.environment_id, d.event_id, d.event_type, d.replay_count, d.run_attempts, d.url,
         d.secret_version, s.secret_sealed, v.body, v.traceparent, d.lease_token, d.run_started_at, d.due_at,
-        due.standard_webhooks, CASE WHEN due.in_order THEN d.room_id END AS room_id,
-        CASE WHEN due.in_order THEN d.sequence END AS line_sequence`;
+        due.standard_webhooks, CASE WHEN due.in_order THEN d.room_id END AS room_id`;
 
 /** The columns of a {@link ClaimedDelivery}: `c` has the claimed rows, `a` the request. */
 export const CLAIMED_COLUMNS = Prisma.sql`c.id, c.environment_id AS "environmentId", a.endpoint_id AS "endpointId",
@@ -27,7 +26,7 @@ export const CLAIMED_COLUMNS = Prisma.sql`c.id, c.environment_id AS "environment
       c.body, c.traceparent, c.lease_token::text AS "leaseToken", now() AS "startedAt", c.due_at AS "dueAt",
       (extract(epoch FROM now() - c.run_started_at) * 1000)::float8 AS "runAgeMs",
       (extract(epoch FROM now() - c.due_at) * 1000)::float8 AS "lagMs", c.standard_webhooks AS "standardWebhooks",
-      c.room_id AS "lineRoomId", c.line_sequence AS "lineSequence"`;
+      c.room_id AS "lineRoomId"`;
 
 /** Milliseconds until the next retry of the endpoint of the request `a` is due. */
 export const NEXT_RETRY_IN_MS = Prisma.sql`CASE WHEN a.is_retry THEN (

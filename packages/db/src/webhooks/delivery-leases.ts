@@ -35,8 +35,6 @@ export interface ClaimedDelivery {
   standardWebhooks: boolean;
   /** The room if the endpoint gets its events in order: other deliveries may wait for this one. */
   lineRoomId: string | null;
-  /** The number of the event in that room. */
-  lineSequence: number | null;
   /** True if the endpoint has an order or a limit: its other deliveries may wait for this one. */
   isGated?: boolean;
   /** Time after the claim in which the attempt may begin, in milliseconds, if the endpoint has a maximum rate. */

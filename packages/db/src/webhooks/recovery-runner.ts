@@ -19,7 +19,7 @@ export interface RecoveryStep {
   /** null while the recovery has more steps. */
   ended: 'completed' | 'cancelled' | null;
   /** Deliveries that the step has replayed or brought forward. The caller wakes them. */
-  deliveries: (WakeableDelivery & { isReplayed: boolean })[];
+  deliveries: WakeableDelivery[];
 }
 
 interface Taken {
@@ -69,10 +69,7 @@ export function stepRecovery(database: Database, pace: RecoveryPace): Promise<Re
           skipped: batch.failed - (dryRun ? batch.replayable : batch.replayed.length),
         };
     const totals = await saveStep(tx, id, { counts, last: batch.last, inFlight: batch.inFlight, ended, ...pace });
-    const deliveries = [
-      ...batch.replayed.map((deliveryId) => ({ id: deliveryId, endpointId, isReplayed: true })),
-      ...batch.woken.map((deliveryId) => ({ id: deliveryId, endpointId, isReplayed: false })),
-    ];
+    const deliveries = [...batch.replayed, ...batch.woken].map((deliveryId) => ({ id: deliveryId, endpointId }));
     return { id, environmentId, endpointId, dryRun, ...totals, ended, deliveries };
   });
 }

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { bundleOf, readJson } from '../bootstrap.js';
+import { readJson, root } from '../bootstrap.js';
 import { dataDirectory } from '../local-data.js';
 
 const NOT_STARTED = 'The local start does not run: start it with "npm start" in another terminal, or set DATABASE_URL.';
@@ -19,7 +19,7 @@ export async function main(args: string[]): Promise<void> {
   }
   // The command runs in this process: a second one would take as long as the command itself.
   process.env = { ...local, ...given };
-  const file = bundleOf('cli');
+  const file = join(root, 'apps', 'cli', 'dist', 'main.js');
   process.argv = [process.execPath, file, ...args];
   await import(pathToFileURL(file).href);
 }

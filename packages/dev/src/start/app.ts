@@ -1,5 +1,6 @@
-import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
-import { bundleOf, root } from '../bootstrap.js';
+import { join } from 'node:path';
+import { NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import { root } from '../bootstrap.js';
 
 /**
  * An app of the local start. `readyPort` names the variable with the port that answers /readyz: apps that serve HTTP use
@@ -18,12 +19,6 @@ export const APPS: App[] = [
   { name: 'webhook-worker', readyPort: 'HEALTH_PORT' },
   { name: 'signaling', readyPort: 'PORT', needsKeys: true },
 ];
-
-/**
- * Recommended by docs/operations/deploy.md: fewer and shorter garbage collections of short-lived request data, for more
- * memory.
- */
-export const NODE_FLAGS = ['--max-semi-space-size=64'];
 
 const READY_WITHIN_MS = 60_000;
 
@@ -45,11 +40,12 @@ export interface AppOptions {
  */
 export function startApp(options: AppOptions): Promise<LocalServer> {
   const { name, env, origin, logFile, stopWithinMs, onSpawn, stopSignal } = options;
+  const main = join(root, 'apps', name, 'dist', 'main.js');
   return startServer({
     name,
     port: Number(new URL(origin).port),
     url: origin,
-    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, bundleOf(name)], options: {} },
+    command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, main], options: {} },
     env,
     cwd: root,
     logFile,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { bundleOf, readJson, run, type Step } from '../bootstrap.js';
+import { readJson, root, run, type Step } from '../bootstrap.js';
 import { writeJson } from '../local-data.js';
 
-const cli = bundleOf('cli');
+const cli = join(root, 'apps', 'cli', 'dist', 'main.js');
 
 export interface DevelopmentKeys {
   projectId: string;

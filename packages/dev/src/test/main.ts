@@ -1,8 +1,13 @@
 /**
- * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. `--full` adds the slow files
- * (*.full.test.ts), and then runs all with Node 24 too; `--containers` runs only tests/containers, on this machine's
- * Docker engine; `--retry` runs a few failed files once more, alone, and lists those that then pass as unstable. The
- * last line is `N passed, N failed`.
+ * `npm test [-- <Jest arguments>]`: installs and builds what is missing, then runs Jest. Tiers:
+ *
+ * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
+ * - `--all`: the slow files and tests/ too; `--rest`: only these
+ * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 24, too
+ * - `--lab`: the tests of lab/; `--containers`: tests/containers, on this machine's Docker engine
+ *
+ * A path or `--testPathPatterns` selects files of all tiers. `--retry` runs a few failed files once more, alone, and
+ * lists those that then pass as unstable. The last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,8 +28,12 @@ import type { FileCounts } from './count-reporter.js';
 import { nodePrograms } from './node-versions.js';
 import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
-const FLAGS = ['--full', '--containers', '--retry'];
-const PROGRAMS = ['redis-server', 'turnserver', 'janus', 'chromium-headless-shell', 'nginx', 'prometheus', 'pgbouncer'];
+const TIERS = ['all', 'rest', 'full', 'lab', 'containers'] as const;
+type Tier = 'quick' | 'some' | (typeof TIERS)[number];
+
+/** The programs that the quick tier starts, and those of all tests. */
+const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
+const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
 
 const NODE_OPTIONS = [
   '--experimental-vm-modules',
@@ -36,26 +45,19 @@ const NODE_OPTIONS = [
 const say = (line: string) => console.log(line);
 
 export async function main(args: string[]): Promise<void> {
-  const containers = args.includes('--containers');
-  const full = args.includes('--full');
-  const jestArgs = args.filter((argument) => !FLAGS.includes(argument));
+  const tier = tierOf(args);
+  const jestArgs = args.filter((argument) => argument !== '--retry' && argument !== `--${tier}`);
   const total: Counts = { passed: 0, failed: 0 };
   process.exitCode = 0;
   try {
     // The container tests run all servers in containers.
-    if (containers) needsDocker();
-    else await needsPrograms();
-    const programs = await nodePrograms(full, progress(say));
+    if (tier === 'containers') needsDocker();
+    else await needsPrograms(tier === 'quick' ? QUICK_PROGRAMS : PROGRAMS);
+    const programs = await nodePrograms(tier === 'full', progress(say));
     for (const program of programs) {
       if (programs.length > 1) console.log(`\nWith ${program}:\n`);
-      const env = {
-        CALLPLANE_TEST_FULL: String(full),
-        CALLPLANE_TEST_CONTAINERS: String(containers),
-        // Bundles of the apps cost more than they save if only some files run.
-        CALLPLANE_TEST_BUNDLES: process.env['CALLPLANE_TEST_BUNDLES'] ?? String(!containers && jestArgs.length === 0),
-      };
-      let run = await runJest(program, jestArgs, env);
-      if (args.includes('--retry')) run = await retryFailed(program, run, env);
+      let run = await runJest(program, jestArgs, tier);
+      if (args.includes('--retry')) run = await retryFailed(program, run);
       const counts = countRun(run);
       if (counts.failed !== 0) process.exitCode = 1;
       total.passed += counts.passed;
@@ -69,13 +71,22 @@ export async function main(args: string[]): Promise<void> {
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
 }
 
+function tierOf(args: readonly string[]): Tier {
+  const named = TIERS.find((tier) => args.includes(`--${tier}`));
+  const selects = args.some((argument) => !argument.startsWith('-') || argument.startsWith('--testPath'));
+  return named ?? (selects ? 'some' : 'quick');
+}
+
 /** Runs Jest with a program of Node. */
-async function runJest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<TestRun> {
+async function runJest(program: string, args: string[], tier: Tier): Promise<TestRun> {
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {
     const countsFile = join(scratch, 'counts.json');
-    const files = { CALLPLANE_TEST_COUNTS: countsFile, CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl') };
-    const exitCode = await jest(program, args, { ...env, ...files });
+    const exitCode = await jest(program, args, {
+      CALLPLANE_TEST_TIER: tier,
+      CALLPLANE_TEST_COUNTS: countsFile,
+      CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl'),
+    });
     return { exitCode, files: readJson(countsFile) as FileCounts[] | undefined };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -86,18 +97,18 @@ async function runJest(program: string, args: string[], env: NodeJS.ProcessEnv):
  * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
  * that it gets mended, but does not fail the run. Many failed files are a defect and are not run again.
  */
-async function retryFailed(program: string, run: TestRun, env: NodeJS.ProcessEnv): Promise<TestRun> {
+async function retryFailed(program: string, run: TestRun): Promise<TestRun> {
   const failed = (run.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
   if (failed.length === 0 || failed.length > RETRIED_FILES_MAX) return run;
   console.log(`\nRunning ${failed.length} failed file(s) once more:\n`);
-  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], env);
+  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], 'some');
   const { merged, unstable } = mergeRetry(run, retry);
   for (const path of unstable) console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);
   return merged;
 }
 
-async function needsPrograms(): Promise<void> {
-  const missing = await ensurePrograms(PROGRAMS, { say, step: progress(say) });
+async function needsPrograms(programs: string[]): Promise<void> {
+  const missing = await ensurePrograms(programs, { say, step: progress(say) });
   if (missing.length > 0) throw new Failure(`The tests need ${missing.join(' and ')}: ${installCommand(missing)}`);
 }
 
@@ -115,7 +126,8 @@ function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<
   const tools = toolsEnvironment();
   const child = spawn(program, [...SHORT_RUN_FLAGS, main, ...args], {
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    // `--watch` reads keys.
+    stdio: [args.some((argument) => argument.startsWith('--watch')) ? 'inherit' : 'ignore', 'inherit', 'inherit'],
     env: {
       ...tools,
       // Tests run `node` by its name, too.

@@ -2,16 +2,16 @@ import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
 /** A job says only that a worker should look at this row now. */
-export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
-export type OperationJob = Static<typeof OperationJob>;
+const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
+type OperationJob = Static<typeof OperationJob>;
 
 /**
  * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
  * deliveries, because workers of the previous release work on deliveries instead of endpoints. If the sender knows no
  * delivery, `deliveryId` is the id of the endpoint.
  */
-export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
-export type DeliveryJob = Static<typeof DeliveryJob>;
+const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
+type DeliveryJob = Static<typeof DeliveryJob>;
 
 /** The payload schema of every queue. */
 export const QUEUES = {

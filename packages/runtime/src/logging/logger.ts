@@ -10,8 +10,7 @@ export interface Logger {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
-  /** @param fields a function is only called if the level is debug. */
-  debug(message: string, fields?: Record<string, unknown> | (() => Record<string, unknown>)): void;
+  debug(message: string, fields?: Record<string, unknown>): void;
   /** A logger that adds these fields to every line. */
   child(fields: Record<string, unknown>): Logger;
 }
@@ -90,11 +89,10 @@ function fieldsLogger(winston: Winston, fixed: Record<string, unknown>): Logger 
   };
   const at =
     (level: 'error' | 'warn' | 'info' | 'debug') =>
-    (message: string, fields?: Record<string, unknown> | (() => Record<string, unknown>)): void => {
+    (message: string, fields?: Record<string, unknown>): void => {
       if (!enabled[level]) return;
-      const given = typeof fields === 'function' ? fields() : fields;
       // The line keeps this order, so that the most important fields come first.
-      winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...given });
+      winston.log({ time: new Date().toISOString(), level, message, ...fixed, ...fields });
     };
   const logger: Logger = {
     error: at('error'),

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { nodeLoads, publishTracks } from '@callplane/db';
+import { publishRoomChanged } from '@callplane/queue';
+import { ArrivalLimits } from '../../../apps/signaling/src/admission/arrival-limits.js';
+import type { VerificationKeys } from '../../../apps/signaling/src/admission/verification-keys.js';
+import type { Deps } from '../../../apps/signaling/src/deps.js';
+import { Gateway } from '../../../apps/signaling/src/gateway.js';
+import { MediaPlaces } from '../../../apps/signaling/src/media/placement/media-places.js';
+import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
+import { systemClock } from '../../../packages/runtime/src/index.js';
+import { simRoomBus } from '../ports/room-bus.js';
+import { SimSocket, type SocketClient } from '../ports/sockets.js';
+import { running, type SimProcess } from '../processes.js';
+import { PUBLIC_KEY, TOKENS } from '../secrets.js';
+import { noMetrics } from './metrics.js';
+import { openDatabase, type Parts } from './tasks.js';
+
+const PROTOCOL = 2;
+const UNLIMITED = { perSecond: 0, burst: 1 };
+const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
+
+export interface GatewayInstance {
+  /** @returns null while the gateway drains. */
+  connect(client: SocketClient): SimSocket | null;
+  /** Writes a published track, as the gateway does after it has negotiated with the media server. */
+  publish(sessionId: string): Promise<boolean>;
+  /** As SIGTERM does. */
+  drain(): Promise<void>;
+  readonly isDraining: boolean;
+  /** The sessions whose connections it holds. */
+  readonly held: ReadonlySet<string>;
+}
+
+/** As apps/signaling/src/main.ts does, without HTTP, TLS and the negotiation of media. */
+export function startGateway({ redis, media, databaseUrl, logger, world }: Parts): GatewayInstance {
+  const process = running.getStore() as SimProcess;
+  const database = openDatabase(databaseUrl);
+  const producer = redis.producer();
+  const instanceId = randomUUID();
+  const metrics = signalingMetrics(noMetrics);
+  const deps: Deps = {
+    instanceId,
+    database,
+    databasePoolMax: 10,
+    producer,
+    bus: simRoomBus(redis, producer, instanceId),
+    places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql)),
+    keys: { find: () => Promise.resolve(PUBLIC_KEY) } as unknown as VerificationKeys,
+    tokens: TOKENS,
+    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },
+    rosterFullMax: 100,
+    reconnectGraceSeconds: 15,
+    pingIntervalSeconds: 10,
+    arrivalLimits: new ArrivalLimits(
+      { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE },
+      { metrics, logger },
+    ),
+    metrics,
+    logger,
+    clock: systemClock,
+  };
+  const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }), {
+    connections: { general: UNLIMITED, messages: UNLIMITED, metadata: UNLIMITED },
+    mediaNodeDeadSeconds: 5,
+  });
+  let isDraining = false;
+  return {
+    get held() {
+      return new Set(
+        [...gateway.sessions.all].flatMap(({ sessionId, connection }) => (connection === null ? [] : sessionId)),
+      );
+    },
+    get isDraining() {
+      return isDraining;
+    },
+    connect(client) {
+      if (isDraining) return null;
+      const socket = new SimSocket(world, process, client);
+      gateway.connections.accept(socket.sockets, { address: '198.51.100.7', protocol: PROTOCOL });
+      return socket;
+    },
+    async publish(sessionId) {
+      const session = gateway.sessions.get(sessionId);
+      if (session === undefined) return false;
+      const { held, roomId } = session;
+      const feedId = `${sessionId}-1`;
+      media.publish(roomId, feedId);
+      const track = { trackId: 'a', kind: 'audio', source: 'microphone', muted: false, feedId, mid: '0' } as const;
+      const { written, deliveries } = await publishTracks(database, held, [track], systemClock.now());
+      void producer.wakeDeliveries(deliveries);
+      void publishRoomChanged(producer.redis, roomId, null);
+      return written;
+    },
+    async drain() {
+      isDraining = true;
+      await gateway.close();
+    },
+  };
+}

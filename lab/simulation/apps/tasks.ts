@@ -1,0 +1,37 @@
+import { Database, sweepLeases } from '@callplane/db';
+import { Elections, Repeating, type Logger } from '../../../packages/runtime/src/index.js';
+import type { SimMediaServer } from '../ports/media.js';
+import type { SimRedis } from '../ports/redis.js';
+import type { World } from '../world.js';
+import { noMetrics } from './metrics.js';
+
+/** What a simulated process is made of. */
+export interface Parts {
+  readonly world: World;
+  readonly redis: SimRedis;
+  readonly media: SimMediaServer;
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  readonly name: string;
+}
+
+type Work = (signal: AbortSignal) => Promise<void>;
+
+/** The periodic tasks of a process, as `AppProcess` of the runtime runs them. */
+export function periodicTasks(app: string, name: string, database: Database, logger: Logger) {
+  const elections = new Elections(sweepLeases(database.sql, name), { logger, metrics: noMetrics });
+  const repeat = (task: string, intervalMs: number, work: Work): void => {
+    new Repeating(intervalMs, work, (error) => logger.error('task failed', { task, error }));
+  };
+  return {
+    repeat,
+    repeatElected(task: string, intervalMs: number, work: Work): void {
+      const elected = elections.add({ name: `${app} ${task}`, intervalMs, work });
+      repeat(task, intervalMs, (signal) => elected.tick(signal));
+    },
+  };
+}
+
+export function openDatabase(url: string, more: { indexesOnly?: boolean; poolMax?: number } = {}): Database {
+  return new Database({ url, poolMax: 10, ...more });
+}

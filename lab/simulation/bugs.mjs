@@ -1,0 +1,475 @@
+/**
+ * Seeded bugs: replacements of text in the sources, which bundle.mjs and `npm run torture -- --bug` apply to copies. Each of
+ * them breaks a guarantee: a bug that another defence of the product makes harmless is combined with the loss of that defence.
+ */
+
+const LEASES = 'packages/db/src/operations/operation-leases.ts';
+const OPERATIONS = 'packages/db/src/operations/operations.repository.ts';
+const DUE_OPERATIONS = 'packages/db/src/operations/due-operations.ts';
+const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
+const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
+const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
+const CLAIM = 'packages/db/src/webhooks/claim.sql.ts';
+const GATED = 'packages/db/src/webhooks/gated-claims.ts';
+const LINES = 'packages/db/src/webhooks/delivery-lines.ts';
+const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
+const DELIVERY_SQL = 'packages/db/src/webhooks/delivery.sql.ts';
+const DELIVERY = 'packages/core/src/webhooks/delivery.ts';
+const EVENTS = 'packages/db/src/events/write-events.ts';
+const JOIN_WRITES = 'packages/db/src/sessions/join-writes.ts';
+const JOIN_LOCKS = 'packages/db/src/sessions/join-locks.ts';
+const DECIDE_JOINS = 'packages/core/src/sessions/decide-joins.ts';
+const LOST = 'packages/db/src/sessions/lost-sessions.ts';
+const RESUME = 'packages/db/src/sessions/resume-sessions.ts';
+const ENDED_SESSIONS = 'packages/db/src/sessions/ended-sessions.ts';
+const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
+
+/** @param {string} name @param {string} what @param {string} file @param {string} find @param {string} replace */
+const bug = (name, what, file, find, replace) => ({
+  name,
+  what,
+  patches: [{ file, find, replace }],
+});
+
+export const BUGS = [
+  // Operations.
+  bug(
+    'claim-held-operation',
+    'a worker claims an operation that another one holds',
+    LEASES,
+    'AND ${isUnleased} AND NOT ${isExhausted}\n    RETURNING id, kind',
+    'AND NOT ${isExhausted}\n    RETURNING id, kind',
+  ),
+  bug(
+    'settle-without-token',
+    'an operation is completed without the fencing token',
+    LEASES,
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE ${holds(claim)}',
+    'last_error = NULL, lease_token = NULL, lease_expires_at = NULL\n    WHERE id = ${claim.id}',
+  ),
+  bug(
+    'fence-without-expiry',
+    'the fence of operations ignores that the lease has expired',
+    LEASES,
+    ' AND lease_expires_at > now()`;',
+    '`;',
+  ),
+  bug(
+    'fence-without-token',
+    'the fence of operations ignores whose lease it is',
+    LEASES,
+    'id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid AND lease_expires_at > now()`',
+    'id = ${claim.id} AND lease_expires_at > now()`',
+  ),
+  bug(
+    'operation-never-expires',
+    'the lease of a dead worker never ends',
+    'packages/db/src/operations/operation.sql.ts',
+    '(lease_expires_at IS NULL OR lease_expires_at <= now())',
+    '(lease_expires_at IS NULL)',
+  ),
+  {
+    name: 'retry-without-delay',
+    what: 'a failed operation is due again at once, and counts as woken long ago',
+    // The time of the next wake-up alone keeps scans away, and the job comes late, too.
+    patches: [
+      {
+        file: LEASES,
+        find: 'SET due_at = now() + ${delayMs}::int',
+        replace: 'SET due_at = now() + 0 * ${delayMs}::int',
+      },
+      {
+        file: LEASES,
+        find: 'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
+        replace: 'woken_at = now() + ${isSent ? -LONG_AGO_MS : -LONG_AGO_MS}::int',
+      },
+    ],
+  },
+  bug(
+    'retry-hides-from-scans',
+    'the next attempt of an operation counts as woken for a day',
+    LEASES,
+    'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
+    'woken_at = now() + ${isSent ? delayMs + 86_400_000 : 86_400_000}::int',
+  ),
+  bug(
+    'no-scan-of-operations',
+    'no scan finds operations whose job was lost',
+    DUE_OPERATIONS,
+    'const isTakeable = Prisma.sql`due_at <= now()',
+    'const isTakeable = Prisma.sql`false AND due_at <= now()',
+  ),
+  bug(
+    'completed-before-the-end',
+    'the operation is completed in a transaction before the one that ends the room',
+    ROOM_END,
+    'await settleCompleted(tx, claim, now);',
+    'await deps.database.transaction((own) => settleCompleted(own, claim, now));',
+  ),
+  bug(
+    'event-after-the-commit',
+    'room.ended is written in a transaction after the one that ends the room',
+    ROOM_END,
+    'await markRoomEnded(tx, claim.roomId, now);\n        return writeRoomEnded(tx, claim, now);\n      });',
+    'await markRoomEnded(tx, claim.roomId, now);\n        return [];\n      });\n      deliveries.push(...(await deps.database.transaction((own) => writeRoomEnded(own, claim, now))));',
+  ),
+  bug(
+    'room-not-marked',
+    'the clean-up forgets to mark the room ended',
+    ROOM_END,
+    'await markRoomEnded(tx, claim.roomId, now);',
+    '',
+  ),
+  {
+    name: 'sessions-left-in-room',
+    what: 'the end of a room ends one batch of its sessions, and a batch has one',
+    // The batch of production is larger than the rooms of a simulation.
+    patches: [
+      { file: ROOM_CLEANUP, find: 'const BATCH = 2000;', replace: 'const BATCH = 1;' },
+      { file: ROOM_CLEANUP, find: 'return { left: present.length, ended };', replace: 'return { left: 0, ended };' },
+    ],
+  },
+  bug(
+    'presence-kept',
+    'the end of a room ends no session',
+    ROOM_CLEANUP,
+    'present.map(({ id }) => id),',
+    'present.map(({ id }) => id).slice(0, 0),',
+  ),
+  bug(
+    'removal-keeps-session',
+    'a removal ends no session',
+    'packages/db/src/participants/participant-cleanup.ts',
+    'return endPresence(tx, [participantId], reason, now);',
+    'return endPresence(tx, [], reason, now);',
+  ),
+  bug(
+    'removal-keeps-tokens',
+    'a removal revokes no token',
+    OPERATIONS,
+    'WHERE revoked_at IS NULL AND participant_id IN (SELECT id FROM participant)',
+    'WHERE revoked_at IS NULL AND false AND participant_id IN (SELECT id FROM participant)',
+  ),
+  bug(
+    'end-leaves-room-open',
+    'an accepted end leaves the room open until its clean-up',
+    OPERATIONS,
+    "UPDATE rooms SET status = 'ending', version = version + 1\n      WHERE id = ${roomId}",
+    'UPDATE rooms SET status = rooms.status, version = version + 1\n      WHERE id = ${roomId}',
+  ),
+  // Deliveries.
+  {
+    name: 'settle-delivery-unfenced',
+    what: 'a worker that lost its lease writes over the outcome of another',
+    patches: [
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE ${isAmong(ids)} AND d.lease_token = new.token',
+        replace: 'WHERE ${isAmong(ids)}',
+      },
+      {
+        file: DELIVERY_LEASES,
+        find: 'WHERE d.id = ended.id AND d.lease_token = ended.token',
+        replace: 'WHERE d.id = ended.id',
+      },
+    ],
+  },
+  {
+    name: 'attempt-counted-at-settle',
+    what: 'an attempt counts when it is settled, not when it is claimed',
+    patches: [
+      { file: CLAIM, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
+      {
+        file: DELIVERY_LEASES,
+        find: 'SET status = ended.status,',
+        replace: 'SET status = ended.status, run_attempts = d.run_attempts + 1,',
+      },
+    ],
+  },
+  bug(
+    'lease-of-delivery-never-ends',
+    'no sweep ends the leases of dead webhook workers',
+    DELIVERY_SWEEP,
+    'WHERE lease_expires_at <= now() AND lease_expires_at >= ${from.toISOString()}::timestamptz',
+    "WHERE lease_expires_at <= now() - interval '1 day' AND lease_expires_at >= ${from.toISOString()}::timestamptz",
+  ),
+  bug(
+    'expired-attempt-not-logged',
+    'the sweep of leases gives the attempt of the dead worker back',
+    DELIVERY_SWEEP,
+    'due_at = now(), lease_token = NULL',
+    'run_attempts = d.run_attempts - 1, due_at = now(), lease_token = NULL',
+  ),
+  bug(
+    'delivery-without-delay',
+    'a failed delivery is due again at once',
+    DELIVERY_LEASES,
+    'ELSE now() + ended.delay_ms * ',
+    'ELSE now() + 0 * ended.delay_ms * ',
+  ),
+  bug(
+    'success-retried',
+    'a delivery is retried after a success that took longer than a second',
+    'apps/webhook-worker/src/deliveries/attempt.ts',
+    'outcome: attempt.outcome,\n    statusCode: attempt.statusCode,\n    runAgeMs',
+    "outcome: attempt.durationMs > 1000 ? 'timeout' : attempt.outcome,\n    statusCode: attempt.durationMs > 1000 ? null : attempt.statusCode,\n    runAgeMs",
+  ),
+  bug(
+    'failure-taken-as-success',
+    'a 500 counts as a success',
+    DELIVERY,
+    'if (statusCode >= 200 && statusCode <= 299)',
+    'if ((statusCode >= 200 && statusCode <= 299) || statusCode === 500)',
+  ),
+  bug(
+    'nine-attempts',
+    'a run has nine attempts',
+    DELIVERY,
+    "if (delayMs === null) return { status: 'failed', reason: 'attempts_exhausted' };",
+    "if (delayMs === null && runAttempt > 8) return { status: 'failed', reason: 'attempts_exhausted' };\n  if (delayMs === null) return { status: 'pending', delayMs: 1000 };",
+  ),
+  bug(
+    'order-ignored',
+    'an ordered endpoint gets events without waiting for earlier ones',
+    GATED,
+    'SELECT c.*, c.in_order AND EXISTS (',
+    'SELECT c.*, false AND EXISTS (',
+  ),
+  bug(
+    'order-across-lines',
+    'replays count as earlier deliveries of the line of first runs',
+    GATED,
+    'AND (b.replay_count > 0) = c.is_replay AND ${IS_OPEN} AND b.sequence < c.sequence',
+    'AND ${IS_OPEN} AND b.sequence <= c.sequence',
+  ),
+  bug(
+    'line-never-advanced-by-sweep',
+    'no sweep frees the next delivery of a room if its worker died',
+    LINES,
+    'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
+    'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+  ),
+  bug(
+    'gate-forgets-attempts',
+    'the gate does not remember the deliveries in flight',
+    GATED,
+    'in_flight = ARRAY(SELECT id FROM in_flight UNION ALL SELECT id FROM claimed)',
+    "in_flight = '{}'",
+  ),
+  {
+    name: 'no-scan-of-deliveries',
+    what: 'no scan finds deliveries whose doorbell was lost',
+    patches: [
+      {
+        file: 'apps/webhook-worker/src/deliveries/scan.ts',
+        find: 'if (isDue) await this.scan();',
+        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
+      },
+    ],
+  },
+  {
+    name: 'deliveries-never-woken',
+    what: 'no process rings a doorbell, and no scan finds deliveries without one',
+    patches: [
+      {
+        file: 'packages/queue/src/jobs/doorbells.ts',
+        find: 'return this.#send([...byEndpoint.values()]);',
+        replace: 'return this.#send([...byEndpoint.values()].slice(0, 0));',
+      },
+      {
+        file: 'apps/webhook-worker/src/deliveries/scan.ts',
+        find: 'if (isDue) await this.scan();',
+        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
+      },
+    ],
+  },
+  {
+    name: 'line-never-advanced',
+    what: 'neither a worker nor a sweep frees the next delivery of a room',
+    patches: [
+      {
+        file: 'apps/webhook-worker/src/deliveries/attempt.ts',
+        find: 'if (roomId === null) return null;',
+        replace: 'if (roomId !== undefined) return null;',
+      },
+      {
+        file: LINES,
+        find: 'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
+        replace: 'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+      },
+    ],
+  },
+  bug(
+    'fan-out-to-all-tenants',
+    'an event goes to the endpoints of every tenant',
+    EVENTS,
+    'WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL',
+    'WHERE e.deleted_at IS NULL',
+  ),
+  bug(
+    'event-without-deliveries',
+    'the third event of a room gets no deliveries',
+    EVENTS,
+    'AND e.deleted_at IS NULL AND ${chosen} OFFSET 0',
+    'AND e.deleted_at IS NULL AND ${chosen} AND event.sequence IS DISTINCT FROM 3 OFFSET 0',
+  ),
+  bug(
+    'retries-send-other-bytes',
+    'a retry sends other bytes',
+    CLAIM,
+    's.secret_sealed, v.body, v.traceparent',
+    "s.secret_sealed, CASE WHEN d.run_attempts > 1 THEN v.body || ' ' ELSE v.body END AS body, v.traceparent",
+  ),
+  bug(
+    'replay-keeps-its-number',
+    'a replay does not count',
+    DELIVERY_SQL,
+    'replay_count = replay_count + 1, run_attempts = 0',
+    'replay_count = replay_count, run_attempts = 0',
+  ),
+  bug(
+    'replay-of-a-running-delivery',
+    'a delivery in flight can be replayed',
+    'packages/core/src/webhooks/replay.ts',
+    "if (input.status === 'pending' || input.status === 'delivering') return 'DELIVERY_NOT_TERMINAL';",
+    "if (input.status === 'pending') return 'DELIVERY_NOT_TERMINAL';",
+  ),
+  // Events and sequences.
+  bug(
+    'sequence-reused',
+    'the sequence of a room does not move',
+    EVENTS,
+    'SET last_sequence = last_sequence + ${count}::int WHERE',
+    'SET last_sequence = last_sequence + 0 * ${count}::int WHERE',
+  ),
+  bug(
+    'sequence-with-gap',
+    'two events that are written together skip a number',
+    EVENTS,
+    'SET last_sequence = last_sequence + ${count}::int WHERE id = ${roomId}',
+    'SET last_sequence = last_sequence + ${count > 1 ? count + 1 : count}::int WHERE id = ${roomId}',
+  ),
+  bug(
+    'join-forgets-sequence',
+    'a join does not write the sequence that it used',
+    JOIN_WRITES,
+    'last_sequence = ${after.sequence}::int',
+    'last_sequence = greatest(last_sequence, 0 * ${after.sequence}::int)',
+  ),
+  bug(
+    'left-without-event',
+    'a lost session writes no participant.left',
+    ENDED_SESSIONS,
+    'if (ended.length === 0) return [];',
+    "if (ended.length === 0 || reason === 'connection_lost') return [];",
+  ),
+  // Sessions.
+  bug(
+    'capacity-ignored',
+    'joins ignore the capacity',
+    DECIDE_JOINS,
+    "if (liveSessions - replaced >= room.maxParticipants) return 'capacity';",
+    '',
+  ),
+  bug(
+    'capacity-off-by-one',
+    'a room takes one more participant than it has places',
+    DECIDE_JOINS,
+    'liveSessions - replaced >= room.maxParticipants',
+    'liveSessions - replaced > room.maxParticipants',
+  ),
+  bug(
+    'join-overlooks-change',
+    'a join without locks does not see that its room has changed',
+    JOIN_LOCKS,
+    'AND xmin = ${rowVersion}::text::xid FOR NO KEY UPDATE SKIP LOCKED',
+    'AND ${rowVersion}::text IS NOT NULL FOR NO KEY UPDATE SKIP LOCKED',
+  ),
+  bug(
+    'join-overlooks-removal',
+    'a join without locks does not see that its participant has changed',
+    JOIN_LOCKS,
+    'ON seen.id = p.id AND seen.row_version::xid = p.xmin',
+    'ON seen.id = p.id AND seen.row_version IS NOT NULL',
+  ),
+  bug(
+    'join-after-end',
+    'joins ignore that the room ends',
+    DECIDE_JOINS,
+    "if (!isOpen(room.status)) return 'room_ended';",
+    '',
+  ),
+  {
+    name: 'join-after-removal',
+    what: 'joins ignore that the participant was removed and its token revoked',
+    patches: [
+      { file: DECIDE_JOINS, find: "if (participant.removed) return 'removed';", replace: '' },
+      { file: DECIDE_JOINS, find: "if (participant.tokenRevoked) return 'token_revoked';", replace: '' },
+    ],
+  },
+  bug(
+    'superseded-too-late',
+    'a join does not end the earlier session of the participant',
+    JOIN_WRITES,
+    'WHERE id = ANY(${superseded}::text[])',
+    'WHERE false AND id = ANY(${superseded}::text[])',
+  ),
+  bug(
+    'lost-sessions-stay',
+    'no sweep ends the sessions of a dead gateway',
+    LOST,
+    'WHERE dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}',
+    'WHERE (dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}) AND false',
+  ),
+  bug(
+    'resumption-without-fence',
+    'a resumption keeps the number of the connection',
+    RESUME,
+    'SET connection = s.connection + 1,',
+    'SET connection = s.connection,',
+  ),
+  bug(
+    'lost-although-resumed',
+    'the sweep ends a session that was resumed meanwhile',
+    LOST,
+    '${lost.map(({ connection }) => connection)}::int[])\n    )`;',
+    '${lost.map(({ connection }) => connection)}::int[])\n    ) OR true`;',
+  ),
+  // Idempotency.
+  bug(
+    'key-without-lock',
+    'two requests with one idempotency key run at once',
+    IDEMPOTENCY,
+    'return row?.locked === true;',
+    'return row !== undefined;',
+  ),
+  bug(
+    'key-not-recorded',
+    'the record of an idempotency key is not found',
+    IDEMPOTENCY,
+    'return record !== null && record.expiresAt > now ? record : null;',
+    'return record !== null && record.expiresAt < now ? record : null;',
+  ),
+  // Sweeps.
+  bug(
+    'floor-ahead-of-rows',
+    'the floor of due rows moves to the present, past rows that are not claimed yet',
+    'packages/db/src/sweeps/due-floor.ts',
+    'await addBacklogs(tx, queue, last);',
+    '',
+  ),
+];
+
+/**
+ * @param {string} file
+ * @param {string} text of the file
+ * @param {readonly { file: string, find: string, replace: string }[]} patches those of other files change nothing
+ * @throws Error if the file does not have a text to replace exactly once.
+ */
+export function withPatches(file, text, patches) {
+  for (const { find, replace } of patches.filter((patch) => patch.file === file)) {
+    if (text.split(find).length !== 2) throw new Error(`"${find}" is not once in ${file}`);
+    text = text.replace(find, () => replace);
+  }
+  return text;
+}

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
+import type { Fleet, Instance } from './fleet.js';
+import type { Joined, Person } from './known.js';
+import type { Message, SimSocket, SocketClient } from './ports/sockets.js';
+import { running, type SimProcess } from './processes.js';
+import type { Random } from '../src/random.js';
+
+/** How often a client tries to resume by itself, and its longest pause before it, in milliseconds. */
+const RESUMPTIONS_MAX = 3;
+const PAUSE_MS = 1000;
+const WITHOUT_MEDIA = { autoSubscribe: false };
+
+/** The clients of participants: their WebSockets to the gateways. */
+export class Participants {
+  readonly joins: Joined[] = [];
+  readonly #fleet: Fleet;
+  readonly #process: SimProcess;
+  readonly #random: Random;
+
+  constructor(fleet: Fleet, process: SimProcess, random: Random) {
+    this.#fleet = fleet;
+    this.#process = process;
+    this.#random = random;
+  }
+
+  async join(roomId: string, person: Person): Promise<void> {
+    const { participantId = '', token } = person;
+    const sentAtMs = this.#fleet.world.nowMsValue;
+    const answer = await this.#arrive(person, { type: 'join', token, ...WITHOUT_MEDIA });
+    if (answer === null) return;
+    const outcome = answer.type === 'welcome' ? 'joined' : String(answer['reason']);
+    this.joins.push({ roomId, participantId, sentAtMs, outcome });
+  }
+
+  /** @returns whether the gateway has answered */
+  async resume(person: Person): Promise<boolean> {
+    const { sessionId, resumeSecret } = person;
+    const answer = await this.#arrive(person, { type: 'resume', sessionId, resumeSecret, ...WITHOUT_MEDIA });
+    return answer !== null && !mayResume(answer['reason']);
+  }
+
+  leave({ socket }: Person): void {
+    socket?.send({ type: 'leave' });
+  }
+
+  /** The network of the client fails. The client does not resume the session by itself. */
+  lose(person: Person): void {
+    person.socket?.break();
+    delete person.socket;
+  }
+
+  /** The gateway that holds a session. */
+  holderOf(sessionId: string): Instance | undefined {
+    return this.#fleet.of('gateway').find(({ gateway }) => gateway?.held.has(sessionId) === true);
+  }
+
+  /** Opens a connection with its first message. @returns `welcome` or `closing`; null if the connection breaks. */
+  #arrive(person: Person, first: object): Promise<Message | null> {
+    const all = this.#fleet.of('gateway');
+    if (all.length === 0) return Promise.resolve(null);
+    const { process, gateway } = this.#random.pick(all);
+    const { world } = this.#fleet;
+    return new Promise((resolve) => {
+      let socket: SimSocket | null = null;
+      let reason: unknown;
+      const client: SocketClient = {
+        received: (message) => {
+          if (message.type === 'closing') reason = message['reason'];
+          if (message.type === 'welcome') this.#welcome(person, socket as SimSocket, message);
+          if (message.type === 'welcome' || message.type === 'closing') this.#inside(() => resolve(message));
+        },
+        closed: () => {
+          this.#inside(() => resolve(null));
+          if (socket === null || person.socket !== socket) return;
+          delete person.socket;
+          if (person.staysAway === true) return;
+          if (reason === undefined || mayResume(reason)) this.#inside(() => void this.#comeBack(person));
+        },
+      };
+      process.onDeath.push(() => world.after(1, null, `${process.name} accepts no connection`, client.closed));
+      world.after(1, process, 'accepts a connection', () => {
+        socket = running.run(process, () => gateway?.connect(client) ?? null);
+        if (socket === null) client.closed();
+        else socket.send(first);
+      });
+    });
+  }
+
+  #welcome(person: Person, socket: SimSocket, { sessionId, resumeSecret }: Message): void {
+    Object.assign(person, { socket, sessionId, resumeSecret });
+  }
+
+  /** As a client library does after a loss or a drain. */
+  async #comeBack(person: Person): Promise<void> {
+    const isConnected = (): boolean => person.socket !== undefined;
+    for (let tries = 0; tries < RESUMPTIONS_MAX && !isConnected(); tries += 1) {
+      await delay(this.#random.between(1, PAUSE_MS));
+      if (isConnected() || (await this.resume(person))) return;
+    }
+  }
+
+  #inside(run: () => void): void {
+    running.run(this.#process, run);
+  }
+}
+
+function mayResume(reason: unknown): boolean {
+  return typeof reason === 'string' && CLOSE_REASONS[reason as CloseReason].reconnect === 'resume';
+}

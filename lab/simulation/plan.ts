@@ -1,0 +1,138 @@
+import { faultsOf, type Fault } from './fault-plan.js';
+import type { Weather } from './ports/redis.js';
+import { Random } from '../src/random.js';
+
+/** What clients do. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
+export type Action = RoomAction | EndpointAction;
+
+export type RoomAction = { readonly atMs: number; readonly room: number } & (
+  | { do: 'create'; tenant: number; maxParticipants: number; isKeyed: boolean; isRepeated: boolean }
+  | { do: 'update' }
+  | { do: 'join'; who: number; staysAway?: boolean }
+  | { do: 'publish' | 'leave' | 'lose' | 'resume' | 'remove' | 'permit' | 'erase'; who: number }
+  | { do: 'end' }
+  | { do: 'replay' | 'retry' }
+);
+
+/** `pause` disables the endpoint for some time. `recover` starts a recovery of all deliveries so far. */
+export type EndpointAction = { readonly atMs: number; readonly endpoint: number } & (
+  | { do: 'pause'; forMs: number }
+  | { do: 'rotate' | 'recover' | 'remove endpoint' }
+);
+
+export type ReceiverMode = 'ok' | 'fails' | 'hangs' | 'refuses' | 'breaks' | 'slow';
+
+export interface ReceiverPlan {
+  readonly tenant: number;
+  readonly ordering: 'none' | 'room';
+  readonly maxConcurrent: number | null;
+  /** Modes one after another; each lasts for some time, and the last one to the end of the faults. */
+  readonly phases: readonly { mode: ReceiverMode; forMs: number }[];
+  /** Fails for ever. */
+  readonly isDead: boolean;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly weather: Weather;
+  readonly receivers: readonly ReceiverPlan[];
+  readonly actions: readonly Action[];
+  readonly faults: readonly Fault[];
+}
+
+/** How long faults go on, in milliseconds. */
+export const FAULTS_MS = 24_000;
+export const TENANTS = 2;
+
+/** Everything that a seed decides before the run. */
+export function planOf(seed: number): Plan {
+  const random = new Random(seed).fork('plan');
+  const isStormy = random.chance(0.7);
+  const returns = new Random(seed).fork('returns');
+  return {
+    seed,
+    weather: isStormy
+      ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
+      : { lose: 0, repeat: 0, delayMs: 5 },
+    receivers: receiversOf(random),
+    actions: [
+      ...roomActionsOf(random).flatMap((action) => [
+        action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action,
+        ...returnsAfter(action, returns),
+      ]),
+      ...endpointActionsOf(new Random(seed).fork('endpoints')),
+    ].sort((a, b) => a.atMs - b.atMs),
+    faults: faultsOf(seed, random),
+  };
+}
+
+/** Each plan has two receivers at least. */
+function endpointActionsOf(random: Random): EndpointAction[] {
+  const actions: EndpointAction[] = [];
+  const at = (): number => random.between(2000, 22_000);
+  for (let endpoint = 0; endpoint < 2; endpoint += 1) {
+    if (random.chance(0.3)) actions.push({ atMs: at(), endpoint, do: 'pause', forMs: random.between(0, 9000) });
+    if (random.chance(0.2)) actions.push({ atMs: at(), endpoint, do: 'rotate' });
+    if (random.chance(0.3)) actions.push({ atMs: at(), endpoint, do: 'recover' });
+  }
+  if (random.chance(0.1)) actions.push({ atMs: at(), endpoint: 1, do: 'remove endpoint' });
+  return actions;
+}
+
+function receiversOf(random: Random): ReceiverPlan[] {
+  return Array.from({ length: random.between(2, 3) }, (_, index) => ({
+    tenant: index % TENANTS,
+    ordering: random.chance(0.6) ? 'room' : 'none',
+    maxConcurrent: random.chance(0.2) ? 1 : null,
+    isDead: random.chance(0.06),
+    phases: Array.from({ length: random.between(1, 4) }, () => ({
+      mode: random.pick<ReceiverMode>(['ok', 'ok', 'ok', 'fails', 'hangs', 'refuses', 'breaks', 'slow']),
+      forMs: random.between(1000, 12_000),
+    })),
+  }));
+}
+
+function roomActionsOf(random: Random): RoomAction[] {
+  const actions: RoomAction[] = [];
+  const add = (action: RoomAction): void => void actions.push(action);
+  const at = (from: number, to: number): number => random.between(from, to);
+  for (let room = 0; room < random.between(2, 4); room += 1) {
+    const startMs = at(0, 4000);
+    const isKeyed = random.chance(0.6);
+    const maxParticipants = random.pick([1, 2, 2, 50]);
+    const isRepeated = isKeyed && random.chance(0.5);
+    add({ atMs: startMs, room, do: 'create', tenant: random.below(TENANTS), maxParticipants, isKeyed, isRepeated });
+    const people = random.between(0, 4);
+    for (let who = 0; who < people; who += 1) {
+      const joinsMs = startMs + at(50, 9000);
+      add({ atMs: joinsMs, room, who, do: 'join' });
+      if (random.chance(0.2)) add({ atMs: joinsMs + at(0, 400), room, who, do: 'join' });
+      if (random.chance(0.4)) add({ atMs: joinsMs + at(100, 3000), room, who, do: 'publish' });
+      for (const [what, share] of [
+        ['leave', 0.25],
+        ['lose', 0.3],
+        ['resume', 0.3],
+        ['remove', 0.3],
+        ['permit', 0.2],
+        ['erase', 0.15],
+      ] as const) {
+        if (random.chance(share)) add({ atMs: joinsMs + at(20, 12_000), room, who, do: what });
+      }
+    }
+    if (random.chance(0.4)) add({ atMs: startMs + at(500, 10_000), room, do: 'update' });
+    const ends = random.chance(0.75) ? random.between(1, 2) : 0;
+    const endsMs = startMs + at(500, 14_000);
+    for (let times = 0; times < ends; times += 1) add({ atMs: endsMs + times * at(0, 2500), room, do: 'end' });
+    if (random.chance(0.4)) add({ atMs: at(6000, 22_000), room, do: random.pick(['replay', 'retry']) });
+  }
+  return actions;
+}
+
+/** Those who were removed, or whose room has ended, try to come back with the token that they have. */
+function returnsAfter(action: RoomAction, random: Random): RoomAction[] {
+  const { room, atMs } = action;
+  const laterMs = atMs + random.between(30, 4000);
+  if (action.do === 'remove' && random.chance(0.5)) return [{ atMs: laterMs, room, who: action.who, do: 'join' }];
+  if (action.do === 'end' && random.chance(0.3)) return [{ atMs: laterMs, room, who: 0, do: 'join' }];
+  return [];
+}

@@ -1,0 +1,65 @@
+import type { Outcome } from './run.js';
+
+const DULL =
+  /^\S+ setup: |sweep taken over|sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|webhook_gates|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
+const LINES_MAX = 160;
+
+/** What a failed run prints: the plan that is left, and the steps that changed something. */
+export function failureReport(outcome: Outcome, isShrunk: boolean): string {
+  const { plan, violations, trace } = outcome;
+  const lines = trace.filter((line) => !DULL.test(line)).slice(-LINES_MAX);
+  return [
+    ...violations.map(({ name, detail }) => `BROKEN ${name}: ${detail}`),
+    isShrunk ? 'The shortest plan that still breaks it:' : 'The plan:',
+    `  weather: ${JSON.stringify(plan.weather)}`,
+    ...plan.receivers.map((receiver, index) => `  receiver ${index}: ${JSON.stringify(receiver)}`),
+    ...plan.faults.map((fault) => `  fault: ${JSON.stringify(fault)}`),
+    ...plan.actions.map((action) => `  action: ${JSON.stringify(action)}`),
+    'The interleaving, in seconds:',
+    ...lines.map((line) => `  ${line}`),
+    `Reproduce it with: npm run simulate -- --seed ${plan.seed}`,
+  ].join('\n');
+}
+
+/** What several runs have covered. */
+export class Coverage {
+  readonly logged = new Map<string, number>();
+  readonly statements = new Map<string, number>();
+  readonly crashPoints = new Set<string>();
+  simulatedMs = 0;
+  steps = 0;
+  crashes = 0;
+  runs = 0;
+
+  add(outcome: Outcome): void {
+    this.runs += 1;
+    this.simulatedMs += outcome.simulatedMs;
+    this.steps += outcome.steps;
+    this.crashes += outcome.crashes;
+    for (const [key, count] of outcome.logged) this.logged.set(key, (this.logged.get(key) ?? 0) + count);
+    for (const [key, count] of outcome.sent) this.statements.set(key, (this.statements.get(key) ?? 0) + count);
+    for (const point of outcome.crashPoints) this.crashPoints.add(point);
+  }
+
+  summary(): string {
+    const hours = (this.simulatedMs / 3_600_000).toFixed(1);
+    return (
+      `${this.runs} runs, ${hours} h simulated, ${this.steps} steps, ${this.crashes} crashes at ` +
+      `${this.crashPoints.size} points, ${this.statements.size} statements, ${this.logged.size} kinds of log lines`
+    );
+  }
+
+  details(): string {
+    const list = (title: string, entries: readonly string[]): string[] => [
+      title,
+      ...entries.map((entry) => `  ${entry}`),
+    ];
+    const counted = (map: ReadonlyMap<string, number>): string[] =>
+      [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${count} × ${key}`);
+    return [
+      ...list('Log lines:', counted(this.logged)),
+      ...list('Statements:', counted(this.statements)),
+      ...list('Points of crashes and freezes:', [...this.crashPoints].sort()),
+    ].join('\n');
+  }
+}

@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { openStage, type Stage, type Started } from '../fleet/stage.js';
+import { median, printHead, printRow, ratioOf, spread } from './figures.js';
+import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
+
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+/** Deliveries of a round against the bare loop. */
+const ROUND = 1500;
+/** Deliveries per measurement of lags. With the pauses between them they outlast two deadlines of the tar-pits. */
+const LAGS = 250;
+const SLOW_MS = 50;
+const WORKERS = [1, 2, 4, 8];
+/** For each worker, at the slow receiver. */
+const SLOW_ROUND = 300;
+
+/** An endpoint and its receiver. */
+interface Target {
+  endpointId: string;
+  receiver: BenchReceiver;
+}
+type Bench = Awaited<ReturnType<typeof openBench>>;
+
+/**
+ * Webhook deliveries: one worker against a bare loop, several workers against one, the time from an answer to the first
+ * byte, and the delay that tar-pits cause for a healthy endpoint.
+ */
+export async function run() {
+  const stage = await openStage();
+  try {
+    const bench = await openBench(stage);
+    printHead('what', 'value', 'goal');
+    await againstBareLoop(bench);
+    await severalWorkers(bench);
+    await answerToFirstByte(bench);
+    await besideTarPits(bench);
+  } finally {
+    await stage.close();
+  }
+}
+
+async function openBench(stage: Stage) {
+  const webhooks = openWebhooks(stage);
+  const api = stage.clientOf(await stage.start('api'));
+  const target = async (waitMs: number): Promise<Target> => {
+    const receiver = await openReceiver(stage, waitMs);
+    return { receiver, endpointId: await webhooks.newEndpoint(receiver.url) };
+  };
+  const [fast, slow] = [await target(0), await target(SLOW_MS)];
+  const workers = [await stage.start('webhook-worker')];
+  return {
+    stage,
+    api,
+    webhooks,
+    fast,
+    slow,
+    /** Lets `count` processes of the webhook worker run. */
+    async setWorkers(count: number) {
+      while (workers.length < count) workers.push(await stage.start('webhook-worker'));
+      for (const worker of workers.splice(count)) await worker.stop();
+    },
+    /** Inserts pending deliveries and resolves to the number of arrivals per second. */
+    async deliver({ endpointId, receiver }: Target, count: number, isAnnounced = true): Promise<number> {
+      const arrived = receiver.arrivals(count);
+      await webhooks.emit(endpointId, count, { isAnnounced });
+      return rateOf(await arrived);
+    },
+  };
+}
+
+async function againstBareLoop({ stage, fast, deliver }: Bench) {
+  const loop = await openBareLoop(stage);
+  await deliver(fast, 300);
+  await loop.send(fast.receiver, 300);
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const floor = rateOf(await loop.send(fast.receiver, ROUND));
+    rounds.push({ floor, own: await deliver(fast, ROUND) });
+  }
+  const own = median(rounds.map((round) => round.own));
+  const floor = median(rounds.map((round) => round.floor));
+  const ratio = ratioOf(rounds.map((round) => round.own / round.floor));
+  printRow(
+    'one worker, receiver 0 ms, against the bare loop',
+    `${own.toFixed(0)} of ${floor.toFixed(0)} /s: ${ratio}`,
+    0.5,
+  );
+  process.kill(stage.redis.pid, 'SIGSTOP');
+  const frozen = [];
+  for (let round = 0; round < ROUNDS; round++) frozen.push(await deliver(fast, ROUND, false));
+  process.kill(stage.redis.pid, 'SIGCONT');
+  const without = `${median(frozen).toFixed(0)} of ${own.toFixed(0)} /s: ${(median(frozen) / own).toFixed(2)}`;
+  printRow('one worker, receiver 0 ms, Redis frozen, against the same with Redis', without, 0.5);
+}
+
+async function severalWorkers({ stage, webhooks, slow, setWorkers, deliver }: Bench) {
+  const rateOfRounds = async (workers: number) => {
+    const rates = [];
+    for (let round = 0; round < 3; round++) rates.push(await deliver(slow, workers * SLOW_ROUND));
+    return median(rates);
+  };
+  const rates: number[] = [];
+  for (const workers of WORKERS) {
+    await setWorkers(workers);
+    rates.push(await rateOfRounds(workers));
+  }
+  const [one = NaN, two = NaN, four = NaN, eight = NaN] = rates;
+  const against = (rate: number, other: number) => `${rate.toFixed(1)} /s: ${(rate / other).toFixed(2)}`;
+  printRow('one worker, receiver 50 ms, against 80 /s', against(one, 80), 0.95);
+  printRow('two workers against one, 50 ms', against(two, one), 1.8);
+  printRow('four workers against one, 50 ms', against(four, one), 3.4);
+  printRow('eight workers against one, 50 ms', against(eight, one), '');
+  await setWorkers(0);
+  const together: Started = await stage.start('webhook-worker', { WORKERS_PER_PROCESS: '8' });
+  const rate = await rateOfRounds(8);
+  const { rows } = await webhooks.pool.query(
+    `SELECT count(*)::int AS connections FROM pg_stat_activity WHERE application_name LIKE $1`,
+    [`callplane webhook-worker ${together.pid}@%`],
+  );
+  printRow(
+    `eight workers in one process (${rows[0].connections} connections) against eight processes, 50 ms`,
+    against(rate, eight),
+    '1, 15 connections',
+  );
+  await together.stop();
+  await setWorkers(1);
+}
+
+async function answerToFirstByte({ api, webhooks, fast }: Bench) {
+  const url = `${fast.receiver.url}/latency`;
+  await api.call('POST', '/v1/webhooks', { url, events: ['room.created'] });
+  await webhooks.pool.query('UPDATE webhook_endpoints SET proven = true');
+  const lags = [];
+  for (let n = 0; n < 200; n++) {
+    const arrived = fast.receiver.arrivals(1);
+    await api.newRoom();
+    const answeredMs = performance.timeOrigin + performance.now();
+    lags.push(((await arrived)[0]?.atMs ?? NaN) - answeredMs);
+  }
+  printRow('answer to first byte, idle', spread(lags), 'median 15 ms, p99 100 ms');
+}
+
+async function besideTarPits({ webhooks, fast, slow, deliver }: Bench) {
+  printRow('lag of a proven endpoint, idle', spread(await lagsOf(() => deliver(fast, 1))), '');
+  for (let pit = 0; pit < 4; pit++) {
+    await webhooks.emit(await webhooks.newEndpoint(`${slow.receiver.url}/tarpit`, { isProven: false }), 50);
+  }
+  await delay(1000);
+  const besides = spread(await lagsOf(() => deliver(fast, 1)));
+  printRow('the same beside four tar-pits of 50 deliveries', besides, 'p95 2000 ms');
+}
+
+/** The lag of each delivery, from its wake-up to its arrival, in milliseconds. Sends one after another. */
+async function lagsOf(deliver: () => Promise<unknown>) {
+  const lags = [];
+  for (let n = 0; n < LAGS; n++) {
+    const startedAt = performance.now();
+    await deliver();
+    lags.push(performance.now() - startedAt);
+    await delay(100);
+  }
+  return lags;
+}
+
+function rateOf(arrivals: readonly Arrival[]) {
+  const [first] = arrivals;
+  const last = arrivals.at(-1);
+  if (first === undefined || last === undefined) return NaN;
+  return ((arrivals.length - 1) / (last.atMs - first.atMs)) * 1000;
+}

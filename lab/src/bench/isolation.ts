@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { openStage } from '../fleet/stage.js';
+import { percentile, printHead, printRow } from './figures.js';
+import { openReceiver, openWebhooks } from './webhooks.js';
+
+/** How long each load is measured, in seconds: at least four deadlines of a hanging receiver. */
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 45);
+/** How often a new endpoint and one that fails get a delivery. */
+const NEXT_MS = 5000;
+/** Before the second attempt. */
+const RETRY_MS = 5000;
+const LOADS = [
+  { name: '50 hanging endpoints', hanging: 50, slow: 0 },
+  { name: 'one slow endpoint', hanging: 0, slow: 1 },
+  { name: 'both', hanging: 50, slow: 1 },
+];
+
+/**
+ * Tenants next to each other: the service that one worker gives a tenant while 1, 10 or 100 other environments have
+ * hanging endpoints (50 each) or an endpoint that answers after 1.8 s (with 400 deliveries).
+ */
+export async function run() {
+  printHead('environments with … each', 'proven p95', 'retry after a 503, at most', 'new endpoint, at most');
+  for (const environments of [1, 10, 100]) for (const load of LOADS) await measure(environments, load);
+  printRow('goal', '2 s', '10 s after due', '15 s');
+}
+
+async function measure(environments: number, { name, hanging, slow }: (typeof LOADS)[number]) {
+  const stage = await openStage();
+  try {
+    const receiver = await openReceiver(stage);
+    const { newEnvironment, newEndpoint, emit } = openWebhooks(stage);
+    await stage.start('webhook-worker');
+    const send = async (environmentId: string, path: string, count: number) => {
+      const endpointId = await newEndpoint(`${receiver.url}${path}`, { isProven: false, environmentId });
+      return emit(endpointId, count, { environmentId });
+    };
+    for (let n = 0; n < environments; n += 1) {
+      const hostile = await newEnvironment();
+      for (let at = 0; at < hanging; at += 1) await send(hostile, '/tarpit', 8);
+      for (let at = 0; at < slow; at += 1) await send(hostile, '/wait/1800', 400);
+    }
+    const own = stage.tenant.environmentId;
+    const proven = await newEndpoint(`${receiver.url}/proven`);
+    const nowMs = () => performance.timeOrigin + performance.now();
+    const lags: Record<'proven' | 'retries' | 'fresh', number[]> = { proven: [], retries: [], fresh: [] };
+    const others: Promise<unknown>[] = [];
+    await receiver.arrivalOf(await emit(proven));
+    const startedAtMs = nowMs();
+    for (let nextMs = 0; nowMs() - startedAtMs < SECONDS * 1000;) {
+      const atMs = nowMs();
+      if (atMs - startedAtMs >= nextMs) {
+        nextMs += NEXT_MS;
+        const fresh = await send(own, '/fresh', 1);
+        others.push(receiver.arrivalOf(fresh).then((arrivedMs) => lags.fresh.push(arrivedMs - atMs)));
+        const failing = await send(own, '/once503', 1);
+        const retry = async () => {
+          const firstMs = await receiver.arrivalOf(failing);
+          lags.retries.push((await receiver.arrivalOf(failing, 2)) - firstMs - RETRY_MS);
+        };
+        others.push(retry());
+      }
+      const sentMs = nowMs();
+      lags.proven.push((await receiver.arrivalOf(await emit(proven))) - sentMs);
+      await delay(200);
+    }
+    await Promise.all(others);
+    const cell = (values: number[], share: number) => `${percentile(values, share).toFixed(0)} ms of ${values.length}`;
+    const cells = [cell(lags.proven, 0.95), cell(lags.retries, 1), cell(lags.fresh, 1)];
+    printRow(`${environments} with ${name}`, ...cells);
+  } finally {
+    await stage.close();
+  }
+}

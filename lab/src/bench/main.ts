@@ -1,0 +1,59 @@
+/** `npm run bench`: measures the built apps on servers that it starts itself. `--help` names the benchmarks. */
+import { parseArgs } from 'node:util';
+import { ensurePrograms, Failure, progress } from '../bootstrap.js';
+import { exitOnSignals } from '../fleet/processes.js';
+
+interface Benchmark {
+  what: string;
+  load: () => Promise<{ run(): Promise<void> }>;
+}
+
+const BENCHMARKS: Record<string, Benchmark> = {
+  rest: { what: 'requests a second against a bare Express route', load: () => import('./rest.js') },
+  cost: { what: 'statements, CPU time and commands of Redis for an operation', load: () => import('./cost.js') },
+  deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
+  isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
+  signaling: { what: 'first frames, ends of rooms and a thousand connections', load: () => import('./signaling.js') },
+  rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
+  'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
+  growth: { what: 'statements beside a million deliveries', load: () => import('./growth.js') },
+  telemetry: { what: 'CPU time of OpenTelemetry', load: () => import('./telemetry.js') },
+};
+
+const USAGE = `npm run bench [-- NAME…]: runs these benchmarks, or all of them, and prints tables for docs/benchmarks.md
+${Object.entries(BENCHMARKS)
+  .map(([name, { what }]) => `  ${name.padEnd(14)} ${what}`)
+  .join('\n')}
+Their files in lab/src/bench name variables of the environment that shorten them, such as BENCH_ROUNDS=1.`;
+
+const PROGRAMS = ['redis-server', 'janus', 'turnserver'];
+
+export async function main(args: string[]): Promise<void> {
+  const say = (line: string) => console.log(line);
+  const { values, positionals: chosen } = parsed(args);
+  if (values.help === true) {
+    say(USAGE);
+    return;
+  }
+  const unknown = chosen.filter((name) => BENCHMARKS[name] === undefined);
+  if (unknown.length > 0) {
+    throw new Failure(`There is no benchmark "${unknown.join(' ')}", only ${Object.keys(BENCHMARKS).join(', ')}`);
+  }
+  const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
+  exitOnSignals();
+  const programs = isChosen('media-quality') ? [...PROGRAMS, 'chromium'] : PROGRAMS;
+  await ensurePrograms(programs, { say, step: progress(say) });
+  for (const [name, { load }] of Object.entries(BENCHMARKS)) {
+    if (!isChosen(name)) continue;
+    console.log(`\n## ${name}\n`);
+    await (await load()).run();
+  }
+}
+
+function parsed(args: string[]) {
+  try {
+    return parseArgs({ args, allowPositionals: true, options: { help: { type: 'boolean', short: 'h' } } });
+  } catch (error) {
+    throw new Failure((error as Error).message);
+  }
+}

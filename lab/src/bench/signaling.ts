@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import wrtc from '@roamhq/wrtc';
+import { WebSocket } from 'ws';
+import { connect } from '@callplane/client-js';
+import { MediaServers } from '../fleet/media-servers.js';
+import { signalingUrlOf } from '../client.js';
+import { openStage, type Stage } from '../fleet/stage.js';
+import { joinedClient } from './signaling-client.js';
+import { each, printHead, printRow, spread } from './figures.js';
+
+const FIRST_FRAMES = 20;
+const PICTURE_EVERY_MS = 40;
+const [WIDTH, HEIGHT] = [320, 240];
+const ROOM_SIZES = [10, 100, 1_000];
+/** Participants in rooms of ten, on one gateway. */
+const CROWD = 1_000;
+const CROWD_ROOM = 10;
+const CROWD_SECONDS = 15;
+const TICKS_PER_SECOND = 20;
+/** How often each of them sends its room a message, and changes its metadata. */
+const MESSAGE_EVERY_SECONDS = 10;
+const CHANGE_EVERY_SECONDS = 20;
+const EVERYTHING = [
+  'room:join',
+  'audio:publish',
+  'video:publish',
+  'screen:publish',
+  'messages:send',
+  'metadata:update',
+];
+
+/**
+ * The way to the first picture, the end of rooms, and messages between a thousand connections on one gateway. The
+ * benchmark `rooms` measures joins, memory and messages a second.
+ */
+export async function run() {
+  const stage = await openStage();
+  try {
+    const bench = await openBench(stage);
+    printHead('what', 'value');
+    await firstFrames(bench);
+    for (const count of ROOM_SIZES) await roomEnd(bench, count);
+    await crowd(bench);
+  } finally {
+    await stage.close();
+  }
+}
+
+export type CallBench = Awaited<ReturnType<typeof openBench>>;
+
+/**
+ * A Janus, coturn, and one of each app for calls.
+ * @param settingsOf more settings of the apps.
+ */
+export async function openBench(stage: Stage, settingsOf = (media: MediaServers) => media.settingsFor()) {
+  const media = new MediaServers(stage.processes, 1);
+  await media.start();
+  stage.onClose(() => media.stop());
+  const settings = settingsOf(media);
+  const client = stage.clientOf(await stage.start('api', settings));
+  await stage.start('cleanup-worker', settings);
+  return {
+    client,
+    media,
+    url: signalingUrlOf((await stage.start('signaling', settings)).origin),
+    newRoom: () => client.newRoom({ maxParticipants: 1_000 }),
+    token: (room: string, name: string) => client.newToken(room, name, EVERYTHING),
+  };
+}
+
+async function firstFrames({ newRoom, token, url }: CallBench) {
+  const room = await newRoom();
+  const platform = { WebSocket, RTCPeerConnection: wrtc.RTCPeerConnection } as any;
+  const { RTCVideoSink, RTCVideoSource } = wrtc.nonstandard;
+  const source = new RTCVideoSource();
+  const data = new Uint8Array((WIDTH * HEIGHT * 3) / 2);
+  let shade = 0;
+  const film = () => source.onFrame({ width: WIDTH, height: HEIGHT, data: data.fill((shade = (shade + 16) % 256)) });
+  const filming = setInterval(film, PICTURE_EVERY_MS);
+  const publisher = await connect({ url, token: await token(room, 'publisher'), platform });
+  const track = source.createTrack();
+  await publisher.publish(track, { source: 'camera' });
+  const took = [];
+  for (let index = 0; index < FIRST_FRAMES; index++) {
+    const ticket = await token(room, `viewer ${index}`);
+    const began = performance.now();
+    const viewer = await connect({ url, token: ticket, platform });
+    await new Promise((resolve) => {
+      const watch = ({ mediaStreamTrack }: any) => {
+        const sink = new RTCVideoSink(mediaStreamTrack);
+        sink.onframe = () => {
+          sink.stop();
+          resolve(undefined);
+        };
+      };
+      viewer.on('trackSubscribed', watch);
+    });
+    took.push(performance.now() - began);
+    await viewer.leave();
+  }
+  clearInterval(filming);
+  track.stop();
+  await publisher.leave();
+  printRow('token to first frame (Node, 320×240)', spread(took));
+}
+
+async function roomEnd({ client, newRoom, token, url }: CallBench, count: number) {
+  const room = await newRoom();
+  const clients = await each(Array.from({ length: count }), 20, async (_, index) =>
+    joinedClient(url, await token(room, `client ${index}`)),
+  );
+  const began = performance.now();
+  const everybodyOut = Promise.all(clients.map(({ closed }) => closed)).then(() => performance.now() - began);
+  await client.call('DELETE', `/v1/rooms/${room}`);
+  while ((await client.call('GET', `/v1/rooms/${room}/runtime-operation`))['status'] !== 'completed') await delay(10);
+  const completed = performance.now() - began;
+  printRow(
+    `\`room.end\` with ${count} participants`,
+    `completed after ${completed.toFixed(0)} ms, everybody disconnected after ${(await everybodyOut).toFixed(0)} ms`,
+  );
+}
+
+async function crowd({ newRoom, token, url }: CallBench) {
+  const rooms = await each(Array.from({ length: CROWD / CROWD_ROOM }), 10, () => newRoom());
+  const clients = await each(Array.from({ length: CROWD }), 20, async (_, index) =>
+    joinedClient(url, await token(String(rooms[index % rooms.length]), `client ${index}`)),
+  );
+  const messages: number[] = [];
+  const changes: number[] = [];
+  for (const client of clients) {
+    client.on('message', ({ data }) => messages.push(performance.now() - data.at));
+    client.on('changes', (message) => {
+      for (const { participant } of message.changes) {
+        if (participant?.metadata.at !== undefined) changes.push(performance.now() - participant.metadata.at);
+      }
+    });
+  }
+  const began = performance.now();
+  for (let tick = 0; tick < CROWD_SECONDS * TICKS_PER_SECOND; tick++) {
+    const isDue = (index: number, everySeconds: number) => (index - tick) % (everySeconds * TICKS_PER_SECOND) === 0;
+    for (const [index, client] of clients.entries()) {
+      const at = performance.now();
+      if (isDue(index, MESSAGE_EVERY_SECONDS)) client.send({ type: 'message', data: { at } });
+      if (isDue(index, CHANGE_EVERY_SECONDS)) client.send({ type: 'metadata', metadata: { at } });
+    }
+    await delay(Math.max(0, began + ((tick + 1) * 1_000) / TICKS_PER_SECOND - performance.now()));
+  }
+  await delay(1_000);
+  const inAll = (all: number[]) => `${spread(all)}, ${(all.length / CROWD_SECONDS).toFixed(0)} /s received`;
+  printRow(`messages in ${rooms.length} rooms of ${CROWD_ROOM}: sent to received`, inAll(messages));
+  printRow('changes of metadata: sent to seen', inAll(changes));
+  for (const client of clients) client.close();
+}

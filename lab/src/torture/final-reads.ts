@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Answer, AnswerBody, Caller } from './caller.js';
+import type { KnownTenant } from '../fleet/operator.js';
+import type { Known } from './load.js';
+
+const AT_ONCE = 4;
+const LOOK_EVERY_MS = 1000;
+const PAGES_MAX = 10_000;
+
+type Item = NonNullable<AnswerBody['data']>[number];
+
+interface Reader {
+  caller: Caller;
+  tenant: KnownTenant;
+}
+
+function get({ caller, tenant }: Reader, path: string, client = 'final'): Promise<Answer> {
+  return caller.call({ tenant: tenant.name, key: tenant.key, client: `${tenant.name} ${client}` }, 'GET', path);
+}
+
+/** Reads a list to its last page. */
+async function readList(reader: Reader, path: string, client?: string): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const more: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const { status, body } = await get(reader, `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`, client);
+    if (status !== 200) return items;
+    items.push(...(body.data ?? []));
+    cursor = body.nextCursor ?? null;
+    if (cursor === null) return items;
+  }
+  return items;
+}
+
+/** Whether every removal has ended. Those that have are no longer read. A room may end before its removals. */
+async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promise<boolean> {
+  for (const [participantId, roomId] of open) {
+    const path = `/v1/rooms/${roomId}/participants/${participantId}/runtime-operation`;
+    const { status, body } = await get(reader, path, 'settling');
+    if (status === null || status >= 500 || body.status === 'pending') return false;
+    open.delete(participantId);
+  }
+  return true;
+}
+
+/** Waits until no operation and no delivery is open. */
+export async function untilSettled(
+  tenants: readonly (Reader & { known: Pick<Known, 'removals'> })[],
+  withinMs: number,
+): Promise<boolean> {
+  const readers = tenants.map((one) => ({ ...one, removals: new Map(one.known.removals) }));
+  const untilMs = performance.now() + withinMs;
+  const paths = [
+    '/v1/rooms?status=ending&limit=1',
+    '/v1/deliveries?status=pending&limit=1',
+    '/v1/deliveries?status=delivering&limit=1',
+  ];
+  while (performance.now() < untilMs) {
+    const answers = await Promise.all(readers.flatMap((reader) => paths.map((path) => get(reader, path, 'settling'))));
+    const removals = await Promise.all(readers.map((reader) => areRemovalsOver(reader, reader.removals)));
+    const isEmpty = answers.every(({ status, body }) => status === 200 && body.data?.length === 0);
+    if (isEmpty && removals.every(Boolean)) return true;
+    await delay(LOOK_EVERY_MS);
+  }
+  return false;
+}
+
+/** Reads everything that a tenant has, as `RequestLine` says. */
+export async function readAll(reader: Reader, known: Known, endpointIds: readonly string[]): Promise<void> {
+  const listed = await readList(reader, '/v1/rooms');
+  const rooms = new Set([...known.rooms, ...listed.map(({ id }) => id)]);
+  await each([...rooms], async (id) => {
+    const room = `/v1/rooms/${id}`;
+    await get(reader, room);
+    await get(reader, `${room}/runtime-operation`);
+    await readList(reader, `${room}/participants`);
+    await readList(reader, `${room}/sessions`);
+    await readEvents(reader, id);
+  });
+  await each([...known.participants], async ([id, roomId]) => {
+    await get(reader, `/v1/rooms/${roomId}/participants/${id}`);
+    if (known.removals.has(id)) await get(reader, `/v1/rooms/${roomId}/participants/${id}/runtime-operation`);
+  });
+  await readList(reader, '/v1/webhooks');
+  for (const endpointId of endpointIds) {
+    const path = `/v1/webhooks/${endpointId}/deliveries`;
+    const deliveries = await readList(reader, path);
+    await each(deliveries, ({ id }) => readList(reader, `${path}/${id}/attempts`));
+  }
+}
+
+/** The list of events goes on after the last page: its cursor is that of the next event. */
+async function readEvents(reader: Reader, roomId: string): Promise<void> {
+  let after: string | null = null;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const more: string = after === null ? '' : `&after=${encodeURIComponent(after)}`;
+    const { status, body } = await get(reader, `/v1/events?roomId=${roomId}&limit=100${more}`);
+    if (status !== 200 || (body.data?.length ?? 0) < 100) return;
+    after = body.nextCursor ?? null;
+    if (after === null) return;
+  }
+}
+
+async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const left = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
