@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
+import { newId, parseMasterKeys } from '@callplane/core';
+import { systemClock } from '@callplane/runtime';
+import { TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
-import { canonicalJson, idempotently } from './idempotency.js';
+import { canonicalJson, idempotently, type IdempotencyDeps } from './idempotency.js';
 
 let api: TestApi;
+let deps: IdempotencyDeps;
 beforeAll(async () => {
   api = await startTestApi();
+  deps = { database: api.database, clock: systemClock, masterKeys: parseMasterKeys([TEST_ENCRYPTION_KEYS]) };
 });
 const create = (key: string, body: object, apiKey = api.tenant.key) =>
   api.call('POST', '/v1/rooms', { key: apiKey, body, headers: { 'idempotency-key': key } });
@@ -61,7 +65,6 @@ describe('Idempotency-Key', () => {
   });
 
   test('answers 409 at once while the first request is running, and keeps no record of a failure', async () => {
-    const { deps } = api;
     const request = { route: 'POST /v1/test', key: newId('request'), body: {} };
     let release: () => void = () => undefined;
     let begun: () => void = () => undefined;
@@ -115,10 +118,10 @@ describe('Idempotency-Key', () => {
       make: () => Promise.resolve({ signingSecret: 'whsec_geheim' }),
       answer: (made: object) => ({ status: 201, body: made }),
     };
-    await idempotently(api.deps, api.tenant, request, work);
+    await idempotently(deps, api.tenant, request, work);
     const row = await api.database.prisma.idempotencyRecord.findFirstOrThrow({ where: { key: request.key } });
     expect(row.made).toMatch(/^s1\.k1\./);
-    expect(await idempotently(api.deps, api.tenant, request, work)).toMatchObject({
+    expect(await idempotently(deps, api.tenant, request, work)).toMatchObject({
       body: { signingSecret: 'whsec_geheim' },
     });
   });
