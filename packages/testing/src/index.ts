@@ -15,6 +15,7 @@ export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf }
 export { insertTestEndpoint } from './test-endpoint.js';
 export { insertTestParticipant, inviteTestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
+export { workerServers } from './worker-servers.js';
 export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { rawExchange } from './raw-exchange.js';
@@ -41,6 +42,7 @@ export {
 } from './test-servers.js';
 export {
   askTestRedis,
+  connectToTestRedis,
   makeTestAuthority,
   startTestCluster,
   startTestRedis,
