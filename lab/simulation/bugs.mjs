@@ -204,8 +204,8 @@ export const BUGS = [
     'delivery-without-delay',
     'a failed delivery is due again at once',
     DELIVERY_LEASES,
-    'Prisma.sql`now() + ended.delay_ms * ',
-    'Prisma.sql`now() + 0 * ended.delay_ms * ',
+    'ELSE now() + ended.delay_ms * ',
+    'ELSE now() + 0 * ended.delay_ms * ',
   ),
   bug(
     'success-retried',
