@@ -17,7 +17,7 @@ const mayImport = {
   'packages/server-js': ['webhook-verifier'],
   'packages/testing': ['core', 'db', 'migrations', 'queue', 'runtime', 'local-servers'],
   'apps/{api,cleanup-worker,webhook-worker,signaling}': ['core', 'db', 'queue', 'runtime', 'media', 'protocol'],
-  // Only `rtc` migrates. The images of the other apps contain no schema engine.
+  // Only `rtc` migrates.
   'apps/cli': ['core', 'db', 'migrations', 'queue', 'runtime', 'media', 'protocol'],
   // The browser SDK depends on nothing at run time; the protocol's types are generated into it.
   'packages/client-js': [],

@@ -31,6 +31,7 @@ class BenchReceiver extends Receiver {
   }
 }
 
+process.once('disconnect', () => process.exit());
 const receiver = new BenchReceiver();
 const url = await receiver.listen();
 process.send?.(url);

@@ -48,15 +48,12 @@ export async function run() {
 
 export type CallBench = Awaited<ReturnType<typeof openBench>>;
 
-/**
- * A Janus, coturn, and one of each app for calls.
- * @param settingsOf more settings of the apps.
- */
-export async function openBench(stage: Stage, settingsOf = (media: MediaServers) => media.settingsFor()) {
+/** A Janus, coturn, and one of each app for calls. */
+export async function openBench(stage: Stage) {
   const media = new MediaServers(stage.processes, 1);
   await media.start();
   stage.onClose(() => media.stop());
-  const settings = settingsOf(media);
+  const settings = media.settingsFor();
   const client = stage.clientOf(await stage.start('api', settings));
   await stage.start('cleanup-worker', settings);
   return {

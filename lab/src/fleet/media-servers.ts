@@ -63,13 +63,11 @@ export class MediaServers {
 
   /** @param ports that lead to each Janus; by default its own. */
   settingsFor(ports: readonly number[] = this.ports): Record<string, string> {
-    const relay = `${hostIPv4()}:${this.relayPort}`;
     return {
       MEDIA_NODES: ports.map((port, n) => `m${n + 1}=ws://127.0.0.1:${port}`).join(','),
       MEDIA_API_SECRET: this.#secrets.apiSecret,
       MEDIA_ADMIN_KEY: this.#secrets.adminKey,
-      STUN_URLS: `stun:${relay}`,
-      TURN_URLS: `turn:${relay}?transport=udp`,
+      TURN_URLS: `turn:${hostIPv4()}:${this.relayPort}?transport=udp`,
       TURN_SECRET: this.#secrets.turn,
     };
   }

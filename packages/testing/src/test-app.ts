@@ -53,9 +53,14 @@ export interface TestApp {
   readonly exited: Promise<AppExit>;
 }
 
-/** The compiled entry point of an app, as images and `npm start` run it. */
+/**
+ * The compiled entry point of an app, as images and `npm start` run it; that of the image if CALLPLANE_TEST_IMAGES names
+ * a folder with the file system of the app's image.
+ */
 export function appMain(name: string): string {
-  return join(repositoryRoot, 'apps', name, 'dist', 'main.js');
+  const image = join(process.env['CALLPLANE_TEST_IMAGES'] ?? '', name);
+  const isImage = process.env['CALLPLANE_TEST_IMAGES'] !== undefined && existsSync(image);
+  return join(isImage ? image : join(repositoryRoot, 'apps', name), 'dist', 'main.js');
 }
 
 /** An `ENCRYPTION_KEYS` value for tests. */

@@ -88,7 +88,7 @@ describe('PATCH /v1/rooms/{roomId}/participants/{participantId}', () => {
       }),
     ]);
     const { version } = await api.database.prisma.room.findUniqueOrThrow({ where: { id: room } });
-    await eventually(() => notices.some(({ range }) => range?.version === version));
+    await eventually(() => notices.some(({ range }) => range.version === version));
     expect((await api.call('GET', path)).body).toMatchObject({ name: 'Ada Lovelace', metadata: { seat: 1 } });
     expect(await eventsOf('track.unpublished')).toMatchObject([{ track: { trackId: 'mic' }, sessionId }]);
     expect(await eventsOf('participant.updated')).toMatchObject([

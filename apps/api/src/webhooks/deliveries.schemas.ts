@@ -88,7 +88,7 @@ const AttemptSchema = Type.Object(
     ),
     requestHeaders: headers(
       'Headers of the request, without `host`, `content-length` and `connection`. Signatures are cut to their first 8 ' +
-        'characters. Null if no request was sent, and in attempts of an earlier release.',
+        'characters. Null if no request was sent, or if its worker died.',
     ),
     earlierAddresses: Type.Array(
       Type.Object(

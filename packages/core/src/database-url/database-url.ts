@@ -38,7 +38,7 @@ export class DatabaseUrlError extends Error {
   }
 }
 
-export const DATABASE_HOSTS_MAX = 16;
+const DATABASE_HOSTS_MAX = 16;
 const DEFAULT_PORT = '5432';
 const TLS_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies TlsMode[];
 /** Parameters of libpq and Prisma that change nothing here. All other unknown ones are refused. */
