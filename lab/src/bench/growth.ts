@@ -120,7 +120,13 @@ async function measure(client: pg.Client, work: () => Promise<void>): Promise<Co
 }
 
 function report(few: Costs, many: Costs, behind: Costs) {
-  printHead('statement', ...[FEW, MANY].map((rows) => `${rows} rows: buffers · ms`), 'ratio', `${BEHIND} behind`, 'ratio');
+  printHead(
+    'statement',
+    ...[FEW, MANY].map((rows) => `${rows} rows: buffers · ms`),
+    'ratio',
+    `${BEHIND} behind`,
+    'ratio',
+  );
   for (const [id, { statement, ...now }] of many) {
     const [before, after] = [few.get(id), behind.get(id)];
     const text = (cost: { buffers: number; ms: number } | undefined) =>
