@@ -6,9 +6,8 @@ import { parseArgs } from 'node:util';
 import { real, replaceGlobals } from './globals.js';
 import { planOf } from './plan.js';
 import { Postgres } from './ports/postgres.js';
-import { Coverage, failureReport } from './report.js';
+import { Coverage, failureReport, shrink } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
-import { shrink } from './shrink.js';
 
 /** A fleet that does nothing breaks no guarantee: what so many runs must have done, as messages of logs. */
 const RUNS_THAT_DO_ALL = 20;
@@ -105,6 +104,6 @@ async function runSeed(seed: number): Promise<boolean> {
   }
   if (violations.length === 0) return true;
   if (options.brief) console.log(`BROKEN ${violations[0]?.name ?? ''}: ${violations[0]?.detail ?? ''}`);
-  else console.log(failureReport(await shrink(outcome, run), true));
+  else console.log(failureReport(await shrink(outcome, run)));
   return false;
 }

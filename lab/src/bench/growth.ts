@@ -91,13 +91,13 @@ async function finish(
   );
   await client.query(
     `INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at, due_at)
-     SELECT 'dlv_' || lpad(n::text, 26, '0'), $1, $2, 'evt_' || lpad(n::text, 26, '0'), 'webhook.test', 'pending', at, at
+     SELECT 'dlv_' || lpad(n::text, 26, '0'), $1, $2, 'evt_' || lpad(n::text, 26, '0'), 'webhook.test', 'pending', at, now()
      FROM ${rows}`,
     [environmentId, endpointId],
   );
   // The rows of open deliveries die, and a held snapshot keeps their index entries.
   await client.query(
-    `UPDATE webhook_deliveries SET completed_at = due_at, run_attempts = 1, url = 'https://example.com/', secret_version = 1,
+    `UPDATE webhook_deliveries SET completed_at = created_at, run_attempts = 1, url = 'https://example.com/', secret_version = 1,
        status = CASE WHEN id LIKE '%00' THEN 'failed' ELSE 'succeeded' END,
        failure_reason = CASE WHEN id LIKE '%00' THEN 'rejected' END
      WHERE event_type = 'webhook.test' AND status = 'pending'`,
