@@ -21,8 +21,6 @@ export interface KnownRoom {
   readonly tenant: number;
   /** Ids of all answers 201. */
   readonly ids: string[];
-  /** How many creations without a key, or with a key of their own, were sent. */
-  creations: number;
   endAcceptedAtMs?: number;
   readonly people: Map<number, Person>;
 }
@@ -153,7 +151,7 @@ export class Clients {
 
   async #create(action: RoomAction & { do: 'create' }): Promise<void> {
     const name = `room ${action.room}`;
-    const room: KnownRoom = { name, tenant: action.tenant, ids: [], creations: 0, people: new Map() };
+    const room: KnownRoom = { name, tenant: action.tenant, ids: [], people: new Map() };
     this.rooms.set(action.room, room);
     const request: ApiRequest = {
       operationId: 'createRoom',
@@ -162,7 +160,6 @@ export class Clients {
       idempotencyKey: action.isKeyed ? `key ${action.room}` : null,
     };
     const create = async (): Promise<void> => {
-      room.creations += 1;
       const answer = action.isKeyed ? await this.#insist(request) : await this.#ask(request);
       if (answer?.status === 201) room.ids.push(String(answer.body['id']));
     };

@@ -68,7 +68,7 @@ export interface RunLine extends Line {
   hasNemesis: boolean;
   tenants: Tenant[];
   /** Settings that a bound of a guarantee depends on. Null: the contract's. */
-  settings: { leaseMs: number | null; graceMs: number | null };
+  settings: { leaseMs: number | null };
 }
 
 interface Tenant {
