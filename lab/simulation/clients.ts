@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SCOPES, type Caller, type Tenant } from '@callplane/core';
+import { eraseEvents, requestErasure, type Database } from '@callplane/db';
 import type { ApiAnswer, ApiRequest } from './apps/api.js';
+import { openDatabase } from './apps/tasks.js';
 import type { Fleet, Instance } from './fleet.js';
-import type { KnownRoom } from './known.js';
-import { Participants } from './participants.js';
-import { actOnEndpoint } from './endpoint-clients.js';
-import type { Operator } from './operators.js';
-import type { Action, RoomAction } from './plan.js';
+import { Participants, type Person } from './participants.js';
+import type { Action, EndpointAction, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
 import type { Customers } from './setup.js';
@@ -16,6 +15,44 @@ import type { World } from './world.js';
 const TRIES_MAX = 40;
 const PAUSE_MS = 1000;
 
+/** What clients know of a room. */
+export interface KnownRoom {
+  readonly name: string;
+  readonly tenant: number;
+  /** Ids of all answers 201. */
+  readonly ids: string[];
+  endAcceptedAtMs?: number;
+  readonly people: Map<number, Person>;
+}
+
+export interface KnownDelivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly replayCount: number;
+}
+
+/** An operator with `rtc` and the database. */
+export class Operator {
+  readonly #database: Database;
+
+  constructor(
+    private readonly process: SimProcess,
+    databaseUrl: string,
+  ) {
+    this.#database = running.run(process, () => openDatabase(databaseUrl));
+  }
+
+  /** As `rtc participants erase` does. The operator may be told that PostgreSQL is busy, and tries no further. */
+  erase(participantId: string): Promise<void> {
+    return running.run(this.process, async () => {
+      const now = new Date();
+      const outcome = await requestErasure(this.#database, participantId, now).catch(() => null);
+      if (outcome !== 'requested') return;
+      while ((await eraseEvents(this.#database, participantId, now).catch(() => 0)) > 0);
+    });
+  }
+}
+
 /** The clients of the API and of the gateways, and what they saw. They never fail. */
 export class Clients {
   readonly rooms = new Map<number, KnownRoom>();
@@ -24,36 +61,25 @@ export class Clients {
   pending = 0;
   /** Deliveries whose next attempt was brought forward, and endpoints of which any delivery may have been. */
   readonly hastened = new Set<string>();
-  readonly #process: SimProcess;
-  readonly #fleet: Fleet;
   readonly #world: World;
-  readonly #customers: Customers;
-  readonly #operator: Operator;
-  readonly #random: Random;
-  readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
   constructor(
-    fleet: Fleet,
-    process: SimProcess,
-    customers: Customers,
-    operator: Operator,
-    random: Random,
-    deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
+    private readonly fleet: Fleet,
+    private readonly process: SimProcess,
+    private readonly customers: Customers,
+    private readonly operator: Operator,
+    private readonly random: Random,
+    /** Of a tenant. */
+    private readonly listDeliveries: (tenant: number) => Promise<KnownDelivery[]>,
   ) {
-    this.#fleet = fleet;
     this.#world = fleet.world;
-    this.#process = process;
-    this.#customers = customers;
-    this.#operator = operator;
-    this.#random = random;
     this.participants = new Participants(fleet, process, random);
-    this.listDeliveries = deliveries;
   }
 
   /** Starts an action. */
   perform(action: Action): void {
     this.pending += 1;
-    running.run(this.#process, () => {
+    running.run(this.process, () => {
       this.#do(action)
         .catch((error: unknown) => this.problems.push(`client fails: ${String((error as Error).stack)}`))
         .finally(() => (this.pending -= 1));
@@ -82,11 +108,11 @@ export class Clients {
 
   async #do(action: Action): Promise<void> {
     if ('endpoint' in action) {
-      const endpoint = this.#customers.endpoints[action.endpoint];
+      const endpoint = this.customers.endpoints[action.endpoint];
       if (endpoint === undefined) return;
       if (action.do === 'recover') this.hastened.add(endpoint.id);
       const caller = this.#caller(endpoint.tenant);
-      return actOnEndpoint(action, endpoint.id, (request) => this.#insist({ ...request, caller }));
+      return this.#actOnEndpoint(action, endpoint.id, caller);
     }
     if (action.do === 'create') return this.#create(action);
     const room = await this.#known(action.room);
@@ -107,9 +133,25 @@ export class Clients {
     else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
 
+  async #actOnEndpoint(action: EndpointAction, endpointId: string, caller: Caller): Promise<void> {
+    const request = { caller, params: { endpointId } };
+    if (action.do === 'pause') {
+      await this.#insist({ ...request, operationId: 'updateWebhook', body: { enabled: false } });
+      await delay(action.forMs);
+      await this.#insist({ ...request, operationId: 'updateWebhook', body: { enabled: true } });
+    } else if (action.do === 'recover') {
+      const since = new Date(Date.now() - 3_600_000).toISOString();
+      const body = { since, includePending: true, dryRun: false };
+      await this.#insist({ ...request, operationId: 'createRecovery', body });
+    } else {
+      const operationId = action.do === 'rotate' ? 'rotateWebhookSecret' : 'deleteWebhook';
+      await this.#insist({ ...request, operationId });
+    }
+  }
+
   async #create(action: RoomAction & { do: 'create' }): Promise<void> {
     const name = `room ${action.room}`;
-    const room: KnownRoom = { name, tenant: action.tenant, ids: [], creations: 0, people: new Map() };
+    const room: KnownRoom = { name, tenant: action.tenant, ids: [], people: new Map() };
     this.rooms.set(action.room, room);
     const request: ApiRequest = {
       operationId: 'createRoom',
@@ -118,7 +160,6 @@ export class Clients {
       idempotencyKey: action.isKeyed ? `key ${action.room}` : null,
     };
     const create = async (): Promise<void> => {
-      room.creations += 1;
       const answer = action.isKeyed ? await this.#insist(request) : await this.#ask(request);
       if (answer?.status === 201) room.ids.push(String(answer.body['id']));
     };
@@ -140,7 +181,7 @@ export class Clients {
       if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
       return;
     }
-    if (action.do === 'erase') return this.#operator.erase(participantId);
+    if (action.do === 'erase') return this.operator.erase(participantId);
     if (action.do === 'permit') {
       const body = { permissions: ['room:join', 'audio:publish', 'video:publish'] };
       await this.#ask({
@@ -181,11 +222,11 @@ export class Clients {
   }
 
   async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
-    const deliveries = await new Promise<Awaited<ReturnType<Clients['listDeliveries']>>>((resolve) =>
+    const deliveries = await new Promise<KnownDelivery[]>((resolve) =>
       this.#world.after(0, null, 'a client lists deliveries', async () => resolve(await this.listDeliveries(tenant))),
     );
     if (deliveries.length === 0) return;
-    const { id, endpointId, replayCount } = this.#random.pick(deliveries);
+    const { id, endpointId, replayCount } = this.random.pick(deliveries);
     const params = { endpointId, deliveryId: id };
     const caller = this.#caller(tenant);
     if (what === 'retry') {
@@ -208,7 +249,7 @@ export class Clients {
   }
 
   #caller(tenant: number): Caller {
-    return { ...(this.#customers.tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
+    return { ...(this.customers.tenants[tenant] as Tenant), keyId: 'key', keyType: 'secret', scopes: SCOPES };
   }
 
   /** Repeats a request until it is answered by more than "try again". */
@@ -235,8 +276,8 @@ export class Clients {
   }
 
   #anyApi(): Instance | undefined {
-    const all = this.#fleet.of('api');
-    return all.length === 0 ? undefined : this.#random.pick(all);
+    const all = this.fleet.of('api');
+    return all.length === 0 ? undefined : this.random.pick(all);
   }
 
   /** Runs work in a process. @returns null if the process dies before its answer has arrived. */
@@ -244,7 +285,7 @@ export class Clients {
     const { process } = instance;
     return new Promise((resolve, reject) => {
       const answer = (label: string, run: () => void): void =>
-        this.#world.after(1, null, `${process.name} ${label}`, () => running.run(this.#process, run));
+        this.#world.after(1, null, `${process.name} ${label}`, () => running.run(this.process, run));
       process.onDeath.push(() => answer('closes its connections', () => resolve(null)));
       this.#world.after(1, process, what, () => {
         running.run(process, () => {

@@ -24,10 +24,6 @@ export class Faults {
   /** The statements after which a process died or froze. */
   readonly points = new Set<string>();
   readonly #world: World;
-  readonly #fleet: Fleet;
-  readonly #redis: SimRedis;
-  readonly #media: SimMediaServer;
-  readonly #faults: readonly Fault[];
   /** Interesting statements by process. */
   readonly #interesting = new Map<string, number>();
   readonly #joins: JoinFaults;
@@ -35,12 +31,14 @@ export class Faults {
   readonly #leases: LeaseFaults;
   #goOn = true;
 
-  constructor(fleet: Fleet, redis: SimRedis, media: SimMediaServer, postgres: Postgres, faults: readonly Fault[]) {
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly redis: SimRedis,
+    private readonly media: SimMediaServer,
+    postgres: Postgres,
+    private readonly faults: readonly Fault[],
+  ) {
     this.#world = fleet.world;
-    this.#fleet = fleet;
-    this.#redis = redis;
-    this.#media = media;
-    this.#faults = faults;
     const freeze = (process: SimProcess, forMs: number, label: string): void => this.#freeze(process, forMs, label);
     this.#leases = new LeaseFaults(fleet, postgres, faults, this.points, freeze);
     this.#joins = new JoinFaults(this.#world, postgres, faults, freeze);
@@ -49,13 +47,13 @@ export class Faults {
   /** @param interfere asks for an end or a removal, as a client does. */
   begin(interfere: Interfere): void {
     this.#joins.interfere = interfere;
-    for (const fault of this.#faults) this.#schedule(fault);
+    for (const fault of this.faults) this.#schedule(fault);
   }
 
   /** Lets every freeze last for its time, which may be longer than all other faults. */
   async thaw(until: Until): Promise<void> {
-    for (let left = this.#faults.length; left > 0; left -= 1) {
-      const frozen = [...this.#fleet.instances.values()].flatMap(({ process }) =>
+    for (let left = this.faults.length; left > 0; left -= 1) {
+      const frozen = [...this.fleet.instances.values()].flatMap(({ process }) =>
         this.#isFrozen(process) ? process : [],
       );
       if (frozen.length === 0) return;
@@ -72,21 +70,21 @@ export class Faults {
 
   end(): void {
     this.#goOn = false;
-    this.#redis.weather = CALM;
-    this.#redis.isAway = false;
-    this.#media.state = this.#mediaState;
-    for (const { process } of this.#fleet.instances.values()) process.frozenUntilMs = 0;
+    this.redis.weather = CALM;
+    this.redis.isAway = false;
+    this.media.state = this.#mediaState;
+    for (const { process } of this.fleet.instances.values()) process.frozenUntilMs = 0;
   }
 
   /** Ends the fault that outlasts the others. @returns whether there was one. */
   mend(): boolean {
-    const wasBroken = this.#media.state !== 'up';
-    this.#media.state = 'up';
+    const wasBroken = this.media.state !== 'up';
+    this.media.state = 'up';
     return wasBroken;
   }
 
   get #mediaState(): 'up' | 'failing' {
-    return this.#faults.some((fault) => fault.do === 'media fails') ? 'failing' : 'up';
+    return this.faults.some((fault) => fault.do === 'media fails') ? 'failing' : 'up';
   }
 
   /** Adds a step that comes later if all processes pause. */
@@ -95,10 +93,10 @@ export class Faults {
   }
 
   #schedule(fault: Fault): void {
-    if (fault.do === 'media fails') this.#media.state = 'failing';
+    if (fault.do === 'media fails') this.media.state = 'failing';
     if (!('atMs' in fault)) return;
     if (fault.do === 'drain') {
-      this.planned(fault.atMs, 'a gateway is stopped', () => this.#fleet.stop(`gateway ${fault.index}`));
+      this.planned(fault.atMs, 'a gateway is stopped', () => this.fleet.stop(`gateway ${fault.index}`));
       return;
     }
     const during = (begin: () => void, end: () => void): void => {
@@ -109,13 +107,13 @@ export class Faults {
       this.planned(fault.atMs, fault.do, () => (this.#goOn ? this.#world.jump(fault.forMs) : undefined));
     } else if (fault.do === 'redis away') {
       during(
-        () => (this.#redis.isAway = true),
-        () => (this.#redis.isAway = false),
+        () => (this.redis.isAway = true),
+        () => (this.redis.isAway = false),
       );
     } else {
       during(
-        () => (this.#media.state = fault.do === 'media away' ? 'away' : 'hanging'),
-        () => (this.#media.state = this.#mediaState),
+        () => (this.media.state = fault.do === 'media away' ? 'away' : 'hanging'),
+        () => (this.media.state = this.#mediaState),
       );
     }
   }
@@ -134,17 +132,17 @@ export class Faults {
     if (await this.#leases.onEffect(process, effect)) return;
     const count = (this.#interesting.get(process.name) ?? 0) + 1;
     this.#interesting.set(process.name, count);
-    for (const fault of this.#faults) {
+    for (const fault of this.faults) {
       if (fault.do !== 'crash' && fault.do !== 'freeze') continue;
       if (`${fault.role} ${fault.index}` !== process.name || fault.afterEffects !== count) continue;
       if (fault.do === 'freeze') {
         this.#freeze(process, fault.forMs, label);
       } else if (fault.isAtOnce) {
         this.points.add(`${label} | no answer`);
-        await this.#fleet.crash(process, `before the answer of ${label}`);
+        await this.fleet.crash(process, `before the answer of ${label}`);
       } else {
         this.points.add(`${label} | later`);
-        const crash = (): Promise<void> => this.#fleet.crash(process, `soon after ${label}`);
+        const crash = (): Promise<void> => this.fleet.crash(process, `soon after ${label}`);
         this.#world.after(this.#world.random.between(0, 30), null, 'a crash is due', crash);
       }
     }
@@ -159,7 +157,7 @@ export class Faults {
 
   /** Processes that have lost their leases wake up while another one of their role takes over. */
   #wakeFormerHolders(writer: SimProcess): void {
-    for (const { role, process } of this.#fleet.instances.values()) {
+    for (const { role, process } of this.fleet.instances.values()) {
       const frozenForMs = this.#world.nowMsValue - (this.#frozenAtMs.get(process) ?? Infinity);
       if (!this.#isFrozen(process) || frozenForMs < LEASE_SECONDS * 1000 || !writer.name.startsWith(`${role} `))
         continue;

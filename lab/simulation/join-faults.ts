@@ -26,10 +26,6 @@ export type Interfere = (participantId: string, action: 'end' | 'remove') => voi
  * that the join compares.
  */
 export class JoinFaults {
-  readonly #world: World;
-  readonly #postgres: Postgres;
-  readonly #faults: readonly Fault[];
-  readonly #freeze: (process: SimProcess, forMs: number, label: string) => void;
   /** Reads of joins by process. */
   readonly #reads = new Map<string, number>();
   /** What wakes a frozen gateway up. */
@@ -37,16 +33,11 @@ export class JoinFaults {
   interfere: Interfere = () => undefined;
 
   constructor(
-    world: World,
-    postgres: Postgres,
-    faults: readonly Fault[],
-    freeze: (process: SimProcess, forMs: number, label: string) => void,
-  ) {
-    this.#world = world;
-    this.#postgres = postgres;
-    this.#faults = faults;
-    this.#freeze = freeze;
-  }
+    private readonly world: World,
+    private readonly postgres: Postgres,
+    private readonly faults: readonly Fault[],
+    private readonly freeze: (process: SimProcess, forMs: number, label: string) => void,
+  ) {}
 
   /** Called after each statement. */
   onAnswer(process: SimProcess, { label, text, values }: Answer): void {
@@ -55,10 +46,10 @@ export class JoinFaults {
     this.#reads.set(process.name, count);
     const [participantId] = values.find((value): value is string[] => Array.isArray(value)) ?? [];
     if (participantId === undefined) return;
-    for (const fault of this.#faults) {
+    for (const fault of this.faults) {
       if (fault.do !== 'freeze in join' || `gateway ${fault.index}` !== process.name || fault.afterReads !== count)
         continue;
-      this.#freeze(process, FROZEN_MS, label);
+      this.freeze(process, FROZEN_MS, label);
       this.#frozen.set(process, { participantId, until: fault.until });
       this.interfere(participantId, fault.until === 'an end' ? 'end' : 'remove');
     }
@@ -68,10 +59,10 @@ export class JoinFaults {
   async onEffect({ isCommitted }: Effect): Promise<void> {
     if (!isCommitted) return;
     for (const [process, { participantId, until }] of this.#frozen) {
-      if ((await this.#postgres.query(IS_ACCEPTED[until], [participantId])).length === 0) continue;
+      if ((await this.postgres.query(IS_ACCEPTED[until], [participantId])).length === 0) continue;
       this.#frozen.delete(process);
-      process.frozenUntilMs = Math.min(process.frozenUntilMs, this.#world.nowMsValue);
-      this.#world.note(`${process.name} wakes up`);
+      process.frozenUntilMs = Math.min(process.frozenUntilMs, this.world.nowMsValue);
+      this.world.note(`${process.name} wakes up`);
     }
   }
 }

@@ -29,11 +29,6 @@ type LeaseFault = Extract<Fault, { afterCommits: number } | { afterOutcomes: num
  * or the moment after the outcome, in one of a hundred runs.
  */
 export class LeaseFaults {
-  readonly #fleet: Fleet;
-  readonly #postgres: Postgres;
-  readonly #faults: readonly Fault[];
-  readonly #points: Set<string>;
-  readonly #freeze: Freeze;
   readonly #happened = new Set<Fault>();
   /** Transactions that a process has committed since its latest claim; none after an outcome. */
   readonly #commitsSinceClaim = new Map<SimProcess, number>();
@@ -42,13 +37,13 @@ export class LeaseFaults {
   /** Outcomes and claims so far, by the fault that counts them. */
   readonly #counts = new Map<Fault, number>();
 
-  constructor(fleet: Fleet, postgres: Postgres, faults: readonly Fault[], points: Set<string>, freeze: Freeze) {
-    this.#fleet = fleet;
-    this.#postgres = postgres;
-    this.#faults = faults;
-    this.#points = points;
-    this.#freeze = freeze;
-  }
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly postgres: Postgres,
+    private readonly faults: readonly Fault[],
+    private readonly points: Set<string>,
+    private readonly freeze: Freeze,
+  ) {}
 
   /**
    * Called after each statement that has changed something, until the other faults end.
@@ -59,23 +54,23 @@ export class LeaseFaults {
     const isClaim = CLAIM.test(effect.text);
     const commits = this.#commits(process, effect);
     const isOutcome = this.#isOutcome(process, effect);
-    for (const fault of this.#faults) {
+    for (const fault of this.faults) {
       if (!isLeaseFault(fault) || this.#happened.has(fault)) continue;
       if (`${fault.role} ${fault.index}` !== process.name) continue;
       if (fault.do === 'stop after claim') {
         if (!isClaim || !this.#isTimeFor(fault, fault.afterClaims)) continue;
-        this.#points.add(`${label} | stop`);
-        this.#fleet.stop(process.name);
+        this.points.add(`${label} | stop`);
+        this.fleet.stop(process.name);
       } else if (fault.do === 'crash after outcome') {
         if (!isOutcome || (fault.role === 'webhook-worker' && !(await this.#finds(LINE_WITHOUT_HEAD)))) continue;
         if (!this.#isTimeFor(fault, fault.afterOutcomes)) continue;
-        this.#points.add(`${label} | after the outcome`);
-        await this.#fleet.crash(process, `right after the outcome ${label}`);
+        this.points.add(`${label} | after the outcome`);
+        await this.fleet.crash(process, `right after the outcome ${label}`);
         return true;
       } else {
         if (fault.afterCommits !== commits) continue;
         this.#happened.add(fault);
-        if (fault.do === 'outlive lease') this.#freeze(process, LEASE_SECONDS * 1000 + WHILE_OTHERS_CLAIM_MS, label);
+        if (fault.do === 'outlive lease') this.freeze(process, LEASE_SECONDS * 1000 + WHILE_OTHERS_CLAIM_MS, label);
         else this.#letLeaseExpire(process, label);
       }
     }
@@ -88,13 +83,13 @@ export class LeaseFaults {
    */
   async onLastAttempt(process: SimProcess, { text, label }: Effect): Promise<boolean> {
     if (!CLAIM.test(text)) return false;
-    for (const fault of this.#faults) {
+    for (const fault of this.faults) {
       if (fault.do !== 'crash in last attempt' || this.#happened.has(fault)) continue;
       if (!process.name.startsWith(`${fault.role} `) || !(await this.#finds(LAST_ATTEMPTS, [ATTEMPTS_PER_RUN])))
         continue;
       this.#happened.add(fault);
-      this.#points.add(`${label} | in the last attempt`);
-      await this.#fleet.crash(process, `in the last attempt after ${label}`);
+      this.points.add(`${label} | in the last attempt`);
+      await this.fleet.crash(process, `in the last attempt after ${label}`);
       return true;
     }
     return false;
@@ -103,8 +98,8 @@ export class LeaseFaults {
   /** All processes pause until the lease has just expired, so that its holder may be the first one that goes on. */
   #letLeaseExpire(process: SimProcess, label: string): void {
     const pauseMs = LEASE_SECONDS * 1000 + 1;
-    this.#freeze(process, pauseMs, label);
-    this.#fleet.world.after(0, null, 'all pause', () => this.#fleet.world.jump(pauseMs));
+    this.freeze(process, pauseMs, label);
+    this.fleet.world.after(0, null, 'all pause', () => this.fleet.world.jump(pauseMs));
   }
 
   /** @returns the number of commits between the latest claim of the process and this statement; null without a claim. */
@@ -132,7 +127,7 @@ export class LeaseFaults {
   }
 
   async #finds(text: string, values: unknown[] = []): Promise<boolean> {
-    return (await this.#postgres.query(text, values)).length > 0;
+    return (await this.postgres.query(text, values)).length > 0;
   }
 }
 

@@ -6,9 +6,8 @@ import { parseArgs } from 'node:util';
 import { real, replaceGlobals } from './globals.js';
 import { planOf } from './plan.js';
 import { Postgres } from './ports/postgres.js';
-import { Coverage, failureReport } from './report.js';
+import { Coverage, failureReport, shrink } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
-import { shrink } from './shrink.js';
 
 /** A fleet that does nothing breaks no guarantee: what so many runs must have done, as messages of logs. */
 const RUNS_THAT_DO_ALL = 20;
@@ -27,8 +26,6 @@ const { values: options } = parseArgs({
     minutes: { type: 'string' },
     /** The number of seeds that run twice, and must give the same hash. */
     twice: { type: 'string', default: '0' },
-    /** `SEED=HASH`: what another process has got. */
-    hash: { type: 'string' },
     trace: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
     /** Ends with the first broken guarantee, and does not shrink its run. */
@@ -98,13 +95,8 @@ async function runSeed(seed: number): Promise<boolean> {
       return false;
     }
   }
-  const [otherSeed, otherHash] = (options.hash ?? '').split('=');
-  if (otherSeed === String(seed) && otherHash !== hash) {
-    console.log(`BROKEN determinism: ${hash} here, and ${otherHash} in another process`);
-    return false;
-  }
   if (violations.length === 0) return true;
   if (options.brief) console.log(`BROKEN ${violations[0]?.name ?? ''}: ${violations[0]?.detail ?? ''}`);
-  else console.log(failureReport(await shrink(outcome, run), true));
+  else console.log(failureReport(await shrink(outcome, run)));
   return false;
 }

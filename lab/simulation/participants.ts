@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import type { Fleet, Instance } from './fleet.js';
-import type { Joined, Person } from './known.js';
 import type { Message, SimSocket, SocketClient } from './ports/sockets.js';
 import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
@@ -11,22 +10,40 @@ const RESUMPTIONS_MAX = 3;
 const PAUSE_MS = 1000;
 const WITHOUT_MEDIA = { autoSubscribe: false };
 
+export interface Person {
+  participantId?: string;
+  token?: string;
+  sessionId?: string;
+  resumeSecret?: string;
+  /** The open connection whose welcome has come. */
+  socket?: SimSocket;
+  /** It does not resume by itself after it has lost its connection. */
+  staysAway?: boolean;
+  /** When the removal was accepted. */
+  removedAtMs?: number;
+}
+
+export interface Joined {
+  readonly roomId: string;
+  readonly participantId: string;
+  readonly sentAtMs: number;
+  /** `joined`, or the reason of the refusal. */
+  readonly outcome: string;
+}
+
 /** The clients of participants: their WebSockets to the gateways. */
 export class Participants {
   readonly joins: Joined[] = [];
-  readonly #fleet: Fleet;
-  readonly #process: SimProcess;
-  readonly #random: Random;
 
-  constructor(fleet: Fleet, process: SimProcess, random: Random) {
-    this.#fleet = fleet;
-    this.#process = process;
-    this.#random = random;
-  }
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly process: SimProcess,
+    private readonly random: Random,
+  ) {}
 
   async join(roomId: string, person: Person): Promise<void> {
     const { participantId = '', token } = person;
-    const sentAtMs = this.#fleet.world.nowMsValue;
+    const sentAtMs = this.fleet.world.nowMsValue;
     const answer = await this.#arrive(person, { type: 'join', token, ...WITHOUT_MEDIA });
     if (answer === null) return;
     const outcome = answer.type === 'welcome' ? 'joined' : String(answer['reason']);
@@ -52,15 +69,15 @@ export class Participants {
 
   /** The gateway that holds a session. */
   holderOf(sessionId: string): Instance | undefined {
-    return this.#fleet.of('gateway').find(({ gateway }) => gateway?.held.has(sessionId) === true);
+    return this.fleet.of('gateway').find(({ gateway }) => gateway?.held.has(sessionId) === true);
   }
 
   /** Opens a connection with its first message. @returns `welcome` or `closing`; null if the connection breaks. */
   #arrive(person: Person, first: object): Promise<Message | null> {
-    const all = this.#fleet.of('gateway');
+    const all = this.fleet.of('gateway');
     if (all.length === 0) return Promise.resolve(null);
-    const { process, gateway } = this.#random.pick(all);
-    const { world } = this.#fleet;
+    const { process, gateway } = this.random.pick(all);
+    const { world } = this.fleet;
     return new Promise((resolve) => {
       let socket: SimSocket | null = null;
       let reason: unknown;
@@ -95,13 +112,13 @@ export class Participants {
   async #comeBack(person: Person): Promise<void> {
     const isConnected = (): boolean => person.socket !== undefined;
     for (let tries = 0; tries < RESUMPTIONS_MAX && !isConnected(); tries += 1) {
-      await delay(this.#random.between(1, PAUSE_MS));
+      await delay(this.random.between(1, PAUSE_MS));
       if (isConnected() || (await this.resume(person))) return;
     }
   }
 
   #inside(run: () => void): void {
-    running.run(this.#process, run);
+    running.run(this.process, run);
   }
 }
 

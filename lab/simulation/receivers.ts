@@ -21,15 +21,14 @@ export const hostOf = (index: number): string => `receiver-${index}.example.com`
 
 /** The receivers of all endpoints, and what they have seen. */
 export class SimReceivers implements Receivers {
-  readonly #world: World;
-  readonly #plans: readonly ReceiverPlan[];
   readonly received: readonly Received[][];
   readonly #open = new Map<Arrived, Received>();
   isCalm = false;
 
-  constructor(world: World, plans: readonly ReceiverPlan[]) {
-    this.#world = world;
-    this.#plans = plans;
+  constructor(
+    private readonly world: World,
+    private readonly plans: readonly ReceiverPlan[],
+  ) {
     this.received = plans.map(() => []);
   }
 
@@ -41,7 +40,7 @@ export class SimReceivers implements Receivers {
     const reaction = this.#react(this.#modeOf(arrived.host));
     const { headers, body } = arrived;
     const received: Received = {
-      atMs: this.#world.nowMsValue,
+      atMs: this.world.nowMsValue,
       endedAtMs: null,
       deliveryId: headers[SIGNATURE_CONTRACT.deliveryIdHeader] ?? '',
       replayCount: Number(headers[SIGNATURE_CONTRACT.replayCountHeader]),
@@ -50,13 +49,13 @@ export class SimReceivers implements Receivers {
     };
     this.received[indexOf(arrived.host)]?.push(received);
     this.#open.set(arrived, received);
-    this.#world.note(`${arrived.host} reads ${received.deliveryId}, and will ${reaction.do}`);
+    this.world.note(`${arrived.host} reads ${received.deliveryId}, and will ${reaction.do}`);
     return reaction;
   }
 
   ended(arrived: Arrived): void {
     const received = this.#open.get(arrived);
-    if (received !== undefined) received.endedAtMs = this.#world.nowMsValue;
+    if (received !== undefined) received.endedAtMs = this.world.nowMsValue;
     this.#open.delete(arrived);
   }
 
@@ -68,10 +67,10 @@ export class SimReceivers implements Receivers {
   }
 
   #modeOf(host: string): ReceiverMode {
-    const plan = this.#plans[indexOf(host)];
+    const plan = this.plans[indexOf(host)];
     if (plan === undefined || (plan.isDead && this.isCalm)) return 'fails';
     if (this.isCalm) return 'ok';
-    let left = this.#world.monotonicMs();
+    let left = this.world.monotonicMs();
     for (const { mode, forMs } of plan.phases) {
       if (left < forMs) return mode;
       left -= forMs;

@@ -1,13 +1,12 @@
 import type { Tenant } from '@callplane/core';
 import { openDatabase } from './apps/tasks.js';
 import { brokenInvariants, finalViolations } from './checks.js';
-import { Clients } from './clients.js';
+import { Clients, Operator, type KnownDelivery } from './clients.js';
 import type { Run, Violation } from './delivery-checks.js';
 import { INSTANCES } from './fault-plan.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type LoggedLines, type Role } from './fleet.js';
 import { real } from './globals.js';
-import { Operator } from './operators.js';
 import { FAULTS_MS, type Plan } from './plan.js';
 import { Gate } from './ports/gate.js';
 import { SimMediaServer } from './ports/media.js';
@@ -74,9 +73,6 @@ export async function simulate(postgres: Postgres, databaseUrl: string, plan: Pl
 
 class Simulation {
   readonly world: World;
-  readonly #postgres: Postgres;
-  readonly #url: string;
-  readonly #plan: Plan;
   readonly #gate: Gate;
   readonly #redis: SimRedis;
   readonly #media: SimMediaServer;
@@ -86,11 +82,12 @@ class Simulation {
   readonly #operators = newProcess('operators');
   readonly #violations: Violation[] = [];
 
-  constructor(postgres: Postgres, url: string, plan: Plan) {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly url: string,
+    private readonly plan: Plan,
+  ) {
     const { seed } = plan;
-    this.#postgres = postgres;
-    this.#url = url;
-    this.#plan = plan;
     this.world = new World(seed, START_MS);
     this.#gate = new Gate(this.world, postgres, seed);
     useGate(this.#gate);
@@ -104,27 +101,27 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
-    const customers = await this.#inside(newProcess('setup'), () => setUp(this.#url, START_MS, this.#plan));
+    const customers = await this.#inside(newProcess('setup'), () => setUp(this.url, START_MS, this.plan));
     for (const [role, count] of Object.entries(INSTANCES)) {
       for (let index = 1; index <= count; index += 1) this.#fleet.start(role as Role, index);
     }
-    const { seed } = this.#plan;
+    const { seed } = this.plan;
     const random = new Random(seed).fork('clients');
-    const operator = new Operator(this.#operators, this.#url);
+    const operator = new Operator(this.#operators, this.url);
     const clients = new Clients(this.#fleet, newProcess('clients'), customers, operator, random, (tenant) =>
       this.#deliveriesOf(customers.tenants[tenant] as Tenant),
     );
-    this.#redis.weather = this.#plan.weather;
+    this.#redis.weather = this.plan.weather;
     this.#gate.onEffect = (...effect) => this.#faults.onEffect(...effect);
     this.#gate.onAnswer = (...answer) => this.#faults.onAnswer(...answer);
-    for (const action of this.#plan.actions) {
+    for (const action of this.plan.actions) {
       this.#faults.planned(action.atMs, `a client begins: ${action.do}`, () => clients.perform(action));
     }
     this.#faults.begin((...what) => clients.interfere(...what));
-    const backend = await this.#postgres.acquire('-c TimeZone=UTC');
+    const backend = await this.postgres.acquire('-c TimeZone=UTC');
     const run: Run = {
-      plan: this.#plan,
-      postgres: this.#postgres,
+      plan: this.plan,
+      postgres: this.postgres,
       fleet: this.#fleet,
       clients,
       receivers: this.#receivers,
@@ -145,7 +142,7 @@ class Simulation {
       await backend.setTime(this.world.nowMsValue, seed);
       this.#violations.push(...(await finalViolations(run)));
     }
-    this.#postgres.release(backend);
+    this.postgres.release(backend);
     return this.#outcome();
   }
 
@@ -167,7 +164,7 @@ class Simulation {
 
   #outcome(): Outcome {
     return {
-      plan: this.#plan,
+      plan: this.plan,
       violations: this.#violations,
       hash: (this.world.hash >>> 0).toString(16),
       trace: this.world.trace,
@@ -206,7 +203,7 @@ class Simulation {
   }
 
   #deliveriesOf({ environmentId }: Tenant) {
-    return this.#postgres.query<{ id: string; endpointId: string; replayCount: number }>(
+    return this.postgres.query<KnownDelivery>(
       `SELECT id, endpoint_id AS "endpointId", replay_count AS "replayCount" FROM webhook_deliveries
        WHERE environment_id = $1 ORDER BY id`,
       [environmentId],

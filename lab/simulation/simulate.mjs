@@ -13,7 +13,6 @@ const USAGE = `npm run simulate -- …, after the build:
   --seeds A-B,C    runs several; default: 1-20
   --minutes M      runs seeds for this time, and prints what they have covered
   --twice N        runs the first N seeds twice in one process, and shows where the runs differ
-  --fresh          with --seeds: runs the last seed in a process of its own first, and compares the hashes
   --trace          prints every step
   --coverage       prints kinds of log lines, statements, and the points of crashes
   --brief          ends with the first broken guarantee, and does not shorten its run
@@ -30,7 +29,6 @@ function parseOptions() {
         help: { type: 'boolean', short: 'h' },
         bug: { type: 'string' },
         bugs: { type: 'string' },
-        fresh: { type: 'boolean' },
         jobs: { type: 'string', default: '2' },
         // The bundled simulation (main.ts) reads these.
         seed: { type: 'string' },
@@ -53,8 +51,6 @@ if (options.help === true) {
   console.log(USAGE);
   process.exit();
 }
-/** Options that only this command reads. */
-const OWN = ['--bug', '--fresh'];
 const SEEDS_FOR_BUGS = '1-60';
 /** Before anything starts: a wrong name ends the command. */
 const bugs = options.bugs === 'all' ? BUGS : named(options.bugs ?? options.bug);
@@ -79,20 +75,10 @@ try {
 
 async function runSeeds() {
   const file = await bundleTo('product', bugs[0]?.patches ?? []);
-  const args = process.argv.slice(2).filter((arg, at, all) => !OWN.includes(arg) && all[at - 1] !== '--bug');
-  if (options.fresh === true) args.push(...(await hashOfLastSeed(file)));
+  const args = process.argv.slice(2).filter((arg, at, all) => arg !== '--bug' && all[at - 1] !== '--bug');
   const { code } = await simulation(file, args, 'inherit');
   if (bugs.length > 0) console.log(`With the seeded bug ${options.bug}: reproduce it with --bug ${options.bug}, too.`);
   return code;
-}
-
-/** Runs the last seed in a process of its own. @returns the option that makes another process compare the hash */
-async function hashOfLastSeed(/** @type {string} */ file) {
-  const seed = String(options.seeds).split(/[-,]/).at(-1) ?? '';
-  const { output } = await simulation(file, ['--brief', '--seed', seed], 'pipe');
-  const hash = /^seed \d+: (\w+),/m.exec(output)?.[1];
-  console.log(`A process of its own runs seed ${seed}: ${hash ?? output}`);
-  return ['--hash', `${seed}=${hash}`];
 }
 
 /**

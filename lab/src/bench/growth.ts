@@ -1,204 +1,138 @@
-import {
-  BEGINNING,
-  claimDueDeliveries,
-  claimGated,
-  Database,
-  firstLeaseExpiry,
-  firstOldRun,
-  moveDueFloor,
-  Prisma,
-  scanBacklogs,
-} from '@callplane/db';
-import { RUN_AGE_MS_MAX } from '@callplane/core';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { openStage } from '../fleet/stage.js';
-import { median, printHead, printRow } from './figures.js';
-import { ENDPOINTS, finishBehindSnapshot, grow } from './growth-rows.js';
-import { growthStatements, type Statement } from './growth-statements.js';
-import { growthTables } from './growth-tables.js';
+import { printHead, printRow } from './figures.js';
+import { openReceiver } from './webhooks.js';
 
 /**
- * The cost of the frequent statements and the sweeps as the tables grow, and while a transaction holds an old snapshot:
- * the time in PostgreSQL and the buffers that it touches, which do not depend on the machine. SQL generates the rows.
- * Each statement runs in a transaction that is rolled back.
+ * The cost of each statement as the history grows, and behind a transaction that holds an old snapshot: the buffers that a
+ * call touches, which do not depend on the machine. API and workers do the same work at each stage, and PostgreSQL counts.
  */
 const FEW = 10_000;
-const MANY = Number(process.env.GROWTH_ROWS ?? 1_000_000);
+const MANY = Number(process.env.GROWTH_ROWS ?? 300_000);
 /** Deliveries that finish while the snapshot is held. */
-const BEHIND = Number(process.env.GROWTH_BEHIND ?? 300_000);
-const ROUNDS = 15;
-/** A statement that takes longer than an app allows appears in the report, and does not end the run. */
-const DEADLINES = { connectMs: 3000, statementMs: 600_000, transactionMs: 600_000 };
-/** Above this ratio, the report shows the plan. */
-const GROWTH_MAX = 1.5;
+const BEHIND = Number(process.env.GROWTH_BEHIND ?? 100_000);
+const ROUNDS = 40;
+/** Several intervals of the scans and sweeps. */
+const SCANS_MS = 20_000;
+/** Rarer statements are those of a start. */
+const CALLS_MIN = 3;
+/** The oldest row is younger than the retention. */
+const OLDEST_DAYS = 20;
 
-interface Cost {
-  ms: number;
-  buffers: number;
-}
-
-interface Measured extends Cost {
-  plan: string;
-}
-
-type Figures = [title: string, measured: Map<string, Measured>];
-
-type StatementParts = [run: Statement[1], prepare?: Statement[2]];
-
-interface Bench {
-  client: pg.Client;
-  database: Database;
-  tenant: { projectId: string; environmentId: string };
-}
+type Costs = Map<string, { statement: string; buffers: number; ms: number }>;
 
 export async function run() {
-  const stage = await openStage();
+  const stage = await openStage({ postgresSettings: ['shared_preload_libraries=pg_stat_statements'] });
   try {
-    const { tenant } = stage;
+    const api = stage.clientOf(await stage.start('api'));
+    await stage.start('cleanup-worker');
+    await stage.start('webhook-worker');
+    const receiver = await openReceiver(stage);
+    const { id } = await api.call('POST', '/v1/webhooks', { url: receiver.url, events: ['room.created'] });
+    const endpointId = String(id);
     const connect = async () => {
-      const client = new pg.Client({ connectionString: stage.environment.DATABASE_URL });
+      const connectionString = Object.assign(new URL(stage.postgres.adminUrl), { pathname: '/callplane' }).href;
+      const client = new pg.Client({ connectionString });
       await client.connect();
-      await client.query('SET synchronous_commit = off');
       stage.onClose(() => client.end());
       return client;
     };
-    await allowUncheckedRows(stage.postgres.adminUrl);
-    const client = await connect();
-    const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2, deadlines: DEADLINES });
-    stage.onClose(() => database.close());
-    const bench = { client, database, tenant };
-    const tables = growthTables(stage.operator);
-    await grow(client, tenant.environmentId, 0, FEW);
-    await tables.read('few rows');
-    const few = await measure(bench);
-    await grow(client, tenant.environmentId, FEW, MANY);
-    await tables.read('many rows');
-    const many = await measure(bench);
-    // Before the next stage, so that its failure does not lose these figures.
-    report([`${count(FEW)} rows`, few], [`${count(MANY)} rows`, many]);
-    const isSlower = ([name, { buffers }]: [string, Measured]) => buffers > GROWTH_MAX * few.get(name)!.buffers;
-    showPlans(
-      `Plans with ${count(MANY)} deliveries of statements above ${GROWTH_MAX} times`,
-      [...many].filter(isSlower),
-    );
-    const holder = await connect();
-    await finishBehindSnapshot(client, holder, tenant.environmentId, BEHIND);
-    await tables.read('held snapshot');
-    const behind = await measure(bench);
-    await holder.query('ROLLBACK');
+    const [client, holder] = [await connect(), await connect()];
+    await client.query('CREATE EXTENSION pg_stat_statements');
+    // Foreign keys of the rows are not checked: that would take most of the time.
+    await client.query('SET session_replication_role = replica');
+    const history = { environmentId: stage.tenant.environmentId, endpointId };
+
+    const work = async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const arrived = receiver.arrivals(1);
+        const roomId = await api.newRoom();
+        await arrived;
+        const deliveries = `/v1/webhooks/${endpointId}/deliveries`;
+        const lists = [deliveries, `${deliveries}?status=failed`, '/v1/deliveries?status=failed', '/v1/events'];
+        for (const path of [...lists, `/v1/rooms/${roomId}`, `${deliveries}/dlv_${'1'.padStart(26, '0')}`])
+          await api.call('GET', path);
+      }
+      await delay(SCANS_MS);
+    };
+    await finish(client, history, 1, FEW);
     await client.query('VACUUM ANALYZE');
-    await tables.read('snapshot released, vacuumed');
-    report([`${count(MANY)} rows`, many], [`a snapshot with ${count(BEHIND)} finished behind it`, behind]);
-    showPlans(`Plans with ${count(MANY)} deliveries and a held snapshot`, behind);
-    tables.report();
+    // The first round compiles the code and prepares the statements.
+    await work();
+    const few = await measure(client, work);
+    await finish(client, history, FEW + 1, MANY);
+    await client.query('VACUUM ANALYZE');
+    const many = await measure(client, work);
+    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await holder.query('SELECT count(*) FROM projects');
+    await finish(client, history, MANY + 1, MANY + BEHIND);
+    await client.query('ANALYZE');
+    report(few, many, await measure(client, work));
   } finally {
     await stage.close();
   }
 }
 
-/** Lets the role of the app load rows without checks of foreign keys. */
-async function allowUncheckedRows(adminUrl: string) {
-  const admin = new pg.Client({ connectionString: adminUrl });
-  await admin.connect();
-  await admin.query('GRANT SET ON PARAMETER session_replication_role TO PUBLIC');
-  await admin.end();
-}
-
-const count = (rows: number) => rows.toLocaleString('en');
-
-function report([first, before]: Figures, [second, after]: Figures) {
-  const cost = ({ buffers, ms }: Cost) => `${count(buffers)} · ${ms.toFixed(2)}`;
-  console.log();
-  printHead('buffers · ms', first, second, 'ratio');
-  for (const [name, now] of after) {
-    const earlier = before.get(name)!;
-    const ratio = (now.buffers / Math.max(1, earlier.buffers)).toFixed(2);
-    printRow(name, cost(earlier), cost(now), ratio);
-  }
-}
-
-function showPlans(title: string, plans: Iterable<[string, Measured]>) {
-  console.log(`\n${title}:\n`);
-  for (const [name, { plan }] of plans) console.log(`### ${name}\n\n\`\`\`\n${plan}\n\`\`\`\n`);
-}
-
-async function measure({ client, database, tenant }: Bench): Promise<Map<string, Measured>> {
-  const { floor } = await moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
-  await moveDueFloor(database, 'operations', { checkEveryMs: 0 });
-  const leasesFrom = await firstLeaseExpiry(database.sql, BEGINNING);
-  const runsFrom = await firstOldRun(database.sql, RUN_AGE_MS_MAX, null);
-  const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
-  // Where a worker's claims begin: at the floor, or at the backlog of an endpoint.
-  const since = backlogs.reduce(
-    (at, { firstSince }) => (firstSince !== null && firstSince < at ? firstSince : at),
-    floor,
-  );
-  const statements = await growthStatements(client, tenant, { since, leasesFrom, runsFrom });
-  const measured = new Map<string, Measured>();
-  for (const [name, run, prepare] of statements) measured.set(name, await cost(client, run, prepare));
-  const endpointId = `whep_${'0'.repeat(26)}`;
-  const request = { endpointId, isRetry: false, count: 4 };
-  const fromBeginning = (db: any) => claimDueDeliveries(db, [{ ...request, since: null }], 120_000);
-  measured.set('claim from the beginning: without a floor', await cost(client, fromBeginning));
-  // In order: all deliveries of the endpoint are of one room, so only the first one may be claimed.
-  await client.query(`UPDATE webhook_endpoints SET ordering = 'room', max_per_second = 100 WHERE id = $1`, [
-    endpointId,
-  ]);
-  await client.query('INSERT INTO webhook_gates (endpoint_id) VALUES ($1)', [endpointId]);
-  const gated = (db: any) => claimGated(db, { ...request, since }, 120_000);
-  measured.set('claim of an endpoint with an order', await cost(client, gated));
-  await client.query('DELETE FROM webhook_gates');
-  await client.query(`UPDATE webhook_endpoints SET ordering = 'none', max_per_second = NULL`);
-  return measured;
-}
-
-/** The median cost of all statements that the function sends, and the plans of its last call. */
-async function cost(client: pg.Client, ...statement: StatementParts): Promise<Measured> {
-  const rounds: Measured[] = [];
-  for (let round = 0; round < ROUNDS; round++) rounds.push(await measureOnce(client, ...statement));
-  const plan = rounds.at(-1)!.plan;
-  return { ms: median(rounds.map(({ ms }) => ms)), buffers: median(rounds.map(({ buffers }) => buffers)), plan };
-}
-
-async function measureOnce(client: pg.Client, ...[run, prepare]: StatementParts): Promise<Measured> {
-  const total: Measured = { ms: 0, buffers: 0, plan: '' };
-  const send = async (query: any, ...values: unknown[]) => {
-    const { text, values: all } = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-    // The explained statement changes rows too, so it is undone before the statement runs for its result.
-    await client.query('SAVEPOINT explained');
-    const explained = await client.query(`EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) ${text}`, [
-      ...all,
-    ]);
-    await client.query('ROLLBACK TO SAVEPOINT explained');
-    const [{ Plan: plan, 'Execution Time': ms }] = explained.rows[0]['QUERY PLAN'];
-    total.ms += ms;
-    total.buffers += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-    total.plan += `${outline(plan, 0)}\n`;
-    return sendOnly(query, ...values);
-  };
-  const typed = (through: typeof send) => ({
-    $queryRaw: async (query: any, ...values: unknown[]) => (await through(query, ...values)).rows,
-    $executeRaw: async (query: any, ...values: unknown[]) => (await through(query, ...values)).rowCount,
-  });
-  const sendOnly = (query: any, ...values: unknown[]) => {
-    const { text, values: all } = query instanceof Prisma.Sql ? query : Prisma.sql(query, ...values);
-    return client.query(text, [...all]);
-  };
+/** Adds deliveries with their events that become due and are finished. Each hundredth one has failed. */
+async function finish(
+  client: pg.Client,
+  { environmentId, endpointId }: { environmentId: string; endpointId: string },
+  from: number,
+  to: number,
+) {
+  const rows = `generate_series(${from}, ${to}) n,
+    LATERAL (SELECT now() - n * interval '${(OLDEST_DAYS * 86_400_000) / (MANY + BEHIND)} milliseconds' AS at) t`;
   await client.query('BEGIN');
-  await run(typed(send), await prepare?.(typed(sendOnly)));
-  await client.query('ROLLBACK');
-  return total;
+  await client.query(
+    `INSERT INTO events (id, environment_id, type, body, created_at)
+     SELECT 'evt_' || lpad(n::text, 26, '0'), $1, 'webhook.test', '{"filler":"' || repeat('x', 300) || '"}', at FROM ${rows}`,
+    [environmentId],
+  );
+  await client.query(
+    `INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at, due_at)
+     SELECT 'dlv_' || lpad(n::text, 26, '0'), $1, $2, 'evt_' || lpad(n::text, 26, '0'), 'webhook.test', 'pending', at, now()
+     FROM ${rows}`,
+    [environmentId, endpointId],
+  );
+  // The rows of open deliveries die, and a held snapshot keeps their index entries.
+  await client.query(
+    `UPDATE webhook_deliveries SET completed_at = created_at, run_attempts = 1, url = 'https://example.com/', secret_version = 1,
+       status = CASE WHEN id LIKE '%00' THEN 'failed' ELSE 'succeeded' END,
+       failure_reason = CASE WHEN id LIKE '%00' THEN 'rejected' END
+     WHERE event_type = 'webhook.test' AND status = 'pending'`,
+  );
+  await client.query('COMMIT');
 }
 
-/** A line for each node of a plan: what it reads, by which index, rows and buffers. */
-function outline(node: any, depth: number): string {
-  const words = [
-    node['Node Type'],
-    node['Index Name'] ?? node['Relation Name'] ?? node['CTE Name'] ?? '',
-    `rows ${node['Actual Rows']}`,
-    `loops ${node['Actual Loops']}`,
-    `buffers ${node['Shared Hit Blocks'] + node['Shared Read Blocks']}`,
-  ];
-  const line = `${'  '.repeat(depth)}${node['Subplan Name'] ? `${node['Subplan Name']}: ` : ''}${words.filter(Boolean).join(', ')}`;
-  return [line, ...(node.Plans ?? []).map((child: any) => outline(child, depth + 1))].join('\n');
+/** What each statement of the apps costs during some work, the most expensive ones first. */
+async function measure(client: pg.Client, work: () => Promise<void>): Promise<Costs> {
+  await client.query('SELECT pg_stat_statements_reset()');
+  await work();
+  const { rows } = await client.query<{ id: string; statement: string; buffers: number; ms: number }>(
+    `SELECT queryid::text AS id, regexp_replace(query, '\\s+', ' ', 'g') AS statement, total_exec_time / calls AS ms,
+       (shared_blks_hit + shared_blks_read)::float8 / calls AS buffers
+     FROM pg_stat_statements WHERE userid = 'callplane'::regrole AND calls >= $1 AND shared_blks_hit > 0
+     ORDER BY total_exec_time DESC`,
+    [CALLS_MIN],
+  );
+  return new Map(rows.map(({ id, ...cost }) => [id, cost]));
+}
+
+function report(few: Costs, many: Costs, behind: Costs) {
+  printHead(
+    'statement',
+    ...[FEW, MANY].map((rows) => `${rows} rows: buffers · ms`),
+    'ratio',
+    `${BEHIND} behind`,
+    'ratio',
+  );
+  for (const [id, { statement, ...now }] of many) {
+    const [before, after] = [few.get(id), behind.get(id)];
+    const text = (cost: { buffers: number; ms: number } | undefined) =>
+      cost === undefined ? '' : `${cost.buffers.toFixed(0)} · ${cost.ms.toFixed(2)}`;
+    const ratio = before === undefined ? '' : (now.buffers / before.buffers).toFixed(2);
+    const held = after === undefined ? '' : (after.buffers / now.buffers).toFixed(2);
+    printRow(`\`${statement.replaceAll('|', '').slice(0, 100)}\``, text(before), text(now), ratio, text(after), held);
+  }
 }

@@ -10,14 +10,12 @@ interface Benchmark {
 
 const BENCHMARKS: Record<string, Benchmark> = {
   rest: { what: 'requests a second against a bare Express route', load: () => import('./rest.js') },
-  cost: { what: 'statements, CPU time and commands of Redis for an operation', load: () => import('./cost.js') },
   deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
-  signaling: { what: 'first frames, ends of rooms and a thousand connections', load: () => import('./signaling.js') },
+  signaling: { what: 'first frames and ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
-  growth: { what: 'statements beside a million deliveries', load: () => import('./growth.js') },
-  telemetry: { what: 'CPU time of OpenTelemetry', load: () => import('./telemetry.js') },
+  growth: { what: 'statements beside few and many finished deliveries', load: () => import('./growth.js') },
 };
 
 const USAGE = `npm run bench [-- NAME…]: runs these benchmarks, or all of them, and prints tables for docs/benchmarks.md

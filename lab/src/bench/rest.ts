@@ -52,13 +52,6 @@ export async function run() {
     printHead('connections', 'route', ...columns, 'floor CPU µs', 'API CPU µs');
     for (const count of [CONNECTIONS, FEW_CONNECTIONS])
       for (const [name, route] of Object.entries(routes)) await compare(name, route, count, [floor.pid, api.pid]);
-    const second = await stage.start('api');
-    console.log();
-    printHead('route', 'one process req/s', 'two processes req/s', 'ratio');
-    for (const name of ['POST /v1/rooms', 'GET /v1/rooms/{id}']) {
-      const one = routes[name]!.api;
-      await compareTwo(name, one, { ...one, url: one.url.replace(api.origin, second.origin) });
-    }
   } finally {
     await stage.close();
   }
@@ -88,20 +81,6 @@ async function compare(name: string, route: Route, connections: number, [floorPi
   );
 }
 
-/** Two processes of the API against one. */
-async function compareTwo(name: string, one: Options, other: Options) {
-  await measure(other, 2);
-  const rounds = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const { rate: alone } = await measure(one, SECONDS);
-    const half = CONNECTIONS / 2;
-    const both = await Promise.all([measure(one, SECONDS, half), measure(other, SECONDS, half)]);
-    rounds.push({ alone, both: both.reduce((sum, { rate }) => sum + rate, 0) });
-  }
-  const [alone, both] = [median(rounds.map((each) => each.alone)), median(rounds.map((each) => each.both))];
-  printRow(name, alone.toFixed(0), both.toFixed(0), median(rounds.map((each) => each.both / each.alone)).toFixed(2));
-}
-
 /** Measures the CPU time per request of a server as well. */
 async function measureWithCpu(pid: number, options: Options, connections: number) {
   const before = cpuMs(pid);
@@ -110,7 +89,7 @@ async function measureWithCpu(pid: number, options: Options, connections: number
 }
 
 /** Sends requests over some connections for some time. */
-export async function measure(options: Options, seconds: number, connections: number = CONNECTIONS) {
+async function measure(options: Options, seconds: number, connections: number) {
   const result = await autocannon({ ...options, connections, duration: seconds });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${options.url}: ${result.non2xx} not 2xx, ${result.errors} errors`);

@@ -3,6 +3,7 @@
  * and counts the bytes of the others by their type. The benchmark sends commands over IPC.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { each } from './figures.js';
 import { openClient, Refused, type Client as Connection } from './signaling-client.js';
 import type { Joined, Pace, Resumptions, Ticket } from './rooms-crowd.js';
 
@@ -94,20 +95,11 @@ async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace
       }
     }
   };
-  if (perSecond === undefined) {
-    let next = 0;
-    const worker = async () => {
-      for (let ticket = tickets[next++]; ticket !== undefined; ticket = tickets[next++]) await one(ticket);
-    };
-    await Promise.all(Array.from({ length: atOnce ?? tickets.length }, worker));
-  } else {
-    const began = performance.now();
-    const all = tickets.map(async (ticket, index) => {
-      await delay(Math.max(0, began + (index * 1_000) / perSecond - performance.now()));
-      await one(ticket);
-    });
-    await Promise.all(all);
-  }
+  const began = performance.now();
+  await each(tickets, atOnce ?? tickets.length, async (ticket, index) => {
+    if (perSecond !== undefined) await delay(Math.max(0, began + (index * 1_000) / perSecond - performance.now()));
+    await one(ticket);
+  });
   return { tookMs, retries, failures };
 }
 

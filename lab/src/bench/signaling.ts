@@ -12,14 +12,6 @@ const FIRST_FRAMES = 20;
 const PICTURE_EVERY_MS = 40;
 const [WIDTH, HEIGHT] = [320, 240];
 const ROOM_SIZES = [10, 100, 1_000];
-/** Participants in rooms of ten, on one gateway. */
-const CROWD = 1_000;
-const CROWD_ROOM = 10;
-const CROWD_SECONDS = 15;
-const TICKS_PER_SECOND = 20;
-/** How often each of them sends its room a message, and changes its metadata. */
-const MESSAGE_EVERY_SECONDS = 10;
-const CHANGE_EVERY_SECONDS = 20;
 const EVERYTHING = [
   'room:join',
   'audio:publish',
@@ -30,8 +22,7 @@ const EVERYTHING = [
 ];
 
 /**
- * The way to the first picture, the end of rooms, and messages between a thousand connections on one gateway. The
- * benchmark `rooms` measures joins, memory and messages a second.
+ * The way to the first picture, and the end of rooms. The benchmark `rooms` measures joins, memory and messages.
  */
 export async function run() {
   const stage = await openStage();
@@ -40,7 +31,6 @@ export async function run() {
     printHead('what', 'value');
     await firstFrames(bench);
     for (const count of ROOM_SIZES) await roomEnd(bench, count);
-    await crowd(bench);
   } finally {
     await stage.close();
   }
@@ -115,36 +105,4 @@ async function roomEnd({ client, newRoom, token, url }: CallBench, count: number
     `\`room.end\` with ${count} participants`,
     `completed after ${completed.toFixed(0)} ms, everybody disconnected after ${(await everybodyOut).toFixed(0)} ms`,
   );
-}
-
-async function crowd({ newRoom, token, url }: CallBench) {
-  const rooms = await each(Array.from({ length: CROWD / CROWD_ROOM }), 10, () => newRoom());
-  const clients = await each(Array.from({ length: CROWD }), 20, async (_, index) =>
-    joinedClient(url, await token(String(rooms[index % rooms.length]), `client ${index}`)),
-  );
-  const messages: number[] = [];
-  const changes: number[] = [];
-  for (const client of clients) {
-    client.on('message', ({ data }) => messages.push(performance.now() - data.at));
-    client.on('changes', (message) => {
-      for (const { participant } of message.changes) {
-        if (participant?.metadata.at !== undefined) changes.push(performance.now() - participant.metadata.at);
-      }
-    });
-  }
-  const began = performance.now();
-  for (let tick = 0; tick < CROWD_SECONDS * TICKS_PER_SECOND; tick++) {
-    const isDue = (index: number, everySeconds: number) => (index - tick) % (everySeconds * TICKS_PER_SECOND) === 0;
-    for (const [index, client] of clients.entries()) {
-      const at = performance.now();
-      if (isDue(index, MESSAGE_EVERY_SECONDS)) client.send({ type: 'message', data: { at } });
-      if (isDue(index, CHANGE_EVERY_SECONDS)) client.send({ type: 'metadata', metadata: { at } });
-    }
-    await delay(Math.max(0, began + ((tick + 1) * 1_000) / TICKS_PER_SECOND - performance.now()));
-  }
-  await delay(1_000);
-  const inAll = (all: number[]) => `${spread(all)}, ${(all.length / CROWD_SECONDS).toFixed(0)} /s received`;
-  printRow(`messages in ${rooms.length} rooms of ${CROWD_ROOM}: sent to received`, inAll(messages));
-  printRow('changes of metadata: sent to seen', inAll(changes));
-  for (const client of clients) client.close();
 }

@@ -4,6 +4,7 @@ import type { Processes } from './processes.js';
 
 /** Pause of the supervisor before it starts a process again. */
 const RESTART_PAUSE_MS = 500;
+const LOOK_EVERY_MS = 100;
 /** How long a supervisor tries to start a process, in milliseconds. */
 const START_WITHIN_MS = 300_000;
 
@@ -129,5 +130,14 @@ function signal(pid: number, name: NodeJS.Signals): void {
     process.kill(pid, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** @throws Error with `failure` if that takes too long: the run could not end. */
+export async function until(failure: string, withinMs: number, isReached: () => Promise<boolean>): Promise<void> {
+  const untilMs = performance.now() + withinMs;
+  while (!(await isReached())) {
+    if (performance.now() > untilMs) throw new Error(`${failure} within ${withinMs / 1000} s`);
+    await delay(LOOK_EVERY_MS);
   }
 }

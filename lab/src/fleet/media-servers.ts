@@ -9,17 +9,20 @@ const FIRST_RTP_PORT = 30_000;
 const RTP_PORTS = 500;
 const RELAY_PORTS = { minPort: 31_000, maxPort: 31_999 };
 
+const newSecret = (): string => randomBytes(16).toString('hex');
+
 /** Janus servers and a coturn. */
 export class MediaServers {
   readonly januses: Machine[] = [];
   /** Of the WebSocket interface of each Janus. */
   readonly ports: number[] = [];
-  readonly #secrets = Object.fromEntries(
-    ['apiSecret', 'adminKey', 'adminSecret', 'turn', 'turnAdmin'].map((name) => [
-      name,
-      randomBytes(16).toString('hex'),
-    ]),
-  ) as Record<'apiSecret' | 'adminKey' | 'adminSecret' | 'turn' | 'turnAdmin', string>;
+  readonly #secrets = {
+    apiSecret: newSecret(),
+    adminKey: newSecret(),
+    adminSecret: newSecret(),
+    turn: newSecret(),
+    turnAdmin: newSecret(),
+  };
   #coturn: Machine | undefined;
   /** The UDP port of coturn on `hostIPv4()`. */
   relayPort = 0;

@@ -2,10 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { copyPostgres, freePort, startPostgres } from '@callplane/local-servers';
 import pg from 'pg';
-import { Machine } from './machine.js';
+import { Machine, until } from './machine.js';
 import type { Processes } from './processes.js';
 
 const STANDBY = 'standby';
@@ -20,7 +19,6 @@ const SETTINGS = [
 ];
 /** Bytes of one write that fills a disk. With small ones, a busy machine needs a minute. The last write is shorter. */
 const CHUNK = 4 * 1024 * 1024;
-const LOOK_EVERY_MS = 100;
 /** Longer than a server needs that shares a busy machine with everything else, in milliseconds. */
 const CONNECT_WITHIN_MS = 60_000;
 /** For one statement of an administrator, such as the checkpoint before a copy. */
@@ -113,15 +111,12 @@ export class PostgresPair {
    * @throws Error if that takes too long: the run could not end.
    */
   async inStep(): Promise<void> {
-    const untilMs = performance.now() + IN_STEP_WITHIN_MS;
-    while (performance.now() < untilMs) {
+    await until('the standby was not in step', IN_STEP_WITHIN_MS, async () => {
       const rows = await this.#asAdmin(this.primary, (query) =>
         query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`),
       ).catch(() => []);
-      if (rows.length === 1) return;
-      await delay(LOOK_EVERY_MS);
-    }
-    throw new Error(`the standby was not in step within ${IN_STEP_WITHIN_MS / 1000} s`);
+      return rows.length === 1;
+    });
   }
 
   async stop(): Promise<void> {

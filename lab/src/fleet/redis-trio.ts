@@ -1,14 +1,12 @@
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, startRedis, startSentinel } from '@callplane/local-servers';
 import { Redis } from 'ioredis';
-import { Machine } from './machine.js';
+import { Machine, until } from './machine.js';
 import type { Processes } from './processes.js';
 
 const MASTER = 'callplane';
 const SENTINELS = 3;
 const DOWN_AFTER_MS = 1000;
-const LOOK_EVERY_MS = 100;
 /** Longer than Sentinels need on a slow machine, in milliseconds. */
 const AGREED_WITHIN_MS = 120_000;
 /** Longer than servers need to be ready for a change of roles after another fault, in milliseconds. */
@@ -126,15 +124,6 @@ export class RedisTrio {
         }).catch((): Record<string, string> => ({})),
       ),
     );
-  }
-}
-
-/** @throws Error with `failure` if that takes too long: the run could not end. */
-async function until(failure: string, withinMs: number, isReached: () => Promise<boolean>): Promise<void> {
-  const untilMs = performance.now() + withinMs;
-  while (!(await isReached())) {
-    if (performance.now() > untilMs) throw new Error(`${failure} within ${withinMs / 1000} s`);
-    await delay(LOOK_EVERY_MS);
   }
 }
 

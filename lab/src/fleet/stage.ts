@@ -90,16 +90,12 @@ export async function openStage({ postgresSettings = [] }: { postgresSettings?: 
   };
 }
 
-/**
- * CPU time of a process in user and kernel mode; its steps are 10 ms.
- * @param withEnded adds the time of children that have ended.
- */
-export function cpuMs(pid: number, { withEnded = false } = {}): number {
+/** CPU time of a process in user and kernel mode; its steps are 10 ms. */
+export function cpuMs(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The name of the program, in parentheses, may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const own = Number(fields[11]) + Number(fields[12]);
-  return (own + (withEnded ? Number(fields[13]) + Number(fields[14]) : 0)) * 10;
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 /** Resident memory of a process, now or at most, in KiB. */

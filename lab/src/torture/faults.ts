@@ -5,30 +5,6 @@ import type { NemesisAction } from './history.js';
 import type { Machine } from '../fleet/machine.js';
 import type { Random } from '../random.js';
 
-/** The kinds of faults, as `--faults` names them, and how often each is chosen beside the others. */
-export const WEIGHTS = {
-  'kill-app': 6,
-  'freeze-app': 5,
-  'restart-app': 2,
-  cut: 3,
-  'kill-redis': 2,
-  'freeze-redis': 2,
-  'demote-redis': 1,
-  flush: 1,
-  'kill-nginx': 1,
-  'kill-postgres': 1,
-  'freeze-postgres': 1,
-  promote: 2,
-  fill: 1,
-  clock: 2,
-  'kill-media': 2,
-  'freeze-media': 2,
-};
-
-export type FaultKind = keyof typeof WEIGHTS;
-
-export const FAULT_KINDS = Object.keys(WEIGHTS) as FaultKind[];
-
 /** Duration of a fault, in milliseconds. */
 const FAULT_MS = { min: 500, max: 8000 };
 /** Longest jump of a clock, in seconds. */
@@ -45,47 +21,45 @@ export interface Fault {
   end?: () => unknown;
 }
 
-/** Chooses the target and the length of a fault of this kind. */
-export async function newFault(fleet: Fleet, kind: FaultKind, random: Random): Promise<Fault> {
-  const { postgres, redis, nginx, media, instances } = fleet;
-  const mediaMachines = [...media.januses, media.coturn];
-  const nodes = postgres.nodes.map(({ machine }) => machine);
-  const app = (): Machine => random.pick(instances).machine;
-  switch (kind) {
-    case 'kill-app':
-      return onMachine('kill', app(), random);
-    case 'freeze-app':
-      return onMachine('freeze', app(), random);
-    case 'restart-app':
-      return onMachine('restart', app(), random);
-    case 'kill-redis':
-      return onRedis('kill', fleet, random);
-    case 'freeze-redis':
-      return onRedis('freeze', fleet, random);
-    case 'kill-nginx':
-      return onMachine('kill', nginx, random);
-    case 'kill-media':
-      return onMachine('kill', random.pick(mediaMachines), random);
-    case 'freeze-media':
-      return onMachine('freeze', random.pick(mediaMachines), random);
-    case 'kill-postgres':
-      return onPostgres('kill', fleet, random.pick(nodes), random);
-    case 'freeze-postgres':
-      return onPostgres('freeze', fleet, random.pick(nodes), random);
-    case 'flush':
-      return { action: 'flush', target: 'redis', lock: 'redis', ms: 0, begin: () => redis.flush() };
-    case 'demote-redis':
-      return { action: 'demote', target: 'redis', lock: 'redis', ms: 0, begin: () => redis.demote() };
-    case 'promote':
-      return promotion(fleet, random);
-    case 'fill':
-      return fullDisk(fleet, random);
-    case 'cut':
-      return cutCable(fleet, random);
-    case 'clock':
-      return jump(fleet, random);
-  }
-}
+type Choose = (fleet: Fleet, random: Random) => Fault | Promise<Fault>;
+
+/** @param weight how often the kind is chosen beside the others. */
+const kind = (weight: number, choose: Choose): { weight: number; choose: Choose } => ({ weight, choose });
+
+const appOf = ({ instances }: Fleet, random: Random): Machine => random.pick(instances).machine;
+const mediaOf = ({ media }: Fleet, random: Random): Machine => random.pick([...media.januses, media.coturn]);
+
+/** The kinds of faults, as `--faults` names them. Each chooses its target and its length. */
+export const FAULTS = {
+  'kill-app': kind(6, (fleet, random) => onMachine('kill', appOf(fleet, random), random)),
+  'freeze-app': kind(5, (fleet, random) => onMachine('freeze', appOf(fleet, random), random)),
+  'restart-app': kind(2, (fleet, random) => onMachine('restart', appOf(fleet, random), random)),
+  cut: kind(3, cutCable),
+  'kill-redis': kind(2, (fleet, random) => onRedis('kill', fleet, random)),
+  'freeze-redis': kind(2, (fleet, random) => onRedis('freeze', fleet, random)),
+  'demote-redis': kind(1, ({ redis }) => atOnce('demote', 'redis', () => redis.demote())),
+  flush: kind(1, ({ redis }) => atOnce('flush', 'redis', () => redis.flush())),
+  'kill-nginx': kind(1, ({ nginx }, random) => onMachine('kill', nginx, random)),
+  'kill-postgres': kind(1, (fleet, random) => onPostgres('kill', fleet, random)),
+  'freeze-postgres': kind(1, (fleet, random) => onPostgres('freeze', fleet, random)),
+  promote: kind(2, promotion),
+  fill: kind(1, fullDisk),
+  clock: kind(2, jump),
+  'kill-media': kind(2, (fleet, random) => onMachine('kill', mediaOf(fleet, random), random)),
+  'freeze-media': kind(2, (fleet, random) => onMachine('freeze', mediaOf(fleet, random), random)),
+};
+
+export type FaultKind = keyof typeof FAULTS;
+
+export const FAULT_KINDS = Object.keys(FAULTS) as FaultKind[];
+
+const atOnce = (action: NemesisAction, target: string, begin: () => unknown): Fault => ({
+  action,
+  target,
+  lock: target,
+  ms: 0,
+  begin,
+});
 
 function onMachine(action: 'kill' | 'freeze' | 'restart', machine: Machine, random: Random): Fault {
   const ms = random.between(FAULT_MS.min, FAULT_MS.max);
@@ -103,8 +77,8 @@ async function onRedis(action: 'kill' | 'freeze', { redis }: Fleet, random: Rand
   return master === null ? fault : { ...fault, target: `${master.name}, the master` };
 }
 
-function onPostgres(action: 'kill' | 'freeze', { postgres }: Fleet, machine: Machine, random: Random): Fault {
-  const fault = onMachine(action, machine, random);
+function onPostgres(action: 'kill' | 'freeze', { postgres }: Fleet, random: Random): Fault {
+  const fault = onMachine(action, random.pick(postgres.nodes).machine, random);
   return {
     ...fault,
     lock: 'postgres',

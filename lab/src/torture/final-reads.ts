@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { each } from '../bench/figures.js';
 import type { Answer, AnswerBody, Caller } from './caller.js';
 import type { KnownTenant } from '../fleet/operator.js';
 import type { Known } from './load.js';
@@ -6,6 +7,7 @@ import type { Known } from './load.js';
 const AT_ONCE = 4;
 const LOOK_EVERY_MS = 1000;
 const PAGES_MAX = 10_000;
+const PAGE = 100;
 
 type Item = NonNullable<AnswerBody['data']>[number];
 
@@ -18,17 +20,20 @@ function get({ caller, tenant }: Reader, path: string, client = 'final'): Promis
   return caller.call({ tenant: tenant.name, key: tenant.key, client: `${tenant.name} ${client}` }, 'GET', path);
 }
 
-/** Reads a list to its last page. */
-async function readList(reader: Reader, path: string, client?: string): Promise<Item[]> {
+/**
+ * Reads a list to its last page.
+ * @param cursorName the list of events goes on after its last page: `after` is the cursor of the next event.
+ */
+async function readList(reader: Reader, path: string, cursorName: 'cursor' | 'after' = 'cursor'): Promise<Item[]> {
   const items: Item[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const more: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const { status, body } = await get(reader, `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`, client);
+    const more: string = cursor === null ? '' : `&${cursorName}=${encodeURIComponent(cursor)}`;
+    const { status, body } = await get(reader, `${path}${path.includes('?') ? '&' : '?'}limit=${PAGE}${more}`);
     if (status !== 200) return items;
     items.push(...(body.data ?? []));
     cursor = body.nextCursor ?? null;
-    if (cursor === null) return items;
+    if (cursor === null || (cursorName === 'after' && (body.data?.length ?? 0) < PAGE)) return items;
   }
   return items;
 }
@@ -70,15 +75,15 @@ export async function untilSettled(
 export async function readAll(reader: Reader, known: Known, endpointIds: readonly string[]): Promise<void> {
   const listed = await readList(reader, '/v1/rooms');
   const rooms = new Set([...known.rooms, ...listed.map(({ id }) => id)]);
-  await each([...rooms], async (id) => {
+  await each([...rooms], AT_ONCE, async (id) => {
     const room = `/v1/rooms/${id}`;
     await get(reader, room);
     await get(reader, `${room}/runtime-operation`);
     await readList(reader, `${room}/participants`);
     await readList(reader, `${room}/sessions`);
-    await readEvents(reader, id);
+    await readList(reader, `/v1/events?roomId=${id}`, 'after');
   });
-  await each([...known.participants], async ([id, roomId]) => {
+  await each([...known.participants], AT_ONCE, async ([id, roomId]) => {
     await get(reader, `/v1/rooms/${roomId}/participants/${id}`);
     if (known.removals.has(id)) await get(reader, `/v1/rooms/${roomId}/participants/${id}/runtime-operation`);
   });
@@ -86,26 +91,6 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
   for (const endpointId of endpointIds) {
     const path = `/v1/webhooks/${endpointId}/deliveries`;
     const deliveries = await readList(reader, path);
-    await each(deliveries, ({ id }) => readList(reader, `${path}/${id}/attempts`));
+    await each(deliveries, AT_ONCE, ({ id }) => readList(reader, `${path}/${id}/attempts`));
   }
-}
-
-/** The list of events goes on after the last page: its cursor is that of the next event. */
-async function readEvents(reader: Reader, roomId: string): Promise<void> {
-  let after: string | null = null;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const more: string = after === null ? '' : `&after=${encodeURIComponent(after)}`;
-    const { status, body } = await get(reader, `/v1/events?roomId=${roomId}&limit=100${more}`);
-    if (status !== 200 || (body.data?.length ?? 0) < 100) return;
-    after = body.nextCursor ?? null;
-    if (after === null) return;
-  }
-}
-
-async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const left = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }

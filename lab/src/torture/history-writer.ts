@@ -1,37 +1,15 @@
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
-import {
-  HISTORY_FILES,
-  REDACTED,
-  type DeliveryLine,
-  type FrameLine,
-  type Mark,
-  type JsonObject,
-  type MarkLine,
-  type MediaLine,
-  type NemesisLine,
-  type RequestLine,
-  type RunLine,
-} from './history.js';
+import { HISTORY_FILES, REDACTED, type HistoryLines, type JsonObject, type Mark } from './history.js';
 
-interface Lines {
-  run: RunLine;
-  requests: RequestLine;
-  frames: FrameLine;
-  deliveries: DeliveryLine;
-  media: MediaLine;
-  nemesis: NemesisLine;
-  marks: MarkLine;
-}
-
-type Fields<Kind extends keyof Lines> = Omit<Lines[Kind], 'n' | 'wall'>;
+type Fields<Kind extends keyof HistoryLines> = Omit<HistoryLines[Kind], 'n' | 'wall'>;
 
 /** Fields whose values are secrets, wherever they are. */
 const SECRET = new Set(['token', 'key', 'secret', 'signingSecret', 'resumeSecret', 'credential', 'password']);
 
 /** Writes the files of one history. */
 export class HistoryWriter {
-  readonly #streams = new Map<keyof Lines, { stream: WriteStream; count: number }>();
+  readonly #streams = new Map<keyof HistoryLines, { stream: WriteStream; count: number }>();
   #isClosed = false;
   readonly #startedAtMs = performance.now();
   readonly #startedAtWallMs = Date.now();
@@ -40,7 +18,7 @@ export class HistoryWriter {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const [kind, file] of Object.entries(HISTORY_FILES)) {
       const stream = createWriteStream(join(folder, file), { flags: 'wx' });
-      this.#streams.set(kind as keyof Lines, { stream, count: 0 });
+      this.#streams.set(kind as keyof HistoryLines, { stream, count: 0 });
     }
   }
 
@@ -49,7 +27,7 @@ export class HistoryWriter {
     return Math.round((performance.now() - this.#startedAtMs) * 1000) / 1000;
   }
 
-  write<Kind extends keyof Lines>(kind: Kind, fields: Fields<Kind>): void {
+  write<Kind extends keyof HistoryLines>(kind: Kind, fields: Fields<Kind>): void {
     // A client may still learn of the end of its connection.
     if (this.#isClosed) return;
     const to = this.#streams.get(kind);

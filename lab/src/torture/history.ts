@@ -34,6 +34,17 @@ export const HISTORY_FILES = {
   marks: 'marks.jsonl',
 } as const;
 
+/** The type of the lines of each file. */
+export interface HistoryLines {
+  run: RunLine;
+  requests: RequestLine;
+  frames: FrameLine;
+  deliveries: DeliveryLine;
+  media: MediaLine;
+  nemesis: NemesisLine;
+  marks: MarkLine;
+}
+
 export const REDACTED = '[secret]';
 
 /** An object as JSON holds it. */
@@ -57,7 +68,7 @@ export interface RunLine extends Line {
   hasNemesis: boolean;
   tenants: Tenant[];
   /** Settings that a bound of a guarantee depends on. Null: the contract's. */
-  settings: { leaseMs: number | null; graceMs: number | null };
+  settings: { leaseMs: number | null };
 }
 
 interface Tenant {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { newFault, WEIGHTS, type Fault, type FaultKind } from './faults.js';
+import { FAULTS, type FaultKind } from './faults.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { HistoryWriter } from './history-writer.js';
 import type { Random } from '../random.js';
@@ -69,7 +69,7 @@ export class Nemesis {
 
   /** Writes begin and end down. A fault whose lock is taken is left out. */
   async #do(kind: FaultKind, random: Random): Promise<void> {
-    const { action, target, lock, ms, begin, end }: Fault = await newFault(this.fleet, kind, random);
+    const { action, target, lock, ms, begin, end } = await FAULTS[kind].choose(this.fleet, random);
     if (this.#busy.has(lock)) return;
     this.#busy.add(lock);
     this.count += 1;
@@ -93,9 +93,9 @@ export class Nemesis {
 }
 
 function pickOf(kinds: readonly FaultKind[], random: Random): FaultKind {
-  let left = random.next() * kinds.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
+  let left = random.next() * kinds.reduce((sum, kind) => sum + FAULTS[kind].weight, 0);
   for (const kind of kinds) {
-    left -= WEIGHTS[kind];
+    left -= FAULTS[kind].weight;
     if (left < 0) return kind;
   }
   return random.pick(kinds);

@@ -102,7 +102,7 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
     baseUrl,
     hasNemesis: fleet !== null,
     tenants: tenants.map(({ name, projectId, environmentId }) => ({ name, projectId, environmentId })),
-    settings: { leaseMs: fleet === null ? null : LEASE_MS, graceMs: null },
+    settings: { leaseMs: fleet === null ? null : LEASE_MS },
   });
   const startedAt = new Date(Date.now() - 1000).toISOString();
   const parts = await startTenants(run, tenants);

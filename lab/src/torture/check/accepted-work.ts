@@ -1,24 +1,35 @@
-import type { JsonObject, RequestLine } from '../history.js';
+import type { DeliveryLine, JsonObject, RequestLine } from '../history.js';
 import {
   deliveryEvidence,
+  faultsOf,
+  finalObjects,
   groupBy,
   hasSettled,
   idsIn,
+  isAccepted,
   isObject,
   isSuccess,
   namedBy,
   numberIn,
+  objectsWithId,
   parse,
+  received,
   requestEvidence,
+  roomCreations,
   textIn,
   type History,
 } from './facts.js';
-import { attemptsInTime } from './attempts-in-time.js';
 import { Tally, type Finding } from './finding.js';
 
 const ATTEMPTS_MAX = 8;
-/** How deep answers are searched for objects. */
-const DEPTH_MAX = 5;
+/** Bound of A3, and time that the request to the receiver may take on a busy machine. */
+const LOST_WAKE_UP_MS = 15_000;
+const ON_ITS_WAY_MS = 5000;
+/** How long the service may spare a receiver that failed or was slow. */
+const UNWELL_MS = 60_000;
+const PROMPT_MS = 1000;
+/** A service that sends nothing for this long has free slots. */
+const IDLE_MS = 5000;
 
 export function checkAcceptedWork(history: History): Finding[] {
   return [
@@ -29,13 +40,6 @@ export function checkAcceptedWork(history: History): Finding[] {
     repeatedPosts(history),
     tenantsApart(history),
   ].map((tally) => tally.finding());
-}
-
-/** Every object with an id in an answer. */
-export function objectsWithId(answer: unknown, depth = 0): JsonObject[] {
-  if (depth > DEPTH_MAX || typeof answer !== 'object' || answer === null) return [];
-  const inside = Object.values(answer).flatMap((value) => objectsWithId(value, depth + 1));
-  return isObject(answer) && typeof answer['id'] === 'string' ? [answer, ...inside] : inside;
 }
 
 /** The requests that created objects, by the id of the object. */
@@ -71,14 +75,8 @@ function operationsEnd(history: History): Tally {
   const tally = new Tally('A2', 'no operation is read at the end, or open ones had no time to end');
   const created = creations(history);
   const settled = hasSettled(history);
-  const latest = new Map<string, { operation: JsonObject; request: RequestLine }>();
-  for (const request of history.requests) {
-    if (request.phase !== 'final' || !isSuccess(request)) continue;
-    for (const operation of objectsWithId(request.answer)) {
-      if (String(operation['id']).startsWith('op_')) latest.set(String(operation['id']), { operation, request });
-    }
-  }
-  for (const [id, { operation, request }] of latest) {
+  const latest = new Map(finalObjects(history, 'op_').map((found) => [found.id, found]));
+  for (const [id, { object: operation, request }] of latest) {
     const creation = created.get(id);
     const evidence = [...(creation === undefined ? [] : [requestEvidence(creation)]), requestEvidence(request)];
     const { status, attempts, lastError } = operation;
@@ -92,20 +90,74 @@ function operationsEnd(history: History): Tally {
   return tally;
 }
 
-function oneWriter({ requests }: History): Tally {
+/** The first attempt at the event of a new room, at one endpoint. */
+interface First {
+  line: DeliveryLine;
+  eventId: string;
+  creation: RequestLine;
+}
+
+/**
+ * Only rooms that were created while no fault was active, and receivers that answered all else at once: then nothing but
+ * a lost wake-up or a backlog delays the first attempt. An attempt after the bound counts only if there was no backlog.
+ */
+function attemptsInTime(history: History): Tally {
+  const tally = new Tally('A3', 'no room was created while no fault was active and an endpoint had been there before');
+  const faults = faultsOf(history);
+  const unwell = history.deliveries.filter((line) => !isPrompt(line));
+  const arrivalsMs = history.deliveries.map(({ startMs }) => startMs).sort((a, b) => a - b);
+  for (const firsts of groupBy(firstAttempts(history), ({ line }) => line.url).values()) {
+    for (const first of firsts) {
+      const { line, eventId, creation } = first;
+      const latestMs = creation.endMs + LOST_WAKE_UP_MS + ON_ITS_WAY_MS;
+      if (faults.overlap(creation.startMs - faults.recoveryMs, Math.max(latestMs, line.startMs))) continue;
+      // The slots of a receiver that fails are few, and taken by other events.
+      const fromMs = creation.startMs - UNWELL_MS;
+      if (unwell.some(({ url, startMs }) => url === line.url && startMs > fromMs && startMs < line.startMs)) continue;
+      const isInTime = line.startMs <= latestMs;
+      if (!isInTime && !isOvertaken(first, firsts) && !isIdle(arrivalsMs, creation.endMs, line.startMs)) continue;
+      const sentence = `The first attempt at ${eventId} came ${Math.round(line.startMs - creation.endMs)} ms after the room.`;
+      tally.case(isInTime, sentence, requestEvidence(creation), deliveryEvidence(line));
+    }
+  }
+  return tally;
+}
+
+function firstAttempts(history: History): First[] {
+  const creations = roomCreations(history);
+  const seen = new Set<string>();
+  return received(history).flatMap(({ line, event }): First[] => {
+    const creation = creations.get(event?.roomId ?? '');
+    const key = `${line.url} ${event?.id}`;
+    if (event?.type !== 'room.created' || creation === undefined || seen.has(key)) return [];
+    seen.add(key);
+    return [{ line, eventId: event.id, creation }];
+  });
+}
+
+const isPrompt = (line: DeliveryLine): boolean =>
+  isAccepted(line) && line.answeredMs !== null && line.answeredMs - line.startMs < PROMPT_MS;
+
+/** Whether the event of a later room came long before: the endpoint had a slot, and this event was overlooked. */
+function isOvertaken({ line, creation }: First, firsts: readonly First[]): boolean {
+  return firsts.some(
+    (other) => other.creation.startMs > creation.endMs && other.line.startMs + ON_ITS_WAY_MS < line.startMs,
+  );
+}
+
+/** Whether no receiver got anything for a while between these times. */
+function isIdle(arrivalsMs: readonly number[], fromMs: number, untilMs: number): boolean {
+  const within = arrivalsMs.filter((atMs) => atMs > fromMs && atMs < untilMs);
+  return [...within, untilMs].some((atMs, n) => atMs - (within[n - 1] ?? fromMs) >= IDLE_MS);
+}
+
+function oneWriter(history: History): Tally {
   const tally = new Tally('A4', 'no attempts of a delivery are read at the end');
-  const attempts = requests
-    .filter((request) => request.phase === 'final' && isSuccess(request))
-    .flatMap((request) =>
-      objectsWithId(request.answer)
-        .filter(({ id }) => String(id).startsWith('att_'))
-        .map((attempt) => ({ attempt, request })),
-    );
-  const keyOf = ({ attempt }: { attempt: JsonObject }): string =>
-    [attempt['deliveryId'], attempt['replayCount'], attempt['attempt']].join(' ');
-  for (const [key, same] of groupBy(attempts, keyOf)) {
-    const ids = new Set(same.map(({ attempt }) => attempt['id']));
-    const number = numberIn(same[0]?.attempt, 'attempt') ?? 0;
+  const keyOf = ({ object }: { object: JsonObject }): string =>
+    [object['deliveryId'], object['replayCount'], object['attempt']].join(' ');
+  for (const [key, same] of groupBy(finalObjects(history, 'att_'), keyOf)) {
+    const ids = new Set(same.map(({ id }) => id));
+    const number = numberIn(same[0]?.object, 'attempt') ?? 0;
     const isOne = ids.size === 1 && number >= 1 && number <= ATTEMPTS_MAX;
     const evidence = same.slice(0, 2).map(({ request }) => requestEvidence(request));
     tally.case(isOne, `The attempt ${key} has ${ids.size} outcomes.`, ...evidence);
@@ -113,7 +165,8 @@ function oneWriter({ requests }: History): Tally {
   return tally;
 }
 
-function repeatedPosts({ requests }: History): Tally {
+function repeatedPosts(history: History): Tally {
+  const { requests } = history;
   const tally = new Tally('A5', 'no POST with an Idempotency-Key was answered twice');
   const keyed = requests.filter(({ method, idempotencyKey }) => method === 'POST' && idempotencyKey !== null);
   const keyOf = ({ tenant, path, idempotencyKey, body }: RequestLine): string =>
@@ -126,17 +179,15 @@ function repeatedPosts({ requests }: History): Tally {
       tally.case(ids[0] === ids[1], sentence, requestEvidence(first as RequestLine), requestEvidence(other));
     }
   }
-  roomsOnce(requests, tally);
+  roomsOnce(history, tally);
   return tally;
 }
 
 /** A repetition creates nothing if the first answer got lost, either. The rooms tell by their names. */
-function roomsOnce(requests: readonly RequestLine[], tally: Tally): void {
-  const found = requests
-    .filter((request) => request.phase === 'final' && isSuccess(request))
-    .flatMap(({ tenant, answer }) => objectsWithId(answer).map((object) => ({ tenant, object })))
-    .filter(({ object }) => String(object['id']).startsWith('room_') && typeof object['name'] === 'string');
-  const idsOf = groupBy(found, ({ tenant, object }) => `${tenant} ${String(object['name'])}`);
+function roomsOnce(history: History, tally: Tally): void {
+  const { requests } = history;
+  const found = finalObjects(history, 'room_').filter(({ object }) => typeof object['name'] === 'string');
+  const idsOf = groupBy(found, ({ object, request }) => `${request.tenant} ${String(object['name'])}`);
   const creations = requests.filter(({ method, path }) => method === 'POST' && path === '/v1/rooms');
   const nameOf = ({ tenant, body }: RequestLine): string | null => {
     const name = textIn(body, 'name');
@@ -144,7 +195,7 @@ function roomsOnce(requests: readonly RequestLine[], tally: Tally): void {
   };
   for (const [name, same] of groupBy(creations, nameOf)) {
     const [key, ...otherKeys] = new Set(same.map(({ idempotencyKey }) => idempotencyKey));
-    const ids = new Set(idsOf.get(name)?.map(({ object }) => object['id']));
+    const ids = new Set(idsOf.get(name)?.map(({ id }) => id));
     if (key === null || otherKeys.length > 0 || same.length < 2 || ids.size === 0) continue;
     const sentence = `Requests with one key created ${[...ids].join(' and ')}.`;
     tally.case(ids.size === 1, sentence, ...same.slice(0, 2).map(requestEvidence));

@@ -1,22 +1,23 @@
-import type { DeliveryLine, JsonObject, RequestLine } from '../history.js';
-import { objectsWithId } from './accepted-work.js';
+import type { DeliveryLine, RequestLine } from '../history.js';
 import {
   deliveryEvidence,
-  eventOf,
+  faultsOf,
   finalEvents,
+  finalObjects,
   groupBy,
   hasReadAll,
   hasSettled,
+  isAccepted,
   isObject,
   isSuccess,
   namedBy,
-  parse,
+  received,
   requestEvidence,
+  roomCreations,
   textIn,
-  type EventFact,
   type History,
+  type Received,
 } from './facts.js';
-import { faultsOf } from './faults.js';
 import { Tally, type Finding } from './finding.js';
 
 const ATTEMPTS_MAX = 8;
@@ -29,44 +30,18 @@ const EARLY_MS = 20;
 const ANY = 'any';
 
 export function checkEvents(history: History): Finding[] {
-  const received = history.deliveries.map((line): Received => {
-    const event = eventOf(parse(line.body), deliveryEvidence(line));
-    return { line, event, deliveryId: line.headers['x-service-delivery-id'] ?? null };
-  });
+  const all = received(history);
   return [
     committedTogether(history),
-    numbered(history, received),
-    delivered(history, received),
-    sameBytes(received),
-    retriesInTime(history, received),
-    inOrder(history, received),
+    numbered(history, all),
+    delivered(history, all),
+    sameBytes(all),
+    retriesInTime(history, all),
+    inOrder(history, all),
     new Tally('W7', 'the bound is for a service without faults, and a load of many tenants'),
     new Tally('W8', 'a receiver needs an allowed address, so no attempt can break it'),
-    readable(history, received),
+    readable(history, all),
   ].map((tally) => tally.finding());
-}
-
-interface Received {
-  line: DeliveryLine;
-  event: EventFact | null;
-  deliveryId: string | null;
-}
-
-const isAccepted = ({ answer }: DeliveryLine): boolean => typeof answer === 'number' && answer >= 200 && answer < 300;
-
-/** Objects of the final reads whose id has this prefix: the latest of each id. */
-function finalObjects(
-  { requests }: History,
-  prefix: string,
-): Map<string, { object: JsonObject; request: RequestLine }> {
-  const found = new Map<string, { object: JsonObject; request: RequestLine }>();
-  for (const request of requests) {
-    if (request.phase !== 'final' || !isSuccess(request)) continue;
-    for (const object of objectsWithId(request.answer)) {
-      if (String(object['id']).startsWith(prefix)) found.set(String(object['id']), { object, request });
-    }
-  }
-  return found;
 }
 
 interface Endpoint {
@@ -98,15 +73,11 @@ function steadyEndpoints({ requests }: History): Endpoint[] {
 function committedTogether(history: History): Tally {
   const tally = new Tally('W1', 'the deliveries are not read to their end, or no room is younger than an endpoint');
   const deliveries = finalObjects(history, 'dlv_');
-  const pairs = new Set(
-    [...deliveries.values()].map(({ object }) => `${String(object['eventId'])} ${String(object['endpointId'])}`),
-  );
+  const pairs = new Set(deliveries.map(({ object }) => `${String(object['eventId'])} ${String(object['endpointId'])}`));
   if (pairs.size === 0 || !hasReadAll(history)) return tally;
   const events = groupBy(finalEvents(history).values(), ({ roomId }) => roomId);
   const endpoints = steadyEndpoints(history);
-  for (const room of history.requests) {
-    const roomId = textIn(room.answer, 'id');
-    if (room.method !== 'POST' || room.path !== '/v1/rooms' || !isSuccess(room) || roomId === null) continue;
+  for (const [roomId, room] of roomCreations(history)) {
     const ofRoom = events.get(roomId) ?? [];
     for (const endpoint of endpoints) {
       if (endpoint.tenant !== room.tenant || endpoint.request.endMs >= room.startMs) continue;
@@ -145,10 +116,10 @@ function delivered(history: History, received: readonly Received[]): Tally {
   const tally = new Tally('W3', 'no deliveries are read at the end');
   const settled = hasSettled(history);
   const got = new Set(received.flatMap(({ line, deliveryId }) => (isAccepted(line) ? (deliveryId ?? []) : [])));
-  const disabled = new Set(
-    [...finalObjects(history, '').values()].flatMap(({ object }) => (object['enabled'] === false ? object['id'] : [])),
-  );
-  for (const [id, { object, request }] of finalObjects(history, 'dlv_')) {
+  const objects = finalObjects(history, '');
+  const disabled = new Set(objects.flatMap(({ id, object }) => (object['enabled'] === false ? id : [])));
+  const deliveries = objects.filter(({ id }) => id.startsWith('dlv_'));
+  for (const [id, { object, request }] of new Map(deliveries.map((found) => [found.id, found]))) {
     const { status, failureReason, attempts, replayCount } = object;
     const evidence = requestEvidence(request);
     if (Number(attempts) > ATTEMPTS_MAX || Number(replayCount) > REPLAYS_MAX) {
@@ -161,7 +132,7 @@ function delivered(history: History, received: readonly Received[]): Tally {
       );
     } else if (status === 'failed') {
       tally.case(typeof failureReason === 'string', `${id} has failed without a reason.`, evidence);
-    } else if (settled && !disabled.has(object['endpointId'])) {
+    } else if (settled && !disabled.has(String(object['endpointId']))) {
       tally.broken(`${id} is still ${String(status)} although the service had settled.`, evidence);
     }
   }

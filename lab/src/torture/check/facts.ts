@@ -1,25 +1,16 @@
-import type {
-  DeliveryLine,
-  FrameLine,
-  JsonObject,
-  MarkLine,
-  MediaLine,
-  NemesisLine,
-  RequestLine,
-  RunLine,
-} from '../history.js';
+import type { DeliveryLine, FrameLine, HistoryLines, JsonObject, RequestLine } from '../history.js';
 import type { Evidence } from './finding.js';
 
+/** How deep answers are searched for objects. */
+const DEPTH_MAX = 5;
+/** Time after a fault in which the service may still be late: leases end, processes start, connections return. */
+const RECOVERY_MS = 30_000;
+const LEASE_MS = 120_000;
+
 /** A history that was read, each file in its own order. */
-export interface History {
-  run: RunLine;
-  requests: RequestLine[];
-  frames: FrameLine[];
-  deliveries: DeliveryLine[];
-  media: MediaLine[];
-  nemesis: NemesisLine[];
-  marks: MarkLine[];
-}
+export type History = { run: HistoryLines['run'] } & {
+  [File in Exclude<keyof HistoryLines, 'run'>]: HistoryLines[File][];
+};
 
 /** An event, as the API or a delivery shows it. */
 export interface EventFact {
@@ -73,13 +64,6 @@ export function frameEvidence({ n, connection, what, frame, atMs, participantId 
   return { file: 'frames', n, says: `${connection} of ${participantId}: ${what}${type} at ${Math.round(atMs)} ms` };
 }
 
-/** @returns the objects of a list's page, or the object itself. */
-function objectsOf(answer: unknown): JsonObject[] {
-  if (!isObject(answer)) return [];
-  for (const value of Object.values(answer)) if (Array.isArray(value)) return value.filter(isObject);
-  return [answer];
-}
-
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -89,7 +73,7 @@ export function parse(text: string): unknown {
 }
 
 /** @returns null if the object is not an event. */
-export function eventOf(value: unknown, from: Evidence): EventFact | null {
+function eventOf(value: unknown, from: Evidence): EventFact | null {
   const id = textIn(value, 'id');
   const type = textIn(value, 'type');
   const environmentId = textIn(value, 'environmentId');
@@ -118,18 +102,59 @@ export function idsIn(path: string): string[] {
   return (path.split('?')[0] ?? '').split('/').filter((part) => /^[a-z]+_\w+$/.test(part));
 }
 
-/** The events of the final reads, by id. */
-export function finalEvents({ requests }: History): Map<string, EventFact> {
-  const events = new Map<string, EventFact>();
-  for (const request of requests) {
-    if (request.phase !== 'final' || !isSuccess(request) || !request.path.startsWith('/v1/events')) continue;
-    for (const value of objectsOf(request.answer)) {
-      const event = eventOf(value, requestEvidence(request));
-      if (event !== null) events.set(event.id, event);
-    }
-  }
-  return events;
+/** Every object with an id in an answer. */
+export function objectsWithId(answer: unknown, depth = 0): JsonObject[] {
+  if (depth > DEPTH_MAX || typeof answer !== 'object' || answer === null) return [];
+  const inside = Object.values(answer).flatMap((value) => objectsWithId(value, depth + 1));
+  return isObject(answer) && typeof answer['id'] === 'string' ? [answer, ...inside] : inside;
 }
+
+/** An object in an answer. */
+export interface Found {
+  id: string;
+  object: JsonObject;
+  request: RequestLine;
+}
+
+/** The objects of the final reads whose id has this prefix, each as often as it was read. */
+export function finalObjects({ requests }: History, prefix: string): Found[] {
+  const final = requests.filter((request) => request.phase === 'final' && isSuccess(request));
+  return final.flatMap((request) =>
+    objectsWithId(request.answer)
+      .map((object) => ({ id: String(object['id']), object, request }))
+      .filter(({ id }) => id.startsWith(prefix)),
+  );
+}
+
+/** The events of the final reads, by id. */
+export function finalEvents(history: History): Map<string, EventFact> {
+  const found = finalObjects(history, 'evt_').filter(({ request }) => request.path.startsWith('/v1/events'));
+  const events = found.map(({ object, request }) => eventOf(object, requestEvidence(request)));
+  return new Map(events.flatMap((event) => (event === null ? [] : [[event.id, event]])));
+}
+
+/** The requests that created rooms, by the id of the room. */
+export function roomCreations({ requests }: History): Map<string, RequestLine> {
+  const posts = requests.filter(({ method, path }) => method === 'POST' && path === '/v1/rooms').filter(isSuccess);
+  return new Map(posts.map((request) => [textIn(request.answer, 'id') ?? '', request]));
+}
+
+/** A delivery that a receiver got. */
+export interface Received {
+  line: DeliveryLine;
+  event: EventFact | null;
+  deliveryId: string | null;
+}
+
+export function received({ deliveries }: History): Received[] {
+  return deliveries.map((line) => {
+    const event = eventOf(parse(line.body), deliveryEvidence(line));
+    return { line, event, deliveryId: line.headers['x-service-delivery-id'] ?? null };
+  });
+}
+
+export const isAccepted = ({ answer }: DeliveryLine): boolean =>
+  typeof answer === 'number' && answer >= 200 && answer < 300;
 
 /** Groups by a key; items without one are left out. */
 export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | null): Map<string, T[]> {
@@ -152,4 +177,28 @@ export function hasSettled({ marks }: History): boolean {
 /** Whether the final reads have an end: what they do not show is not there. */
 export function hasReadAll({ marks }: History): boolean {
   return marks.some(({ mark }) => mark === 'final reads ended');
+}
+
+/** When faults were active. */
+export interface Faults {
+  /** Time after the end of a fault that still belongs to it. */
+  recoveryMs: number;
+  /** Whether a fault was active at some time between these. */
+  overlap(fromMs: number, untilMs: number): boolean;
+}
+
+export function faultsOf({ nemesis, run }: Pick<History, 'nemesis' | 'run'>): Faults {
+  const begins = new Map<string, number>();
+  const intervals: [fromMs: number, untilMs: number][] = [];
+  for (const { fault, what, atMs } of nemesis) {
+    if (what === 'begin') begins.set(fault, atMs);
+    else {
+      intervals.push([begins.get(fault) ?? -Infinity, atMs]);
+      begins.delete(fault);
+    }
+  }
+  for (const atMs of begins.values()) intervals.push([atMs, Infinity]);
+  // A killed worker's lease ends after its length.
+  const recoveryMs = Math.max(RECOVERY_MS, run.settings.leaseMs ?? LEASE_MS);
+  return { recoveryMs, overlap: (from, until) => intervals.some(([begin, end]) => begin <= until && end >= from) };
 }

@@ -25,7 +25,7 @@ const run: RunLine = {
     { name: 'a', projectId: 'proj_a', environmentId: 'env_a' },
     { name: 'b', projectId: 'proj_b', environmentId: 'env_b' },
   ],
-  settings: { leaseMs: 6000, graceMs: null },
+  settings: { leaseMs: 6000 },
 };
 
 const ofLine = { n: 0, wall };

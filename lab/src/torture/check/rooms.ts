@@ -1,19 +1,24 @@
-import type { FrameLine, RequestLine } from '../history.js';
-import { objectsWithId } from './accepted-work.js';
+import type { FrameLine, MediaLine, RequestLine } from '../history.js';
 import {
+  faultsOf,
   finalEvents,
+  finalObjects,
   frameEvidence,
   groupBy,
   isSuccess,
   namedBy,
+  objectsWithId,
   requestEvidence,
   textIn,
   type EventFact,
   type History,
 } from './facts.js';
-import { faultsOf } from './faults.js';
-import { nothingRelayed } from './media.js';
 import { Tally, type Evidence, type Finding } from './finding.js';
+
+/** A key that was revoked is refused after this time, in milliseconds. */
+const REVOKED_WITHIN_MS = 5000;
+/** Packets on their way when an operation completes arrive within this time. */
+const ON_THEIR_WAY_MS = 1000;
 
 export function checkRooms(history: History): Finding[] {
   const capacity = new Tally('R1', 'no room has a `participant.joined` event');
@@ -33,9 +38,6 @@ export function checkRooms(history: History): Finding[] {
   nothingRelayed(history, ends, removals);
   return [capacity, ends, removals, reports, single, revokedKeys(history)].map((tally) => tally.finding());
 }
-
-/** A key that was revoked is refused after this time, in milliseconds. */
-const REVOKED_WITHIN_MS = 5000;
 
 function revokedKeys({ marks, requests }: History): Tally {
   const tally = new Tally('R6', 'no key was revoked');
@@ -183,22 +185,85 @@ function isLiveAt(call: readonly FrameLine[], atMs: number): boolean {
 /** At the end, an ended room and a removed participant have no live session. */
 function sessionsLeft(history: History, ends: Tally, removals: Tally): void {
   const accepted = acceptances(history);
-  const completed = new Set<string>();
-  const final = history.requests.filter((request) => request.phase === 'final' && isSuccess(request));
-  for (const { answer } of final) {
-    for (const { id, status } of objectsWithId(answer)) if (status === 'completed') completed.add(String(id));
-  }
+  const objects = finalObjects(history, '');
+  const completed = new Set(objects.flatMap(({ id, object }) => (object['status'] === 'completed' ? id : [])));
   const isCompleted = (acceptance: RequestLine): boolean =>
     objectsWithId(acceptance.answer).some(({ id }) => completed.has(String(id)));
-  for (const request of final) {
-    for (const session of objectsWithId(request.answer)) {
-      if (!String(session['id']).startsWith('sess_') || !('leftAt' in session)) continue;
-      for (const [tally, of] of [[ends, 'roomId'] as const, [removals, 'participantId'] as const]) {
-        const acceptance = accepted.get(String(session[of]));
-        if (acceptance === undefined || !isCompleted(acceptance)) continue;
-        const sentence = `${String(session['id'])} lives although ${String(session[of])} was ended or removed.`;
-        tally.case(session['leftAt'] !== null, sentence, requestEvidence(acceptance), requestEvidence(request));
-      }
+  for (const { id, object: session, request } of objects) {
+    if (!id.startsWith('sess_') || !('leftAt' in session)) continue;
+    for (const [tally, of] of [[ends, 'roomId'] as const, [removals, 'participantId'] as const]) {
+      const acceptance = accepted.get(String(session[of]));
+      if (acceptance === undefined || !isCompleted(acceptance)) continue;
+      const sentence = `${id} lives although ${String(session[of])} was ended or removed.`;
+      tally.case(session['leftAt'] !== null, sentence, requestEvidence(acceptance), requestEvidence(request));
     }
   }
+}
+
+/** After the end of a room or a removal has completed, nothing of it is relayed. */
+function nothingRelayed(history: History, ends: Tally, removals: Tally): void {
+  const completed = completions(history);
+  const publishers = publishersOf(history);
+  for (const samples of groupBy(history.media, ({ call }) => call).values()) {
+    const [first] = samples;
+    if (first === undefined) continue;
+    const { roomId, participantId } = first;
+    checkRelayed(ends, samples, completed.get(roomId));
+    const own = completed.get(participantId);
+    checkRelayed(removals, samples, own);
+    const [publisher, ...others] = publishers.get(roomId) ?? [];
+    if (publisher === undefined || others.length > 0 || publisher === participantId) continue;
+    checkRelayed(removals, samples, completed.get(publisher));
+  }
+}
+
+/** Only a call that has received something says anything. */
+function checkRelayed(tally: Tally, samples: readonly MediaLine[], completion: RequestLine | undefined): void {
+  if (completion === undefined) return;
+  const after = samples.filter(({ atMs }) => atMs > completion.endMs + ON_THEIR_WAY_MS);
+  const [first, last] = [after[0], after.at(-1)];
+  if (first === undefined || last === undefined || first === last || last.packetsReceived === 0) return;
+  // A sample misses the connections that were just closing.
+  const before = samples.filter(({ atMs }) => atMs <= first.atMs).map(({ packetsReceived }) => packetsReceived);
+  const count = last.packetsReceived - Math.max(...before);
+  const sentence = `${last.call} received ${count} packets after a room or participant was gone.`;
+  tally.case(count <= 0, sentence, requestEvidence(completion), ...[first, last].map(mediaEvidence));
+}
+
+/** The first answer that says of a room or a participant that its end has completed. */
+function completions({ requests }: History): Map<string, RequestLine> {
+  const operations = new Map<string, string>();
+  const completed = new Map<string, RequestLine>();
+  const note = (id: string | undefined | null, request: RequestLine): void => {
+    const earlier = id == null ? undefined : completed.get(id);
+    if (id != null && (earlier === undefined || request.endMs < earlier.endMs)) completed.set(id, request);
+  };
+  for (const request of requests.filter(isSuccess)) {
+    const id = request.method === 'DELETE' ? namedBy(request.path) : null;
+    if (id === null) continue;
+    if (request.status === 204) note(id, request);
+    for (const operation of objectsWithId(request.answer)) operations.set(String(operation['id']), id);
+  }
+  for (const request of requests.filter((each) => each.method === 'GET' && isSuccess(each))) {
+    if (textIn(request.answer, 'status') === 'completed')
+      note(operations.get(textIn(request.answer, 'id') ?? ''), request);
+  }
+  return completed;
+}
+
+/** The participants of each room who have offered tracks. */
+function publishersOf({ frames }: History): Map<string, string[]> {
+  const offers = frames.filter(({ what, frame }) => what === 'sent' && textIn(frame, 'type') === 'publish');
+  const ofRooms = groupBy(offers, ({ roomId }) => roomId);
+  return new Map(
+    [...ofRooms].map(([roomId, sent]) => [roomId, [...new Set(sent.map(({ participantId }) => participantId))]]),
+  );
+}
+
+function mediaEvidence({ n, call, participantId, packetsReceived, atMs }: MediaLine): Evidence {
+  return {
+    file: 'media',
+    n,
+    says: `${call} of ${participantId} has received ${packetsReceived} packets at ${Math.round(atMs)} ms`,
+  };
 }
