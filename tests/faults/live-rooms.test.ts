@@ -150,7 +150,6 @@ test('after a worker is killed while it waits for a frozen media server, another
   }
   await node.untilUp(60_000);
   await spawnWorker();
-  await stack.ageWakeUps();
   // Three if the new worker's first attempt comes before its connection to the media server.
   expect((await stack.completed(roomId)).attempts).toBeGreaterThanOrEqual(2);
   expect(await countsOf(roomId)).toEqual(END_OF_THREE);
@@ -167,7 +166,6 @@ test('after a worker is killed between destroying the media room and ending the 
     await killed.exited;
   });
   await spawnWorker();
-  await stack.ageWakeUps();
   // Three if the new worker's first attempt comes before its connection to the media server.
   expect((await stack.completed(roomId)).attempts).toBeGreaterThanOrEqual(2);
   expect(await countsOf(roomId)).toEqual(END_OF_THREE);

@@ -27,7 +27,6 @@ test('pending operations complete although Redis is emptied', async () => {
   }
   expect(await stack.producer.waitingCount()).toBe(20);
   await stack.producer.redis.flushall();
-  await stack.ageWakeUps();
   const worker = await stack.spawnWorker();
   const operations = await stack.allCompleted(rooms);
   expect(new Set(operations.map(({ attempts }) => attempts))).toEqual(new Set([1]));
@@ -112,7 +111,6 @@ test('the API starts without Redis and uses it once it is available', async () =
     const fresh = await stack.newRoom(api);
     return (await stack.call(api, 'DELETE', `/v1/rooms/${fresh}`)).status === 204;
   });
-  await stack.ageWakeUps();
   await stack.completed(roomId);
   await Promise.all([api.stop(), worker.stop()]);
 });

@@ -1,12 +1,12 @@
 import type { OperationKind } from '@callplane/core';
 import type { JobProducer, NoticeListener } from '@callplane/queue';
 import { Doorbells } from '../../../packages/queue/src/jobs/doorbells.js';
-import { QUEUE_OF_OPERATION, wakeUpJobId } from '../../../packages/queue/src/jobs/catalogue.js';
+import { operationJobId, QUEUE_OF_OPERATION } from '../../../packages/queue/src/jobs/catalogue.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Stream } from '../random.js';
 import type { World } from '../world.js';
 
-type Job = { operationId: string; environmentId: string } | { deliveryId: string; jobId: string };
+type Job = { operationId: string; priority: number } | { deliveryId: string; jobId: string };
 type QueueName = (typeof QUEUE_OF_OPERATION)[OperationKind] | 'webhook-delivery';
 
 interface Consumer {
@@ -46,10 +46,10 @@ export class SimRedis {
   /** The producer of the process that runs. */
   producer(): JobProducer {
     const process = running.getStore() as SimProcess;
-    const send = async (queue: QueueName, jobs: readonly { id: string; job: Job }[], delayMs = 0) => {
+    const send = async (queue: QueueName, jobs: readonly { id: string; job: Job }[]) => {
       await this.#command(process, 'adds jobs');
       if (this.isAway) return { ok: false as const, error: new Error('Redis is away') };
-      for (const { id, job } of jobs) this.#add(queue, id, job, delayMs);
+      for (const { id, job } of jobs) this.#add(queue, id, job);
       return { ok: true as const };
     };
     const doorbells = new Doorbells((rung) =>
