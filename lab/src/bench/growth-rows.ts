@@ -137,8 +137,8 @@ async function finishOperations(client: pg.Client, environmentId: string, count:
     [environmentId],
   );
   await client.query(
-    `INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, due_at, woken_at)
-     SELECT 'op_h' || n, $1, 'room_h' || n, 'room.end', 'pending', now(), ${spread}, ${spread}
+    `INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, due_at)
+     SELECT 'op_h' || n, $1, 'room_h' || n, 'room.end', 'pending', now(), ${spread}
      FROM generate_series(1, ${count}) n`,
     [environmentId],
   );

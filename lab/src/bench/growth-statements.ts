@@ -6,6 +6,7 @@ import {
   endExpiredLeases,
   expireRuns,
   findDelivery,
+  findDueOperations,
   findRoom,
   firstLeaseExpiry,
   freeParkedDeliveries,
@@ -13,12 +14,11 @@ import {
   listDeliveries,
   listEvents,
   moveDueFloor,
-  readDue,
+  readBacklogs,
   scanBacklogs,
   scanNewlyDue,
   settleDeliveries,
   settleExhaustedOperation,
-  takeDueOperations,
 } from '@callplane/db';
 import type pg from 'pg';
 import { OPEN } from './growth-rows.js';
@@ -125,18 +125,11 @@ export async function growthStatements(
     ['scan: endpoints with newly due deliveries', (db) => scanNewlyDue(db, null, 5000)],
     ['scan: endpoints with a backlog', (db) => scanBacklogs(db, '', 500)],
     ['sweep: move the floor', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: Infinity })],
-    [
-      'sweep: move the floor of operations',
-      (db) => moveDueFloor(inTransaction(db), 'operations', { checkEveryMs: Infinity }),
-    ],
     ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: 0 })],
     ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, { from: leasesFrom })],
     ['sweep: first lease', (db) => firstLeaseExpiry(db, leasesFrom)],
     ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100, runsFrom)],
-    [
-      'scan: operations',
-      (db) => takeDueOperations(db, { quietMs: 10_000, perEnvironment: 16, limit: 64, after: null }),
-    ],
+    ['scan: operations', (db) => findDueOperations(db, 1000)],
     ['retention: 500 deliveries', (db) => deleteOldDeliveries(db, 30, 500)],
     [
       'retention: 500 events',
@@ -144,7 +137,7 @@ export async function growthStatements(
       // Their deliveries are deleted first.
       (db) => deleteOldDeliveries(db, 30, 500),
     ],
-    ['metric: due rows', (db) => readDue(db)],
+    ['metric: due rows', (db) => readBacklogs(db)],
     ['sweep: operations without an attempt left', (db) => settleExhaustedOperation(db)],
   ];
 }

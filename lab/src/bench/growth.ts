@@ -124,7 +124,6 @@ function showPlans(title: string, plans: Iterable<[string, Measured]>) {
 
 async function measure({ client, database, tenant }: Bench): Promise<Map<string, Measured>> {
   const { floor } = await moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
-  await moveDueFloor(database, 'operations', { checkEveryMs: 0 });
   const leasesFrom = await firstLeaseExpiry(database.sql, BEGINNING);
   const runsFrom = await firstOldRun(database.sql, RUN_AGE_MS_MAX, null);
   const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
