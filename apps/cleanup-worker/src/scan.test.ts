@@ -67,7 +67,9 @@ describe('due operations', () => {
     const theirs = await due(small.environmentId, 2, 1);
     const rows = await findDueOperations(worker.deps.database.sql, 10);
     expect(rows.map(({ place }) => place)).toEqual([1, 1, 2, 2, 3, 4, 5, 6, 7, 8]);
-    expect(rows.filter(({ environmentId }) => environmentId === small.environmentId).map(({ id }) => id)).toEqual(theirs);
+    expect(rows.filter(({ environmentId }) => environmentId === small.environmentId).map(({ id }) => id)).toEqual(
+      theirs,
+    );
   });
 });
 
@@ -112,7 +114,9 @@ describe('a scan', () => {
       },
     };
     scan = new Scan({ ...worker.deps, database } as never, { intervalMs: 20, work: () => Promise.resolve() });
-    await eventually(async () => (await worker.deps.producer.redis.exists(`callplane:participant-remove:${id}_r1_a0`)) === 1);
+    await eventually(
+      async () => (await worker.deps.producer.redis.exists(`callplane:participant-remove:${id}_r1_a0`)) === 1,
+    );
     const cut = worker.lines.filter(({ message }) => message === 'scan for due operations cut at its deadline');
     expect(cut).toHaveLength(2);
   });

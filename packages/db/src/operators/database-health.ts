@@ -82,10 +82,7 @@ export type Retained = (typeof RETAINED)[number];
  * Reads for how long the oldest row is past its retention, in seconds; 0 if none is.
  * @param roomDays 0 keeps rooms for ever.
  */
-export async function readRetentionLags(
-  db: TypedSql,
-  roomDays: number,
-): Promise<Partial<Record<Retained, number>>> {
+export async function readRetentionLags(db: TypedSql, roomDays: number): Promise<Partial<Record<Retained, number>>> {
   const lags: Partial<Record<Retained, number>> = {};
   for (const what of RETAINED) {
     if (what === 'rooms' && roomDays === 0) continue;

@@ -103,7 +103,9 @@ describe('the job of an operation', () => {
 
 test('a tenant with many operations waits behind the first ones of others', async () => {
   await producer.wakeOperations(Array.from({ length: 150 }, (_, n) => row(n, 'env_many')));
-  await producer.addDueOperations(Array.from({ length: 150 }, (_, n) => ({ ...row(1000 + n, 'env_many'), place: n + 1 })));
+  await producer.addDueOperations(
+    Array.from({ length: 150 }, (_, n) => ({ ...row(1000 + n, 'env_many'), place: n + 1 })),
+  );
   await producer.wakeOperations([row(5000, 'env_few'), row(5001, 'env_few')]);
   const { begun, work, end } = held();
   start(work);
