@@ -84,7 +84,7 @@ describe('a scan', () => {
     // Two more scans.
     await eventually(() => worker.lines.length > lines + 1);
     expect(await redis.lrange(`${prefix}:wait`, 0, -1)).toEqual([`${first}_r1_a0`]);
-    expect(await redis.zrange(`${prefix}:prioritized`, 0, -1)).toEqual([`${second}_r1_a0`]);
+    expect(await redis.zrange(`${prefix}:prioritized`, '0', '-1')).toEqual([`${second}_r1_a0`]);
   });
 
   test('works on more operations than fit in its page while Redis takes no writes', async () => {
