@@ -99,6 +99,7 @@ app.own(
     redisUrl: redis,
     concurrency: CONCURRENCY_PER_WORKER,
     work,
+    clock: systemClock,
     events: {
       ...redisEvents(logger, 'operations'),
       onFailed: (error, operationId) => {

@@ -304,6 +304,7 @@ async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string
             woken.push(operationId);
             return Promise.resolve(null);
           },
+          clock: { now: () => new Date() },
           events: { ...events, onFailed: ignored, onError: ignored },
         })
       : new JobWorker({

@@ -13,7 +13,7 @@ import {
 import { Type, type Static } from 'typebox';
 
 /** One process is one CPU core, which more slots would not use better. */
-export const WORKERS_PER_PROCESS_MAX = 16;
+const WORKERS_PER_PROCESS_MAX = 16;
 
 /** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const WebhookWorkerConfig = Type.Object({

@@ -22,10 +22,9 @@ import { sweepRecoveries } from '../../../apps/webhook-worker/src/sweep/recoveri
 import { newRetentionPosition, sweepRetention } from '../../../apps/webhook-worker/src/sweep/retention.js';
 import { sweepDeliveries, type SweepPosition } from '../../../apps/webhook-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import type { Parts } from '../fleet.js';
 import { MASTER_KEYS } from '../secrets.js';
 import { noMetrics } from './metrics.js';
-import { openDatabase, periodicTasks } from './tasks.js';
+import { openDatabase, periodicTasks, type Parts } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const RETENTION_INTERVAL_MS = 60_000;

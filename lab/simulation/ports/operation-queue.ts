@@ -1,5 +1,5 @@
 import { running, type SimProcess } from '../processes.js';
-import type { Stream } from '../random.js';
+import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
 
 export interface OperationJob {
@@ -24,7 +24,7 @@ const RETRY_MS = 1000;
 /** A model of a queue of BullMQ whose workers work on its jobs. */
 export class OperationQueue {
   readonly #world: World;
-  readonly #random: Stream;
+  readonly #random: Random;
   readonly #name: string;
   readonly #isAway: () => boolean;
   readonly #workers = new Set<Worker>();
@@ -35,7 +35,7 @@ export class OperationQueue {
   /** The lock of each active job. */
   readonly #locks = new Map<string, symbol>();
 
-  constructor(name: string, world: World, random: Stream, isAway: () => boolean) {
+  constructor(name: string, world: World, random: Random, isAway: () => boolean) {
     this.#name = name;
     this.#world = world;
     this.#random = random;

@@ -4,7 +4,7 @@ import { Doorbells } from '../../../packages/queue/src/jobs/doorbells.js';
 import { operationJobId, QUEUE_OF_OPERATION } from '../../../packages/queue/src/jobs/catalogue.js';
 import { OperationQueue } from './operation-queue.js';
 import { running, type SimProcess } from '../processes.js';
-import type { Stream } from '../random.js';
+import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
 
 interface Job {
@@ -34,7 +34,7 @@ export const CALM: Weather = { lose: 0, repeat: 0, delayMs: 2 };
 /** A model of Redis: jobs and notices that may get lost, come twice, late, or in another order. */
 export class SimRedis {
   readonly #world: World;
-  readonly #random: Stream;
+  readonly #random: Random;
   readonly #consumers = new Set<Consumer>();
   readonly #operations: Readonly<Record<OperationQueueName, OperationQueue>>;
   readonly #subscribers = new Set<Subscriber>();
@@ -43,7 +43,7 @@ export class SimRedis {
   weather: Weather = CALM;
   isAway = false;
 
-  constructor(world: World, random: Stream) {
+  constructor(world: World, random: Random) {
     this.#world = world;
     this.#random = random;
     const queue = (name: string) => new OperationQueue(name, world, random, () => this.isAway);

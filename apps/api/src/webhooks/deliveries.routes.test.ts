@@ -250,7 +250,7 @@ describe('POST …/replay', () => {
     await finish(api, made.id);
     await api.database.prisma.webhookDelivery.update({
       where: { id: made.id },
-      data: { runStartedAt: new Date(0), dueAt: new Date(0), wokenAt: new Date(0), wakeUps: 5 },
+      data: { runStartedAt: new Date(0), dueAt: new Date(0) },
     });
     await api.call('PATCH', endpoint.path, { body: { url: 'https://example.org/' } });
     await api.call('POST', `${endpoint.path}/rotate-secret`);
@@ -269,8 +269,8 @@ describe('POST …/replay', () => {
       nextAttemptAt: expect.stringMatching(TIMESTAMP),
     });
     const stored = await row(made.id);
-    expect(stored).toMatchObject({ url: null, secretVersion: null, wakeUps: 1 });
-    for (const time of [stored.runStartedAt, stored.dueAt, stored.wokenAt])
+    expect(stored).toMatchObject({ url: null, secretVersion: null });
+    for (const time of [stored.runStartedAt, stored.dueAt])
       expect(Math.abs(time.getTime() - before)).toBeLessThan(60_000);
     await finish(api, made.id, null);
     expect((await replay(made.path, 1)).body.replayCount).toBe(2);
@@ -357,8 +357,8 @@ describe('POST …/retry', () => {
     expect(status).toBe(202);
     expect(body).toMatchObject({ id: made.id, status: 'pending', replayCount: 2, attempts: 4, url: run.url });
     expect(Date.parse(body.nextAttemptAt)).toBeLessThan(Date.now() + 60_000);
-    const { dueAt, wokenAt, wakeUps } = await row(made.id);
-    expect(await row(made.id)).toEqual({ ...before, dueAt, wokenAt, wakeUps });
+    const { dueAt } = await row(made.id);
+    expect(await row(made.id)).toEqual({ ...before, dueAt });
     // Repeated: the attempt is due already, and keeps its place before younger ones.
     expect((await retry(made.path)).body).toEqual(body);
   });

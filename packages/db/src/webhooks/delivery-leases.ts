@@ -104,8 +104,7 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
       UPDATE webhook_deliveries d
       SET status = ended.status, failure_reason = ended.reason, lease_token = NULL, lease_expires_at = NULL,
         completed_at = CASE WHEN ended.delay_ms IS NULL THEN now() ELSE d.completed_at END,
-        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE ${AFTER_DELAY} END,
-        woken_at = CASE WHEN ended.delay_ms IS NULL THEN d.woken_at ELSE ${AFTER_DELAY} END, wake_ups = 1
+        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE now() + ended.delay_ms * interval '1 millisecond' END
       FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
       RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
     ), logged AS (
@@ -116,8 +115,6 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     ), ${NOTE_STANDING}
     SELECT id, token::text AS "leaseToken" FROM settled`;
 }
-
-const AFTER_DELAY = Prisma.sql`now() + ended.delay_ms * interval '1 millisecond'`;
 
 /** The fields of {@link toRow} with their types. */
 const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, proves boolean,
@@ -183,7 +180,7 @@ export async function releaseDelivery(
   const released = await db.$executeRaw`
     UPDATE webhook_deliveries
     SET status = 'pending', run_attempts = run_attempts - 1, lease_token = NULL, lease_expires_at = NULL,
-      due_at = now() + ${delayMs}::int * interval '1 millisecond', woken_at = now()
+      due_at = now() + ${delayMs}::int * interval '1 millisecond'
     WHERE id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid`;
   return released > 0;
 }

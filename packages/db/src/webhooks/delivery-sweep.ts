@@ -36,7 +36,7 @@ export function endExpiredLeases(
       SET status = CASE WHEN exhausted THEN 'failed' ELSE 'pending' END,
         failure_reason = CASE WHEN exhausted THEN 'attempts_exhausted' END,
         completed_at = CASE WHEN exhausted THEN now() ELSE d.completed_at END,
-        due_at = now(), woken_at = now(), wake_ups = 1, lease_token = NULL, lease_expires_at = NULL
+        due_at = now(), lease_token = NULL, lease_expires_at = NULL
       FROM expired WHERE d.id = expired.id
       RETURNING d.*, exhausted, expired.lease_expires_at AS expired_at
     ), logged AS (

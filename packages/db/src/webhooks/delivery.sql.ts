@@ -37,15 +37,14 @@ export const IS_OPEN = Prisma.sql`lower(status) IN ('pending', 'delivering')`;
 /** Starts a new run of a finished delivery: the assignments of an `UPDATE webhook_deliveries`. */
 export const START_RUN = Prisma.sql`status = 'pending', failure_reason = NULL, completed_at = NULL,
   replay_count = replay_count + 1, run_attempts = 0, run_started_at = now(), url = NULL, secret_version = NULL,
-  due_at = now(), woken_at = now(), wake_ups = 1`;
+  due_at = now()`;
 
 /**
  * Brings the next attempt of a pending delivery forward to now: the assignments of an `UPDATE webhook_deliveries`. One
  * that is due already keeps its place before younger ones, and a parked one stays parked: it follows the delivery that
  * it waits for.
  */
-export const BRING_FORWARD = Prisma.sql`due_at = CASE WHEN due_at = ${PARKED_AT} THEN due_at ELSE least(due_at, now()) END,
-  woken_at = now(), wake_ups = 1`;
+export const BRING_FORWARD = Prisma.sql`due_at = CASE WHEN due_at = ${PARKED_AT} THEN due_at ELSE least(due_at, now()) END`;
 
 /** Whether a delivery may be replayed again, like `decideReplay` of core. */
 export const hasReplaysLeft = Prisma.sql`replay_count < ${REPLAYS_MAX}::int`;

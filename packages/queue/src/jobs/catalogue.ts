@@ -2,7 +2,7 @@ import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
 /** A job says only that a worker should work on this row now. */
-export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
+const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
 export type OperationJob = Static<typeof OperationJob>;
 
 /**
@@ -10,8 +10,8 @@ export type OperationJob = Static<typeof OperationJob>;
  * deliveries, because workers of the previous release work on deliveries instead of endpoints. If the sender knows no
  * delivery, `deliveryId` is the id of the endpoint.
  */
-export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
-export type DeliveryJob = Static<typeof DeliveryJob>;
+const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
+type DeliveryJob = Static<typeof DeliveryJob>;
 
 /** The payload schema of every queue. */
 export const QUEUES = {

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, jest, test, afterEach } from '@jest/globals';
-import type { Doorbell, WakeResult } from './job-producer.js';
-import { DOORBELL_EVERY_MS, Doorbells } from './doorbells.js';
+import { DOORBELL_EVERY_MS, Doorbells, type Doorbell, type WakeResult } from './doorbells.js';
 
 describe('doorbells', () => {
   let sent: string[][];

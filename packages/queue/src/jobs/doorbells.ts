@@ -1,4 +1,11 @@
-import type { Doorbell, WakeResult } from './job-producer.js';
+/** Announces that an endpoint has due deliveries. */
+export interface Doorbell {
+  /** A due delivery of the endpoint, or the endpoint's own id if the caller knows no such delivery. */
+  id: string;
+  endpointId: string;
+}
+
+export type WakeResult = { ok: true } | { ok: false; error: Error };
 
 /**
  * Minimum interval of two doorbells of an endpoint from one process, in milliseconds. The first one is sent at once.

@@ -5,14 +5,7 @@ import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-heal
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
-import { Doorbells } from './doorbells.js';
-
-/** Announces that an endpoint has due deliveries. */
-export interface Doorbell {
-  /** A due delivery of the endpoint, or the endpoint's own id if the caller knows no such delivery. */
-  id: string;
-  endpointId: string;
-}
+import { Doorbells, type Doorbell, type WakeResult } from './doorbells.js';
 
 /** Wake-ups that could not be sent. */
 export interface NotSent {
@@ -25,8 +18,6 @@ export interface ProducerEvents extends RedisEvents {
   /** Called for every failed wake-up, so that callers need not report it. Scans of the workers find the rows. */
   onNotSent?(notSent: NotSent): void;
 }
-
-export type WakeResult = { ok: true } | { ok: false; error: Error };
 
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;

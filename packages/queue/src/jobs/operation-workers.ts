@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '@callplane/core';
 import { DelayedError, Worker, type Job } from 'bullmq';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
@@ -13,6 +14,7 @@ export interface OperationWorkersSettings {
    * @returns in how many milliseconds its next attempt is due; null if there is none, or if it is not up to this worker.
    */
   work(operationId: string): Promise<number | null>;
+  clock: Clock;
   events: RedisEvents & {
     /** `work` has thrown. Its job is gone, and a scan finds the row. */
     onFailed(error: Error, operationId: string): void;
@@ -64,7 +66,8 @@ export class OperationWorkers {
   async #process(job: Job<OperationJob>, token: string | undefined): Promise<void> {
     const retryInMs = await during(this.#working, this.#settings.work(job.data.operationId));
     if (retryInMs === null) return;
-    await during(this.#delaying, job.moveToDelayed(Date.now() + retryInMs + CLOCKS_DIFFER_MS, token));
+    const dueMs = this.#settings.clock.now().getTime() + retryInMs + CLOCKS_DIFFER_MS;
+    await during(this.#delaying, job.moveToDelayed(dueMs, token));
     throw new DelayedError();
   }
 

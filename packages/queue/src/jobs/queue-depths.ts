@@ -3,7 +3,8 @@ import { untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf } from '../redis/redis.js';
 import { QUEUE_NAMES, type QueueName } from './catalogue.js';
-import { JobProducer, type Doorbell, type OperationWakeUp } from './job-producer.js';
+import type { Doorbell } from './doorbells.js';
+import { JobProducer, type OperationWakeUp } from './job-producer.js';
 
 /** The state of one queue in Redis. */
 export interface QueueDepth {

@@ -19,6 +19,7 @@ function connectAll(where: RedisLocation) {
       jobs.push(operationId);
       return Promise.resolve(null);
     },
+    clock: { now: () => new Date() },
     events: { ...quiet, onFailed: () => undefined, onError: () => undefined },
   });
   const listener = new NoticeListener(where, quiet);
