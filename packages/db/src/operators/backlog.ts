@@ -44,7 +44,7 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
         WHERE ${PENDING_BY_TIME} AND ${isEnabled} ${FIRST})
       UNION ALL
       (SELECT 'webhook-delivery', due_at, true FROM webhook_deliveries
-        WHERE lease_expires_at IS NOT NULL AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)
+        WHERE lease_expires_at IS NOT NULL AND ${isEnabled} ORDER BY lease_expires_at LIMIT ${COUNTED_MAX}::int)
     ) AS open (queue, due_at, held) GROUP BY queue`;
   return QUEUES.map(
     (queue) => rows.find((row) => row.queue === queue) ?? { queue, due: 0, scheduled: 0, held: 0, oldestDueMs: null },

@@ -23,7 +23,13 @@ afterEach(async () => {
 
 function start(work: OperationWorkersSettings['work']): OperationWorkers {
   const events = { ...quiet, onFailed: () => undefined, onError: () => undefined };
-  const workers = new OperationWorkers({ redisUrl: redis.url, concurrency: 1, work, clock: { now: () => new Date() }, events });
+  const workers = new OperationWorkers({
+    redisUrl: redis.url,
+    concurrency: 1,
+    work,
+    clock: { now: () => new Date() },
+    events,
+  });
   opened.push(workers);
   return workers;
 }
