@@ -103,7 +103,7 @@ app.own(
     events: {
       ...redisEvents(logger, 'operations'),
       onFailed: (error, operationId) => {
-        const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation not worked on';
+        const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
         logger.error(message, { operationId, error });
       },
       onError: (error) => logger.debug('job not settled in Redis', { error }),

@@ -44,7 +44,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   const work = (operationId: string): Promise<number | null> => slots(() => workOnOperation(deps, operationId));
   new Scan(deps, { intervalMs: SWEEP_INTERVAL_MS, work });
   for (const queue of ['room-end', 'participant-remove'] as const) {
-    redis.work(queue, CONCURRENCY_PER_WORKER, work, (error) => logger.error('operation not worked on', { error }));
+    redis.work(queue, CONCURRENCY_PER_WORKER, work, (error) => logger.error('operation job failed', { error }));
   }
   const orphans = new MediaOrphans(deps);
   const { repeat, repeatElected } = periodicTasks('cleanup-worker', name, database, logger);

@@ -16,7 +16,7 @@ export interface OperationWorkersSettings {
   work(operationId: string): Promise<number | null>;
   clock: Clock;
   events: RedisEvents & {
-    /** `work` has thrown. Its job is gone, and a scan finds the row. */
+    /** `work` has thrown, or Redis does not delay the job. The job is gone, and a scan finds the row. */
     onFailed(error: Error, operationId: string): void;
     /** Redis has not taken what became of a job, or the job is not ours any more. The row is right. */
     onError(error: Error): void;
