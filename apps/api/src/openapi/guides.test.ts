@@ -8,7 +8,7 @@ import { GUIDE_BYTES_MAX, readGuides } from './guides.js';
 const guides = readGuides();
 const linksIn = (text: string) =>
   [...text.replaceAll(/^```[^]*?^```/gm, '').matchAll(/\]\(([^()\s]+)\)/g)].map(([, to]) => to!);
-/** Ids as the page makes them; docs-page.test.ts compares some in a browser. */
+/** Ids as the page makes them; docs-page.slow.test.ts compares some in a browser. */
 const headingsIn = (text: string) =>
   [...text.replaceAll(/^```[^]*?^```/gm, '').matchAll(/^##+ (.+)$/gm)].map(([, heading]) =>
     heading!

@@ -1,50 +1,21 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { startTestCoturn, turnCredential, type TestServer } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
-let coturn: TestServer & { host: string; secret: string };
+/** No server listens there. coturn.slow.test.ts shows that one accepts the credentials. */
+const SERVER = 'turn.example.com:3478';
+
 let api: TestApi;
 beforeAll(async () => {
-  coturn = await startTestCoturn();
-  const urls = (scheme: string) => `${scheme}:${coturn.host}:${coturn.port}`;
   api = await startTestApi({
-    STUN_URLS: urls('stun'),
-    TURN_URLS: `${urls('turn')}?transport=udp,${urls('turn')}?transport=tcp`,
-    TURN_SECRET: coturn.secret,
+    STUN_URLS: `stun:${SERVER}`,
+    TURN_URLS: `turn:${SERVER}?transport=udp,turn:${SERVER}?transport=tcp`,
+    TURN_SECRET: 'test-turn-secret',
     TURN_TTL_SECONDS: '600',
   });
 });
 
 const issue = (body: object = {}) => api.call('POST', '/v1/turn/credentials', { body });
-
-/** Allocates a relay with coturn's own client. Resolves to whether coturn granted it. */
-async function allocates(username: string, credential: string, transport: 'udp' | 'tcp'): Promise<boolean> {
-  const args = [
-    '-y',
-    '-c',
-    '-n',
-    '2',
-    '-m',
-    '1',
-    ...(transport === 'tcp' ? ['-t'] : []),
-    '-u',
-    username,
-    '-w',
-    credential,
-    '-p',
-    String(coturn.port),
-    coturn.host,
-  ];
-  try {
-    await promisify(execFile)('turnutils_uclient', args, { timeout: 20_000 });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 describe('POST /v1/turn/credentials', () => {
   test('issues credentials for the environment on an empty object', async () => {
@@ -57,26 +28,15 @@ describe('POST /v1/turn/credentials', () => {
     expect(response.body.expiresAt).toBe(new Date(Number(expiry) * 1000).toISOString());
     expect(response.body.ttlSeconds).toBe(600);
     expect(response.body.iceServers).toEqual([
-      { urls: [`stun:${coturn.host}:${coturn.port}`] },
+      { urls: [`stun:${SERVER}`] },
       {
-        urls: [`turn:${coturn.host}:${coturn.port}?transport=udp`, `turn:${coturn.host}:${coturn.port}?transport=tcp`],
+        urls: [`turn:${SERVER}?transport=udp`, `turn:${SERVER}?transport=tcp`],
         username: response.body.username,
         credential: expect.stringMatching(/^[A-Za-z0-9+/]{27}=$/),
         credentialType: 'password',
       },
     ]);
     expect(await api.logAfter(response)).not.toContain(response.body.iceServers[1].credential);
-  });
-
-  test('issues credentials that a real coturn accepts over UDP and TCP, unless altered or expired', async () => {
-    const { username, iceServers } = (await issue()).body;
-    const { credential } = iceServers[1];
-    expect(await allocates(username, credential, 'udp')).toBe(true);
-    expect(await allocates(username, credential, 'tcp')).toBe(true);
-    expect(await allocates(`${username}x`, credential, 'udp')).toBe(false);
-    expect(await allocates(username, `${credential[0] === 'A' ? 'B' : 'A'}${credential.slice(1)}`, 'udp')).toBe(false);
-    const expired = turnCredential(coturn.secret, api.tenant.environmentId, -3000);
-    expect(await allocates(expired.username, expired.credential, 'udp')).toBe(false);
   });
 
   test('issues session credentials only for an active session of the room and tenant', async () => {

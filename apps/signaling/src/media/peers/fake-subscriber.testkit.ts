@@ -29,7 +29,7 @@ interface FakeSection {
 
 const nameOf = ({ feedId, mid }: StreamReference) => `${feedId}/${mid}`;
 
-/** A subscriber's handle that keeps its media sections as Janus 1.1.2 does. `janus-slots.test.ts` proves that of Janus. */
+/** A subscriber's handle that keeps its media sections as Janus 1.1.2 does. `janus-slots.slow.test.ts` proves that of Janus. */
 export class FakeSubscriber extends EventEmitter<MediaPeerEvents> implements MediaSubscriber {
   readonly handleId = 1;
   isUnanswered = false;
