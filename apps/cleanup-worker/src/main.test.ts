@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { CONCURRENCY_PER_WORKER } from '@callplane/core';
 import { breakRedis, eventually, REDIS_FAULTS, spawnApp, type TestApp } from '@callplane/testing';
 import { before, startTestWorker, type TestWorker } from './worker.testkit.js';
 
@@ -64,30 +65,36 @@ test.each(REDIS_FAULTS)(
 const STOP_WITHIN_MS = 15_000;
 
 describe('SIGTERM to the cleanup worker', () => {
-  test('finishes the running operation, claims no other, and exits with code 0', async () => {
+  test('finishes the running operations, gives the job that waits for a slot back, and exits with code 0', async () => {
     const app = await spawnWorker();
-    const roomId = await kit.newRoom();
-    await kit.newParticipant(roomId, { connectedAt: before(30), inSession: true });
-    const { operation, wake } = await kit.endRoom(roomId);
     const { database, producer } = kit.deps;
-    let next = '';
+    const inSession = { connectedAt: before(30), inSession: true };
+    const rooms = await Promise.all(Array.from({ length: CONCURRENCY_PER_WORKER }, () => kit.newRoom()));
+    for (const roomId of rooms) await kit.newParticipant(roomId, inSession);
+    const ends = await Promise.all(rooms.map((roomId) => kit.endRoom(roomId)));
+    const isHeld = async (id: string) => (await kit.row(id)).leaseToken !== null;
+    const other = await kit.newRoom();
+    const left: string[] = [];
     await database.transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ${roomId} FOR UPDATE`;
-      await producer.wakeOperations([wake!]);
-      await eventually(async () => (await kit.row(operation.id)).leaseToken !== null);
+      await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ANY(${rooms}) FOR UPDATE`;
+      await producer.wakeOperations(ends.map(({ wake }) => wake!));
+      for (const { operation } of ends) await eventually(() => isHeld(operation.id));
+      const removal = await kit.removeParticipant(other, await kit.newParticipant(other, inSession));
+      await producer.wakeOperations([removal.wake!]);
+      await eventually(async () => (await producer.redis.llen('callplane:participant-remove:active')) === 1);
       app.kill('SIGTERM');
       await app.waitForLog(({ message }) => message === 'process drains');
-      // From here on the worker is not ready, but stays alive until it has drained.
       const late = await kit.endRoom(await kit.newRoom());
-      next = late.operation.id;
-      await eventually(async () => {
-        const { leaseToken } = await kit.row(operation.id);
-        return leaseToken !== null;
-      });
+      await producer.wakeOperations([late.wake!]);
+      left.push(removal.operation.id, late.operation.id);
     });
     expect(await app.exited).toEqual({ code: 0, signal: null });
-    expect(await kit.row(operation.id)).toMatchObject({ status: 'completed', attempts: 1 });
-    expect(await kit.row(next)).toMatchObject({ status: 'pending', attempts: 0 });
+    for (const { operation } of ends) {
+      expect(await kit.row(operation.id)).toMatchObject({ status: 'completed', attempts: 1 });
+    }
+    for (const id of left) expect(await kit.row(id)).toMatchObject({ status: 'pending', attempts: 0 });
+    // Another worker finds it there at once.
+    expect(await producer.redis.zcard('callplane:participant-remove:delayed')).toBe(1);
   });
 
   test.each(REDIS_FAULTS)('stops the worker in time while Redis is %s', async (fault) => {

@@ -65,7 +65,9 @@ describe('rtc operations', () => {
       where: { id: operationId },
       data: { dueAt: new Date(Date.now() + 3_600_000) },
     });
+    const woken = await wakeUpsOf('room-end');
     await json('operations', 'retry', operationId);
+    await eventually(() => woken.includes(operationId));
     const claim = await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000);
     expect(claim).not.toBeNull();
     await expectFailure(1, ['operations', 'retry', operationId], 'is held by a worker');
