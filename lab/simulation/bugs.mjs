@@ -68,36 +68,26 @@ export const BUGS = [
     '(lease_expires_at IS NULL OR lease_expires_at <= now())',
     '(lease_expires_at IS NULL)',
   ),
-  {
-    name: 'retry-without-delay',
-    what: 'a failed operation is due again at once, and counts as woken long ago',
-    // The time of the next wake-up alone keeps scans away, and the job comes late, too.
-    patches: [
-      {
-        file: LEASES,
-        find: 'SET due_at = now() + ${delayMs}::int',
-        replace: 'SET due_at = now() + 0 * ${delayMs}::int',
-      },
-      {
-        file: LEASES,
-        find: 'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
-        replace: 'woken_at = now() + ${isSent ? -LONG_AGO_MS : -LONG_AGO_MS}::int',
-      },
-    ],
-  },
   bug(
-    'retry-hides-from-scans',
-    'the next attempt of an operation counts as woken for a day',
+    'retry-without-delay',
+    'a failed operation is due again at once',
     LEASES,
-    'woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int',
-    'woken_at = now() + ${isSent ? delayMs + 86_400_000 : 86_400_000}::int',
+    'SET due_at = now() + ${delayMs}::int',
+    'SET due_at = now() + 0 * ${delayMs}::int',
+  ),
+  bug(
+    'no-scan-of-retries',
+    'no scan finds operations after their first attempt',
+    DUE_OPERATIONS,
+    "WHERE status = 'pending' AND due_at <= now()",
+    "WHERE status = 'pending' AND run_attempts = 0 AND due_at <= now()",
   ),
   bug(
     'no-scan-of-operations',
     'no scan finds operations whose job was lost',
     DUE_OPERATIONS,
-    'const isTakeable = Prisma.sql`due_at <= now()',
-    'const isTakeable = Prisma.sql`false AND due_at <= now()',
+    "WHERE status = 'pending' AND due_at <= now()",
+    "WHERE false AND status = 'pending' AND due_at <= now()",
   ),
   bug(
     'completed-before-the-end',

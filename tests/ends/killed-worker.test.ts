@@ -39,7 +39,6 @@ test('after a cleanup worker and a webhook worker are killed at work, others com
   gate.open();
 
   const [, heir] = await spawnPair();
-  await stack.ageWakeUps();
   const completed = await stack.completed(ending);
   const expiredAtMs = claimed.leaseExpiresAt!.getTime();
   measured({ 'ms from the end of the lease to completion': completed.completedAt!.getTime() - expiredAtMs });

@@ -57,8 +57,6 @@ export interface Stack {
   completed(roomId: string, timeoutMs?: number): Promise<Operation>;
   /** The completed ends of these rooms. Many waits for one room each would keep PostgreSQL busy. */
   allCompleted(roomIds: readonly string[]): Promise<Operation[]>;
-  /** Moves the wake-ups `seconds` into the past, so that a test need not wait until a scan treats them as lost. */
-  ageWakeUps(seconds?: number): Promise<void>;
   /** Locks the participants of these rooms until `work` ends, so that the steps of a cleanup wait. */
   holding<T>(roomIds: readonly string[], work: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T>;
 }
@@ -144,11 +142,6 @@ export async function startStack(databaseUrl?: string): Promise<Stack> {
         });
         return operations.length === roomIds.length ? operations : null;
       }),
-    async ageWakeUps(seconds = 10) {
-      await database.prisma.$executeRaw`
-        UPDATE runtime_operations SET woken_at = woken_at - ${seconds}::int * interval '1 second'
-        WHERE status = 'pending'`;
-    },
     holding: (roomIds, work) =>
       database.transaction(async (tx) => {
         await tx.$queryRaw`SELECT 1 FROM participants WHERE room_id = ANY(${[...roomIds]}) FOR UPDATE`;

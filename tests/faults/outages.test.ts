@@ -165,7 +165,6 @@ test.each(Object.keys(OUTAGES))('nothing accepted is lost and no process ends wh
 
 async function checkNothingLost({ created, ended }: ReturnType<typeof startLoad>): Promise<void> {
   const { prisma } = stack.database;
-  await eventually(() => stack.ageWakeUps().then(() => true));
   await eventually(async () => {
     const open = await prisma.runtimeOperation.findMany({ where: { status: { not: 'completed' } } });
     expect(open).toEqual([]);

@@ -73,7 +73,8 @@ test('work is attempted within 15 s of being due although Redis lost every job a
   );
   await eventually(() => stack.operationOf(last), { intervalMs: 2 });
   api.kill('SIGKILL');
-  expect(await answer).toBe('no answer');
+  // On a slow machine the API may have given up on Redis, and answered, before it dies.
+  expect(['no answer', 202]).toContain(await answer);
   // It returns empty, also without what the dead API wrote into its socket.
   stack.redis.kill('SIGKILL');
   await stack.redis.start();

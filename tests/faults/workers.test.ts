@@ -75,7 +75,6 @@ test('workers that are frozen beyond their leases write nothing over their succe
   await eventually(async () => (await stack.operationOf(roomId))?.leaseToken != null);
 
   await Promise.all([spawnCleaner(), spawnSender()]);
-  await stack.ageWakeUps();
   await stack.completed(roomId);
   await stack.allDelivered();
   const { prisma } = stack.database;
@@ -123,7 +122,7 @@ test('operations and deliveries that two workers are woken for many times are ea
     select: { id: true, endpointId: true },
   });
   for (let n = 0; n < 5; n += 1) {
-    await stack.producer.wakeOperations(ending.map(({ wake }) => ({ ...wake, wakeUps: n + 1 })));
+    await stack.producer.wakeOperations(ending.map(({ wake }) => ({ ...wake, runAttempts: n })));
     for (const row of rows) await stack.producer.wakeDeliveries([row]);
   }
   const operations = await stack.allCompleted(ending.map(({ roomId }) => roomId));
@@ -262,4 +261,29 @@ test('rooms stay in order at an endpoint with the ordering "room", one event at 
   }
   expect(unavailable.size).toBe(3);
   expect(ofOrdered().filter(({ replayCount }) => replayCount > 0).length).toBeGreaterThanOrEqual(2);
+});
+
+test('an operation whose worker is killed late in its lease goes on within 15 s of the end of the lease', async () => {
+  const killed = await spawnCleaner();
+  const { roomId, wake } = await endingRoom();
+  const claimed = await stack.holding([roomId], async () => {
+    await stack.producer.wakeOperations([wake]);
+    const operation = await eventually(async () => {
+      const row = await stack.operationOf(roomId);
+      return row?.leaseToken == null ? null : row;
+    });
+    await eventually(() => Date.now() > operation.leaseExpiresAt!.getTime() - 1000);
+    killed.kill('SIGKILL');
+    await killed.exited;
+    return operation;
+  });
+  // The job of the killed worker stays active in Redis for longer than the lease.
+  const worker = await stack.spawnWorker({ LEASE_MS, SWEEP_INTERVAL_MS: '5000' });
+  workers.push(worker);
+  const { attempts, completedAt } = await stack.completed(roomId);
+  const lateMs = completedAt!.getTime() - claimed.leaseExpiresAt!.getTime();
+  measured({ 'ms from the end of the lease to completion': lateMs });
+  expect(attempts).toBe(2);
+  expect(lateMs).toBeGreaterThanOrEqual(0);
+  expect(lateMs).toBeLessThan(15_000);
 });

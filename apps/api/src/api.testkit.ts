@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingMessage } from 'node:http';
 import { apiKeyHint, formatApiKey, hashApiKey, newId, SCOPES, type ApiKeyType, type Scope } from '@callplane/core';
 import { Database, insertApiKey } from '@callplane/db';
 import {
@@ -14,6 +14,7 @@ import {
   type TestApp,
   type TestTenant,
 } from '@callplane/testing';
+import request from 'supertest';
 import { documentedAnswers } from './openapi/documented-answers.testkit.js';
 
 export type { TestTenant };
@@ -92,7 +93,7 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
   const redis = await connectToTestRedis(env['REDIS_URL']!);
 
   const { url } = app;
-  const check = documentedAnswers(JSON.parse((await send(url, 'GET', '/openapi.json', {})).text));
+  const check = documentedAnswers(JSON.parse(await (await fetch(`${url}/openapi.json`)).text()));
   const tenant = await createTestTenant(database);
   const log = () => app.output().slice(loggedBefore);
 
@@ -114,16 +115,21 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
     return key;
   };
 
+  const agent = new Agent({ keepAlive: true });
+  stopAtEnd(() => {
+    agent.destroy();
+    return Promise.resolve();
+  });
   const call: TestApi['call'] = async (method, path, { key = tenant.key, body, raw, headers = {} } = {}) => {
-    const isJson = raw === undefined && body !== undefined;
-    const sentHeaders = {
-      ...headers,
-      ...(isJson ? { 'content-type': 'application/json' } : {}),
-      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-    };
-    const answer = await send(url, method.toUpperCase(), path, sentHeaders, isJson ? JSON.stringify(body) : raw);
+    let sent = request(url)[method.toLowerCase() as 'get'](path).agent(agent).set(headers).parse(textOf).buffer();
+    if (key !== null) sent = sent.set('authorization', `Bearer ${key}`);
+    if (raw !== undefined) sent = sent.serialize((text: unknown) => text as string).send(raw as string);
+    else if (body !== undefined) sent = sent.set('content-type', 'application/json').send(JSON.stringify(body));
+    const response = await sent.ok(() => true);
+    const text = typeof response.body === 'string' ? response.body : '';
+    const answer = { status: response.status, headers: response.headers as Answer['headers'], text };
     check({ method: method.toUpperCase(), path, ...answer });
-    return { ...answer, body: answer.text === '' ? {} : JSON.parse(answer.text) };
+    return { ...answer, body: text === '' ? {} : JSON.parse(text) };
   };
 
   return {
@@ -147,39 +153,15 @@ export async function startTestApi(settings?: Record<string, string>): Promise<T
   };
 }
 
-const agent = new Agent({ keepAlive: true });
-stopAtEnd(() => {
-  agent.destroy();
-  return Promise.resolve();
-});
-
-/**
- * Sends a request with Node's own client, because other clients normalise it. A stream of events has no end, so its
- * connection closes after the headers.
- */
-export function send(
-  url: string,
-  method: string,
-  path: string,
-  headers: Record<string, string | string[]>,
-  body?: string | Buffer,
-): Promise<Omit<Answer, 'body'>> {
-  const { hostname, port } = new URL(url);
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  return new Promise((resolve, reject) => {
-    const options = { host: hostname, port, method, path, headers: { ...length, ...headers }, agent };
-    const sent = request(options, (response) => {
-      const answer = { status: response.statusCode!, headers: response.headers };
-      if (String(response.headers['content-type']).startsWith('text/event-stream')) {
-        response.destroy();
-        resolve({ ...answer, text: '' });
-        return;
-      }
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ ...answer, text })).on('error', reject);
-    });
-    sent.on('error', reject);
-    sent.end(body);
-  });
+/** Reads an answer as text. A stream of events has no end, so its connection closes after the headers. */
+function textOf(response: unknown, done: (error: Error | null, text: string) => void): void {
+  const stream = response as IncomingMessage;
+  let text = '';
+  if (String(stream.headers['content-type']).startsWith('text/event-stream')) {
+    stream.destroy();
+    done(null, '');
+    return;
+  }
+  stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  stream.on('end', () => done(null, text)).on('error', (error) => done(error, ''));
 }

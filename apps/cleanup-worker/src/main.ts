@@ -1,14 +1,15 @@
 import { CONCURRENCY_PER_WORKER } from '@callplane/core';
-import { Database, isDatabaseUnavailable, moveDueFloor, probeWrite, sweepLeases } from '@callplane/db';
+import { Database, isDatabaseUnavailable, probeWrite, sweepLeases } from '@callplane/db';
 import {
   JobProducer,
-  JobWorker,
+  OperationWorkers,
   QUEUE_NAMES,
   QUEUE_OF_OPERATION,
   REDIS_TROUBLES,
   readRedisTarget,
 } from '@callplane/queue';
 import { AppProcess, orExit, redisEvents, systemClock } from '@callplane/runtime';
+import pLimit from 'p-limit';
 import { CleanupWorkerConfig } from './config.js';
 import type { Deps } from './deps.js';
 import { untilNodesUp } from './media/media-clean-up.js';
@@ -17,20 +18,19 @@ import { operationMetrics, relayMetrics } from './metrics.js';
 import { Certificates } from './observe/certificates.js';
 import { Observer } from './observe/observe.js';
 import { RedisObserver } from './observe/redis.js';
-import { workOnOperation } from './operations/work-on-operation.js';
+import { workOnOperation } from './operations/work.js';
 import { closeEndedRelays } from './reconcile/ended-relays.js';
 import { endEmptyRooms } from './reconcile/empty-rooms.js';
-import { endLostSessions, forgetDeadInstances, newLostSessionsPosition } from './reconcile/lost-sessions.js';
+import { endLostSessions, forgetDeadInstances } from './reconcile/lost-sessions.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { followRegistry } from './reconcile/media-registry.js';
 import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
-import { DueOperations } from './scheduler/due-operations.js';
-import { OperationScheduler } from './scheduler/scheduler.js';
+import { Scan } from './scan.js';
 import { sweepErasures } from './sweep/erasures.js';
 import { sweepRooms } from './sweep/rooms.js';
 import { sweepUsage } from './sweep/usage.js';
-import { newExpiredPosition, settleExhausted, sweepExpired } from './sweep/sweep.js';
+import { settleExhausted, sweepExpired } from './sweep/sweep.js';
 
 // README.md beside this file: the way of an operation from its row to its notice, and the file of each step.
 
@@ -41,13 +41,6 @@ const REGISTRY_INTERVAL_MS = 5000;
 const OBSERVE_INTERVAL_MS = 5000;
 /** Roughly the maximum time for which a client can use a relay that it allocates after its session has ended. */
 const RELAYS_INTERVAL_MS = 2000;
-/**
- * BullMQ's lock of a job, which ends at once. A job that a dead worker has left behind delays no other one, because
- * each wake-up has its own id, and a scan finds its row. So this may be long.
- */
-const JOB_LOCK_SECONDS = 120;
-/** Concurrent jobs per queue. A job finishes as soon as the scheduler knows its row. */
-const ANNOUNCEMENTS = 16;
 
 const app = AppProcess.start('cleanup-worker', CleanupWorkerConfig);
 const { config, logger, metrics } = app;
@@ -94,40 +87,34 @@ const deps: Deps = {
 await media.refresh().catch(() => undefined);
 await untilNodesUp(media);
 
-// The contract defines concurrency per worker process, so both kinds of operations share these slots.
-const due = new DueOperations(deps);
-const scheduler = new OperationScheduler({
-  slots: CONCURRENCY_PER_WORKER,
-  scanIntervalMs: config.SWEEP_INTERVAL_MS,
-  work: (operationId) => workOnOperation(deps, operationId),
-  scan: (scan) => due.take(scan),
-  jobsArrive: () => producer.health.trouble === null,
-  onError: (error) => {
-    logger.error(isDatabaseUnavailable(error) ? 'scheduler waits for PostgreSQL' : 'scheduler failed', { error });
-  },
-});
-app.own('operations', { close: async () => due.release(await scheduler.close()) });
-
-const workers = Object.values(QUEUE_OF_OPERATION).map(
-  (queue) =>
-    new JobWorker({
-      redisUrl: redis,
-      queue,
-      concurrency: ANNOUNCEMENTS,
-      lockSeconds: JOB_LOCK_SECONDS,
-      process: ({ operationId }, environmentId) => scheduler.announce({ id: operationId, environmentId }),
-      events: { ...redisEvents(logger, queue), onJobError: (error) => logger.error('job failed', { queue, error }) },
-    }),
+// The contract defines concurrency per worker process, so all jobs and the scan share these slots.
+const slots = pLimit(CONCURRENCY_PER_WORKER);
+// A process that drains gives jobs that wait for a slot back at once.
+const work = (operationId: string): Promise<number | null> =>
+  slots(() => (app.lifecycle.isClosing ? 0 : workOnOperation(deps, operationId)));
+app.own('scan', new Scan(deps, { intervalMs: config.SWEEP_INTERVAL_MS, work }));
+app.own(
+  'operations',
+  new OperationWorkers({
+    redisUrl: redis,
+    concurrency: CONCURRENCY_PER_WORKER,
+    work,
+    clock: systemClock,
+    events: {
+      ...redisEvents(logger, 'operations'),
+      onFailed: (error, operationId) => {
+        const message = isDatabaseUnavailable(error) ? 'operation waits for PostgreSQL' : 'operation job failed';
+        logger.error(message, { operationId, error });
+      },
+      onError: (error) => logger.debug('job not settled in Redis', { error }),
+    },
+  }),
 );
-// Closes all queues at the same time: a queue that closed later would take new jobs while the first one drains.
-app.own('queues', { close: () => Promise.all(workers.map((worker) => worker.close())) });
 
 const orphans = new MediaOrphans(deps);
 // On a connection of its own, because the metrics matter most while all others wait for a standby.
 const observing = app.own('observing', new Database({ ...app.databaseSettings, poolMax: 1 }));
 const observer = new Observer({ ...deps, database: observing }, metrics, config.ROOM_RETENTION_DAYS);
-const expired = newExpiredPosition();
-const lostSessions = newLostSessionsPosition();
 const redisObserver = new RedisObserver(producer.redis, metrics);
 const certificates = new Certificates(config.TLS_SERVERS, metrics, logger, () => systemClock.now());
 const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
@@ -143,19 +130,15 @@ for (const [name, intervalMs, work] of [
 ] as const) {
   app.repeat(name, intervalMs, work, isDatabaseUnavailable);
 }
-const keepDueFloor = async (signal: AbortSignal): Promise<void> => {
-  await moveDueFloor(database, 'operations', { signal });
-};
 // One process does each of these for all cleanup workers.
 const elections = app.elections(sweepLeases(database.sql, app.processName));
 for (const [name, intervalMs, work] of [
-  ['due floor', config.SWEEP_INTERVAL_MS, keepDueFloor],
   ['exhausted', config.SWEEP_INTERVAL_MS, () => settleExhausted(deps)],
-  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps, expired)],
+  ['expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps)],
   ['erasures', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepErasures(deps, signal)],
   ['usage', EXPIRED_INTERVAL_MS, () => sweepUsage(deps)],
   ['rooms', EXPIRED_INTERVAL_MS, (signal: AbortSignal) => sweepRooms(deps, config.ROOM_RETENTION_DAYS, signal)],
-  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps, lostSessions)],
+  ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => (emptyMs === 0 ? Promise.resolve() : endEmptyRooms(deps, emptyMs))],
 ] as const) {

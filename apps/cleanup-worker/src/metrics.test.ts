@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { spawnApp } from '@callplane/testing';
-import { workOnOperation } from './operations/work-on-operation.js';
-import { DueOperations } from './scheduler/due-operations.js';
+import { eventually, spawnApp } from '@callplane/testing';
+import { workOnOperation } from './operations/work.js';
+import { Scan } from './scan.js';
 import { startTestWorker, type TestWorker } from './worker.testkit.js';
 
 let worker: TestWorker;
@@ -13,9 +13,10 @@ test('metrics count attempts, finished runs and swept operations by kind', async
   await workOnOperation(worker.deps, await worker.newOperation());
   const failing = await worker.newOperation();
   await workOnOperation(worker.deps, failing, () => [{ name: 'fail', run: () => Promise.reject(new Error('no')) }]);
-  await worker.sql(`UPDATE runtime_operations SET woken_at = now() - interval '1 minute', due_at = now() - interval '1 second'
-    WHERE id = '${failing}'`);
-  await new DueOperations(worker.deps).take({ quietMs: 8000, perEnvironment: 16, limit: 64 });
+  await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 minute' WHERE id = '${failing}'`);
+  const scan = new Scan(worker.deps, { intervalMs: 60_000, work: () => Promise.reject(new Error('not now')) });
+  await eventually(() => worker.lines.some(({ message }) => message === 'operations found late'));
+  await scan.close();
   const lines = (await worker.metrics()).split('\n');
   for (const line of [
     'callplane_operation_attempts_total{kind="room.end",outcome="completed",app="cleanup-worker"} 1',

@@ -20,7 +20,7 @@ export type Purged = (typeof PURGED)[number];
 export interface OperationMetrics {
   attempt(kind: OperationKind, outcome: OperationOutcome, lagMs: number, durationMs: number): void;
   /** Counts a due operation that a scan found, because no job announced it. */
-  foundByScan(kind: OperationKind): void;
+  foundLate(kind: OperationKind): void;
   /** Counts an operation that a sweep settled, because no attempt is left. */
   sweptExhausted(kind: OperationKind): void;
   /** Counts rows that retention deleted, and events from which erasure removed personal data. */
@@ -64,7 +64,7 @@ export function operationMetrics(metrics: Metrics): OperationMetrics {
   });
   const swept = metrics.counter({
     name: 'callplane_operation_swept_total',
-    help: 'Operations found by a scan (woken) or settled by a sweep (exhausted) of this worker.',
+    help: 'Operations that a scan found more than 8 s late (woken) or that a sweep settled (exhausted).',
     labels: ['kind', 'what'],
     known: kinds.flatMap((kind) => ['woken', 'exhausted'].map((what) => ({ ...kind, what }))),
   });
@@ -83,7 +83,7 @@ export function operationMetrics(metrics: Metrics): OperationMetrics {
       if (outcome === 'lease_lost') leasesLost.inc({ kind });
       if (outcome === 'completed' || outcome === 'failed') finished.inc({ kind, status: outcome });
     },
-    foundByScan: (kind) => {
+    foundLate: (kind) => {
       swept.inc({ kind, what: 'woken' });
     },
     sweptExhausted: (kind) => {

@@ -9,7 +9,7 @@ import {
   settleFailed,
   writeEvents,
 } from '@callplane/db';
-import { JobWorker } from '@callplane/queue';
+import { JobWorker, OperationWorkers } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
@@ -293,14 +293,28 @@ async function dueDeliveries(): Promise<number> {
 /** Starts a worker, and returns the ids of the rows that the jobs of this queue wake from now on. */
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
-  const worker = new JobWorker({
-    redisUrl: redis.url,
-    queue,
-    concurrency: 1,
-    lockSeconds: 30,
-    process: (job) => void woken.push('operationId' in job ? job.operationId : job.deliveryId),
-    events: { onLost: () => undefined, onReady: () => undefined, onJobError: () => undefined },
-  });
+  const ignored = () => undefined;
+  const events = { onLost: ignored, onReady: ignored };
+  const worker =
+    queue === 'room-end'
+      ? new OperationWorkers({
+          redisUrl: redis.url,
+          concurrency: 1,
+          work: (operationId) => {
+            woken.push(operationId);
+            return Promise.resolve(null);
+          },
+          clock: { now: () => new Date() },
+          events: { ...events, onFailed: ignored, onError: ignored },
+        })
+      : new JobWorker({
+          redisUrl: redis.url,
+          queue,
+          concurrency: 1,
+          lockSeconds: 30,
+          process: ({ deliveryId }) => void woken.push(deliveryId),
+          events: { ...events, onJobError: ignored },
+        });
   closers.push(() => worker.close());
   // A worker is counted only once it has named its Redis connection.
   await eventually(async () => {

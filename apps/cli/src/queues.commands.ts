@@ -4,9 +4,9 @@ import type { Command } from 'commander';
 import { redisOf, withDatabase, type Cli } from './cli.js';
 import { addCommand, column, printList, type OutputOptions } from './output.js';
 
-/** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of wake-ups and workers. */
+/** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of jobs and workers. */
 export function addQueuesCommand(rtc: Command, cli: Cli): void {
-  const description = 'Show due rows and their age, and the wake-ups and workers in Redis';
+  const description = 'Show due rows and their age, and the jobs and workers in Redis';
   addCommand(rtc, 'queues', description, 'rtc queues').action((options: OutputOptions) =>
     withDatabase(cli, async ({ sql }, config) => {
       const backlogs = await readBacklogs(sql);

@@ -66,9 +66,7 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
   };
   const workers = new Workers(deps, 1, { slots: CONCURRENCY_PER_WORKER, ahead: CLAIMS_AHEAD });
   const doorbells = new Doorbells(deps, workers);
-  redis.consume('webhook-delivery', (job) => {
-    if ('jobId' in job) doorbells.received(job.jobId, job.deliveryId);
-  });
+  redis.consume((job) => doorbells.received(job.jobId, job.deliveryId));
   const scan = new Scan(deps, workers, SWEEP_INTERVAL_MS);
   const sweepPosition: SweepPosition = { parkedFrom: null };
   const retention = newRetentionPosition();

@@ -1,13 +1,17 @@
 import type { OperationKind } from '@callplane/core';
-import type { JobProducer, NoticeListener } from '@callplane/queue';
+import type { JobProducer, NoticeListener, OperationWakeUp } from '@callplane/queue';
 import { Doorbells } from '../../../packages/queue/src/jobs/doorbells.js';
-import { QUEUE_OF_OPERATION, wakeUpJobId } from '../../../packages/queue/src/jobs/catalogue.js';
+import { operationJobId, QUEUE_OF_OPERATION } from '../../../packages/queue/src/jobs/catalogue.js';
+import { OperationQueue } from './operation-queue.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
 
-type Job = { operationId: string; environmentId: string } | { deliveryId: string; jobId: string };
-type QueueName = (typeof QUEUE_OF_OPERATION)[OperationKind] | 'webhook-delivery';
+interface Job {
+  deliveryId: string;
+  jobId: string;
+}
+type OperationQueueName = (typeof QUEUE_OF_OPERATION)[OperationKind];
 
 interface Consumer {
   process: SimProcess;
@@ -31,7 +35,8 @@ export const CALM: Weather = { lose: 0, repeat: 0, delayMs: 2 };
 export class SimRedis {
   readonly #world: World;
   readonly #random: Random;
-  readonly #consumers = new Map<QueueName, Set<Consumer>>();
+  readonly #consumers = new Set<Consumer>();
+  readonly #operations: Readonly<Record<OperationQueueName, OperationQueue>>;
   readonly #subscribers = new Set<Subscriber>();
   /** BullMQ ignores a job whose id exists. */
   readonly #jobs = new Set<string>();
@@ -41,33 +46,38 @@ export class SimRedis {
   constructor(world: World, random: Random) {
     this.#world = world;
     this.#random = random;
+    const queue = (name: string) => new OperationQueue(name, world, random, () => this.isAway);
+    this.#operations = { 'room-end': queue('room-end'), 'participant-remove': queue('participant-remove') };
   }
 
   /** The producer of the process that runs. */
   producer(): JobProducer {
     const process = running.getStore() as SimProcess;
-    const send = async (queue: QueueName, jobs: readonly { id: string; job: Job }[], delayMs = 0) => {
+    const send = async (add: () => void) => {
       await this.#command(process, 'adds jobs');
       if (this.isAway) return { ok: false as const, error: new Error('Redis is away') };
-      for (const { id, job } of jobs) this.#add(queue, id, job, delayMs);
+      add();
       return { ok: true as const };
     };
     const doorbells = new Doorbells((rung) =>
-      send(
-        'webhook-delivery',
-        rung.map(({ id, endpointId }) => ({ id: endpointId, job: { deliveryId: id, jobId: endpointId } })),
-      ),
+      send(() => {
+        for (const { id, endpointId } of rung) this.#add(endpointId, { deliveryId: id, jobId: endpointId });
+      }),
     );
     const isAway = (): boolean => this.isAway;
-    const producer: Pick<JobProducer, 'wakeOperations' | 'wakeDeliveries'> & { redis: unknown; health: unknown } = {
-      wakeOperations: async (rows, delayMs) => {
-        for (const row of rows) {
-          const job = { operationId: row.id, environmentId: row.environmentId };
-          const sent = await send(QUEUE_OF_OPERATION[row.kind], [{ id: wakeUpJobId(row), job }], delayMs);
-          if (!sent.ok) return sent;
-        }
-        return { ok: true };
-      },
+    const sendOperations = (rows: readonly (OperationWakeUp & { priority: number })[]) =>
+      rows.length === 0
+        ? Promise.resolve({ ok: true as const })
+        : send(() => {
+            for (const row of rows) this.#addOperation(row, row.priority);
+          });
+    const producer: Pick<JobProducer, 'wakeOperations' | 'addDueOperations' | 'wakeDeliveries'> & {
+      redis: unknown;
+      health: unknown;
+    } = {
+      wakeOperations: (rows) => sendOperations(rows.map((row) => ({ ...row, priority: 0 }))),
+      addDueOperations: async (rows) =>
+        (await sendOperations(rows.map((row) => ({ ...row, priority: row.place - 1 })))).ok,
       wakeDeliveries: (deliveries) => doorbells.ring(deliveries),
       redis: {
         get status() {
@@ -112,42 +122,54 @@ export class SimRedis {
     return end;
   }
 
-  /** Makes the process that runs take jobs. */
-  consume(queue: QueueName, take: (job: Job) => void): void {
+  /** Makes the process that runs take doorbells. */
+  consume(take: (job: Job) => void): void {
     const process = running.getStore() as SimProcess;
-    const consumers = this.#consumers.get(queue) ?? new Set();
-    this.#consumers.set(queue, consumers);
     const consumer = { process, take };
-    consumers.add(consumer);
-    process.onDeath.push(() => consumers.delete(consumer));
+    this.#consumers.add(consumer);
+    process.onDeath.push(() => this.#consumers.delete(consumer));
+  }
+
+  /** Makes the process that runs work on operations. */
+  work(queue: OperationQueueName, ...worker: Parameters<OperationQueue['work']>): void {
+    this.#operations[queue].work(...worker);
   }
 
   #command(process: SimProcess, what: string): Promise<void> {
     return new Promise((resolve) => this.#world.after(0, process, `${what} in Redis`, resolve));
   }
 
-  #add(queue: QueueName, id: string, job: Job, delayMs: number): void {
-    const key = `${queue} ${id}`;
-    if (this.#jobs.has(key)) return;
-    const { lose, repeat } = this.weather;
-    if (this.#random.chance(lose)) {
-      this.#world.note(`job ${queue} gets lost`);
-      return;
-    }
-    this.#jobs.add(key);
-    for (let times = this.#random.chance(repeat) ? 2 : 1; times > 0; times -= 1) {
-      this.#world.after(delayMs + this.#random.between(1, this.weather.delayMs), null, `job of ${queue} is due`, () =>
-        this.#hand(queue, key, job),
+  #addOperation(row: OperationWakeUp, priority: number): void {
+    const queue = QUEUE_OF_OPERATION[row.kind];
+    if (this.#isLost(queue)) return;
+    const job = { id: operationJobId(row), operationId: row.id, priority };
+    const later = (): number => this.#random.between(1, this.weather.delayMs);
+    this.#operations[queue].add(job, later());
+    if (this.#random.chance(this.weather.repeat)) this.#operations[queue].repeat(job, later());
+  }
+
+  #isLost(queue: string): boolean {
+    const isLost = this.#random.chance(this.weather.lose);
+    if (isLost) this.#world.note(`job ${queue} gets lost`);
+    return isLost;
+  }
+
+  #add(id: string, job: Job): void {
+    if (this.#jobs.has(id) || this.#isLost('webhook-delivery')) return;
+    this.#jobs.add(id);
+    for (let times = this.#random.chance(this.weather.repeat) ? 2 : 1; times > 0; times -= 1) {
+      this.#world.after(this.#random.between(1, this.weather.delayMs), null, 'job of webhook-delivery is due', () =>
+        this.#hand(id, job),
       );
     }
   }
 
-  #hand(queue: QueueName, key: string, job: Job): void {
-    this.#jobs.delete(key);
-    const consumers = [...(this.#consumers.get(queue) ?? [])];
+  #hand(id: string, job: Job): void {
+    this.#jobs.delete(id);
+    const consumers = [...this.#consumers];
     if (consumers.length === 0) return;
     const { process, take } = this.#random.pick(consumers);
-    this.#world.after(0, process, `takes a job of ${queue}`, () => running.run(process, () => take(job)));
+    this.#world.after(0, process, 'takes a job of webhook-delivery', () => running.run(process, () => take(job)));
   }
 
   #publish(channel: string, payload: string): void {

@@ -24,7 +24,6 @@ export * from './metadata/same-json.js';
 export * from './operations/operation.js';
 export * from './operations/operation.presenter.js';
 export * from './operations/schedule.js';
-export * from './operations/turns.js';
 export * from './participants/participant.js';
 export * from './participants/participant.presenter.js';
 export * from './rooms/room.js';

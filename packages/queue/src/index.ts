@@ -1,6 +1,7 @@
 export * from './jobs/catalogue.js';
 export * from './jobs/job-producer.js';
 export * from './jobs/job-worker.js';
+export * from './jobs/operation-workers.js';
 export * from './jobs/queue-depths.js';
 export * from './notices/notices.js';
 export * from './notices/room-bus.js';

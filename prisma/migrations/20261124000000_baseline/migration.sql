@@ -121,7 +121,7 @@ CREATE TABLE rooms (
 CREATE INDEX rooms_environment_id_id_idx ON rooms (environment_id, id DESC);
 CREATE INDEX rooms_environment_id_status_id_idx ON rooms (environment_id, status, id DESC);
 -- A prefix is a range of names in the order of their bytes.
-CREATE INDEX rooms_status_name_idx ON rooms (environment_id, status, name COLLATE "C", (id || ''));
+CREATE INDEX rooms_status_name_idx ON rooms (environment_id, status, name COLLATE "C", id);
 CREATE INDEX rooms_on_media_node_idx ON rooms (media_node_id) WHERE media_node_id IS NOT NULL AND status <> 'ended';
 CREATE INDEX rooms_empty_idx ON rooms (empty_since) WHERE status = 'active' AND empty_since IS NOT NULL;
 CREATE INDEX rooms_ended_idx ON rooms (ended_at) WHERE status = 'ended';
@@ -151,7 +151,7 @@ CREATE INDEX participants_room_id_id_idx ON participants (room_id, id DESC);
 CREATE INDEX participants_list_idx ON participants (room_id, connected_at DESC, id DESC) WHERE connected_at IS NOT NULL;
 CREATE INDEX participants_present_idx ON participants (room_id, connected_at DESC, id DESC)
     WHERE connected_at IS NOT NULL AND left_at IS NULL;
-CREATE INDEX participants_external_id_idx ON participants (room_id, external_id, connected_at DESC, (id || '') DESC)
+CREATE INDEX participants_external_id_idx ON participants (room_id, external_id, connected_at DESC, id DESC)
     WHERE external_id IS NOT NULL AND connected_at IS NOT NULL;
 CREATE INDEX participants_not_left_idx ON participants (room_id) WHERE left_at IS NULL;
 
@@ -273,8 +273,6 @@ CREATE TABLE runtime_operations (
     attempts INTEGER NOT NULL DEFAULT 0,
     run_attempts INTEGER NOT NULL DEFAULT 0,
     due_at TIMESTAMPTZ(3) NOT NULL DEFAULT transaction_timestamp(),
-    woken_at TIMESTAMPTZ(3) NOT NULL DEFAULT transaction_timestamp(),
-    wake_ups INTEGER NOT NULL DEFAULT 1,
     lease_token UUID,
     lease_expires_at TIMESTAMPTZ(3),
     traceparent TEXT,

@@ -1,17 +1,16 @@
 import {
   countMediaNodes,
   isSynchronous,
-  readDue,
+  readBacklogs,
   readLiveCounts,
   readOldestSnapshots,
   readReplication,
   readRetentionLags,
   readTableHealth,
-  type DueNow,
+  type Backlog,
   type OldestSnapshot,
   type Replication,
   type Retained,
-  type RetentionMarks,
   type TableHealth,
 } from '@callplane/db';
 import type { Metrics } from '@callplane/runtime';
@@ -38,7 +37,7 @@ interface ObservedGauge {
 
 interface Values {
   replication: Replication;
-  due: Readonly<Record<string, DueNow>>;
+  backlogs: readonly Backlog[];
   live: Record<string, number>;
   mediaNodes: Record<string, number>;
   tables: readonly TableHealth[];
@@ -76,13 +75,13 @@ const GAUGES: readonly ObservedGauge[] = [
     name: 'callplane_oldest_due_seconds',
     help: 'Age of the oldest due row, in seconds.',
     label: 'queue',
-    read: ({ due }) => valuesOf(due, ({ oldestSeconds }) => oldestSeconds),
+    read: ({ backlogs }) => valuesOf(backlogs, ({ oldestDueMs }) => (oldestDueMs ?? 0) / 1000),
   },
   {
     name: 'callplane_due',
     help: 'Due rows that no worker has taken, counted up to 10,000.',
     label: 'queue',
-    read: ({ due }) => valuesOf(due, ({ count }) => count),
+    read: ({ backlogs }) => valuesOf(backlogs, ({ due }) => due),
   },
   {
     name: 'callplane_live',
@@ -123,8 +122,8 @@ const GAUGES: readonly ObservedGauge[] = [
   },
 ];
 
-function valuesOf(due: Values['due'], value: (now: DueNow) => number): Record<string, number> {
-  return Object.fromEntries(Object.entries(due).map(([queue, now]) => [queue, value(now)]));
+function valuesOf(backlogs: readonly Backlog[], value: (backlog: Backlog) => number): Record<string, number> {
+  return Object.fromEntries(backlogs.map((backlog) => [backlog.queue, value(backlog)]));
 }
 
 /**
@@ -134,7 +133,6 @@ function valuesOf(due: Values['due'], value: (now: DueNow) => number): Record<st
 export class Observer {
   readonly #deps: Observed;
   readonly #roomRetentionDays: number;
-  readonly #retentionMarks: RetentionMarks = {};
   #values: Values | null = null;
   #liveAtMs = -Infinity;
   #databaseAtMs = -Infinity;
@@ -181,10 +179,10 @@ export class Observer {
     try {
       const last = this.#values;
       const replication = await readReplication(this.#deps.database.sql);
-      const due = await readDue(this.#deps.database.sql);
+      const backlogs = await readBacklogs(this.#deps.database.sql);
       const live = (await this.#live(last === null)) ?? last?.live ?? {};
       const mediaNodes = await countMediaNodes(this.#deps.database.sql);
-      this.#values = { replication, due, live, mediaNodes, ...(await this.#database(last)) };
+      this.#values = { replication, backlogs, live, mediaNodes, ...(await this.#database(last)) };
     } catch (error) {
       this.#values = null;
       throw error;
@@ -210,7 +208,7 @@ export class Observer {
     const { sql } = this.#deps.database;
     const tables = await readTableHealth(sql);
     const snapshots = await readOldestSnapshots(sql);
-    const retention = await readRetentionLags(sql, this.#retentionMarks, this.#roomRetentionDays);
+    const retention = await readRetentionLags(sql, this.#roomRetentionDays);
     this.#databaseAtMs = nowMs;
     return { tables, snapshots, retention };
   }

@@ -15,7 +15,7 @@ import { endLostSessions } from '../reconcile/lost-sessions.js';
 import { MediaOrphans } from '../reconcile/media-orphans.js';
 import { NOON, startTestWorker, type Entered, type TestWorker } from '../worker.testkit.js';
 import { stepsOf } from './steps.js';
-import { workOnOperation } from './work-on-operation.js';
+import { workOnOperation } from './work.js';
 
 let janus: TestJanus;
 let worker: TestWorker;

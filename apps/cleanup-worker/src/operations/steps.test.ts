@@ -5,7 +5,7 @@ import { claimOperation, type AcceptedOperation, type TypedSql } from '@callplan
 import { eventually, inviteTestParticipant } from '@callplane/testing';
 import { after, before, NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { stepsOf } from './steps.js';
-import { workOnOperation } from './work-on-operation.js';
+import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { INSTANCE_DEAD_MS } from '@callplane/core';
-import { deleteDeadInstances, firstDisconnection, mediaPlacesOf, sweepLostSessions } from '@callplane/db';
+import { deleteDeadInstances, mediaPlacesOf, sweepLostSessions } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import type { Deps } from '../deps.js';
 import { endMediaSessions, removeFeedsOf, untilNodesUp } from '../media/media-clean-up.js';
@@ -9,43 +9,15 @@ type ReconcileDeps = Pick<Deps, 'database' | 'producer' | 'media' | 'logger' | '
 /** Sessions per batch. A full batch is followed by the next one at once. */
 const BATCH = 500;
 
-/** All sessions are read after this time, in milliseconds, and otherwise those that lost their connection lately. */
-const READ_ALL_EVERY_MS = 60_000;
-
-/** Where the next sweep begins. */
-export interface LostSessionsPosition {
-  from: Date | null;
-  /** When all sessions were last read, in milliseconds of `performance.now()`. */
-  readAllAtMs: number;
-}
-
-export const newLostSessionsPosition = (): LostSessionsPosition => ({ from: null, readAllAtMs: -Infinity });
-
 /**
  * Ends sessions that no client resumed within the grace period, and sessions of dead signaling instances. Ends none
  * shortly after an outage of PostgreSQL.
  */
-export async function endLostSessions(deps: ReconcileDeps, position = newLostSessionsPosition()): Promise<void> {
+export async function endLostSessions(deps: ReconcileDeps): Promise<void> {
   if (!maySilenceCount(deps)) return;
-  const nowMs = performance.now();
-  if (nowMs - position.readAllAtMs >= READ_ALL_EVERY_MS) {
-    position.from = null;
-    position.readAllAtMs = nowMs;
-  }
-  const { from } = position;
-  await endLostSince(deps, from);
-  position.from = await firstDisconnection(deps.database.sql, from);
-}
-
-/** Whether PostgreSQL has accepted writes for long enough, so that a silent gateway or client is gone. */
-function maySilenceCount({ outages }: Pick<Deps, 'outages'>): boolean {
-  return outages?.isSettled !== false;
-}
-
-async function endLostSince(deps: ReconcileDeps, from: Date | null): Promise<void> {
   // The statement may have waited for the end of an outage, and have read what was written before it.
   const mayEnd = () => maySilenceCount(deps);
-  const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, mayEnd, from };
+  const limits = { graceMs: deps.graceMs, instanceDeadMs: INSTANCE_DEAD_MS, limit: BATCH, mayEnd };
   let count: number;
   let hasWaited = false;
   do {
@@ -72,6 +44,11 @@ async function endLostSince(deps: ReconcileDeps, from: Date | null): Promise<voi
       swept.ended.map(({ sessionId }) => sessionId),
     );
   } while (count >= BATCH);
+}
+
+/** Whether PostgreSQL has accepted writes for long enough, so that a silent gateway or client is gone. */
+function maySilenceCount({ outages }: Pick<Deps, 'outages'>): boolean {
+  return outages?.isSettled !== false;
 }
 
 /** A media server keeps the media of a dead or frozen signaling process for half a minute. */

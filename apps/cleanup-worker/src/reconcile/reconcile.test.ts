@@ -3,7 +3,7 @@ import { writeMedia } from '@callplane/db';
 import { MediaNodes } from '@callplane/media';
 import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { workOnOperation } from '../operations/work-on-operation.js';
+import { workOnOperation } from '../operations/work.js';
 import { endEmptyRooms } from './empty-rooms.js';
 import { endLostSessions, forgetDeadInstances } from './lost-sessions.js';
 

@@ -11,7 +11,7 @@ import {
   turnCredential,
   type TestCoturn,
 } from '@callplane/testing';
-import { workOnOperation } from '../operations/work-on-operation.js';
+import { workOnOperation } from '../operations/work.js';
 import { closeEndedRelays } from '../reconcile/ended-relays.js';
 import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { closeRelays } from './close-relays.js';

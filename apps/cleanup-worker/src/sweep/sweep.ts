@@ -28,33 +28,17 @@ export async function settleExhausted(deps: Deps): Promise<void> {
   }
 }
 
-/** The sweep begins anew at the oldest records after this time, in milliseconds: it may have skipped locked ones. */
-const FROM_START_EVERY_MS = 3_600_000;
-
-/** Where the next sweep continues. */
-export interface ExpiredPosition {
-  from: Date | null;
-  /** When it last began at the oldest records, in milliseconds of `performance.now()`. */
-  beganAtMs: number;
-}
-
-export const newExpiredPosition = (): ExpiredPosition => ({ from: null, beganAtMs: -Infinity });
-
 /** Deletes expired idempotency records and console sessions, in batches, and expired signing keys. */
-export async function sweepExpired(deps: Deps, position = newExpiredPosition()): Promise<void> {
-  const now = deps.clock.now();
-  const nowMs = performance.now();
-  if (nowMs - position.beganAtMs >= FROM_START_EVERY_MS) Object.assign(position, { from: null, beganAtMs: nowMs });
+export async function sweepExpired({ database, clock, metrics }: Deps): Promise<void> {
+  const now = clock.now();
   let deleted: number;
   do {
-    const batch = await deleteExpiredIdempotencyRecords(deps.database.sql, now, BATCH, position.from);
-    ({ deleted } = batch);
-    position.from = batch.next ?? position.from;
-    deps.metrics.purged('idempotency_records', deleted);
+    deleted = await deleteExpiredIdempotencyRecords(database.sql, now, BATCH);
+    metrics.purged('idempotency_records', deleted);
   } while (deleted === BATCH);
   do {
-    deleted = await deleteExpiredConsoleSessions(deps.database.sql, BATCH);
-    deps.metrics.purged('console_sessions', deleted);
+    deleted = await deleteExpiredConsoleSessions(database.sql, BATCH);
+    metrics.purged('console_sessions', deleted);
   } while (deleted === BATCH);
-  await deleteExpiredSigningKeys(deps.database.prisma, now);
+  await deleteExpiredSigningKeys(database.prisma, now);
 }

@@ -1,4 +1,6 @@
 import type { Db, TypedSql } from '../client/database.js';
+import { deleteBatch } from '../client/delete-batch.js';
+import { Prisma } from '../generated/client.js';
 
 /** Identifies one idempotent request: a key is unique per environment and route. */
 export interface IdempotencyScope {
@@ -51,26 +53,9 @@ export async function saveIdempotencyRecord(
   });
 }
 
-/**
- * Deletes up to `limit` expired records, oldest first.
- * @param from `next` of the last batch, so that no batch reads again what earlier ones have deleted; null starts from
- * the beginning.
- */
-export async function deleteExpiredIdempotencyRecords(
-  db: TypedSql,
-  now: Date,
-  limit: number,
-  from: Date | null = null,
-): Promise<{ deleted: number; next: Date | null }> {
-  const [batch] = await db.$queryRaw<[{ deleted: number; next: Date | null }]>`
-    WITH old AS MATERIALIZED (
-      SELECT ctid, expires_at FROM idempotency_records
-      WHERE expires_at <= ${now.toISOString()}::timestamptz
-        AND expires_at >= ${(from ?? new Date(0)).toISOString()}::timestamptz
-      ORDER BY expires_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    ), deleted AS (
-      DELETE FROM idempotency_records WHERE ctid = ANY(ARRAY(SELECT ctid FROM old)) RETURNING 1
-    )
-    SELECT (SELECT count(*)::int FROM deleted) AS deleted, (SELECT max(expires_at) FROM old) AS next`;
-  return batch;
+/** Deletes one batch of expired records. */
+export function deleteExpiredIdempotencyRecords(db: TypedSql, now: Date, limit: number): PromiseLike<number> {
+  const rows = Prisma.sql`
+    SELECT target.ctid FROM idempotency_records target WHERE target.expires_at <= ${now.toISOString()}::timestamptz`;
+  return deleteBatch(db, 'idempotency_records', { rows, limit, key: 'ctid' });
 }

@@ -1,8 +1,7 @@
 import type { OperationError, OperationKind, OperationState } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { isExhausted, isUnleased, OPERATION_COLUMNS, WAKEABLE_COLUMNS } from './operation.sql.js';
-import type { WakeableOperation } from './operations.repository.js';
+import { isExhausted, isUnleased, OPERATION_COLUMNS } from './operation.sql.js';
 
 /**
  * An operation that this worker has claimed. All lease times are PostgreSQL's, so the workers' clocks need not agree.
@@ -67,14 +66,6 @@ export async function claimOperation(
   return claimed ?? null;
 }
 
-/** Milliseconds until a pending row without a lease is due; null when there is no such row or it is due already. */
-export async function dueInMs(db: TypedSql, operationId: string): Promise<number | null> {
-  const [row] = await db.$queryRaw<{ ms: number }[]>`
-    SELECT ceil(extract(epoch FROM due_at - now()) * 1000)::int AS ms FROM runtime_operations
-    WHERE id = ${operationId} AND status = 'pending' AND lease_token IS NULL AND due_at > now()`;
-  return row?.ms ?? null;
-}
-
 /**
  * Locks the row until the commit, so that no other worker can claim it meanwhile. Every transaction of a step begins
  * with it, or with a function that settles the row under the lease.
@@ -95,12 +86,8 @@ export async function settleCompleted(tx: Prisma.TransactionClient, claim: Claim
   if (settled === 0) throw new LeaseLost(claim.id);
 }
 
-/** A row whose last wake-up lies this far in the past is taken by the first scan after it is due, in milliseconds. */
-const LONG_AGO_MS = 3_600_000;
-
 /**
  * Settles a failed attempt that is followed by another one after the delay.
- * @param isSent whether a job is sent for the due time; without one, a scan takes the row as soon as it is due.
  * @throws LeaseLost
  */
 export async function settleRetry(
@@ -108,17 +95,13 @@ export async function settleRetry(
   claim: ClaimedOperation,
   delayMs: number,
   error: OperationError,
-  isSent: boolean,
-): Promise<WakeableOperation> {
-  const [row] = await db.$queryRaw<WakeableOperation[]>`
+): Promise<void> {
+  const settled = await db.$executeRaw`
     UPDATE runtime_operations
-    SET due_at = now() + ${delayMs}::int * interval '1 millisecond',
-      woken_at = now() + ${isSent ? delayMs : -LONG_AGO_MS}::int * interval '1 millisecond', wake_ups = 1,
-      last_error = ${JSON.stringify(error)}::jsonb, lease_token = NULL, lease_expires_at = NULL
-    WHERE ${holds(claim)}
-    RETURNING ${WAKEABLE_COLUMNS}`;
-  if (row === undefined) throw new LeaseLost(claim.id);
-  return row;
+    SET due_at = now() + ${delayMs}::int * interval '1 millisecond', last_error = ${JSON.stringify(error)}::jsonb,
+      lease_token = NULL, lease_expires_at = NULL
+    WHERE ${holds(claim)}`;
+  if (settled === 0) throw new LeaseLost(claim.id);
 }
 
 /**

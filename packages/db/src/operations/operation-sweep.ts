@@ -1,6 +1,5 @@
 import type { OperationError, OperationState, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { earliestDue } from '../sweeps/due.sql.js';
 import { isExhausted, OPERATION_COLUMNS } from './operation.sql.js';
 
 const LEASE_EXPIRED: OperationError = {
@@ -25,7 +24,7 @@ export async function settleExhaustedOperation(db: TypedSql): Promise<ExhaustedO
       lease_expires_at = NULL
     WHERE id = (
       SELECT id FROM runtime_operations
-      WHERE status = 'pending' AND due_at >= ${earliestDue('operations')} AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
+      WHERE status = 'pending' AND due_at <= now() AND ${isExhausted} AND lease_expires_at <= now()
       ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     )
     RETURNING ${OPERATION_COLUMNS}, room_id AS "roomId", participant_id AS "participantId",

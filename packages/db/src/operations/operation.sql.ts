@@ -12,8 +12,7 @@ export const OPERATION_COLUMNS = Prisma.sql`id, kind, status, attempts, last_err
   completed_at AS "completedAt"`;
 
 /** The columns of a `WakeableOperation` that an `OperationState` lacks. */
-export const WAKE_UP_COLUMNS = Prisma.sql`environment_id AS "environmentId", run, run_attempts AS "runAttempts",
-  wake_ups AS "wakeUps"`;
+export const WAKE_UP_COLUMNS = Prisma.sql`environment_id AS "environmentId", run, run_attempts AS "runAttempts"`;
 
 /** The columns of a `WakeableOperation`. */
 export const WAKEABLE_COLUMNS = Prisma.sql`id, kind, ${WAKE_UP_COLUMNS}`;

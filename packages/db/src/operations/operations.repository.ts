@@ -21,7 +21,6 @@ export interface WakeableOperation {
   kind: OperationKind;
   run: number;
   runAttempts: number;
-  wakeUps: number;
 }
 
 /** The result of a request for a clean-up. `wake` is set when a worker must be woken for it. */
@@ -196,7 +195,7 @@ async function acceptAgain(
   }
   const [rerun] = await tx.$queryRaw<AcceptedRow[]>`
     UPDATE runtime_operations
-    SET status = 'pending', run = run + 1, run_attempts = 0, wake_ups = 1, due_at = now(), woken_at = now()
+    SET status = 'pending', run = run + 1, run_attempts = 0, due_at = now()
     WHERE id = ${existing.id}
     RETURNING ${ACCEPTED}`;
   if (rerun === undefined) throw new Error(`${existing.id} no longer exists`);

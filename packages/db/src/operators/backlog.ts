@@ -1,14 +1,13 @@
-import type { OperationKind } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { literals } from '../client/literals.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased } from '../operations/operation.sql.js';
-import { dueKeys } from '../sweeps/due.sql.js';
-import { PENDING } from '../webhooks/delivery.sql.js';
+import { PENDING_BY_TIME } from '../webhooks/delivery.sql.js';
+
+const QUEUES = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
 
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
-  queue: 'room-end' | 'participant-remove' | 'webhook-delivery';
+  queue: (typeof QUEUES)[number];
   /** Due rows without a lease. */
   due: number;
   /** Rows that are not due yet: retries. */
@@ -19,85 +18,38 @@ export interface Backlog {
   oldestDueMs: number | null;
 }
 
+/** Rows of each queue are counted up to this number, those due first, so that the cost is bounded. */
+const COUNTED_MAX = 10_000;
+const FIRST = Prisma.sql`ORDER BY due_at LIMIT ${Prisma.raw(String(COUNTED_MAX))}`;
+
 /**
  * Reads the backlogs of all three queues, including empty ones. Deliveries of disabled endpoints are held back on
  * purpose and do not count.
  */
 export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
+  const operations = (kind: 'room.end' | 'participant.remove', queue: Backlog['queue']): Prisma.Sql => Prisma.sql`
+    (SELECT ${queue} AS queue, due_at, NOT ${isUnleased} AS held FROM runtime_operations
+      WHERE status = 'pending' AND kind = ${kind} ${FIRST})`;
+  const isEnabled = Prisma.sql`
+    EXISTS (SELECT FROM webhook_endpoints e WHERE e.id = endpoint_id AND e.enabled AND e.deleted_at IS NULL)`;
   const rows = await db.$queryRaw<Backlog[]>`
-    WITH open AS (
-      SELECT CASE kind WHEN 'room.end' THEN 'room-end' ELSE 'participant-remove' END AS queue, due_at,
-        coalesce(lease_expires_at > now(), false) AS held
-      FROM runtime_operations WHERE status = 'pending'
-      UNION ALL
-      SELECT 'webhook-delivery', d.due_at, d.status = 'delivering'
-      FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-      WHERE d.status IN ('pending', 'delivering') AND e.enabled AND e.deleted_at IS NULL
-    )
     SELECT queue, count(*) FILTER (WHERE NOT held AND due_at <= now())::int AS due,
       count(*) FILTER (WHERE NOT held AND due_at > now())::int AS scheduled,
       count(*) FILTER (WHERE held)::int AS held,
       (extract(epoch FROM now() - min(due_at) FILTER (WHERE NOT held AND due_at <= now())) * 1000)::float8 AS "oldestDueMs"
-    FROM open GROUP BY queue`;
-  const queues = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
-  return queues.map(
+    FROM (
+      ${operations('room.end', 'room-end')} UNION ALL ${operations('participant.remove', 'participant-remove')}
+      UNION ALL
+      (SELECT 'webhook-delivery', due_at, false FROM webhook_deliveries
+        WHERE ${PENDING_BY_TIME} AND ${isEnabled} ${FIRST})
+      UNION ALL
+      (SELECT 'webhook-delivery', due_at, true FROM webhook_deliveries
+        WHERE lease_expires_at IS NOT NULL AND ${isEnabled} ORDER BY lease_expires_at LIMIT ${COUNTED_MAX}::int)
+    ) AS open (queue, due_at, held) GROUP BY queue`;
+  return QUEUES.map(
     (queue) => rows.find((row) => row.queue === queue) ?? { queue, due: 0, scheduled: 0, held: 0, oldestDueMs: null },
   );
 }
-
-/** Due rows are counted up to this number, so that the cost is bounded. */
-const DUE_COUNT_MAX = 10_000;
-
-/** Due rows of each queue without a lease. */
-export interface DueNow {
-  /** Wait of the oldest one, in seconds; 0 when none is due. */
-  oldestSeconds: number;
-  /** Their number, at most DUE_COUNT_MAX. */
-  count: number;
-}
-
-/**
- * Cheap enough for frequent polling: it begins at the floor of each queue and at its backlogs
- * (docs/decisions/0039). Deliveries of disabled endpoints do not count.
- */
-export async function readDue(db: TypedSql): Promise<Record<Backlog['queue'], DueNow>> {
-  // The keys are sorted in a subquery of their own, so that the limit ends the reading.
-  const [delivery] = await db.$queryRaw<[DueNow]>`
-    WITH ${dueKeys('deliveries')}, due AS MATERIALIZED (
-      SELECT d.due_at FROM (
-        SELECT due_key.* FROM due_key JOIN webhook_endpoints e ON e.id = key AND e.enabled AND e.deleted_at IS NULL
-        ORDER BY since OFFSET 0
-      ) AS k CROSS JOIN LATERAL (${firstDue(
-        Prisma.sql`webhook_deliveries`,
-        Prisma.sql`${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry`,
-      )}) AS d LIMIT ${DUE_COUNT_MAX}::int
-    )
-    SELECT ${DUE_NOW} FROM due`;
-  const operation = async (kind: OperationKind): Promise<DueNow> => {
-    const [row] = await db.$queryRaw<[DueNow]>`
-      WITH ${dueKeys('operations')}, due AS MATERIALIZED (
-        SELECT o.due_at FROM (SELECT * FROM due_key ORDER BY since OFFSET 0) AS k CROSS JOIN LATERAL (${firstDue(
-          Prisma.sql`runtime_operations`,
-          Prisma.sql`status = 'pending' AND environment_id = k.key AND kind = ${literals([kind])} AND ${isUnleased}`,
-        )}) AS o LIMIT ${DUE_COUNT_MAX}::int
-      )
-      SELECT ${DUE_NOW} FROM due`;
-    return row;
-  };
-  return {
-    'room-end': await operation('room.end'),
-    'participant-remove': await operation('participant.remove'),
-    'webhook-delivery': delivery,
-  };
-}
-
-/** The first due rows of the key `k`. */
-const firstDue = (table: Prisma.Sql, condition: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  SELECT due_at FROM ${table} WHERE ${condition} AND due_at >= k.since AND due_at <= now()
-  ORDER BY due_at LIMIT ${Prisma.raw(String(DUE_COUNT_MAX))}`;
-
-const DUE_NOW = Prisma.sql`count(*)::int AS count,
-  coalesce(extract(epoch FROM now() - min(due_at))::float8, 0) AS "oldestSeconds"`;
 
 /** Live rooms and participants over all tenants. */
 export interface LiveCounts {

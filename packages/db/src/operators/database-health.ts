@@ -78,32 +78,22 @@ export async function readOldestSnapshots(db: TypedSql): Promise<OldestSnapshot[
 const RETAINED = ['deliveries', 'idempotency_records', 'rooms'] as const;
 export type Retained = (typeof RETAINED)[number];
 
-/** The oldest times that the reader has seen: it begins there next time, and reads no rows that were deleted since. */
-export type RetentionMarks = Partial<Record<Retained, Date>>;
-
 /**
  * Reads for how long the oldest row is past its retention, in seconds; 0 if none is.
- * @param marks changed by the call
  * @param roomDays 0 keeps rooms for ever.
  */
-export async function readRetentionLags(
-  db: TypedSql,
-  marks: RetentionMarks,
-  roomDays: number,
-): Promise<Partial<Record<Retained, number>>> {
+export async function readRetentionLags(db: TypedSql, roomDays: number): Promise<Partial<Record<Retained, number>>> {
   const lags: Partial<Record<Retained, number>> = {};
   for (const what of RETAINED) {
     if (what === 'rooms' && roomDays === 0) continue;
     const { table, time, condition, days } = retention(what, roomDays);
-    const [row] = await db.$queryRaw<[{ at: Date; lag: number }]>`
-      SELECT coalesce(oldest, over)::timestamptz(3) AS at,
-        coalesce(extract(epoch FROM over - oldest), 0)::float8 AS lag
+    const [row] = await db.$queryRaw<[{ lag: number }]>`
+      SELECT coalesce(extract(epoch FROM over - oldest), 0)::float8 AS lag
       FROM (SELECT now() - ${days}::int * interval '1 day' AS over) o CROSS JOIN LATERAL (SELECT (
         SELECT ${time} FROM ${table}
-        WHERE ${condition} AND ${time} <= over AND ${time} >= ${(marks[what] ?? new Date(0)).toISOString()}::timestamptz
+        WHERE ${condition} AND ${time} <= over
         ORDER BY ${time} LIMIT 1
       ) AS oldest) f`;
-    marks[what] = row.at;
     lags[what] = row.lag;
   }
   return lags;

@@ -8,7 +8,7 @@ import type { WakeableOperation } from '../operations/operations.repository.js';
  */
 export async function hastenOperation(db: TypedSql, operationId: string): Promise<WakeableOperation | null> {
   const [row] = await db.$queryRaw<WakeableOperation[]>`
-    UPDATE runtime_operations SET due_at = now(), woken_at = now(), wake_ups = wake_ups + 1
+    UPDATE runtime_operations SET due_at = now()
     WHERE id = ${operationId} AND status = 'pending' AND ${isUnleased}
     RETURNING ${WAKEABLE_COLUMNS}`;
   return row ?? null;

@@ -166,9 +166,6 @@ export function listParticipants(
   },
 ): PromiseLike<ParticipantState[]> {
   const { status, externalId, after } = page;
-  // participants_external_id_idx alone has the order by the expression. By the id PostgreSQL could use an index without
-  // the external id.
-  const id = externalId === null ? Prisma.sql`id` : Prisma.sql`(id || '')`;
   const conditions = [
     Prisma.sql`room_id = ${roomId}`,
     Prisma.sql`environment_id = ${tenant.environmentId}`,
@@ -177,11 +174,11 @@ export function listParticipants(
     ...(externalId === null ? [] : [Prisma.sql`external_id = ${externalId}`]),
     ...(after === null
       ? []
-      : [Prisma.sql`(connected_at, ${id}) < (${after.connectedAt.toISOString()}::timestamptz, ${after.id})`]),
+      : [Prisma.sql`(connected_at, id) < (${after.connectedAt.toISOString()}::timestamptz, ${after.id})`]),
   ];
   return db.$queryRaw<ParticipantState[]>`
     SELECT ${PARTICIPANT_COLUMNS} FROM participants WHERE ${Prisma.join(conditions, ' AND ')}
-    ORDER BY connected_at DESC, ${id} DESC LIMIT ${page.limit}`;
+    ORDER BY connected_at DESC, id DESC LIMIT ${page.limit}`;
 }
 
 /** Whether this session of the room has not ended. */

@@ -93,16 +93,15 @@ export function listRooms(db: TypedSql, tenant: Tenant, page: RoomListPage): Pro
         ${status === null ? Prisma.empty : Prisma.sql`AND rooms.status = ${status}`}
       ORDER BY rooms.id DESC LIMIT ${limit}`;
   }
-  // Each status is a range of rooms_status_name_idx. Only this index has the order by `id || ''`, so PostgreSQL uses it.
-  // Ordered by `id`, PostgreSQL might choose an index without the name.
+  // Each status is a range of rooms_status_name_idx.
   return db.$queryRaw<RoomState[]>`
     SELECT found.* FROM ${ofStatuses(status)}
     CROSS JOIN LATERAL (
       SELECT ${ROOM_COLUMNS} FROM rooms
       WHERE rooms.environment_id = ${tenant.environmentId} AND rooms.status = status.name
         AND rooms.name COLLATE "C" = ${name}
-        ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND (rooms.id || '') < ${page.beforeId}`}
-      ORDER BY (rooms.id || '') DESC LIMIT ${limit}
+        ${page.beforeId === null ? Prisma.empty : Prisma.sql`AND rooms.id < ${page.beforeId}`}
+      ORDER BY rooms.id DESC LIMIT ${limit}
     ) found
     ORDER BY found.id DESC LIMIT ${limit}`;
 }
@@ -119,7 +118,7 @@ function listRoomsByPrefix(
   const after =
     beforeId === null
       ? Prisma.empty
-      : Prisma.sql`AND (rooms.name COLLATE "C", rooms.id || '') > (
+      : Prisma.sql`AND (rooms.name COLLATE "C", rooms.id) > (
           (SELECT last.name FROM rooms last WHERE last.id = ${beforeId} AND last.environment_id = ${environmentId}),
           ${beforeId})`;
   return db.$queryRaw<RoomState[]>`
@@ -129,7 +128,7 @@ function listRoomsByPrefix(
       WHERE rooms.environment_id = ${environmentId} AND rooms.status = status.name
         AND rooms.name COLLATE "C" >= ${namePrefix} AND rooms.name COLLATE "C" < ${`${namePrefix}\u{10ffff}`} ${after}
         ${name === null ? Prisma.empty : Prisma.sql`AND rooms.name COLLATE "C" = ${name}`}
-      ORDER BY rooms.name COLLATE "C", (rooms.id || '') LIMIT ${limit}
+      ORDER BY rooms.name COLLATE "C", rooms.id LIMIT ${limit}
     ) found
     ORDER BY found.name COLLATE "C", found.id LIMIT ${limit}`;
 }

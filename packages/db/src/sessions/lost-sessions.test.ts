@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { disconnectOne, resumeOne } from '@callplane/testing';
 import { releaseSession } from './session-connection.js';
-import { firstDisconnection, sweepLostSessions } from './lost-sessions.js';
+import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
 import { beat, deleteDeadInstances, isParticipantHeld, removeInstance, sessionsHeldBy } from './signaling-instances.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
@@ -81,25 +81,6 @@ describe('a lost session', () => {
     const { sessionId } = await enter(roomId, 'alive');
     await rooms.sql(`UPDATE participant_sessions SET instance_id = NULL WHERE id = '${sessionId}'`);
     expect((await sweep()).ended).toHaveLength(2);
-  });
-
-  test('ends in a sweep that begins at the first lost connection, unless its instance has no row', async () => {
-    const [roomId, unknown] = [await rooms.newRoom(), await rooms.newRoom()];
-    await beat(rooms.database.sql, 'died');
-    const [lost] = [await enter(roomId, 'alive'), await enter(roomId, 'died')];
-    await enter(unknown, 'never heard of');
-    await disconnectOne(rooms.database, lost.held);
-    await age('participant_sessions', 'disconnected_at', AFTER_GRACE_S, lost.sessionId);
-    await age('signaling_instances', 'heartbeat_at', AFTER_GRACE_S, 'died');
-    const from = await firstDisconnection(rooms.database.sql, null);
-    expect(await firstDisconnection(rooms.database.sql, from)).toEqual(from);
-    expect((await sweep({ from })).ended).toHaveLength(2);
-    expect([await reasonsOf(roomId), await reasonsOf(unknown)]).toEqual([
-      ['connection_lost', 'connection_lost'],
-      [null],
-    ]);
-    expect((await firstDisconnection(rooms.database.sql, from)) > from).toBe(true);
-    expect((await sweep()).ended).toHaveLength(1);
   });
 
   test('is left to its own clean-up when it is being removed or its room ends', async () => {

@@ -3,7 +3,6 @@ import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { endSessionsWhere, type EndedNow } from './session-ends.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
-import { FLOOR_MAX } from '../sweeps/due.sql.js';
 import { writeSessionsEnded } from './ended-sessions.js';
 import { SUBJECT_COLUMNS, toSubject, type Subject, type SubjectRow } from './session.sql.js';
 
@@ -16,12 +15,6 @@ export interface LostSessionLimits {
   limit: number;
   /** Asked once the sessions are found. Without it they are ended in any case. */
   mayEnd?: () => boolean;
-  /**
-   * Ignores sessions that lost their connection earlier, and sessions of instances without a row, of which there are
-   * hardly any. Null or none reads all: as many rows as sessions have ended since the oldest snapshot
-   * (docs/decisions/0039).
-   */
-  from?: Date | null;
 }
 
 export interface SweptSessions {
@@ -61,42 +54,28 @@ export async function sweepLostSessions(
   return swept;
 }
 
-/**
- * The time before which no session that still lives lost its connection. The next sweep begins there.
- * @param from the result of the call before; null begins with the first session.
- */
-export async function firstDisconnection(db: TypedSql, from: Date | null): Promise<Date> {
-  const [row] = await db.$queryRaw<[{ first: Date }]>`
-    SELECT least(${FLOOR_MAX}, (
-      SELECT disconnected_at FROM participant_sessions
-      WHERE ended_at IS NULL AND disconnected_at IS NOT NULL AND disconnected_at <= now()
-        AND disconnected_at >= ${(from ?? new Date(0)).toISOString()}::timestamptz
-      ORDER BY disconnected_at LIMIT 1
-    )) AS first`;
-  return row.first;
-}
-
 interface LostSession {
   subject: Subject;
   connection: number;
 }
 
 async function findLostSessions(db: TypedSql, limits: LostSessionLimits): Promise<LostSession[]> {
-  const { graceMs, instanceDeadMs, limit, from = null } = limits;
+  const { graceMs, instanceDeadMs, limit } = limits;
   const over = Prisma.sql`now() - ${graceMs}::int * interval '1 millisecond'`;
   const dead = Prisma.sql`
     i.heartbeat_at <= now() - greatest(${graceMs}::int, ${instanceDeadMs}::int) * interval '1 millisecond'`;
   const rows = await db.$queryRaw<(SubjectRow & { connection: number })[]>`
-    WITH RECURSIVE ${from === null ? deadHolders(dead) : deadInstances(dead)}, s AS (
+    WITH RECURSIVE ${deadHolders(dead)}, s AS (
       SELECT * FROM participant_sessions
       WHERE ended_at IS NULL AND disconnected_at <= ${over}
-        AND disconnected_at >= ${(from ?? new Date(0)).toISOString()}::timestamptz
       UNION ALL
       SELECT held.* FROM dead JOIN participant_sessions held
         ON held.instance_id = dead.instance_id AND held.ended_at IS NULL AND held.disconnected_at IS NULL
       -- An instance without a row has no known heartbeat, so the grace period starts with the session.
       WHERE dead.heartbeat_at IS NOT NULL OR held.started_at <= ${over}
-      ${from === null ? ofNoInstance(over) : Prisma.empty}
+      UNION ALL
+      SELECT * FROM participant_sessions
+      WHERE ended_at IS NULL AND instance_id IS NULL AND disconnected_at IS NULL AND started_at <= ${over}
     )
     SELECT ${SUBJECT_COLUMNS}, s.connection
     FROM s
@@ -107,11 +86,7 @@ async function findLostSessions(db: TypedSql, limits: LostSessionLimits): Promis
   return rows.map((row) => ({ subject: toSubject(row), connection: row.connection }));
 }
 
-/** The CTE `dead`: instances whose heartbeat is too old. */
-const deadInstances = (isDead: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  dead AS (SELECT i.id AS instance_id, i.heartbeat_at FROM signaling_instances i WHERE ${isDead})`;
-
-/** The same with those that have no row and hold live sessions. */
+/** The CTE `dead`: instances that hold live sessions, and whose heartbeat is too old or that have no row. */
 const deadHolders = (isDead: Prisma.Sql): Prisma.Sql => Prisma.sql`
   holders AS (
     -- The instances that hold live sessions. Jumps through the index from one to the next, instead of reading it all.
@@ -126,11 +101,6 @@ const deadHolders = (isDead: Prisma.Sql): Prisma.Sql => Prisma.sql`
     FROM holders LEFT JOIN signaling_instances i ON i.id = holders.instance_id
     WHERE holders.instance_id IS NOT NULL AND (i.id IS NULL OR ${isDead})
   )`;
-
-const ofNoInstance = (over: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  UNION ALL
-  SELECT * FROM participant_sessions
-  WHERE ended_at IS NULL AND instance_id IS NULL AND disconnected_at IS NULL AND started_at <= ${over}`;
 
 /** Ends the lost sessions of one room, in one transaction. */
 async function endLost(

@@ -6,9 +6,6 @@ import { buffersOf } from '../client/buffers.testkit.js';
 import { Database, type TypedSql } from '../client/database.js';
 import { holdSnapshot } from '../client/held-snapshot.testkit.js';
 import { Prisma } from '../generated/client.js';
-import { takeDueOperations } from '../operations/due-operations.js';
-import { settleExhaustedOperation } from '../operations/operation-sweep.js';
-import { readDue } from '../operators/backlog.js';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { claimDueDeliveries } from '../webhooks/due-deliveries.js';
 import { scanBacklogs, scanNewlyDue } from '../webhooks/due-endpoints.js';
@@ -76,14 +73,11 @@ describe('scans while a transaction holds an old snapshot', () => {
   const statements: Record<string, (db: TypedSql) => PromiseLike<unknown>> = {
     'scan of newly due deliveries': (db) => scanNewlyDue(db, null, 100),
     'scan of backlogs': (db) => scanBacklogs(db, '', 100),
-    'scan of operations': (db) => takeDueOperations(db, { quietMs: 0, perEnvironment: 10, limit: 10, after: null }),
-    'sweep of exhausted operations': (db) => settleExhaustedOperation(db),
-    'metrics of due rows': (db) => readDue(db),
     'move of the floor': (db) =>
       moveDueFloor({ sqlTransaction: (work) => work(db) }, 'deliveries', { checkEveryMs: Infinity }),
   };
   const measure = async (): Promise<Record<string, number>> => {
-    await Promise.all([move(), moveDueFloor(database, 'operations', { checkEveryMs: Infinity })]);
+    await move();
     const from = await firstLeaseExpiry(database.sql, BEGINNING);
     const [mark] = [(await scanNewlyDue(database.sql, null, 1)).floor];
     const costs: Record<string, number> = {};
@@ -96,26 +90,18 @@ describe('scans while a transaction holds an old snapshot', () => {
     );
     return costs;
   };
-  /** Deliveries and operations that became due, were claimed and finished. */
+  /** Deliveries that became due, were claimed and finished. */
   const finishMany = async (name: string, count: number): Promise<void> => {
     await add(name, '1 hour', { count });
     await rooms.sql(`UPDATE webhook_deliveries SET status = 'delivering', run_attempts = 1,
       lease_token = gen_random_uuid(), lease_expires_at = due_at WHERE id LIKE 'dlv_${name}%'`);
     await finish(name);
-    await rooms.sql(`INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at)
-      SELECT 'room_${name}' || n, '${rooms.tenant.environmentId}', 'Room', '{}', 'created', 2, now() FROM generate_series(1, ${count}) n`);
-    await rooms.sql(`INSERT INTO runtime_operations (id, environment_id, room_id, kind, status, created_at, due_at, woken_at)
-      SELECT 'op_${name}' || n, '${rooms.tenant.environmentId}', 'room_${name}' || n, 'room.end', 'pending', now(),
-        now() - interval '1 hour', now() - interval '1 hour' FROM generate_series(1, ${count}) n`);
-    await rooms.sql(
-      `UPDATE runtime_operations SET status = 'completed', completed_at = now() WHERE id LIKE 'op_${name}%'`,
-    );
   };
 
   test('touch no more buffers however much has finished behind it', async () => {
-    await Promise.all([check(), moveDueFloor(database, 'operations', { checkEveryMs: 0 })]);
+    await check();
     await finishMany('first', 10);
-    await rooms.sql('ANALYZE webhook_deliveries, runtime_operations');
+    await rooms.sql('ANALYZE webhook_deliveries');
     const holder = await holdSnapshot(url);
     const before = await measure();
     await finishMany('many', 10_000);
@@ -127,7 +113,6 @@ describe('scans while a transaction holds an old snapshot', () => {
     await rooms.sql('TRUNCATE due_floors');
     const fromBeginning = {
       'scan of newly due deliveries': await buffersOf(indexed, statements['scan of newly due deliveries']!),
-      'scan of operations': await buffersOf(indexed, statements['scan of operations']!),
       'sweep of leases': await buffersOf(indexed, (db) => endExpiredLeases(db, 60_000, 100)),
     };
     const flat = Object.entries(fromBeginning).filter(([name, buffers]) => buffers <= before[name]! * 2 + 20);
@@ -193,7 +178,6 @@ describe('the floor of due deliveries', () => {
       { endpointId: A, first: true, retry: false },
     ]);
     expect(await found()).toEqual([A, B]);
-    expect((await readDue(database.sql))['webhook-delivery']).toMatchObject({ count: 3 });
 
     const request = { endpointId: A, isRetry: false, count: 1, since: (await backlogs())[0]!.since };
     await claimDueDeliveries(database.sql, [request], 60_000);
@@ -339,7 +323,6 @@ describe('the floor of due deliveries', () => {
     await move();
     const { backlogs: known, due } = await scanBacklogs(database.sql, '', 100);
     expect([known, due]).toMatchObject([[{ endpointId: A }], []]);
-    expect((await readDue(database.sql))['webhook-delivery']).toEqual({ count: 0, oldestSeconds: 0 });
     await rooms.sql(`UPDATE webhook_endpoints SET enabled = true WHERE id = '${A}'`);
     expect(await found()).toEqual([A]);
   });

@@ -1,9 +1,9 @@
 import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
-/** A job says only that a worker should look at this row now. */
+/** A job says only that a worker should work on this row now. */
 const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
-type OperationJob = Static<typeof OperationJob>;
+export type OperationJob = Static<typeof OperationJob>;
 
 /**
  * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
@@ -30,15 +30,10 @@ export const QUEUE_OF_OPERATION = {
 } as const satisfies Record<OperationKind, QueueName>;
 
 /**
- * Only rows that are due within this time get a job, in milliseconds. Later rows wait in PostgreSQL until a scan finds
- * them, and use no memory of Redis.
+ * The id of the job for the next attempt of an operation. BullMQ ignores a job whose id exists in any state, so an
+ * attempt has one job at most, however often scans add it. A claim counts the attempt, so neither a delayed job nor one
+ * that a dead worker has left behind keeps the job of a later attempt away.
  */
-export const SENT_AHEAD_MS = 60_000;
-
-/**
- * BullMQ silently ignores a job whose id already exists in any state, so every wake-up of a row gets its own id. Two
- * jobs of one row are harmless, because only one worker can claim the row.
- */
-export function wakeUpJobId(row: { id: string; run: number; runAttempts: number; wakeUps: number }): string {
-  return `${row.id}_r${row.run}_a${row.runAttempts}_w${row.wakeUps}`;
+export function operationJobId(row: { id: string; run: number; runAttempts: number }): string {
+  return `${row.id}_r${row.run}_a${row.runAttempts}`;
 }

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { stopAtEnd } from '@callplane/testing';
-import { WAKE_UPS_PER_ENVIRONMENT } from './allowance.js';
-import { JobProducer, type NotSent, type OperationWakeUp } from './job-producer.js';
+import { JOBS_PER_ENVIRONMENT, JobProducer, type NotSent, type OperationWakeUp } from './job-producer.js';
 
 const operation = (kind: OperationWakeUp['kind'], n: number): OperationWakeUp => ({
   kind,
@@ -9,7 +8,6 @@ const operation = (kind: OperationWakeUp['kind'], n: number): OperationWakeUp =>
   environmentId: 'env_1',
   run: 1,
   runAttempts: 0,
-  wakeUps: 1,
 });
 
 /** A producer that cannot reach Redis: no server listens on port 1. */
@@ -37,7 +35,7 @@ test('a producer reports every wake-up that it cannot send, by queue', async () 
 
 test('a producer reports wake-ups beyond the bound of their environment', async () => {
   const { producer, notSent } = lostProducer();
-  const many = Array.from({ length: WAKE_UPS_PER_ENVIRONMENT }, (_, n) => operation('room.end', n));
+  const many = Array.from({ length: JOBS_PER_ENVIRONMENT }, (_, n) => operation('room.end', n));
   await producer.wakeOperations(many);
   notSent.length = 0;
   expect(await producer.wakeOperations([operation('room.end', -1)])).toMatchObject({ ok: false });

@@ -1,10 +1,10 @@
 import type { OperationKind } from '@callplane/core';
 import { Queue } from 'bullmq';
+import { LRUCache } from 'lru-cache';
 import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
-import { Allowance } from './allowance.js';
-import { QUEUE_NAMES, QUEUE_OF_OPERATION, wakeUpJobId, type QueueName } from './catalogue.js';
+import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
 import { Doorbells, type Doorbell, type WakeResult } from './doorbells.js';
 
 /** Wake-ups that could not be sent. */
@@ -29,11 +29,22 @@ export interface OperationWakeUp {
   id: string;
   run: number;
   runAttempts: number;
-  wakeUps: number;
 }
 
-/** Interval between two counts of the waiting jobs of operations, in milliseconds. */
-const COUNT_INTERVAL_MS = 1000;
+/**
+ * BullMQ takes jobs without a priority first, and then those with the lowest number. So the first operation of a tenant
+ * overtakes the thousandth of another one.
+ */
+const PRIORITY_MAX = 100;
+/**
+ * Jobs that one process sends for one environment within {@link SENT_LATELY_MS}. A scan of the workers adds the rest,
+ * in its turn. This bounds what one tenant can put into Redis.
+ */
+export const JOBS_PER_ENVIRONMENT = 1000;
+const SENT_LATELY_MS = 10_000;
+const ENVIRONMENTS_MAX = 10_000;
+/** Jobs that are added with one round trip, so that each is short enough for the deadline of a command. */
+const JOBS_PER_COMMAND = 100;
 
 /**
  * Sends wake-ups, fast and best effort. If it cannot send one, a scan of a worker finds the row later. It owns the
@@ -44,9 +55,8 @@ export class JobProducer {
   readonly redis: RedisClient;
   /** Whether Redis currently accepts writes. */
   readonly health: RedisHealth;
-  /** Bounds the wake-ups of operations that Redis holds for each environment. */
-  readonly #allowance = new Allowance();
-  readonly #counting: NodeJS.Timeout;
+  /** Jobs of operations that this process sent lately, by environment. */
+  readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
   readonly #queues = new Map<QueueName, Queue>();
   readonly #doorbells = new Doorbells((doorbells) => this.#add([doorbellBatch(doorbells)]));
   readonly #events: ProducerEvents;
@@ -67,26 +77,41 @@ export class JobProducer {
       queue.on('error', () => undefined);
       this.#queues.set(name, queue);
     }
-    this.#counting = setInterval(() => void this.#countOperations(), COUNT_INTERVAL_MS).unref();
   }
 
   /**
-   * Wakes workers for operations. The number of jobs that Redis holds for an environment is bounded. Beyond this bound
-   * no job is sent, and a scan of a worker finds the row. Never throws, and takes at most 250 ms.
-   * @param delayMs at most `SENT_AHEAD_MS`, because rows that are due later wait in PostgreSQL.
-   * @returns `ok` if Redis has taken all wake-ups within the bound, and at least one was within it. An empty list is
-   * `ok`, too. `onNotSent` gets the wake-ups that were not sent.
+   * Sends a job for each of these operations, which have just been accepted. Beyond {@link JOBS_PER_ENVIRONMENT} it sends
+   * none, and a scan of a worker finds the row. Never throws, and takes at most 250 ms.
+   * @returns `ok` if Redis has taken all jobs that it was sent, and was sent one. An empty list is `ok`, too.
+   * `onNotSent` gets the jobs that were not sent.
    */
-  wakeOperations(rows: readonly OperationWakeUp[], delayMs?: number): Promise<WakeResult> {
-    const allowed: OperationWakeUp[] = [];
-    const refused: OperationWakeUp[] = [];
-    for (const row of rows) (this.#allowance.take(row.environmentId) ? allowed : refused).push(row);
+  wakeOperations(rows: readonly OperationWakeUp[]): Promise<WakeResult> {
+    const jobs: PrioritizedOperation[] = [];
+    const refused: PrioritizedOperation[] = [];
+    for (const row of rows) {
+      const sent = this.#sent.get(row.environmentId) ?? 0;
+      (sent < JOBS_PER_ENVIRONMENT ? jobs : refused).push({ ...row, priority: sent });
+      this.#sent.set(row.environmentId, sent + 1);
+    }
     if (refused.length > 0) {
       const error = new Error('the environment has reached its limit of jobs in Redis');
-      this.#report(operationBatches(refused, delayMs), error);
-      if (allowed.length === 0) return Promise.resolve({ ok: false, error });
+      this.#report(operationBatches(refused), error);
+      if (jobs.length === 0) return Promise.resolve({ ok: false, error });
     }
-    return this.#add(operationBatches(allowed, delayMs));
+    return this.#add(operationBatches(jobs));
+  }
+
+  /**
+   * Sends a job for each of these operations, which a scan has found. BullMQ ignores those that have one already.
+   * @returns false if Redis has not taken all.
+   */
+  async addDueOperations(rows: readonly (OperationWakeUp & { place: number })[]): Promise<boolean> {
+    for (let from = 0; from < rows.length; from += JOBS_PER_COMMAND) {
+      const some = rows.slice(from, from + JOBS_PER_COMMAND);
+      const { ok } = await this.#add(operationBatches(some.map((row) => ({ ...row, priority: row.place - 1 }))));
+      if (!ok) return false;
+    }
+    return true;
   }
 
   /**
@@ -103,12 +128,11 @@ export class JobProducer {
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
   async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
     const queues = [...this.#queues].filter(([name]) => names.includes(name));
-    const counts = await Promise.all(queues.map(([, queue]) => queue.getWaitingCount()));
+    const counts = await Promise.all(queues.map(([, queue]) => queue.getJobCountByTypes('waiting', 'prioritized')));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#counting);
     await this.#doorbells.flush();
     this.health.close();
     await disconnectRedis(this.redis);
@@ -151,15 +175,6 @@ export class JobProducer {
       clearTimeout(timer);
     }
   }
-
-  async #countOperations(): Promise<void> {
-    if (!this.#allowance.isUsed || this.redis.status !== 'ready' || this.health.trouble !== null) return;
-    try {
-      this.#allowance.seeWaiting(await this.waitingCount(Object.values(QUEUE_OF_OPERATION)));
-    } catch {
-      // The next count follows in a second.
-    }
-  }
 }
 
 interface Batch {
@@ -179,16 +194,18 @@ function doorbellBatch(doorbells: readonly Doorbell[]): Batch {
   };
 }
 
-function operationBatches(rows: readonly OperationWakeUp[], delayMs: number | undefined): Batch[] {
+type PrioritizedOperation = OperationWakeUp & { priority: number };
+
+function operationBatches(rows: readonly PrioritizedOperation[]): Batch[] {
   return Object.values(QUEUE_OF_OPERATION)
     .map((name) => ({
       name,
       jobs: rows
         .filter(({ kind }) => QUEUE_OF_OPERATION[kind] === name)
         .map((row) => ({
-          name: row.environmentId,
+          name: row.kind,
           data: { operationId: row.id },
-          opts: { jobId: wakeUpJobId(row), ...(delayMs === undefined ? {} : { delay: delayMs }) },
+          opts: { jobId: operationJobId(row), priority: Math.min(row.priority, PRIORITY_MAX) },
         })),
     }))
     .filter(({ jobs }) => jobs.length > 0);

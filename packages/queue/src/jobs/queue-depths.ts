@@ -9,11 +9,11 @@ import { JobProducer, type OperationWakeUp } from './job-producer.js';
 /** The state of one queue in Redis. */
 export interface QueueDepth {
   queue: QueueName;
-  /** Wake-ups that no worker has taken yet. */
+  /** Jobs that no worker has taken yet. */
   waiting: number;
-  /** Wake-ups that become available later. */
+  /** Jobs that wait for the next attempt. */
   delayed: number;
-  /** Wake-ups that a worker is processing. */
+  /** Jobs that a worker has taken: operations that it works on. */
   active: number;
   /** Worker processes that take jobs from the queue. */
   workers: number;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventually, makeTestAuthority, startTestCluster, startTestSentinels, stopAtEnd } from '@callplane/testing';
 import { JobProducer } from '../jobs/job-producer.js';
-import { JobWorker } from '../jobs/job-worker.js';
+import { OperationWorkers } from '../jobs/operation-workers.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
 import { readClusterFacts, readRedisFacts, readSentinelFacts } from './redis-facts.js';
 import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
@@ -12,13 +12,15 @@ const quiet = { onLost: () => undefined, onReady: () => undefined };
 function connectAll(where: RedisLocation) {
   const producer = new JobProducer(where, quiet);
   const jobs: string[] = [];
-  const worker = new JobWorker({
+  const worker = new OperationWorkers({
     redisUrl: where,
-    queue: 'room-end',
     concurrency: 4,
-    lockSeconds: 30,
-    process: ({ operationId }) => jobs.push(operationId),
-    events: { ...quiet, onJobError: () => undefined },
+    work: (operationId) => {
+      jobs.push(operationId);
+      return Promise.resolve(null);
+    },
+    clock: { now: () => new Date() },
+    events: { ...quiet, onFailed: () => undefined, onError: () => undefined },
   });
   const listener = new NoticeListener(where, quiet);
   const notices: string[] = [];
@@ -37,7 +39,7 @@ function connectAll(where: RedisLocation) {
       await eventually(async () => {
         n += 1;
         const id = `op_${n}`;
-        const row = { kind: 'room.end', id, environmentId: 'env_1', run: 1, runAttempts: 0, wakeUps: 1 } as const;
+        const row = { kind: 'room.end', id, environmentId: 'env_1', run: 1, runAttempts: 0 } as const;
         await producer.wakeOperations([row]);
         await publishNotice(producer.redis, 'operationSettled', id);
         return jobs.length > 0 && notices.length > 0;

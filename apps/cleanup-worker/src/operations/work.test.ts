@@ -7,7 +7,7 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import type { Step } from '../deps.js';
 import { stepsOf } from './steps.js';
-import { workOnOperation } from './work-on-operation.js';
+import { workOnOperation } from './work.js';
 
 let worker: TestWorker;
 const notices: string[] = [];
@@ -76,12 +76,10 @@ describe('the claim of an operation', () => {
     expect(await Promise.all([held, settled].map((id) => worker.row(id)))).toEqual(rows);
   });
 
-  test('ignores a row that is not due yet and returns when it is due', async () => {
+  test('ignores a row that is not due yet', async () => {
     const id = await worker.newOperation();
     await worker.sql(`UPDATE runtime_operations SET due_at = now() + interval '60 s' WHERE id = '${id}'`);
-    const dueInMs = await workOnOperation(worker.deps, id, failing('must not run'));
-    expect(dueInMs).toBeGreaterThan(30_000);
-    expect(dueInMs).toBeLessThanOrEqual(60_000);
+    expect(await workOnOperation(worker.deps, id, failing('must not run'))).toBeNull();
     expect(await worker.row(id)).toMatchObject({ status: 'pending', attempts: 0 });
   });
 });
@@ -108,13 +106,12 @@ describe('the worker of an operation', () => {
   });
 
   test('delays failed attempts by the backoff schedule, fails the run after the eighth, and starts a new run on request', async () => {
-    await worker.deps.producer.redis.flushall();
     const roomId = await worker.newRoom();
     const { operation } = await worker.endRoom(roomId);
     const { id } = operation;
     for (let attempt = 1; attempt <= ATTEMPTS_PER_RUN; attempt += 1) {
       const [{ now: earliest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
-      await workOnOperation(worker.deps, id, failing('connect ECONNREFUSED 10.11.12.13:8088'));
+      const retryInMs = await workOnOperation(worker.deps, id, failing('connect ECONNREFUSED 10.11.12.13:8088'));
       const [{ now: latest }] = await worker.deps.database.prisma.$queryRaw<[{ now: Date }]>`SELECT now()`;
       const row = await worker.row(id);
       expect(row).toMatchObject({ attempts: attempt, runAttempts: attempt, leaseToken: null, leaseExpiresAt: null });
@@ -124,17 +121,15 @@ describe('the worker of an operation', () => {
       });
       expect(JSON.stringify(row.lastError)).not.toMatch(/10\.11|8088|ECONN/);
       if (attempt === ATTEMPTS_PER_RUN) {
-        expect(row).toMatchObject({ status: 'failed', completedAt: null });
+        expect([row, retryInMs]).toMatchObject([{ status: 'failed', completedAt: null }, null]);
         continue;
       }
       expect(row.status).toBe('pending');
       const delayMs = BACKOFF_SECONDS[attempt - 1]! * 1000;
       expect(row.dueAt.getTime()).toBeGreaterThanOrEqual(earliest.getTime() + delayMs - 1);
       expect(row.dueAt.getTime()).toBeLessThanOrEqual(latest.getTime() + delayMs * 1.2 + 1);
-      // A retry that is due soon has a delayed job, and its wake-up counts from the due time. Later ones have no job.
-      expect(await worker.deps.producer.redis.zcard('callplane:room-end:delayed')).toBe(Math.min(attempt, 2));
-      if (attempt <= 2) expect(row.wokenAt).toEqual(row.dueAt);
-      else expect(row.wokenAt.getTime()).toBeLessThan(earliest.getTime());
+      expect(retryInMs).toBeGreaterThanOrEqual(delayMs);
+      expect(retryInMs).toBeLessThanOrEqual(delayMs * 1.2);
       await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${id}'`);
     }
     await eventually(() => notices.includes(id));
@@ -144,7 +139,7 @@ describe('the worker of an operation', () => {
 
     const rerun = await worker.endRoom(roomId);
     expect(rerun.operation).toMatchObject({ id, status: 'pending', attempts: 8 });
-    expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 0, wakeUps: 1 });
+    expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 0 });
     await workOnOperation(worker.deps, id, failing('still away'));
     expect(await worker.row(id)).toMatchObject({ run: 2, runAttempts: 1, attempts: 9, status: 'pending' });
     await worker.sql(`UPDATE runtime_operations SET due_at = now() - interval '1 second' WHERE id = '${id}'`);

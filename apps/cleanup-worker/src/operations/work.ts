@@ -3,14 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterFailure, ATTEMPTS_PER_RUN, traceIdOf, type OperationError } from '@callplane/core';
 import {
   claimOperation,
-  dueInMs,
   isDatabaseUnavailable,
   LeaseLost,
   settleFailed,
   settleRetry,
   type ClaimedOperation,
 } from '@callplane/db';
-import { publishNotice, QUEUE_OF_OPERATION, SENT_AHEAD_MS } from '@callplane/queue';
+import { publishNotice, QUEUE_OF_OPERATION } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps, Step } from '../deps.js';
 import { writeOperationFailed } from './events.js';
@@ -24,10 +23,11 @@ const SETTLE_PATIENCE_MS = 8000;
 const SETTLE_PAUSE_MS = 500;
 
 /**
- * Handles one wake-up of one operation: claims it and runs its steps. The last step settles it as completed. If a step
- * throws, this function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
+ * Works on one operation: claims it and runs its steps. The last step settles it as completed. If a step throws, this
+ * function does not throw. It settles the operation with a retry or as failed, unless the lease was lost.
  * @param steps returns the steps of an operation kind; tests pass failing ones.
- * @returns milliseconds until the row is due if it is not due yet, else null.
+ * @returns milliseconds until the next attempt; null if there is none, or if the row was not this worker's to claim:
+ * settled, held by another worker, or not due yet.
  * @throws if PostgreSQL is unavailable. The row stays unchanged, and a scan finds it again.
  */
 export async function workOnOperation(
@@ -36,10 +36,7 @@ export async function workOnOperation(
   steps: (kind: ClaimedOperation['kind']) => readonly Step[] = stepsOf,
 ): Promise<number | null> {
   const claimed = await claimOperation(deps.database.sql, operationId, randomUUID(), deps.leaseMs);
-  if (claimed === null) {
-    // Another worker holds it, it is settled, or the job arrived before the row is due.
-    return dueInMs(deps.database.sql, operationId);
-  }
+  if (claimed === null) return null;
   const span = spanOf(claimed);
   // What the attempt causes belongs to it.
   const claim = span === null ? claimed : { ...claimed, traceparent: span.traceparent };
@@ -72,7 +69,7 @@ export async function workOnOperation(
   if (outcome.outcome === 'completed' || outcome.outcome === 'failed') {
     await publishNotice(deps.producer.redis, 'operationSettled', claim.id);
   }
-  return null;
+  return outcome.outcome === 'retry' ? outcome.retryInMs : null;
 }
 
 type Outcome =
@@ -153,9 +150,7 @@ async function settleFailure(deps: Deps, claim: ClaimedOperation, step: string, 
       await deps.producer.wakeDeliveries(deliveries);
       return { outcome: 'failed', step, error };
     }
-    const isSent = next.delayMs <= SENT_AHEAD_MS;
-    const row = await patiently(() => settleRetry(deps.database.sql, claim, next.delayMs, lastError, isSent));
-    if (isSent) await deps.producer.wakeOperations([row], next.delayMs);
+    await patiently(() => settleRetry(deps.database.sql, claim, next.delayMs, lastError));
     return { outcome: 'retry', step, retryInMs: next.delayMs, error };
   } catch (settleError) {
     if (settleError instanceof LeaseLost) return { outcome: 'lease_lost', step };
