@@ -9,7 +9,6 @@ import type { Action, EndpointAction, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
 import type { Customers } from './setup.js';
-import type { World } from './world.js';
 
 /** How often a client repeats a request, and its pause, in milliseconds. */
 const TRIES_MAX = 40;
@@ -61,7 +60,6 @@ export class Clients {
   pending = 0;
   /** Deliveries whose next attempt was brought forward, and endpoints of which any delivery may have been. */
   readonly hastened = new Set<string>();
-  readonly #world: World;
 
   constructor(
     private readonly fleet: Fleet,
@@ -72,7 +70,6 @@ export class Clients {
     /** Of a tenant. */
     private readonly listDeliveries: (tenant: number) => Promise<KnownDelivery[]>,
   ) {
-    this.#world = fleet.world;
     this.participants = new Participants(fleet, process, random);
   }
 
@@ -88,7 +85,7 @@ export class Clients {
 
   /** Ends the room of a participant, or removes it. */
   interfere(participantId: string, what: 'end' | 'remove'): void {
-    const atMs = this.#world.nowMsValue;
+    const atMs = this.fleet.world.nowMsValue;
     for (const [room, { people }] of this.rooms)
       for (const [who, person] of people) {
         if (person.participantId !== participantId) continue;
@@ -98,7 +95,7 @@ export class Clients {
 
   /** Asks once more for every end and removal that was accepted: one whose operation has failed gets another run. */
   repeatEnds(): void {
-    const atMs = this.#world.nowMsValue;
+    const atMs = this.fleet.world.nowMsValue;
     for (const [room, { endAcceptedAtMs, people }] of this.rooms) {
       if (endAcceptedAtMs !== undefined) this.perform({ atMs, room, do: 'end' });
       for (const [who, { removedAtMs }] of people)
@@ -128,7 +125,7 @@ export class Clients {
       });
     } else if (action.do === 'end') {
       const answer = await this.#insist({ operationId: 'endRoom', caller, params: { roomId } });
-      if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.#world.nowMsValue;
+      if (answer !== null && answer.status < 300) room.endAcceptedAtMs ??= this.fleet.world.nowMsValue;
     } else if (action.do === 'replay' || action.do === 'retry') await this.#again(room.tenant, action.do);
     else if ('who' in action) await this.#moveAPerson(action, room, roomId);
   }
@@ -178,7 +175,7 @@ export class Clients {
         caller,
         params: { roomId, participantId },
       });
-      if (answer !== null && answer.status < 300) person.removedAtMs ??= this.#world.nowMsValue;
+      if (answer !== null && answer.status < 300) person.removedAtMs ??= this.fleet.world.nowMsValue;
       return;
     }
     if (action.do === 'erase') return this.operator.erase(participantId);
@@ -223,7 +220,9 @@ export class Clients {
 
   async #again(tenant: number, what: 'replay' | 'retry'): Promise<void> {
     const deliveries = await new Promise<KnownDelivery[]>((resolve) =>
-      this.#world.after(0, null, 'a client lists deliveries', async () => resolve(await this.listDeliveries(tenant))),
+      this.fleet.world.after(0, null, 'a client lists deliveries', async () =>
+        resolve(await this.listDeliveries(tenant)),
+      ),
     );
     if (deliveries.length === 0) return;
     const { id, endpointId, replayCount } = this.random.pick(deliveries);
@@ -285,9 +284,9 @@ export class Clients {
     const { process } = instance;
     return new Promise((resolve, reject) => {
       const answer = (label: string, run: () => void): void =>
-        this.#world.after(1, null, `${process.name} ${label}`, () => running.run(this.process, run));
+        this.fleet.world.after(1, null, `${process.name} ${label}`, () => running.run(this.process, run));
       process.onDeath.push(() => answer('closes its connections', () => resolve(null)));
-      this.#world.after(1, process, what, () => {
+      this.fleet.world.after(1, process, what, () => {
         running.run(process, () => {
           work().then(
             (result) => answer(`answers: ${what}`, () => resolve(result)),

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createReadStream, existsSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { join, normalize } from 'node:path';
+import { join } from 'node:path';
 import { childrenOf } from '@callplane/local-servers';
+import express from 'express';
 import { chromium, type Page } from 'playwright-core';
 import { root } from '../bootstrap.js';
 import { cpuMs } from '../fleet/stage.js';
@@ -111,21 +111,15 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
   }
 }
 
+/** An empty page that loads page.mjs, the scripts of tests/browser, and the SDK. */
 async function serveSite() {
-  const server = createServer((request, response) => {
-    const path = normalize(request.url ?? '/');
-    const file = path.startsWith('/sdk/')
-      ? join(root, 'packages/client-js/dist', path.slice('/sdk'.length))
-      : join(root, 'tests/browser', path);
-    if (path === '/') {
-      response.writeHead(200, { 'content-type': 'text/html' });
-      response.end('<!doctype html><title>Bench</title><body><script type="module" src="/page.mjs"></script>');
-    } else if (/\.m?js$/.test(file) && existsSync(file)) {
-      response.writeHead(200, { 'content-type': 'text/javascript' });
-      createReadStream(file).pipe(response);
-    } else response.writeHead(404).end();
+  const app = express();
+  app.get('/', (_request, response) => {
+    response.send('<!doctype html><title>Bench</title><body><script type="module" src="/page.mjs"></script>');
   });
-  server.listen(0, '127.0.0.1');
+  app.use('/sdk', express.static(join(root, 'packages/client-js/dist')));
+  app.use(express.static(join(root, 'tests/browser')));
+  const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
