@@ -20,7 +20,7 @@ export const floorOf = (queue: DueQueue): Prisma.Sql => Prisma.sql`
   coalesce((SELECT least(floor, ${FLOOR_MAX}) FROM due_floors WHERE queue = ${queue}), '-infinity'::timestamptz)`;
 
 /** No pending row of the queue is due earlier, in any backlog. */
-export const earliestDue = (queue: DueQueue): Prisma.Sql => Prisma.sql`
+const earliestDue = (queue: DueQueue): Prisma.Sql => Prisma.sql`
   least(${floorOf(queue)}, (SELECT min(since) FROM due_backlogs WHERE queue = ${queue}))`;
 
 /** No pending row of this key is due earlier. */
@@ -59,7 +59,7 @@ export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
  * The CTEs `floor (at)` and `due_key (key, is_retry, since)`: all keys that may have due rows, and the time from which
  * on these are due.
  */
-export const dueKeys = (queue: DueQueue): Prisma.Sql => Prisma.sql`
+const dueKeys = (queue: DueQueue): Prisma.Sql => Prisma.sql`
   floor AS MATERIALIZED (SELECT ${floorOf(queue)} AS at), due_key AS MATERIALIZED (
     SELECT key, is_retry, min(since) AS since FROM (
       SELECT key, is_retry, since FROM due_backlogs WHERE queue = ${queue}
