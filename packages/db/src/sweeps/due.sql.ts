@@ -19,10 +19,6 @@ export const FLOOR_MAX = Prisma.sql`(now() - ${LATE_MS}::int * interval '1 milli
 export const floorOf = (queue: DueQueue): Prisma.Sql => Prisma.sql`
   coalesce((SELECT least(floor, ${FLOOR_MAX}) FROM due_floors WHERE queue = ${queue}), '-infinity'::timestamptz)`;
 
-/** No pending row of the queue is due earlier, in any backlog. */
-const earliestDue = (queue: DueQueue): Prisma.Sql => Prisma.sql`
-  least(${floorOf(queue)}, (SELECT min(since) FROM due_backlogs WHERE queue = ${queue}))`;
-
 /** No pending row of this key is due earlier. */
 export const beginningOf = (queue: DueQueue, key: Prisma.Sql, isRetry: Prisma.Sql): Prisma.Sql => Prisma.sql`
   least(${floorOf(queue)}, (
@@ -54,18 +50,3 @@ export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
       ORDER BY due_at LIMIT 1`,
   },
 };
-
-/**
- * The CTEs `floor (at)` and `due_key (key, is_retry, since)`: all keys that may have due rows, and the time from which
- * on these are due.
- */
-const dueKeys = (queue: DueQueue): Prisma.Sql => Prisma.sql`
-  floor AS MATERIALIZED (SELECT ${floorOf(queue)} AS at), due_key AS MATERIALIZED (
-    SELECT key, is_retry, min(since) AS since FROM (
-      SELECT key, is_retry, since FROM due_backlogs WHERE queue = ${queue}
-      UNION ALL
-      SELECT DISTINCT key, is_retry, (SELECT at FROM floor) FROM (
-        ${DUE_SOURCES[queue].within(Prisma.sql`due_at >= (SELECT at FROM floor) AND due_at <= now()`)}
-      ) AS recent
-    ) AS every GROUP BY key, is_retry
-  )`;
