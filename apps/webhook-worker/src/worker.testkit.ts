@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { createAddressFilter, createPortFilter, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
-import { claimDueDeliveries, Database, writeEvents, type ClaimedDelivery, type WakeableDelivery } from '@callplane/db';
+import { claimDueDeliveries, Database, writeEvents, type ClaimedDelivery, type DueEndpoint } from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -45,7 +45,7 @@ export interface TestWorker {
     more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
   ): Promise<string>;
   /** Writes events for this endpoint only. */
-  emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
+  emit(endpointId: string, count?: number, type?: EventType): Promise<DueEndpoint[]>;
   /**
    * Writes events of one room for this endpoint only; their `data.room` is its id. Returns the ids of the deliveries in
    * the order of the events.

@@ -4,7 +4,6 @@ import { literals } from '../client/literals.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased } from '../operations/operation.sql.js';
 import { dueKeys } from '../sweeps/due.sql.js';
-import { PENDING } from '../webhooks/delivery.sql.js';
 
 /** The backlog of one queue, counted from the rows: Redis may be missing some. */
 export interface Backlog {
@@ -61,16 +60,11 @@ export interface DueNow {
  * (docs/decisions/0039). Deliveries of disabled endpoints do not count.
  */
 export async function readDue(db: TypedSql): Promise<Record<Backlog['queue'], DueNow>> {
-  // The keys are sorted in a subquery of their own, so that the limit ends the reading.
   const [delivery] = await db.$queryRaw<[DueNow]>`
-    WITH ${dueKeys('deliveries')}, due AS MATERIALIZED (
-      SELECT d.due_at FROM (
-        SELECT due_key.* FROM due_key JOIN webhook_endpoints e ON e.id = key AND e.enabled AND e.deleted_at IS NULL
-        ORDER BY since OFFSET 0
-      ) AS k CROSS JOIN LATERAL (${firstDue(
-        Prisma.sql`webhook_deliveries`,
-        Prisma.sql`${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry`,
-      )}) AS d LIMIT ${DUE_COUNT_MAX}::int
+    WITH due AS MATERIALIZED (
+      SELECT d.due_at FROM webhook_deliveries d
+      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.enabled AND e.deleted_at IS NULL
+      WHERE d.status = 'pending' AND d.due_at <= now() LIMIT ${DUE_COUNT_MAX}::int
     )
     SELECT ${DUE_NOW} FROM due`;
   const operation = async (kind: OperationKind): Promise<DueNow> => {

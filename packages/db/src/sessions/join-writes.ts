@@ -9,7 +9,8 @@ import {
   type TrackIdentity,
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
+import { fanOut, insertEvents, numberEvents } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
 import { elementAt } from './element.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
@@ -40,7 +41,7 @@ export async function writeJoins(
   rosterPaged: boolean,
   lock: 'held' | 'unchanged',
   now: Date,
-): Promise<{ states: SessionState[]; deliveries: WakeableDelivery[] } | null> {
+): Promise<{ states: SessionState[]; deliveries: DueEndpoint[] } | null> {
   const version = room.version + 1;
   const states = joins.map((join) => stateOf(join, version, now));
   const events = eventsOf(room, joins, states, now);

@@ -1,10 +1,9 @@
 // The floor of due times and the backlogs before it (docs/decisions/0039), as parts of statements.
 
 import { Prisma } from '../generated/client.js';
-import { PENDING, PENDING_BY_TIME } from '../webhooks/delivery.sql.js';
 
-/** Deliveries or operations. */
-export type DueQueue = 'deliveries' | 'operations';
+/** The queue of operations. */
+export type DueQueue = 'operations';
 
 /**
  * How far the floor lies back, in milliseconds. A row is due from the beginning of its transaction or later, and
@@ -23,11 +22,6 @@ export const floorOf = (queue: DueQueue): Prisma.Sql => Prisma.sql`
 export const earliestDue = (queue: DueQueue): Prisma.Sql => Prisma.sql`
   least(${floorOf(queue)}, (SELECT min(since) FROM due_backlogs WHERE queue = ${queue}))`;
 
-/** No pending row of this key is due earlier. */
-export const beginningOf = (queue: DueQueue, key: Prisma.Sql, isRetry: Prisma.Sql): Prisma.Sql => Prisma.sql`
-  least(${floorOf(queue)}, (
-    SELECT since FROM due_backlogs WHERE queue = ${queue} AND due_backlogs.key = ${key} AND due_backlogs.is_retry = ${isRetry}))`;
-
 interface DueSource {
   /** Selects `key`, `is_retry` and `due_at` of pending rows that are due within a range, on an index by due time. */
   readonly within: (range: Prisma.Sql) => Prisma.Sql;
@@ -36,15 +30,6 @@ interface DueSource {
 }
 
 export const DUE_SOURCES: Readonly<Record<DueQueue, DueSource>> = {
-  deliveries: {
-    within: (range) => Prisma.sql`
-      SELECT endpoint_id AS key, run_attempts > 0 AS is_retry, due_at FROM webhook_deliveries
-      WHERE ${PENDING_BY_TIME} AND ${range}`,
-    firstOf: (range) => Prisma.sql`
-      SELECT due_at FROM webhook_deliveries
-      WHERE ${PENDING} AND endpoint_id = k.key AND (run_attempts > 0) = k.is_retry AND ${range}
-      ORDER BY due_at LIMIT 1`,
-  },
   operations: {
     within: (range) => Prisma.sql`
       SELECT environment_id AS key, false AS is_retry, due_at FROM runtime_operations

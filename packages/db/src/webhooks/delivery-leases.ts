@@ -2,7 +2,7 @@ import { newId, type AfterAttempt, type AttemptExchange, type AttemptOutcome } f
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { ATTEMPT_COLUMNS } from './delivery.sql.js';
-import { NOTE_STANDING, SLOT_MS_NOTED_MIN } from './endpoint-standing.sql.js';
+import { NOTE_STANDING } from './endpoint-standing.sql.js';
 
 /**
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
@@ -24,21 +24,19 @@ export interface ClaimedDelivery {
   body: string;
   /** W3C Trace Context of the request that caused the event. */
   traceparent: string | null;
-  /** Fencing token: after another worker has claimed the row, a late worker cannot write. */
+  /**
+   * Fencing token, one for all deliveries of a turn: after another worker has claimed the row or taken the turn over, a
+   * late worker cannot write.
+   */
   leaseToken: string;
   /** Start of the attempt. */
   startedAt: Date;
   runAgeMs: number;
-  dueAt: Date;
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
   standardWebhooks: boolean;
-  /** The room if the endpoint gets its events in order: other deliveries may wait for this one. */
-  lineRoomId: string | null;
-  /** True if the endpoint has an order or a limit: its other deliveries may wait for this one. */
-  isGated?: boolean;
-  /** Time after the claim in which the attempt may begin, in milliseconds, if the endpoint has a maximum rate. */
-  startWithinMs?: number;
+  /** Null for events of no room. */
+  roomId: string | null;
 }
 
 /** The result of an attempt, for its log. */
@@ -70,13 +68,13 @@ export interface EndedAttempt {
   after: AfterAttempt;
   /** Whether the endpoint counts as proven afterwards. */
   proves: boolean;
-  /** Estimated slot time of the endpoint's next attempt, in milliseconds. */
+  /** Expected duration of the endpoint's next attempt, in milliseconds. */
   slotMs: number;
 }
 
 /**
- * A settled attempt. Its key is the lease token, not the id of the delivery: a worker may hold two attempts at one
- * delivery if a crash of PostgreSQL undid the claim of the first one.
+ * A settled attempt. Its key is the delivery with the lease token: a worker may hold two attempts at one delivery if a
+ * crash of PostgreSQL undid the claim of the first one.
  */
 export interface SettledDelivery {
   id: string;
@@ -104,8 +102,7 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
       UPDATE webhook_deliveries d
       SET status = ended.status, failure_reason = ended.reason, lease_token = NULL, lease_expires_at = NULL,
         completed_at = CASE WHEN ended.delay_ms IS NULL THEN now() ELSE d.completed_at END,
-        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE ${AFTER_DELAY} END,
-        woken_at = CASE WHEN ended.delay_ms IS NULL THEN d.woken_at ELSE ${AFTER_DELAY} END, wake_ups = 1
+        due_at = CASE WHEN ended.delay_ms IS NULL THEN d.due_at ELSE now() + ended.delay_ms * interval '1 millisecond' END
       FROM ended WHERE d.id = ended.id AND d.lease_token = ended.token
       RETURNING d.endpoint_id, d.replay_count, d.run_attempts, ended.*
     ), logged AS (
@@ -116,8 +113,6 @@ export function settleDeliveries(db: TypedSql, ended: readonly EndedAttempt[]): 
     ), ${NOTE_STANDING}
     SELECT id, token::text AS "leaseToken" FROM settled`;
 }
-
-const AFTER_DELAY = Prisma.sql`now() + ended.delay_ms * interval '1 millisecond'`;
 
 /** The fields of {@link toRow} with their types. */
 const ENDED_COLUMNS = Prisma.sql`position int, id text, token uuid, status text, reason text, delay_ms int, proves boolean,
@@ -134,7 +129,7 @@ function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position
     reason: after.status === 'failed' ? after.reason : null,
     delay_ms: after.status === 'pending' ? Math.round(after.delayMs) : null,
     proves,
-    slot_ms: Math.max(SLOT_MS_NOTED_MIN, Math.round(slotMs)),
+    slot_ms: slotMs,
     attempt_id: newId('attempt'),
     url: claim.url,
     version: claim.secretVersion,
@@ -183,7 +178,7 @@ export async function releaseDelivery(
   const released = await db.$executeRaw`
     UPDATE webhook_deliveries
     SET status = 'pending', run_attempts = run_attempts - 1, lease_token = NULL, lease_expires_at = NULL,
-      due_at = now() + ${delayMs}::int * interval '1 millisecond', woken_at = now()
+      due_at = now() + ${delayMs}::int * interval '1 millisecond'
     WHERE id = ${claim.id} AND lease_token = ${claim.leaseToken}::uuid`;
   return released > 0;
 }

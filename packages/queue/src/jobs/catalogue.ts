@@ -5,19 +5,28 @@ import { Type, type Static } from 'typebox';
 export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
 export type OperationJob = Static<typeof OperationJob>;
 
-/**
- * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
- * deliveries, because workers of the previous release work on deliveries instead of endpoints. If the sender knows no
- * delivery, `deliveryId` is the id of the endpoint.
- */
-export const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
-export type DeliveryJob = Static<typeof DeliveryJob>;
+/** A turn of an endpoint with due deliveries, see `turns.ts`. */
+export const TurnJob = Type.Object(
+  {
+    /** A UUID. The fencing tokens of the turn's workers begin with it. */
+    turn: Type.String(),
+    endpointId: Type.String(),
+    environmentId: Type.String(),
+    /** Expected duration of the endpoint's next attempt, in milliseconds; null if it was never tried. */
+    slotMs: Type.Union([Type.Integer(), Type.Null()]),
+    ticket: Type.Integer(),
+  },
+  { additionalProperties: false },
+);
+export type TurnJob = Static<typeof TurnJob>;
 
 /** The payload schema of every queue. */
 export const QUEUES = {
   'room-end': OperationJob,
   'participant-remove': OperationJob,
-  'webhook-delivery': DeliveryJob,
+  'webhook-delivery': TurnJob,
+  /** Turns of endpoints that need a second or more, and of those that were never tried. */
+  'webhook-delivery-slow': TurnJob,
 } as const;
 
 export type QueueName = keyof typeof QUEUES;

@@ -5,14 +5,7 @@ import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { Allowance } from './allowance.js';
 import { QUEUE_NAMES, QUEUE_OF_OPERATION, wakeUpJobId, type QueueName } from './catalogue.js';
-import { Doorbells } from './doorbells.js';
-
-/** Announces that an endpoint has due deliveries. */
-export interface Doorbell {
-  /** A due delivery of the endpoint, or the endpoint's own id if the caller knows no such delivery. */
-  id: string;
-  endpointId: string;
-}
+import { QUEUE_OF_LANE, turnJob, type Turn } from './turns.js';
 
 /** Wake-ups that could not be sent. */
 export interface NotSent {
@@ -57,7 +50,6 @@ export class JobProducer {
   readonly #allowance = new Allowance();
   readonly #counting: NodeJS.Timeout;
   readonly #queues = new Map<QueueName, Queue>();
-  readonly #doorbells = new Doorbells((doorbells) => this.#add([doorbellBatch(doorbells)]));
   readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
@@ -99,26 +91,23 @@ export class JobProducer {
   }
 
   /**
-   * Rings the doorbells of endpoints with due deliveries: after a commit that has written deliveries, or because a
-   * worker hands endpoints over to others. Doorbells of an endpoint that follow each other within
-   * `DOORBELL_EVERY_MS` share a job. BullMQ ignores a doorbell while an earlier one of the same endpoint exists, so
-   * Redis holds at most one job per endpoint. Never throws. A failure is reported to `onNotSent`. Requests do not wait
-   * for it. Workers do, so that they drain only after their doorbells are sent.
+   * Adds turns of endpoints with due deliveries: after a commit that has written deliveries, or because a worker has not
+   * taken all of them. Redis holds at most one waiting job for each endpoint and ticket. Never throws. A failure is
+   * reported to `onNotSent`. Requests do not wait for it.
    */
-  wakeDeliveries(deliveries: readonly Doorbell[]): Promise<WakeResult> {
-    return this.#doorbells.ring(deliveries);
+  wakeDeliveries(turns: readonly Turn[]): Promise<WakeResult> {
+    return this.#add(turnBatches(turns));
   }
 
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
   async waitingCount(names: readonly QueueName[] = [...this.#queues.keys()]): Promise<number> {
     const queues = [...this.#queues].filter(([name]) => names.includes(name));
-    const counts = await Promise.all(queues.map(([, queue]) => queue.getWaitingCount()));
+    const counts = await Promise.all(queues.map(([, queue]) => queue.getJobCountByTypes('waiting', 'prioritized')));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#counting);
-    await this.#doorbells.flush();
     this.health.close();
     await disconnectRedis(this.redis);
   }
@@ -176,16 +165,13 @@ interface Batch {
   jobs: readonly { name: string; data: object; opts: object }[];
 }
 
-/** BullMQ ignores a job whose id exists, so an endpoint has at most one. */
-function doorbellBatch(doorbells: readonly Doorbell[]): Batch {
-  return {
-    name: 'webhook-delivery',
-    jobs: doorbells.map(({ id, endpointId }) => ({
-      name: 'webhook-delivery',
-      data: { deliveryId: id },
-      opts: { jobId: endpointId },
-    })),
-  };
+/** One job for each endpoint and ticket. */
+function turnBatches(turns: readonly Turn[]): Batch[] {
+  const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
+  const jobs = [...distinct.values()].map(turnJob);
+  return Object.values(QUEUE_OF_LANE)
+    .map((name) => ({ name, jobs: jobs.flatMap(({ queue, job }) => (queue === name ? [job] : [])) }))
+    .filter(({ jobs: some }) => some.length > 0);
 }
 
 function operationBatches(rows: readonly OperationWakeUp[], delayMs: number | undefined): Batch[] {

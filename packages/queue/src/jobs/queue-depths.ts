@@ -3,7 +3,8 @@ import { untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf } from '../redis/redis.js';
 import { QUEUE_NAMES, type QueueName } from './catalogue.js';
-import { JobProducer, type Doorbell, type OperationWakeUp } from './job-producer.js';
+import { JobProducer, type OperationWakeUp } from './job-producer.js';
+import type { Turn } from './turns.js';
 
 /** The state of one queue in Redis. */
 export interface QueueDepth {
@@ -56,8 +57,8 @@ export function wakeOperationsOnce(where: RedisLocation, operations: readonly Op
 }
 
 /** Like {@link wakeOperationsOnce}, for deliveries. */
-export function wakeDeliveriesOnce(where: RedisLocation, deliveries: readonly Doorbell[]): Promise<boolean> {
-  return sendOnce(where, (producer) => producer.wakeDeliveries(deliveries));
+export function wakeDeliveriesOnce(where: RedisLocation, turns: readonly Turn[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeDeliveries(turns));
 }
 
 async function sendOnce(

@@ -1,0 +1,309 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  CONCURRENCY_PER_WORKER,
+  laneOf,
+  SLOW_FROM_MS,
+  SlotUsage,
+  slotMsAfter,
+  ticketsOf,
+  type Lane,
+  type SlotMs,
+} from '@callplane/core';
+import {
+  claimDeliveries,
+  isDatabaseUnavailable,
+  releaseDelivery,
+  takeOverLeases,
+  type Claim,
+  type ClaimedDelivery,
+} from '@callplane/db';
+import type { Handed, Turn } from '@callplane/queue';
+import pLimit from 'p-limit';
+import type { Deps } from '../deps.js';
+import { logEndedLeases } from '../sweep/sweep.js';
+import { attemptDelivery, type Settled } from './attempt.js';
+
+/** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
+export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
+/** A turn begins no other attempt after this time, in milliseconds. */
+const TURN_MS = 100;
+/** A first attempt begins within this time of the sending of its claim: a frozen worker may have lost it since. */
+const CLAIM_MS_MAX = 5000;
+/** Pause of a turn whose environment has all slots that it may hold, in milliseconds. */
+const SHARE_PAUSE_MS = 250;
+/** How long the turns of an environment stay in the slow lane after an attempt in the fast lane got slow. */
+const SUSPECT_MS = 60_000;
+/** Pause after a claim that failed, in milliseconds, so that PostgreSQL can recover. */
+const FAILED_PAUSE_MS = 500;
+/** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
+const EMPTY_PAUSE_FACTOR = 10;
+const EMPTY_MS_MAX = 20;
+/** Endpoints whose last room, and whose pause, is remembered. Beyond it, all are forgotten. */
+const REMEMBERED_MAX = 10_000;
+
+/** A turn with the worker's part of its fencing token. */
+export interface TakenTurn extends Turn {
+  lane: Lane;
+  ticket: number;
+  /** A UUID. */
+  turn: string;
+}
+
+/** What follows a turn: the turn comes back after a while, or other turns are announced. */
+export type Next = { backInMs: number } | { announce: Turn[] };
+
+const OVER: Next = { announce: [] };
+
+interface Sent {
+  claim: Claim;
+  settling: Promise<Settled | null>[];
+  slotMs: SlotMs;
+}
+
+/**
+ * Takes turns, from Redis or, without it, from scans: claims due deliveries of an endpoint, sends one after another in
+ * one of four slots, and settles them. docs/decisions/0052 explains the rules.
+ */
+export class Turns {
+  readonly #deps: Deps;
+  readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
+  readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
+  readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
+  /** Slots that environments hold in the fast lane. */
+  readonly #held = new Map<string, number>();
+  /** Until when the turns of an environment stay out of the fast lane, in the time of `performance.now()`. */
+  readonly #suspects = new Map<string, number>();
+  readonly #lastRooms = new Map<string, string>();
+  readonly #pauses = new Map<string, number>();
+  readonly #running = new Set<Promise<unknown>>();
+  /** Turns that run without Redis, by endpoint and ticket. */
+  readonly #direct = new Set<string>();
+  #isDraining = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** The number of occupied slots. */
+  get inUse(): number {
+    return this.#slots.activeCount;
+  }
+
+  /** The priority of a job in its lane. */
+  priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
+    return this.#usage[lane].priority(environmentId, performance.now());
+  }
+
+  /** Takes a turn that BullMQ has handed over. @returns the time after which it comes back; null if it is over. */
+  async take(turn: TakenTurn, { priority, run, isStalled }: Handed): Promise<number | null> {
+    if (this.#isDraining) return 0;
+    if (isStalled) await this.#takeOver(turn, run);
+    const next = this.#placeOf(turn, priority) ?? (await this.#track(this.#run(turn, tokenOf(turn.turn, run))));
+    if ('backInMs' in next) return next.backInMs;
+    await this.#deps.producer.wakeDeliveries(next.announce);
+    return null;
+  }
+
+  /** Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. */
+  async runDirectly(turn: Turn): Promise<void> {
+    const key = `${turn.endpointId} ${turn.ticket ?? 0}`;
+    if (this.#direct.has(key)) return;
+    this.#direct.add(key);
+    try {
+      let next: Turn | undefined = turn;
+      while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
+        const { slotMs, lane = laneOf(slotMs), ticket = 0 }: Turn = next;
+        const token = randomUUID();
+        const after: Next = await this.#track(this.#run({ ...next, lane, ticket, turn: token }, token));
+        next = 'announce' in after ? after.announce[0] : undefined;
+      }
+    } catch {
+      // The claim is logged. The next scan finds the endpoint.
+    } finally {
+      this.#direct.delete(key);
+    }
+  }
+
+  /** Begins no more attempts and waits for the running ones. Deliveries that are claimed but not sent are released. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await Promise.allSettled([...this.#running]);
+  }
+
+  get #hasRedis(): boolean {
+    return this.#deps.producer.health.trouble === null;
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#running.delete(work);
+    }
+  }
+
+  /** Where a turn goes instead of into a slot: to the slow lane, or back in its line; null if it may begin. */
+  #placeOf(turn: TakenTurn, priority: number): Next | null {
+    const { environmentId, lane } = turn;
+    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
+    return isAhead && !this.#hasFreeSlot ? this.#again(turn) : null;
+  }
+
+  get #hasFreeSlot(): boolean {
+    return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
+  }
+
+  async #run(turn: TakenTurn, token: string): Promise<Next> {
+    const { lane } = turn;
+    const inSlot = (): Promise<Sent | Next> => this.#slots(() => this.#claimAndSend(turn, token));
+    const sent = await (lane === 'slow' ? this.#slowSlots(inSlot) : inSlot());
+    if (!('claim' in sent)) return sent;
+    const { claim, slotMs } = sent;
+    const settled = await Promise.all(sent.settling);
+    const { endpoint } = claim;
+    if (endpoint === null) return OVER;
+    const isDueAgain = claim.isMore || (endpoint.isLimited && settled.length > 0);
+    if (isDueAgain) return this.#again({ ...turn, slotMs }, { delayMs: endpoint.paceMs });
+    const retries = settled.flatMap((each) => each?.retryInMs ?? []);
+    const nextInMs = Math.min(claim.nextInMs ?? Infinity, ...retries);
+    return nextInMs === Infinity ? OVER : this.#again({ ...turn, slotMs, ticket: 0 }, { delayMs: nextInMs });
+  }
+
+  async #claimAndSend(turn: TakenTurn, token: string): Promise<Sent | Next> {
+    const { environmentId, lane } = turn;
+    const refused = this.#refusal(turn);
+    if (refused !== null) return refused;
+    const startedAtMs = performance.now();
+    const ended = this.#usage[lane].begin(environmentId, turn.slotMs, startedAtMs);
+    if (lane === 'fast') this.#hold(environmentId, 1);
+    try {
+      const claim = await this.#claim(turn, token);
+      const { endpoint } = claim;
+      const isSlow = endpoint !== null && lane === 'fast' && laneOf(endpoint.slotMs) === 'slow';
+      if (isSlow) return this.#again({ ...turn, slotMs: endpoint.slotMs }, { lane: 'slow' });
+      if (claim.isMore && endpoint !== null) this.#useMoreSlots(turn, claim);
+      return await this.#sendAll(turn, claim, startedAtMs);
+    } finally {
+      ended(performance.now());
+      if (lane === 'fast') this.#hold(environmentId, -1);
+    }
+  }
+
+  /** Rules that may have changed while the turn waited for its slot. */
+  #refusal(turn: TakenTurn): Next | null {
+    const { endpointId, environmentId, lane } = turn;
+    if (this.#isDraining) return { backInMs: 0 };
+    const pauseMs = (this.#pauses.get(endpointId) ?? 0) - performance.now();
+    if (pauseMs > 0) return { backInMs: Math.ceil(pauseMs) };
+    if (lane === 'slow') return null;
+    if (this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    const isFull = (this.#held.get(environmentId) ?? 0) >= SHARED_SLOTS_MAX;
+    return isFull && this.#hasOthers(environmentId) ? { backInMs: SHARE_PAUSE_MS } : null;
+  }
+
+  #hasOthers(environmentId: string): boolean {
+    return Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, performance.now()));
+  }
+
+  async #claim({ endpointId, lane }: TakenTurn, token: string): Promise<Claim> {
+    const { claimsDatabase, database, leaseMs } = this.#deps;
+    const askedAtMs = performance.now();
+    const afterRoomId = this.#lastRooms.get(endpointId) ?? '';
+    try {
+      const claim = await claimDeliveries(
+        { claimsDatabase, database },
+        { endpointId, lane, token, leaseMs, afterRoomId },
+      );
+      const room = claim.claimed.findLast(({ roomId }) => roomId !== null)?.roomId;
+      if (room != null && claim.endpoint?.isLimited === true) remember(this.#lastRooms, endpointId, room);
+      const now = performance.now();
+      const lateMs = claim.claimed.length > 0 ? 0 : now - askedAtMs - EMPTY_MS_MAX;
+      if (lateMs > 0) remember(this.#pauses, endpointId, now + EMPTY_PAUSE_FACTOR * lateMs);
+      return claim;
+    } catch (error) {
+      const message = isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed';
+      this.#deps.logger.error(message, { endpointId, error });
+      await delay(FAILED_PAUSE_MS);
+      throw error;
+    }
+  }
+
+  /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
+  #useMoreSlots(turn: TakenTurn, { endpoint, claimed }: Claim): void {
+    const ticket = turn.ticket + 1;
+    if (endpoint === null || claimed.length === 0 || ticket >= ticketsOf(endpoint.slotMs, endpoint.maxConcurrent)) return;
+    if (endpoint.paceMs === null && !this.#hasFreeSlot) return;
+    const next = this.#again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
+    for (const each of next.announce) {
+      if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);
+      else void this.runDirectly(each);
+    }
+  }
+
+  async #sendAll(turn: TakenTurn, claim: Claim, askedAtMs: number): Promise<Sent> {
+    const settling: Promise<Settled | null>[] = [];
+    let slotMs = claim.endpoint?.slotMs ?? null;
+    for (const [index, delivery] of claim.claimed.entries()) {
+      const tookMs = performance.now() - askedAtMs;
+      if (this.#isDraining || tookMs > (index === 0 ? CLAIM_MS_MAX : TURN_MS)) {
+        await Promise.all(claim.claimed.slice(index).map((rest) => releaseDelivery(this.#deps.database.sql, rest, 0)));
+        return { claim: { ...claim, isMore: true }, settling, slotMs };
+      }
+      const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : tookMs);
+      if (attempted === null) continue;
+      slotMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
+      settling.push(attempted.settle(slotMs));
+    }
+    return { claim, settling, slotMs };
+  }
+
+  async #attempt({ environmentId, lane }: TakenTurn, delivery: ClaimedDelivery, waitedMs: number) {
+    const overdue = setTimeout(() => {
+      if (lane === 'fast') remember(this.#suspects, environmentId, performance.now() + SUSPECT_MS);
+    }, SLOW_FROM_MS);
+    try {
+      const startedAt = new Date(delivery.startedAt.getTime() + waitedMs);
+      return await attemptDelivery(this.#deps, { ...delivery, startedAt, lagMs: delivery.lagMs + waitedMs });
+    } finally {
+      clearTimeout(overdue);
+    }
+  }
+
+  async #takeOver({ endpointId, turn }: TakenTurn, run: number): Promise<void> {
+    const { database, leaseMs } = this.#deps;
+    const tokens = Array.from({ length: run - 1 }, (_, index) => tokenOf(turn, index + 1));
+    logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
+  }
+
+  /** The turn at the end of its line. */
+  #again(turn: TakenTurn, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
+    const { endpointId, environmentId, slotMs, ticket } = turn;
+    const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const next = { endpointId, environmentId, slotMs, ticket, lane };
+    const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
+    return { announce: [{ ...next, priority: this.priority(next), ...later }] };
+  }
+
+  #isSuspect(environmentId: string): boolean {
+    return (this.#suspects.get(environmentId) ?? 0) > performance.now();
+  }
+
+  #hold(environmentId: string, slots: number): void {
+    const held = (this.#held.get(environmentId) ?? 0) + slots;
+    if (held === 0) this.#held.delete(environmentId);
+    else this.#held.set(environmentId, held);
+  }
+}
+
+/** The fencing token of a worker: the last four digits of the turn's UUID are the number of its worker. */
+function tokenOf(turn: string, run: number): string {
+  return turn.slice(0, -4) + (run % 0x10000).toString(16).padStart(4, '0');
+}
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  if (map.size >= REMEMBERED_MAX) map.clear();
+  map.set(key, value);
+}
