@@ -1,7 +1,7 @@
 import type { Outcome } from './run.js';
 
 const DULL =
-  /^\S+ setup: |sweep taken over|sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|webhook_gates|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
+  /^\S+ setup: |sweep taken over|sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
 const LINES_MAX = 160;
 
 /** What a failed run prints: the plan that is left, and the steps that changed something. */

@@ -60,11 +60,11 @@ test.each([
     });
   await inState('pending', 1);
   // Simulates the passage of hours: makes the last attempt of the run due.
-  const rows = await prisma.$queryRaw<{ id: string; endpointId: string }[]>`
+  const rows = await prisma.$queryRaw<{ id: string; endpointId: string; environmentId: string }[]>`
     UPDATE webhook_deliveries SET run_attempts = 7, due_at = now() - interval '1 second'
     WHERE endpoint_id = ${endpointId}
-    RETURNING id, endpoint_id AS "endpointId"`;
-  await stack.producer.wakeDeliveries(rows);
+    RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId"`;
+  await stack.producer.wakeDeliveries(rows.map((row) => ({ ...row, slotMs: 64 })));
   await inState('failed', 8);
   const path = `/v1/webhooks/${endpointId}`;
   const { body: failed } = await stack.call(api, 'GET', `${path}/deliveries/${rows[0]!.id}`);

@@ -120,11 +120,11 @@ test('operations and deliveries that two workers are woken for many times are ea
   const rows = await stack.database.prisma.webhookDelivery.findMany({
     orderBy: { id: 'desc' },
     take: 40,
-    select: { id: true, endpointId: true },
+    select: { id: true, endpointId: true, environmentId: true },
   });
   for (let n = 0; n < 5; n += 1) {
     await stack.producer.wakeOperations(ending.map(({ wake }) => ({ ...wake, wakeUps: n + 1 })));
-    for (const row of rows) await stack.producer.wakeDeliveries([row]);
+    for (const row of rows) await stack.producer.wakeDeliveries([{ ...row, slotMs: 64, ticket: n }]);
   }
   const operations = await stack.allCompleted(ending.map(({ roomId }) => roomId));
   await stack.allDelivered();

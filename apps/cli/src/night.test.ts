@@ -112,14 +112,14 @@ describe('rtc webhooks and rtc deliveries', () => {
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
     expect(stdout).toMatch(/^ {2}server: "evil\\u001b\[2J"$/m);
 
-    const woken = await wakeUpsOf('webhook-delivery');
+    const woken = await wakeUpsOf('webhook-delivery-slow');
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
       replayCount: 1,
       attempts: 0,
       workersNotified: true,
     });
-    await eventually(() => woken.includes(deliveryId));
+    await eventually(() => woken.includes(endpointId));
     await expectFailure(1, ['deliveries', 'replay', deliveryId], 'it is not finished');
     await expectFailure(2, ['deliveries', 'show', 'dlv_x'], 'rtc deliveries list');
   });
@@ -290,15 +290,15 @@ async function dueDeliveries(): Promise<number> {
   return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
 }
 
-/** Starts a worker, and returns the ids of the rows that the jobs of this queue wake from now on. */
-async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
+/** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */
+async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery-slow'): Promise<string[]> {
   const woken: string[] = [];
   const worker = new JobWorker({
     redisUrl: redis.url,
     queue,
     concurrency: 1,
     lockSeconds: 30,
-    process: (job) => void woken.push('operationId' in job ? job.operationId : job.deliveryId),
+    process: (job) => void woken.push('operationId' in job ? job.operationId : job.endpointId),
     events: { onLost: () => undefined, onReady: () => undefined, onJobError: () => undefined },
   });
   closers.push(() => worker.close());

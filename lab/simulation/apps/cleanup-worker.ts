@@ -57,7 +57,7 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
   });
   for (const queue of ['room-end', 'participant-remove'] as const) {
     redis.consume(queue, (job) => {
-      if ('operationId' in job) scheduler.announce({ id: job.operationId, environmentId: job.environmentId });
+      scheduler.announce({ id: job.operationId, environmentId: job.environmentId });
     });
   }
   const orphans = new MediaOrphans(deps);

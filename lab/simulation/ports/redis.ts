@@ -1,13 +1,35 @@
 import type { OperationKind } from '@callplane/core';
 import type { JobProducer, NoticeListener } from '@callplane/queue';
-import { Doorbells } from '../../../packages/queue/src/jobs/doorbells.js';
-import { QUEUE_OF_OPERATION, wakeUpJobId } from '../../../packages/queue/src/jobs/catalogue.js';
+import { turnJob, type Handed, type Turn } from '../../../packages/queue/src/jobs/turns.js';
+import { QUEUE_OF_OPERATION, wakeUpJobId, type TurnJob } from '../../../packages/queue/src/jobs/catalogue.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Stream } from '../random.js';
 import type { World } from '../world.js';
 
-type Job = { operationId: string; environmentId: string } | { deliveryId: string; jobId: string };
-type QueueName = (typeof QUEUE_OF_OPERATION)[OperationKind] | 'webhook-delivery';
+interface Job {
+  operationId: string;
+  environmentId: string;
+}
+type QueueName = (typeof QUEUE_OF_OPERATION)[OperationKind];
+type TakeTurn = (job: TurnJob, handed: Handed) => Promise<number | null>;
+
+/** A turn in Redis, with the options of BullMQ that matter. */
+interface StoredTurn {
+  readonly key: string;
+  readonly queue: string;
+  readonly data: TurnJob;
+  readonly priority: number;
+  /** The worker that has it. */
+  holder: SimProcess | null;
+  run: number;
+  isStalled: boolean;
+  /** Kept until the turn ends (`keepLastIfActive`). */
+  next: Turn | null;
+}
+
+/** As of the queue package: a worker that does not renew its lock for this long loses its turn, in milliseconds. */
+const LOCK_MS = 17_000;
+const LOCK_CHECK_MS = 5000;
 
 interface Consumer {
   process: SimProcess;
@@ -35,6 +57,8 @@ export class SimRedis {
   readonly #subscribers = new Set<Subscriber>();
   /** BullMQ ignores a job whose id exists. */
   readonly #jobs = new Set<string>();
+  readonly #turns = new Map<string, StoredTurn>();
+  readonly #turnWorkers = new Map<string, Set<{ process: SimProcess; take: TakeTurn }>>();
   weather: Weather = CALM;
   isAway = false;
 
@@ -52,12 +76,6 @@ export class SimRedis {
       for (const { id, job } of jobs) this.#add(queue, id, job, delayMs);
       return { ok: true as const };
     };
-    const doorbells = new Doorbells((rung) =>
-      send(
-        'webhook-delivery',
-        rung.map(({ id, endpointId }) => ({ id: endpointId, job: { deliveryId: id, jobId: endpointId } })),
-      ),
-    );
     const isAway = (): boolean => this.isAway;
     const producer: Pick<JobProducer, 'wakeOperations' | 'wakeDeliveries'> & { redis: unknown; health: unknown } = {
       wakeOperations: async (rows, delayMs) => {
@@ -68,7 +86,12 @@ export class SimRedis {
         }
         return { ok: true };
       },
-      wakeDeliveries: (deliveries) => doorbells.ring(deliveries),
+      wakeDeliveries: async (turns) => {
+        await this.#command(process, 'adds turns');
+        if (this.isAway) return { ok: false, error: new Error('Redis is away') };
+        for (const turn of turns) this.#addTurn(turn);
+        return { ok: true };
+      },
       redis: {
         get status() {
           return isAway() ? 'reconnecting' : 'ready';
@@ -120,6 +143,81 @@ export class SimRedis {
     const consumer = { process, take };
     consumers.add(consumer);
     process.onDeath.push(() => consumers.delete(consumer));
+  }
+
+  /** Makes the process that runs take turns of a queue. */
+  consumeTurns(queue: string, take: TakeTurn): void {
+    const process = running.getStore() as SimProcess;
+    const workers = this.#turnWorkers.get(queue) ?? new Set();
+    this.#turnWorkers.set(queue, workers);
+    const worker = { process, take };
+    workers.add(worker);
+    process.onDeath.push(() => workers.delete(worker));
+  }
+
+  #addTurn(turn: Turn): void {
+    const { queue, job } = turnJob(turn);
+    const opts = job.opts as { deduplication?: { id: string }; jobId?: string; delay?: number; priority?: number };
+    const key = `${queue} ${opts.deduplication?.id ?? opts.jobId ?? ''}`;
+    const known = this.#turns.get(key);
+    if (known !== undefined) {
+      if (known.holder !== null && opts.deduplication !== undefined) known.next = turn;
+      return;
+    }
+    if (this.#random.chance(this.weather.lose)) {
+      this.#world.note(`job ${queue} gets lost`);
+      return;
+    }
+    const { priority = 0 } = opts;
+    const stored = { key, queue, data: job.data, priority, holder: null, run: 0, isStalled: false, next: null };
+    this.#turns.set(key, stored);
+    this.#handLater(stored, opts.delay ?? 0);
+  }
+
+  #handLater(turn: StoredTurn, delayMs: number): void {
+    const afterMs = delayMs + this.#random.between(1, this.weather.delayMs);
+    this.#world.after(afterMs, null, `a turn of ${turn.queue} is due`, () => this.#handTurn(turn));
+  }
+
+  #handTurn(turn: StoredTurn): void {
+    const workers = [...(this.#turnWorkers.get(turn.queue) ?? [])];
+    if (workers.length === 0) {
+      // The scan of the next worker finds the endpoint.
+      this.#turns.delete(turn.key);
+      return;
+    }
+    const { process, take } = this.#random.pick(workers);
+    turn.holder = process;
+    turn.run += 1;
+    const { run, isStalled, priority } = turn;
+    const ended = (backInMs: number | null): void => this.#endTurn(turn, run, backInMs);
+    this.#world.after(0, process, `takes a turn of ${turn.queue}`, () =>
+      running.run(process, () => void take(turn.data, { priority, run, isStalled }).then(ended, () => ended(null))),
+    );
+    this.#watchLock(turn, process, this.#world.nowMsValue);
+  }
+
+  /** Another worker gets the turn of one that is dead or frozen for too long. */
+  #watchLock(turn: StoredTurn, process: SimProcess, renewedAtMs: number): void {
+    const { run } = turn;
+    this.#world.after(LOCK_CHECK_MS, null, 'locks are checked', () => {
+      if (turn.holder !== process || turn.run !== run) return;
+      const nowMs = this.#world.nowMsValue;
+      if (process.isAlive && process.frozenUntilMs <= nowMs) return this.#watchLock(turn, process, nowMs);
+      if (nowMs - renewedAtMs < LOCK_MS) return this.#watchLock(turn, process, renewedAtMs);
+      this.#world.note(`the turn of ${process.name} is stalled`);
+      turn.holder = null;
+      turn.isStalled = true;
+      this.#handLater(turn, 0);
+    });
+  }
+
+  #endTurn(turn: StoredTurn, run: number, backInMs: number | null): void {
+    if (turn.run !== run || turn.holder === null) return;
+    turn.holder = null;
+    if (backInMs !== null) return this.#handLater(turn, backInMs);
+    this.#turns.delete(turn.key);
+    if (turn.next !== null) this.#addTurn(turn.next);
   }
 
   #command(process: SimProcess, what: string): Promise<void> {

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eraseEventBody, type AfterAttempt } from '@callplane/core';
 import {
-  claimDueDeliveries,
+  claimDeliveries,
   endDeliveriesOfDeleted,
   settleDeliveries,
   type ClaimedDelivery,
@@ -250,7 +251,7 @@ describe('POST …/replay', () => {
     await finish(api, made.id);
     await api.database.prisma.webhookDelivery.update({
       where: { id: made.id },
-      data: { runStartedAt: new Date(0), dueAt: new Date(0), wokenAt: new Date(0), wakeUps: 5 },
+      data: { runStartedAt: new Date(0), dueAt: new Date(0) },
     });
     await api.call('PATCH', endpoint.path, { body: { url: 'https://example.org/' } });
     await api.call('POST', `${endpoint.path}/rotate-secret`);
@@ -269,8 +270,8 @@ describe('POST …/replay', () => {
       nextAttemptAt: expect.stringMatching(TIMESTAMP),
     });
     const stored = await row(made.id);
-    expect(stored).toMatchObject({ url: null, secretVersion: null, wakeUps: 1 });
-    for (const time of [stored.runStartedAt, stored.dueAt, stored.wokenAt])
+    expect(stored).toMatchObject({ url: null, secretVersion: null });
+    for (const time of [stored.runStartedAt, stored.dueAt])
       expect(Math.abs(time.getTime() - before)).toBeLessThan(60_000);
     await finish(api, made.id, null);
     expect((await replay(made.path, 1)).body.replayCount).toBe(2);
@@ -357,8 +358,8 @@ describe('POST …/retry', () => {
     expect(status).toBe(202);
     expect(body).toMatchObject({ id: made.id, status: 'pending', replayCount: 2, attempts: 4, url: run.url });
     expect(Date.parse(body.nextAttemptAt)).toBeLessThan(Date.now() + 60_000);
-    const { dueAt, wokenAt, wakeUps } = await row(made.id);
-    expect(await row(made.id)).toEqual({ ...before, dueAt, wokenAt, wakeUps });
+    const { dueAt } = await row(made.id);
+    expect(await row(made.id)).toEqual({ ...before, dueAt });
     // Repeated: the attempt is due already, and keeps its place before younger ones.
     expect((await retry(made.path)).body).toEqual(body);
   });
@@ -408,9 +409,9 @@ describe('POST …/retry', () => {
   test('races with the settling of its delivery: the outcome is kept, and the delivery is claimed once more at most', async () => {
     const endpoint = await webhook(api);
     const { sql, prisma } = api.database;
-    const claim = async (isRetry: boolean) => {
-      const ask = { endpointId: endpoint.id, isRetry, count: 5, since: null };
-      return (await claimDueDeliveries(sql, [ask], 60_000))[0]!.claimed;
+    const claim = async () => {
+      const request = { endpointId: endpoint.id, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
+      return (await claimDeliveries({ claimsDatabase: api.database, database: api.database }, request)).claimed;
     };
     const outcomes: AfterAttempt[] = [
       { status: 'pending', delayMs: 3_600_000 },
@@ -420,7 +421,7 @@ describe('POST …/retry', () => {
     for (let round = 0; round < 12; round++) {
       const after = outcomes[round % outcomes.length]!;
       const made = await delivery(api, endpoint.path);
-      const [claimed] = await claim(false);
+      const [claimed] = await claim();
       const [first, [settled], second] = await Promise.all([
         retry(made.path),
         settleDeliveries(sql, [ended(claimed!, after)]),
@@ -435,7 +436,7 @@ describe('POST …/retry', () => {
       expect(stored).toMatchObject({ status: after.status, runAttempts: 1, replayCount: 0, leaseToken: null });
       const isForward = [first, second].some(({ status }) => status === 202);
       expect(stored.status === 'pending' && stored.dueAt.getTime() < Date.now() + 60_000).toBe(isForward);
-      expect((await claim(true)).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(
+      expect((await claim()).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(
         isForward ? [[made.id, 2]] : [],
       );
       // The worker repeats the statement if it did not learn of its commit.

@@ -9,18 +9,20 @@ const PAGE = 1000;
 /** The ticket of a turn that a scan announces: the worker of the usual one may be dead. */
 const SCAN_TICKET = -1;
 
+type ScanDeps = Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger' | 'producer' | 'random'>;
+
 /**
  * Finds endpoints with due deliveries in PostgreSQL alone. Because of it, jobs only save time. While Redis is away, it
  * runs the turns of the endpoints that it finds.
  */
 export class Scan {
-  readonly #deps: Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger' | 'producer' | 'random'>;
+  readonly #deps: ScanDeps;
   readonly #turns: Turns;
   readonly #intervalMs: number;
   #afterId = '';
   #lastAtMs = -Infinity;
 
-  constructor(deps: Scan['#deps'], turns: Turns, intervalMs: number) {
+  constructor(deps: ScanDeps, turns: Turns, intervalMs: number) {
     this.#deps = deps;
     this.#turns = turns;
     this.#intervalMs = intervalMs;

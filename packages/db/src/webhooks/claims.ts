@@ -52,6 +52,7 @@ interface Databases {
 export async function claimDeliveries(databases: Databases, request: ClaimRequest): Promise<Claim> {
   const claim = await claimWith(databases.claimsDatabase.sql, request, {
     allowed: Prisma.sql`CASE WHEN is_limited THEN 0 ELSE batch END`,
+    rooms: Prisma.empty,
     due: dueOf(request.endpointId),
   });
   if (claim.endpoint?.isLimited !== true) return claim;
@@ -61,8 +62,9 @@ export async function claimDeliveries(databases: Databases, request: ClaimReques
     await sql.$queryRaw`SELECT 1 FROM webhook_endpoints WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;
     return claimWith(sql, request, {
       allowed: allowedNow(request.endpointId),
+      rooms: roomsOf(request),
       due: Prisma.sql`
-        (SELECT id, due_at FROM endpoint CROSS JOIN LATERAL (${dueOf(request.endpointId)}) d WHERE ordering = 'none')
+        (SELECT d.id, d.due_at FROM endpoint CROSS JOIN LATERAL (${dueOf(request.endpointId)}) d WHERE ordering = 'none')
         UNION ALL ${headsOf(request)}`,
     });
   });
@@ -71,11 +73,13 @@ export async function claimDeliveries(databases: Databases, request: ClaimReques
 interface ClaimParts {
   /** How many deliveries may be claimed of the endpoint, whose columns and `batch` are in scope. */
   allowed: Prisma.Sql;
+  /** A CTE for `due`. */
+  rooms: Prisma.Sql;
   /** Selects `id` and `due_at` of candidates. PostgreSQL reads only as many as are claimed, and one more. */
   due: Prisma.Sql;
 }
 
-async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, due }: ClaimParts): Promise<Claim> {
+async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, rooms, due }: ClaimParts): Promise<Claim> {
   const { endpointId, lane, token, leaseMs } = request;
   const rows = await sql.$queryRaw<ClaimRow[]>`
     WITH RECURSIVE found AS MATERIALIZED (
@@ -88,10 +92,10 @@ async function claimWith(sql: TypedSql, request: ClaimRequest, { allowed, due }:
       FROM webhook_endpoints e WHERE id = ${endpointId} AND enabled AND deleted_at IS NULL
     ), endpoint AS MATERIALIZED (
       SELECT *, ${allowed}::int AS allowed FROM found
-    ), ${roomsOf(request)}, due AS MATERIALIZED (
+    ), ${rooms} due AS MATERIALIZED (
       SELECT * FROM (${due}) candidate LIMIT (SELECT CASE allowed WHEN 0 THEN 0 ELSE allowed + 1 END FROM endpoint)
     ), chosen AS MATERIALIZED (
-      SELECT id FROM due ORDER BY due_at LIMIT (SELECT allowed FROM endpoint)
+      SELECT id FROM due LIMIT (SELECT allowed FROM endpoint)
     ), free AS MATERIALIZED (
       SELECT id FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM chosen)) AND status = 'pending'
       FOR NO KEY UPDATE SKIP LOCKED
@@ -157,7 +161,7 @@ const allowedNow = (endpointId: string): Prisma.Sql => Prisma.sql`CASE
  * first row is where the walk begins. PostgreSQL walks no further than it needs.
  */
 const roomsOf = ({ endpointId, afterRoomId }: ClaimRequest): Prisma.Sql => Prisma.sql`room AS (
-      SELECT ${afterRoomId}::text AS room_id, false AS is_around, true AS is_beginning
+      SELECT ${afterRoomId}::text COLLATE "C" AS room_id, false AS is_around, true AS is_beginning
       FROM endpoint WHERE ordering = 'room' AND allowed > 0
       UNION ALL
       SELECT next.room_id, next.is_around, false FROM room CROSS JOIN LATERAL (
@@ -169,16 +173,16 @@ const roomsOf = ({ endpointId, afterRoomId }: ClaimRequest): Prisma.Sql => Prism
          ORDER BY room_id LIMIT 1)
         LIMIT 1
       ) next WHERE NOT next.is_around OR next.room_id <= ${afterRoomId}
-    )`;
+    ),`;
 
 /**
  * Of each room the first open delivery, if it is due and no delivery of the room is in flight. Replays are a line of
  * their own beside first runs. Deliveries without a room wait for nothing.
  */
 const headsOf = ({ endpointId }: ClaimRequest): Prisma.Sql => Prisma.sql`
-  (SELECT id, due_at FROM webhook_deliveries, endpoint
-   WHERE endpoint_id = ${endpointId} AND ordering = 'room' AND room_id IS NULL AND ${IS_OPEN} AND status = 'pending'
-     AND due_at <= now() LIMIT ${Prisma.raw(String(TURN_DELIVERIES_MAX))})
+  (SELECT d.id, d.due_at FROM endpoint e JOIN webhook_deliveries d ON d.endpoint_id = e.id
+   WHERE d.endpoint_id = ${endpointId} AND e.ordering = 'room' AND d.room_id IS NULL AND d.status = 'pending'
+     AND d.due_at <= now() LIMIT ${Prisma.raw(String(TURN_DELIVERIES_MAX))})
   UNION ALL
   (SELECT head.id, head.due_at FROM room CROSS JOIN LATERAL (
      SELECT id, due_at FROM (${headOf(endpointId, false)} UNION ALL ${headOf(endpointId, true)}) line
