@@ -25,8 +25,8 @@ async function eachArrivesOnce(rooms: string[]): Promise<void> {
 
 test('pending deliveries arrive although Redis is emptied', async () => {
   const rooms = await newRooms(20);
-  // An endpoint has one doorbell, independent of the number of its deliveries.
-  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 1);
+  // An endpoint has one turn, independent of the number of its deliveries.
+  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery-slow'])) === 1);
   await stack.producer.redis.flushall();
   // The production interval.
   worker = await stack.spawnWebhookWorker({ SWEEP_INTERVAL_MS: '5000' });

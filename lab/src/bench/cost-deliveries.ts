@@ -13,7 +13,7 @@ export async function deliveriesAtPeak(bench: CostBench) {
     const { meter: _, pool, producer, receiver } = bench;
     const arrived = receiver.arrivals(count);
     await pool.query('UPDATE webhook_endpoints SET enabled = true WHERE id = $1', [endpoint]);
-    await producer.wakeDeliveries([{ id: '', endpointId: endpoint }]);
+    await producer.wakeDeliveries([{ endpointId: endpoint, environmentId: bench.environment, slotMs: 64 }]);
     await arrived;
     return count;
   };

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';
+import { newId, parseMasterKeys, seal } from '@callplane/core';
 import { freePort } from '@callplane/local-servers';
 import { JobProducer } from '@callplane/queue';
 import { openBareLoop } from './open-bare-loop.js';
@@ -41,20 +42,33 @@ export async function run() {
     };
     const toFast = await endpoint(`${fast.url}/fast`, ['webhook.test']);
     const toSlow = await endpoint(`${slow.url}/slow`, ['webhook.test']);
-    const startWorker = async (workers = 1) => {
+    const startWorker = async () => {
       const port = String(await freePort());
       return stage.run(
         'apps/webhook-worker/dist/main.js',
-        { ...open, HEALTH_PORT: port, HEALTH_HOST: '127.0.0.1', WORKERS_PER_PROCESS: String(workers) },
+        { ...open, HEALTH_PORT: port, HEALTH_HOST: '127.0.0.1' },
         `http://127.0.0.1:${port}/readyz`,
       );
     };
-    // Like endpoints with a long history of good answers; unproven endpoints share two slots.
-    await pool.query('UPDATE webhook_endpoints SET proven = true');
+    // Like endpoints with a long history of quick answers.
+    await pool.query('UPDATE webhook_endpoints SET slot_ms = 64');
+    const masterKeys = parseMasterKeys([stage.environment.ENCRYPTION_KEYS]);
+    const many = Array.from({ length: 100 }, () => newId('webhookEndpoint'));
+    for (const id of many) {
+      await pool.query(
+        `WITH endpoint AS (
+           INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, slot_ms,
+             created_at, updated_at)
+           VALUES ($1, $2, $3, '{none}', true, 1, 64, now(), now()) RETURNING id
+         )
+         INSERT INTO webhook_secrets (endpoint_id, version, secret_sealed, created_at) SELECT id, 1, $4, now() FROM endpoint`,
+        [id, environment, `${fast.url}/many`, seal(masterKeys, 'whsec_bench', `webhook-secret:${id}:1`)],
+      );
+    }
 
     /** Inserts pending deliveries and wakes them; resolves to the number of arrivals per second. */
     const deliver = async (
-      endpointId: string,
+      endpointIds: string | readonly string[],
       receiver: Awaited<ReturnType<typeof openReceiver>>,
       count: number,
       doorbells = true,
@@ -66,9 +80,10 @@ export async function run() {
            FROM generate_series(1, $3) RETURNING id
          )
          INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
-         SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event
-         RETURNING id, endpoint_id AS "endpointId"`,
-        [environment, endpointId, count],
+         SELECT callplane_typeid('dlv'), $1, ($2::text[])[1 + row_number() OVER () % cardinality($2::text[])], id,
+           'webhook.test', 'pending', now() FROM event
+         RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId", 64 AS "slotMs"`,
+        [environment, [endpointIds].flat(), count],
       );
       const arrived = receiver.arrivals(count);
       for (let at = 0; doorbells && at < rows.length; at += 100)
@@ -94,6 +109,14 @@ export async function run() {
     console.log(
       `| one worker, receiver 0 ms, against the bare loop | ${median(zero.map((r) => r.own)).toFixed(0)} of ${median(zero.map((r) => r.floor)).toFixed(0)} /s: ` +
         `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}) | 0.50 |`,
+    );
+    const overMany = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const floor = await bare(fast, 1500);
+      overMany.push((await deliver(many, fast, 1500)) / floor);
+    }
+    console.log(
+      `| the same over ${many.length} endpoints | ${median(overMany).toFixed(2)} (${Math.min(...overMany).toFixed(2)}-${Math.max(...overMany).toFixed(2)}) | 0.90 |`,
     );
     stage.signalRedis('SIGSTOP');
     const withoutRedis = [];
@@ -124,22 +147,10 @@ export async function run() {
     console.log(`| four workers against one, 50 ms | ${four.toFixed(1)} /s: ${(four / one).toFixed(2)} | 3.4 |`);
     console.log(`| eight workers against one, 50 ms | ${eight.toFixed(1)} /s: ${(eight / one).toFixed(2)} | |`);
     await stage.stopOthers('webhook-worker', 0);
-    const { pid } = await startWorker(8);
-    const together = [];
-    for (let round = 0; round < 3; round++) together.push(await deliver(toSlow, slow, 2400));
-    const ofOne = await pool.query(
-      `SELECT count(*)::int AS connections FROM pg_stat_activity WHERE application_name LIKE $1`,
-      [`callplane webhook-worker ${pid}@%`],
-    );
-    console.log(
-      `| eight workers in one process (${ofOne.rows[0].connections} connections) against eight processes, 50 ms | ` +
-        `${median(together).toFixed(1)} /s: ${(median(together) / eight).toFixed(2)} | 1, 15 connections |`,
-    );
-    await stage.stopOthers('webhook-worker', 0);
     await startWorker();
 
     const toLatency = await endpoint(`${fast.url}/latency`, ['room.created']);
-    await pool.query('UPDATE webhook_endpoints SET proven = true WHERE id = $1', [toLatency]);
+    await pool.query('UPDATE webhook_endpoints SET slot_ms = 64 WHERE id = $1', [toLatency]);
     const lags = [];
     for (let n = 0; n < 200; n++) {
       const arrived = fast.arrivals(1);

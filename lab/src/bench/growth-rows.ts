@@ -41,8 +41,8 @@ async function withoutIndexes(client: pg.Client, work: () => Promise<void>) {
 
 async function addEndpoints(client: pg.Client, environmentId: string) {
   await client.query(
-    `INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at, proven)
-     SELECT 'whep_' || lpad(n::text, 26, '0'), $1, 'https://example.com/' || n, ARRAY['*'], true, 1, now(), now(), true
+    `INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at, updated_at, slot_ms)
+     SELECT 'whep_' || lpad(n::text, 26, '0'), $1, 'https://example.com/' || n, ARRAY['*'], true, 1, now(), now(), 64
      FROM generate_series(0, ${ENDPOINTS - 1}) n ON CONFLICT DO NOTHING`,
     [environmentId],
   );
@@ -73,12 +73,12 @@ async function addChunk(client: pg.Client, environmentId: string, { start, end, 
   );
   await client.query(
     `INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, failure_reason,
-       run_attempts, url, secret_version, due_at, woken_at, run_started_at, created_at, completed_at, room_id, sequence)
+       run_attempts, url, secret_version, due_at, run_started_at, created_at, completed_at, room_id, sequence)
      SELECT 'dlv_' || lpad(n::text, 26, '0'), $1, 'whep_' || lpad((n % ${ENDPOINTS})::text, 26, '0'),
        'evt_' || lpad(n::text, 26, '0'), 'webhook.test',
        CASE WHEN ${isOpen} THEN 'pending' WHEN n % 100 = 1 THEN 'failed' ELSE 'succeeded' END,
        CASE WHEN NOT ${isOpen} AND n % 100 = 1 THEN 'rejected' END, CASE WHEN ${isOpen} THEN 0 ELSE 1 END,
-       'https://example.com/', 1, CASE WHEN ${isOpen} THEN ${due} ELSE at END, at, CASE WHEN ${isOpen} THEN ${due} ELSE at END, at,
+       'https://example.com/', 1, CASE WHEN ${isOpen} THEN ${due} ELSE at END, CASE WHEN ${isOpen} THEN ${due} ELSE at END, at,
        CASE WHEN NOT ${isOpen} THEN at END, 'room_growth', n + 1
      FROM ${series}, LATERAL (SELECT now() - ${age} AS at) t`,
     [environmentId],
@@ -111,9 +111,9 @@ export async function finishBehindSnapshot(client: pg.Client, holder: pg.Client,
   );
   await client.query(
     `INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, run_attempts, due_at,
-       woken_at, run_started_at, created_at)
+       run_started_at, created_at)
      SELECT 'dlv_h' || n, $1, 'whep_' || lpad((n % ${ENDPOINTS})::text, 26, '0'), 'evt_h' || n, 'webhook.test', 'pending',
-       0, at, at, at, at
+       0, at, at, at
      FROM generate_series(1, ${count}) n, LATERAL (SELECT ${spread} AS at) t`,
     [environmentId],
   );

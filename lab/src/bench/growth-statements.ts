@@ -1,21 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { RUN_AGE_MS_MAX, roomCreated } from '@callplane/core';
 import {
-  claimDueDeliveries,
+  claimDeliveries,
   deleteOldDeliveries,
   deleteOldEvents,
   endExpiredLeases,
   expireRuns,
   findDelivery,
+  findDueEndpoints,
   findRoom,
-  firstLeaseExpiry,
-  freeParkedDeliveries,
   insertRooms,
   listDeliveries,
   listEvents,
   moveDueFloor,
   readDue,
-  scanBacklogs,
-  scanNewlyDue,
   settleDeliveries,
   settleExhaustedOperation,
   takeDueOperations,
@@ -31,20 +29,12 @@ export type Statement = readonly [
   prepare?: (db: any) => unknown,
 ];
 
-/** Where claims and sweeps begin, as in a worker. */
-export interface Beginnings {
-  since: Date;
-  leasesFrom: Date;
-  runsFrom: Date;
-}
-
 /**
  * The frequent statements and the sweeps, on the rows of `growth-rows.ts`.
  */
 export async function growthStatements(
   client: pg.Client,
   tenant: { projectId: string; environmentId: string },
-  { since, leasesFrom, runsFrom }: Beginnings,
 ): Promise<Statement[]> {
   const { rows } = await client.query(
     `SELECT endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY id LIMIT 4`,
@@ -55,7 +45,6 @@ export async function growthStatements(
     [OPEN - 1],
   );
   const lastOpen = events[0];
-  const asks = rows.map(({ endpoint_id: endpointId }) => ({ endpointId, isRetry: false, count: 1, since }));
   const endpointId = `whep_${'0'.repeat(26)}`;
   const deliveryId = `dlv_${'1'.padStart(26, '0')}`;
   const roomId = `room_${'0'.repeat(25)}x`;
@@ -88,22 +77,24 @@ export async function growthStatements(
       },
     },
   };
-  const claim = (db: any) => claimDueDeliveries(db, asks, 120_000);
-  const endedOf = (claims: Awaited<ReturnType<typeof claimDueDeliveries>>) =>
-    claims.flatMap(({ claimed }) =>
-      claimed.map((held) => ({
-        claim: held,
-        attempt,
-        after: { status: 'succeeded' } as const,
-        proves: true,
-        slotMs: 20,
-      })),
-    );
   const inTransaction = (db: any): any => ({ sqlTransaction: (work: (tx: any) => unknown) => work(db) });
+  const claim = (db: any) =>
+    claimDeliveries(
+      { claimsDatabase: { sql: db }, database: inTransaction(db) },
+      { endpointId: rows[0]?.endpoint_id, lane: 'slow', token: randomUUID(), leaseMs: 120_000, afterRoomId: '' },
+    );
+  const endedOf = ({ claimed }: Awaited<ReturnType<typeof claimDeliveries>>) =>
+    claimed.map((held) => ({
+      claim: held,
+      attempt,
+      after: { status: 'succeeded' } as const,
+      proves: true,
+      slotMs: 64,
+    }));
   return [
     ['create a room: 10 deliveries', (db) => insertRooms(db, [{ tenant, room, created: roomCreated(tenant, room) }])],
-    ['claim 4 deliveries', claim],
-    ['settle 4 deliveries', (db, claims) => settleDeliveries(db, endedOf(claims)), claim],
+    ['claim 8 deliveries', claim],
+    ['settle 8 deliveries', (db, claims) => settleDeliveries(db, endedOf(claims)), claim],
     ['read a delivery', (db) => findDelivery(db, tenant, endpointId, deliveryId)],
     ['list deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId }, page)],
     ['list failed deliveries', (db) => listDeliveries(db, tenant, { ...noFilter, endpointId, status: 'failed' }, page)],
@@ -121,18 +112,13 @@ export async function growthStatements(
     ],
     ['list events', (db) => listEvents(db, tenant, { type: null, after: null, limit: 20 })],
     ['read a room', (db) => findRoom(db, tenant, roomId)],
-    ['sweep: parked deliveries to free', (db) => freeParkedDeliveries(db, null, 500)],
-    ['scan: endpoints with newly due deliveries', (db) => scanNewlyDue(db, null, 5000)],
-    ['scan: endpoints with a backlog', (db) => scanBacklogs(db, '', 500)],
-    ['sweep: move the floor', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: Infinity })],
+    ['scan: endpoints with due deliveries', (db) => findDueEndpoints(db, 0, { afterId: '', limit: 1000 })],
     [
       'sweep: move the floor of operations',
       (db) => moveDueFloor(inTransaction(db), 'operations', { checkEveryMs: Infinity }),
     ],
-    ['full check, every 10 minutes', (db) => moveDueFloor(inTransaction(db), 'deliveries', { checkEveryMs: 0 })],
-    ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100, { from: leasesFrom })],
-    ['sweep: first lease', (db) => firstLeaseExpiry(db, leasesFrom)],
-    ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100, runsFrom)],
+    ['sweep: leases that ran out', (db) => endExpiredLeases(db, 120_000, 100)],
+    ['sweep: runs that are too old', (db) => expireRuns(db, RUN_AGE_MS_MAX, 100)],
     [
       'scan: operations',
       (db) => takeDueOperations(db, { quietMs: 10_000, perEnvironment: 16, limit: 64, after: null }),

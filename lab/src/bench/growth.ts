@@ -1,17 +1,7 @@
-import {
-  BEGINNING,
-  claimDueDeliveries,
-  claimGated,
-  Database,
-  firstLeaseExpiry,
-  firstOldRun,
-  moveDueFloor,
-  Prisma,
-  scanBacklogs,
-} from '@callplane/db';
-import { RUN_AGE_MS_MAX } from '@callplane/core';
+import { randomUUID } from 'node:crypto';
+import { claimDeliveries, Database, moveDueFloor, Prisma } from '@callplane/db';
 import pg from 'pg';
-import { ENDPOINTS, finishBehindSnapshot, grow } from './growth-rows.js';
+import { finishBehindSnapshot, grow } from './growth-rows.js';
 import { growthStatements, type Statement } from './growth-statements.js';
 import { growthTables } from './growth-tables.js';
 import { median, openStage } from './stage.js';
@@ -123,32 +113,20 @@ function showPlans(title: string, plans: Iterable<[string, Measured]>) {
 }
 
 async function measure({ client, database, tenant }: Bench): Promise<Map<string, Measured>> {
-  const { floor } = await moveDueFloor(database, 'deliveries', { checkEveryMs: 0 });
   await moveDueFloor(database, 'operations', { checkEveryMs: 0 });
-  const leasesFrom = await firstLeaseExpiry(database.sql, BEGINNING);
-  const runsFrom = await firstOldRun(database.sql, RUN_AGE_MS_MAX, null);
-  const { backlogs } = await scanBacklogs(database.sql, '', ENDPOINTS);
-  // Where a worker's claims begin: at the floor, or at the backlog of an endpoint.
-  const since = backlogs.reduce(
-    (at, { firstSince }) => (firstSince !== null && firstSince < at ? firstSince : at),
-    floor,
-  );
-  const statements = await growthStatements(client, tenant, { since, leasesFrom, runsFrom });
+  const statements = await growthStatements(client, tenant);
   const measured = new Map<string, Measured>();
   for (const [name, run, prepare] of statements) measured.set(name, await cost(client, run, prepare));
   const endpointId = `whep_${'0'.repeat(26)}`;
-  const request = { endpointId, isRetry: false, count: 4 };
-  const fromBeginning = (db: any) => claimDueDeliveries(db, [{ ...request, since: null }], 120_000);
-  measured.set('claim from the beginning: without a floor', await cost(client, fromBeginning));
   // In order: all deliveries of the endpoint are of one room, so only the first one may be claimed.
-  await client.query(`UPDATE webhook_endpoints SET ordering = 'room', max_per_second = 100 WHERE id = $1`, [
-    endpointId,
-  ]);
-  await client.query('INSERT INTO webhook_gates (endpoint_id) VALUES ($1)', [endpointId]);
-  const gated = (db: any) => claimGated(db, { ...request, since }, 120_000);
-  measured.set('claim of an endpoint with an order', await cost(client, gated));
-  await client.query('DELETE FROM webhook_gates');
-  await client.query(`UPDATE webhook_endpoints SET ordering = 'none', max_per_second = NULL`);
+  await client.query(`UPDATE webhook_endpoints SET ordering = 'room' WHERE id = $1`, [endpointId]);
+  const inOrder = (db: any) =>
+    claimDeliveries(
+      { claimsDatabase: { sql: db }, database: { sqlTransaction: (work) => work(db) } },
+      { endpointId, lane: 'slow', token: randomUUID(), leaseMs: 120_000, afterRoomId: '' },
+    );
+  measured.set('claim of an endpoint with an order', await cost(client, inOrder));
+  await client.query(`UPDATE webhook_endpoints SET ordering = 'none'`);
   return measured;
 }
 

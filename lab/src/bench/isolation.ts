@@ -72,7 +72,8 @@ async function measure(environments: number, name: string, hasHanging: boolean, 
          )
          INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
          SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event
-         RETURNING id, endpoint_id AS "endpointId"`,
+         RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId",
+           (SELECT slot_ms FROM webhook_endpoints e WHERE e.id = endpoint_id) AS "slotMs"`,
         [environmentId, endpointId, count],
       );
       await producer.wakeDeliveries(rows);
@@ -96,7 +97,7 @@ async function measure(environments: number, name: string, hasHanging: boolean, 
     }
     const own = await newEnvironment();
     const proven = await newEndpoint(own, '/proven');
-    await pool.query('UPDATE webhook_endpoints SET proven = true WHERE id = $1', [proven]);
+    await pool.query('UPDATE webhook_endpoints SET slot_ms = 64 WHERE id = $1', [proven]);
     const arrived = async (id: string, attempt = 1) => {
       for (;;) {
         const at = arrivals.get(id)?.[attempt - 1];

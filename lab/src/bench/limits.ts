@@ -59,7 +59,7 @@ export async function run() {
       );
       return id;
     };
-    /** Writes events of one room each, in turn over `rooms` rooms, and rings the endpoint's doorbell. */
+    /** Writes events of one room each, in turn over `rooms` rooms, and wakes the endpoint. */
     const emit = async (endpointId: string, count: number, rooms = 1) => {
       const prefix = newId('room');
       const { rows } = await pool.query(
@@ -71,7 +71,7 @@ export async function run() {
          INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, room_id, sequence, status,
            created_at)
          SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', room_id, sequence, 'pending', now() FROM event
-         RETURNING id, endpoint_id AS "endpointId"`,
+         RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId", 64 AS "slotMs"`,
         [environmentId, endpointId, count, prefix, rooms],
       );
       await producer.wakeDeliveries(rows.slice(0, 1));

@@ -348,6 +348,10 @@ describe('POST …/retry', () => {
   };
   const set = (id: string, data: object) => api.database.prisma.webhookDelivery.update({ where: { id }, data });
   const inAnHour = () => new Date(Date.now() + 3_600_000);
+  const claimOf = async (endpointId: string) => {
+    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
+    return (await claimDeliveries({ claimsDatabase: api.database, database: api.database }, request)).claimed;
+  };
 
   test('brings the next attempt forward to now, and leaves the run as it is', async () => {
     const made = await delivery(api, path);
@@ -385,12 +389,7 @@ describe('POST …/retry', () => {
     const endpoint = await webhook(api);
     for (let round = 0; round < 10; round++) {
       const made = await delivery(api, endpoint.path);
-      const ask = { endpointId: endpoint.id, isRetry: false, count: 1, since: null };
-      const [retried, [claim]] = await Promise.all([
-        retry(made.path),
-        claimDueDeliveries(api.database.sql, [ask], 60_000),
-      ]);
-      const [claimed] = claim!.claimed;
+      const [retried, [claimed]] = await Promise.all([retry(made.path), claimOf(endpoint.id)]);
       // A claim skips the row while the retry has locked it: then the retry succeeds, and wakes a worker.
       expect([retried.status, retried.code]).toEqual(
         retried.status === 202 ? [202, undefined] : [409, 'DELIVERY_IN_FLIGHT'],
@@ -409,10 +408,7 @@ describe('POST …/retry', () => {
   test('races with the settling of its delivery: the outcome is kept, and the delivery is claimed once more at most', async () => {
     const endpoint = await webhook(api);
     const { sql, prisma } = api.database;
-    const claim = async () => {
-      const request = { endpointId: endpoint.id, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
-      return (await claimDeliveries({ claimsDatabase: api.database, database: api.database }, request)).claimed;
-    };
+    const claim = () => claimOf(endpoint.id);
     const outcomes: AfterAttempt[] = [
       { status: 'pending', delayMs: 3_600_000 },
       { status: 'succeeded' },

@@ -27,7 +27,7 @@ beforeEach(async () => {
   );
 });
 
-const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery']);
+const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery', 'webhook-delivery-slow']);
 const count = async (table: string) => {
   const rows = await worker.deps.database.prisma.$queryRawUnsafe<{ n: number }[]>(
     `SELECT count(*)::int AS n FROM ${table}`,
