@@ -269,17 +269,26 @@ export const BUGS = [
     patches: [
       {
         file: 'packages/queue/src/jobs/turns.ts',
-        find: "const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;",
-        replace: "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
+        find: 'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
+        replace:
+          "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
       },
-      { file: SCAN, find: 'await this.scan(hasRedis);', replace: 'if (this.#intervalMs < 0) await this.scan(hasRedis);' },
+      {
+        file: SCAN,
+        find: 'await this.scan(hasRedis);',
+        replace: 'if (this.#intervalMs < 0) await this.scan(hasRedis);',
+      },
     ],
   },
   {
     name: 'take-over-without-a-stall',
     what: 'a worker ends the leases of all other turns of its endpoint',
     patches: [
-      { file: TURNS, find: 'if (isStalled) await this.#takeOver(turn, run);', replace: 'await this.#takeOver(turn, run);' },
+      {
+        file: TURNS,
+        find: 'if (isStalled) await this.#takeOver(turn, run);',
+        replace: 'await this.#takeOver(turn, run);',
+      },
       {
         file: DELIVERY_SWEEP,
         find: "status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])",

@@ -133,7 +133,9 @@ test('operations and deliveries that two workers are woken for many times are ea
     const left = await stack.producer.redis.keys('callplane:room-end:op_*');
     return !ending.some(({ operationId }) => left.some((key) => key.includes(operationId)));
   });
-  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 0);
+  await eventually(
+    async () => (await stack.producer.waitingCount(['webhook-delivery', 'webhook-delivery-slow'])) === 0,
+  );
   expect(new Set(operations.map(({ attempts }) => attempts))).toEqual(new Set([1]));
   const attempted = attemptsIn(...cleaners).map((line) => line['operationId']);
   expect(attempted.sort()).toEqual(ending.map(({ operationId }) => operationId).sort());

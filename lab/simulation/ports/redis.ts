@@ -203,8 +203,11 @@ export class SimRedis {
     this.#world.after(LOCK_CHECK_MS, null, 'locks are checked', () => {
       if (turn.holder !== process || turn.run !== run) return;
       const nowMs = this.#world.nowMsValue;
-      if (process.isAlive && process.frozenUntilMs <= nowMs) return this.#watchLock(turn, process, nowMs);
-      if (nowMs - renewedAtMs < LOCK_MS) return this.#watchLock(turn, process, renewedAtMs);
+      const isRunning = process.isAlive && process.frozenUntilMs <= nowMs;
+      if (isRunning || nowMs - renewedAtMs < LOCK_MS) {
+        this.#watchLock(turn, process, isRunning ? nowMs : renewedAtMs);
+        return;
+      }
       this.#world.note(`the turn of ${process.name} is stalled`);
       turn.holder = null;
       turn.isStalled = true;
@@ -215,7 +218,10 @@ export class SimRedis {
   #endTurn(turn: StoredTurn, run: number, backInMs: number | null): void {
     if (turn.run !== run || turn.holder === null) return;
     turn.holder = null;
-    if (backInMs !== null) return this.#handLater(turn, backInMs);
+    if (backInMs !== null) {
+      this.#handLater(turn, backInMs);
+      return;
+    }
     this.#turns.delete(turn.key);
     if (turn.next !== null) this.#addTurn(turn.next);
   }

@@ -432,9 +432,7 @@ describe('POST …/retry', () => {
       expect(stored).toMatchObject({ status: after.status, runAttempts: 1, replayCount: 0, leaseToken: null });
       const isForward = [first, second].some(({ status }) => status === 202);
       expect(stored.status === 'pending' && stored.dueAt.getTime() < Date.now() + 60_000).toBe(isForward);
-      expect((await claim()).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(
-        isForward ? [[made.id, 2]] : [],
-      );
+      expect((await claim()).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(isForward ? [[made.id, 2]] : []);
       // The worker repeats the statement if it did not learn of its commit.
       expect(await settleDeliveries(sql, [ended(claimed!, after)])).toEqual([]);
       expect(await prisma.webhookAttempt.count({ where: { deliveryId: made.id } })).toBe(1);

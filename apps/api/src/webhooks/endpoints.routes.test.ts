@@ -17,7 +17,8 @@ const codeOf = async (method: string, path: string, body?: object) => {
   return [response.status, response.body.error?.code];
 };
 /** Whether a wake-up for this endpoint is queued in Redis. */
-const isRung = (endpointId: string) => api.deps.producer.redis.exists(`callplane:webhook-delivery:${endpointId}`);
+const isRung = (endpointId: string) =>
+  api.deps.producer.redis.exists(`callplane:webhook-delivery-slow:de:${endpointId}.0`);
 
 describe('POST /v1/webhooks', () => {
   test('needs only a URL, and returns the secret, which reads do not return', async () => {

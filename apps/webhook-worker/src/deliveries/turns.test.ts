@@ -111,7 +111,11 @@ test('one endpoint uses all four slots, but no more, and Redis shows its turns a
   await eventually(async () => (await count({ status: 'succeeded' })) === 20);
   expect(receiver.requests).toHaveLength(20);
   await eventually(async () => (await queue.getActiveCount()) === 0);
-  expect(await queue.getJobCounts('waiting', 'prioritized', 'delayed')).toEqual({ waiting: 0, prioritized: 0, delayed: 0 });
+  expect(await queue.getJobCounts('waiting', 'prioritized', 'delayed')).toEqual({
+    waiting: 0,
+    prioritized: 0,
+    delayed: 0,
+  });
 });
 
 test('a tenant whose proven endpoints begin to hang holds three of four slots beside another tenant', async () => {
@@ -202,7 +206,9 @@ test('a scan finds deliveries without a job, and skips disabled endpoints and la
   await new Scan(worker.deps, turns, 0).scan(true);
   await eventually(async () => (await count({ status: 'succeeded' })) === 12);
   expect(receiver.requests).toHaveLength(12);
-  expect(worker.lines.filter(({ message }) => message === 'endpoints found by scan').at(-1)).toMatchObject({ count: 3 });
+  expect(worker.lines.filter(({ message }) => message === 'endpoints found by scan').at(-1)).toMatchObject({
+    count: 3,
+  });
 });
 
 test('without Redis a scan runs the turns itself, in four slots', async () => {

@@ -63,7 +63,7 @@ interface Sent {
 
 /**
  * Takes turns, from Redis or, without it, from scans: claims due deliveries of an endpoint, sends one after another in
- * one of four slots, and settles them. docs/decisions/0052 explains the rules.
+ * one of four slots, and settles them. docs/decisions/0056 explains the rules.
  */
 export class Turns {
   readonly #deps: Deps;
@@ -234,7 +234,8 @@ export class Turns {
   /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
   #useMoreSlots(turn: TakenTurn, { endpoint, claimed }: Claim): void {
     const ticket = turn.ticket + 1;
-    if (endpoint === null || claimed.length === 0 || ticket >= ticketsOf(endpoint.slotMs, endpoint.maxConcurrent)) return;
+    if (endpoint === null || claimed.length === 0 || ticket >= ticketsOf(endpoint.slotMs, endpoint.maxConcurrent))
+      return;
     if (endpoint.paceMs === null && !this.#hasFreeSlot) return;
     const next = this.#again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
     for (const each of next.announce) {

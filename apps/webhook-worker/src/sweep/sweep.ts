@@ -23,7 +23,10 @@ async function endLeases(deps: Deps): Promise<void> {
   } while (ended === BATCH);
 }
 
-export function logEndedLeases({ logger, metrics }: Pick<Deps, 'logger' | 'metrics'>, rows: readonly EndedLease[]): void {
+export function logEndedLeases(
+  { logger, metrics }: Pick<Deps, 'logger' | 'metrics'>,
+  rows: readonly EndedLease[],
+): void {
   for (const { id, endpointId, runAttempts, exhausted } of rows) {
     const status = exhausted ? 'failed' : 'pending';
     logger.error('delivery lease expired', { deliveryId: id, endpointId, attempt: runAttempts, status });

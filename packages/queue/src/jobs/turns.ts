@@ -40,6 +40,7 @@ export function turnJob(turn: Turn): { queue: QueueName; job: { name: string; da
     delayMs === undefined
       ? { deduplication: { id: `${endpointId}.${ticket}`, keepLastIfActive: true }, ...place }
       : {
+          // oxlint-disable-next-line callplane/ambient-time
           jobId: `${endpointId}@${Math.ceil((Date.now() + delayMs) / LATER_STEP_MS)}`,
           delay: delayMs,
           priority: priority ?? 1,
@@ -95,6 +96,8 @@ export class TurnWorker {
         const { priority, attemptsStarted: run, stalledCounter } = job;
         const backInMs = await take(job.data, { priority, run, isStalled: stalledCounter > 0 });
         if (backInMs === null) return;
+        // BullMQ takes a time by the clock of this machine.
+        // oxlint-disable-next-line callplane/ambient-time
         await job.moveToDelayed(Date.now() + backInMs, token);
         throw new DelayedError();
       },
