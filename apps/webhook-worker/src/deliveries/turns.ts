@@ -26,8 +26,9 @@ import { attemptDelivery, type Settled } from './attempt.js';
 
 /** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
 export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
-/** A turn begins no other attempt after this time, in milliseconds. */
+/** A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds. */
 const TURN_MS = 100;
+const TURN_MS_MAX = 250;
 /** A first attempt begins within this time of the sending of its claim: a frozen worker may have lost it since. */
 const CLAIM_MS_MAX = 5000;
 /** Pause of a turn whose environment has all slots that it may hold, in milliseconds. */
@@ -179,17 +180,40 @@ export class Turns {
     const startedAtMs = performance.now();
     const ended = this.#usage[lane].begin(environmentId, turn.slotMs, startedAtMs);
     if (lane === 'fast') this.#hold(environmentId, 1);
+    const settling: Promise<Settled | null>[] = [];
+    let { slotMs } = turn;
     try {
-      const claim = await this.#claim(turn, token);
-      const { endpoint } = claim;
-      const isSlow = endpoint !== null && lane === 'fast' && laneOf(endpoint.slotMs) === 'slow';
-      if (isSlow) return this.#again({ ...turn, slotMs: endpoint.slotMs }, { lane: 'slow' });
-      if (claim.isMore && endpoint !== null) this.#useMoreSlots(turn, claim);
-      return await this.#sendAll(turn, claim, startedAtMs);
+      for (let claims = 0; ; claims += 1) {
+        const askedAtMs = performance.now();
+        const claim = await this.#claim(turn, token);
+        const { endpoint, claimed } = claim;
+        if (claims === 0) slotMs = endpoint?.slotMs ?? null;
+        const isSlow = endpoint !== null && lane === 'fast' && laneOf(endpoint.slotMs) === 'slow';
+        if (isSlow) return { claim: { ...claim, isMore: true }, settling, slotMs: endpoint.slotMs };
+        if (claims === 0 && claim.isMore) this.#useMoreSlots(turn, claim);
+        for (const [index, delivery] of claimed.entries()) {
+          const now = performance.now();
+          const isLate = index === 0 ? now - askedAtMs > CLAIM_MS_MAX : now - startedAtMs > TURN_MS_MAX;
+          if (this.#isDraining || isLate) {
+            await this.#release(claimed.slice(index));
+            return { claim: { ...claim, isMore: true }, settling, slotMs };
+          }
+          const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : now - askedAtMs);
+          if (attempted === null) continue;
+          slotMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
+          settling.push(attempted.settle(slotMs));
+        }
+        const isOver = performance.now() - startedAtMs >= TURN_MS || this.#isDraining;
+        if (isOver || !claim.isMore || claimed.length === 0) return { claim, settling, slotMs };
+      }
     } finally {
       ended(performance.now());
       if (lane === 'fast') this.#hold(environmentId, -1);
     }
+  }
+
+  async #release(claimed: readonly ClaimedDelivery[]): Promise<void> {
+    await Promise.all(claimed.map((claim) => releaseDelivery(this.#deps.database.sql, claim, 0)));
   }
 
   /** Rules that may have changed while the turn waited for its slot. */
@@ -242,23 +266,6 @@ export class Turns {
       if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);
       else void this.runDirectly(each);
     }
-  }
-
-  async #sendAll(turn: TakenTurn, claim: Claim, askedAtMs: number): Promise<Sent> {
-    const settling: Promise<Settled | null>[] = [];
-    let slotMs = claim.endpoint?.slotMs ?? null;
-    for (const [index, delivery] of claim.claimed.entries()) {
-      const tookMs = performance.now() - askedAtMs;
-      if (this.#isDraining || tookMs > (index === 0 ? CLAIM_MS_MAX : TURN_MS)) {
-        await Promise.all(claim.claimed.slice(index).map((rest) => releaseDelivery(this.#deps.database.sql, rest, 0)));
-        return { claim: { ...claim, isMore: true }, settling, slotMs };
-      }
-      const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : tookMs);
-      if (attempted === null) continue;
-      slotMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
-      settling.push(attempted.settle(slotMs));
-    }
-    return { claim, settling, slotMs };
   }
 
   async #attempt({ environmentId, lane }: TakenTurn, delivery: ClaimedDelivery, waitedMs: number) {
