@@ -19,6 +19,11 @@ const TIERS = {
     only: ['**/*.slow.test.ts', '<rootDir>/tests/**/*.test.ts'],
   },
   full: { roots: PARTS, without: [CONTAINERS] },
+  image: {
+    roots: ['<rootDir>/apps/api'],
+    without: [SLOW, FULL],
+    only: ['**/*.routes.test.ts', '**/{hostile-input,tenancy,order-of-checks,cursor,examples}.test.ts'],
+  },
   lab: { roots: ['<rootDir>/lab'], without: [] },
   containers: { roots: ['<rootDir>/tests/containers'], without: [] },
   some: { roots: [...PARTS, '<rootDir>/lab'], without: [CONTAINERS] },

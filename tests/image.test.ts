@@ -38,9 +38,6 @@ describe('the Dockerfile', () => {
   test('copies and runs only existing files', () => {
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, names]) => names!.split(' '));
     for (const file of copied) expect([file, existsSync(join(repositoryRoot, file))]).toEqual([file, true]);
-    expect(copied).toEqual(expect.arrayContaining(['pnpm-lock.yaml', 'packages', 'apps', 'docs']));
-    // A change of a guide must not build the apps again.
-    expect(dockerfile.indexOf('COPY docs')).toBeGreaterThan(dockerfile.indexOf('RUN infra/image/build.sh'));
     const scripts = [...dockerfile.matchAll(/^RUN (infra\/\S+\.sh)/gm)].map(([, script]) => script!);
     expect(scripts).toEqual(['infra/image/build.sh', 'infra/image/prune.sh']);
     for (const script of scripts) expect(existsSync(join(repositoryRoot, script))).toBe(true);

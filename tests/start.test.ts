@@ -1,187 +1,257 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { promisify } from 'node:util';
+import { beforeAll, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
+import { connect } from '@callplane/client-js';
 import { childrenOf, commandLineOf, freePort, isAlive } from '@callplane/local-servers';
-import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
-import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev } from './start.testkit.js';
+import { createClient } from '@callplane/server';
+import { eventually, repositoryRoot } from '@callplane/testing';
+import { measured } from './faults/faults.testkit.js';
+import { startExample } from './example-receivers.testkit.js';
+import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev, type Start } from './start.testkit.js';
+
+/**
+ * What a newcomer does with one `npm start`, in this order: the first minutes of the README, receivers of the
+ * documentation, an outage of theirs and the recovery; then killed processes, and the starts after it. Port 8082 is
+ * taken, as on many machines of developers.
+ */
 
 const local = localStarts();
-const { start, ready, readDev, devFile, pidOf, endStarts } = local;
+const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+let npm: Start;
+let dev: Dev;
+beforeAll(async () => {
+  const taken = createServer();
+  // The port is taken, whether by this server or by another program.
+  await new Promise<void>((resolve) => taken.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve));
+  npm = local.start({ SIGNALING_PORT: '' }, ['npm', 'start']);
+  dev = await local.ready(npm);
+  taken.close();
+}, SLOW_MS);
 
-const get = async (path: string, key: string) => {
-  const response = await fetch(`http://127.0.0.1:${local.port()}${path}`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  return { status: response.status, body: await response.text() };
-};
-const createRoom = async (dev: Dev) => {
-  const response = await fetch(`${dev.baseUrl}/rooms`, {
+/** Runs a command of the README in a shell that has the two variables of the screen. */
+async function run(file: string, args: string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'], BASE: dev.baseUrl, KEY: dev.secretKey };
+  return (await promisify(execFile)(file, args, { env })).stdout;
+}
+
+test('prints a link to a page whose visitors get tokens for a reachable gateway', async () => {
+  expect(npm.output()).toMatch(`${dev.demoUrl}   (open it in two tabs)`);
+  const { host } = new URL(dev.demoUrl);
+  expect(Number(host.split(':')[1])).toBeGreaterThan(8082);
+  expect(dev.demoUrl).toBe(`http://${host}/demo/`);
+  expect(dev.signalingUrl).toBe(`ws://${host}/v1/signaling`);
+  expect(await (await fetch(dev.demoUrl)).text()).toContain('Join a call');
+  const joined = await fetch(`${dev.demoUrl}api/join`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${dev.secretKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'Kept' }),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ room: 'demo', name: 'Ada' }),
   });
-  return { status: response.status, room: (await response.json()) as { id: string; name: string } };
-};
-
-describe('npm start', () => {
-  afterEach(endStarts);
-
-  test(
-    'starts everything, writes dev.json for scripts, restarts killed processes, and stops everything on SIGTERM',
-    async () => {
-      const begun = start();
-      const dev = await ready(begun);
-      expect(dev.baseUrl).toBe(`http://127.0.0.1:${local.port()}/v1`);
-      expect(dev.processes.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']),
-      );
-      expect(dev.processes.every(({ pid }) => isAlive(pid))).toBe(true);
-      for (const file of ['dev.json', 'secrets.json', 'development.json']) {
-        expect(statSync(join(local.dataDir(), file)).mode & 0o777).toBe(0o600);
-      }
-      expect((await get('/v1/', dev.secretKey)).status).toBe(200);
-      expect((await get('/v1/', dev.publishableKey)).status).toBe(200);
-      // The output is no terminal: a log file would keep the secret key.
-      expect(begun.output()).not.toContain(dev.secretKey);
-      expect(begun.output()).toContain(`Secret key       in ${devFile()}`);
-      const pasted = /^ +(export BASE=.*)$/m.exec(begun.output())![1]!;
-      expect(spawnSync('sh', ['-c', `${pasted}; printf %s "$KEY"`], { encoding: 'utf8' }).stdout).toBe(dev.secretKey);
-      expect(environmentOf(pidOf('api'))).toMatchObject({
-        MEDIA_NODES: expect.stringMatching(/^local=ws:\/\/127\.0\.0\.1:\d+$/),
-        MEDIA_API_SECRET: expect.any(String),
-        MEDIA_ADMIN_KEY: expect.any(String),
-      });
-
-      for (const name of ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
-        const before = pidOf(name);
-        process.kill(before, 'SIGKILL');
-        await eventually(() => pidOf(name) !== before && begun.output().includes(`${name} restarted`), {
-          timeoutMs: READY_MS,
-        });
-        expect(begun.output()).toContain(`${name} was ended by SIGKILL; restarts in 0.5 s`);
-        expect(isAlive(pidOf(name))).toBe(true);
-        expect(statSync(devFile()).mode & 0o777).toBe(0o600);
-      }
-      await eventually(async () => (await createRoom(dev)).status === 201, { timeoutMs: READY_MS });
-
-      const { processes } = readDev();
-      begun.child.kill('SIGTERM');
-      expect(await begun.ended).toBe(0);
-      expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
-      expect(existsSync(devFile())).toBe(false);
-    },
-    SLOW_MS,
-  );
-
-  test(
-    'refuses a second start on the same data; killed with SIGKILL, it leaves no process and no dev.json behind; the next start finds the stored data without installing or building',
-    async () => {
-      const first = start();
-      const dev = await ready(first);
-      const { room } = await createRoom(dev);
-
-      const second = start({ PORT: String(await freePort()) });
-      expect(await second.ended).toBe(1);
-      expect(second.output()).toContain(`Another start (process ${first.child.pid!}) uses ${local.dataDir()}`);
-      expect(readDev()).toEqual(dev);
-
-      first.child.kill('SIGKILL');
-      await first.ended;
-      await eventually(() => !existsSync(devFile()) && !dev.processes.some(({ pid }) => isAlive(pid)));
-      const third = start();
-      const again = await ready(third);
-      expect(third.output()).not.toMatch(/Installing|Building|Making/);
-      // Alone on two cores it takes about 2 s. The bound excludes an installation or a build.
-      expect(Number(/ready in ([\d.]+) s/.exec(third.output())?.[1])).toBeLessThan(60);
-      expect({ ...again, processes: [] }).toEqual({ ...dev, processes: [] });
-      const read = await get(`/v1/rooms/${room.id}`, again.secretKey);
-      expect(read.status).toBe(200);
-      expect(read.body).toContain('Kept');
-
-      // Killed together with its watchdog, nothing stops the servers and apps before the next start.
-      const watchdog = childrenOf(third.child.pid!).find((pid) => commandLineOf(pid).includes('callplane-watchdog'))!;
-      process.kill(watchdog, 'SIGKILL');
-      third.child.kill('SIGKILL');
-      await third.ended;
-      expect(again.processes.every(({ pid }) => isAlive(pid))).toBe(true);
-      const fourth = start();
-      await ready(fourth);
-      expect(again.processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
-      expect(fourth.output()).toContain('left running by an earlier start');
-
-      fourth.child.kill('SIGINT');
-      expect(await fourth.ended).toBe(0);
-    },
-    SLOW_MS,
-  );
-
-  test('reports a taken port in one clear line and starts nothing', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(local.port(), '127.0.0.1', resolve));
-    try {
-      const untouched = join(local.dataDir(), '..', 'untouched');
-      const begun = start({ DATA_DIR: untouched });
-      expect(await begun.ended).toBe(1);
-      expect(begun.output().trim()).toBe(
-        `Error: Port ${local.port()} is taken by another program. Stop it, or choose another port: PORT=${local.port() + 1} npm start`,
-      );
-      expect(existsSync(join(untouched, 'postgres'))).toBe(false);
-    } finally {
-      await new Promise((resolve) => server.close(resolve));
-    }
-  });
-
-  test('in a bare clone, names the command that installs a missing program before it installs or builds anything', () => {
-    const clone = join(temporaryDirectory('clone'), 'clone');
-    const empty = join(clone, '..', 'no-programs');
-    mkdirSync(empty);
-    cpSync(join(repositoryRoot, 'scripts'), join(clone, 'scripts'), { recursive: true });
-    cpSync(join(repositoryRoot, 'package.json'), join(clone, 'package.json'));
-    // Without apt-get on its PATH, the start cannot install programs, whichever user runs the tests.
-    const begun = spawnSync(process.execPath, ['scripts/dev.mjs', 'start'], {
-      cwd: clone,
-      env: { PATH: empty },
-      encoding: 'utf8',
-    });
-    expect(begun.stderr).toMatch(
-      /^\nError: Redis is not installed\. Run "(?:sudo )?apt-get install --no-install-recommends redis-server coturn janus"/,
-    );
-    expect(begun).toMatchObject({ status: 1, stdout: '' });
-    expect(readdirSync(clone).sort()).toEqual(['package.json', 'scripts']);
-  });
-
-  test.each(['0', '70000', 'http', '80.5'])('refuses PORT=%s', async (value) => {
-    const begun = start({ PORT: value });
-    expect(await begun.ended).toBe(1);
-    expect(begun.output()).toContain(`PORT must be a number from 1 to 65535, not "${value}"`);
-  });
-
-  test('reports a taken SIGNALING_PORT in the same way', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(local.signalingPort(), '127.0.0.1', resolve));
-    try {
-      const begun = start();
-      expect(await begun.ended).toBe(1);
-      expect(begun.output()).toContain(`Port ${local.signalingPort()} is taken by another program.`);
-      expect(begun.output()).toContain(`SIGNALING_PORT=${local.signalingPort() + 1} npm start`);
-    } finally {
-      await new Promise((resolve) => server.close(resolve));
-    }
-  });
-
-  test(
-    'a setting that an app rejects ends the start with the app’s own error message',
-    async () => {
-      const begun = start({ LOG_LEVEL: 'loudest' });
-      expect(await begun.ended).toBe(1);
-      expect(begun.output()).toMatch(
-        /Error: (api|cleanup-worker) ended before it was ready \(exit code 1\)[^]*LOG_LEVEL/,
-      );
-      await eventually(() => childrenOf(begun.child.pid!).length === 0);
-      expect(existsSync(devFile())).toBe(false);
-    },
-    SLOW_MS,
-  );
+  expect(joined.status).toBe(200);
+  const { token, roomId } = (await joined.json()) as { token: string; roomId: string };
+  const call = await connect({ url: dev.signalingUrl, token, platform: { WebSocket: WebSocket } });
+  expect(call.room['id']).toBe(roomId);
+  await call.leave();
 });
+
+test('writes dev.json for scripts, readable for its user alone, and shows a secret key only to a terminal', () => {
+  const { output } = npm;
+  for (const file of ['dev.json', 'secrets.json', 'development.json']) {
+    expect(statSync(join(local.dataDir(), file)).mode & 0o777).toBe(0o600);
+  }
+  // A log file would keep the secret key.
+  expect(output()).not.toContain(dev.secretKey);
+  expect(output()).toContain(`Secret key       in ${local.devFile()}`);
+  const pasted = /^ +(export BASE=.*)$/m.exec(output())![1]!;
+  expect(spawnSync('sh', ['-c', `${pasted}; printf %s "$KEY"`], { encoding: 'utf8' }).stdout).toBe(dev.secretKey);
+});
+
+test('lets rtc find its servers, and the standard output of rtc contains only the output of the command', async () => {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: local.dataDir() };
+  const rtc = (...args: string[]) =>
+    spawnSync('npm', ['run', '--silent', 'rtc', '--', ...args], { cwd: repositoryRoot, encoding: 'utf8', env });
+  const direct = (more: Record<string, string>, ...args: string[]) =>
+    spawnSync(join(repositoryRoot, 'rtc'), args, { cwd: tmpdir(), encoding: 'utf8', env: { ...env, ...more } });
+  const elsewhere = { DATA_DIR: join(local.dataDir(), 'not-started') };
+  expect(direct(elsewhere, 'projects', 'list')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^The local start does not run: start it with "npm start".*\n$/),
+  });
+  expect(direct(elsewhere, '--help').status).toBe(0);
+  expect(direct({}, 'projects', 'list', '--json')).toMatchObject({ status: 0, stderr: '' });
+  const made = rtc('keys', 'create', '--env', dev.environmentId, '--type', 'secret', '--json');
+  expect(made.status).toBe(0);
+  const { key } = JSON.parse(made.stdout) as { key: string };
+  const context = await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${key}` } });
+  expect(context.status).toBe(200);
+  expect(rtc('keys', 'create', '--env', dev.environmentId, '--type', 'golden').status).toBe(2);
+});
+
+test('the commands of the README work with curl, and answer with the fields that it shows', async () => {
+  const helper = /^\$ (api\(\) .*)$/m.exec(readme)?.[1] ?? '';
+  const byHand = readme.slice(readme.indexOf('### The same by hand'), readme.indexOf('### The same from Node'));
+  const lines = [...byHand.matchAll(/```console\n([^]*?)```/g)].flatMap(([, block]) => block!.trim().split('\n'));
+  const commands = lines.filter((line) => line.startsWith('$ ')).map((line) => line.slice(2));
+  expect(commands).toHaveLength(7);
+  // The README copies the id from the answer into the variable.
+  const script = commands.map((line) =>
+    line.startsWith('ROOM=') ? 'ROOM=$(printf %s "$answer" | cut -d \\" -f 4)' : `answer=$(${line}); echo "$answer"`,
+  );
+  const printed = (await run('bash', ['-c', [helper, ...script].join('\n')])).split('\n');
+  // The room ends at once, or with an operation on a busy machine: the README explains both.
+  const [end] = printed.splice(
+    printed.findIndex((line) => /(?:^|\})20[24]$/.test(line)),
+    1,
+  );
+  expect(end).toMatch(/^204$|"kind":"room\.end".*202$/);
+  const fieldsOf = (line: string) => Object.keys(JSON.parse(line) as object).sort();
+  const shown = lines.filter((line) => line.startsWith('{')).map((line) => fieldsOf(line.replaceAll('…', '')));
+  expect(printed.filter((line) => line.startsWith('{')).map(fieldsOf)).toEqual(shown);
+});
+
+test('the file of the README works from Node', async () => {
+  const file = join(repositoryRoot, 'packages/server-js/examples/first-call.mjs');
+  expect(readme).toContain(`\`\`\`js\n${readFileSync(file, 'utf8')}\`\`\``);
+  expect(await run(process.execPath, [file])).toMatch(/^room_\w{26} \d{3,} \d\n(?:completed|pending)\n$/);
+});
+
+test(
+  'the receivers of the documentation verify the first webhook, and after an outage one call sends the rest',
+  async () => {
+    const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+    const receivers = await Promise.all(
+      ['express.mjs', 'fastify.mjs', 'node-http.mjs', 'nextjs/route.mjs'].map(async (name) => {
+        const port = await freePort();
+        const url = `http://127.0.0.1:${port}/webhooks`;
+        const { id, signingSecret } = await callplane.createWebhook({ url, events: ['room.created'] });
+        const start = () => startExample(name, port, signingSecret);
+        return { endpointId: id, start, receiver: await start() };
+      }),
+    );
+    const eventOf = async (roomId: string) =>
+      eventually(async () => (await callplane.listEvents({ roomId, limit: 1 })).data[0]?.id);
+    const first = await callplane.createRoom({ name: 'First' });
+    const line = `processing room.created ${await eventOf(first.id)}`;
+    const latest = async (endpointId: string) => (await callplane.listDeliveries({ endpointId, limit: 1 })).data[0];
+    await Promise.all(
+      receivers.map(async ({ endpointId, receiver }) => {
+        await eventually(() => receiver.processed().includes(line));
+        // A receiver that stops before its answer arrives gets the event again.
+        await eventually(async () => (await latest(endpointId))?.status === 'succeeded');
+      }),
+    );
+
+    const since = new Date(Date.now() - 60_000).toISOString();
+    await Promise.all(receivers.map(({ receiver }) => receiver.stop()));
+    const missed = await callplane.createRoom({ name: 'Missed' });
+    const later = `processing room.created ${await eventOf(missed.id)}`;
+    for (const { endpointId, start } of receivers) {
+      await eventually(async () => {
+        const delivery = await latest(endpointId);
+        return delivery?.status === 'pending' && delivery.attempts > 0;
+      });
+      const receiver = await start();
+      const calledAt = performance.now();
+      await callplane.createRecovery({ endpointId, since });
+      await eventually(() => receiver.processed().includes(later));
+      measured({ 'ms from the call to the missed event': performance.now() - calledAt });
+      expect(receiver.processed()).toEqual([later]);
+    }
+  },
+  SLOW_MS,
+);
+
+test(
+  'lends PostgreSQL and Redis to another start, which uses the given media servers and has keys of its own',
+  async () => {
+    const otherDir = join(local.dataDir(), '..', 'other');
+    const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
+    const second = local.start({
+      DATA_DIR: otherDir,
+      ...otherPorts,
+      DATABASE_URL: dev.databaseUrl,
+      REDIS_URL: dev.redisUrl,
+      MEDIA_NODES: 'theirs=ws://127.0.0.1:9',
+      MEDIA_API_SECRET: 'their-api-secret',
+      MEDIA_ADMIN_KEY: 'their-admin-key',
+      ENCRYPTION_KEYS: (
+        JSON.parse(readFileSync(join(local.dataDir(), 'secrets.json'), 'utf8')) as { encryptionKeys: string }
+      ).encryptionKeys,
+    });
+    await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
+    const other = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
+    expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
+    expect(other.processes.map(({ name }) => name)).not.toContain('postgres');
+    expect(other.processes.map(({ name }) => name)).not.toContain('redis');
+    expect(other.processes.map(({ name }) => name)).not.toContain('janus');
+    const api = other.processes.find(({ name }) => name === 'api')!;
+    expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
+    expect(other.environmentId).not.toBe(dev.environmentId);
+    second.child.kill('SIGTERM');
+    expect(await second.ended).toBe(0);
+  },
+  SLOW_MS,
+);
+
+test(
+  'restarts each process that is killed',
+  async () => {
+    for (const name of ['api', 'signaling', 'cleanup-worker', 'redis', 'postgres', 'coturn', 'janus']) {
+      const before = local.pidOf(name);
+      process.kill(before, 'SIGKILL');
+      await eventually(() => local.pidOf(name) !== before && npm.output().includes(`${name} restarted`), {
+        timeoutMs: READY_MS,
+      });
+      expect(npm.output()).toContain(`${name} was ended by SIGKILL; restarts in 0.5 s`);
+      expect(isAlive(local.pidOf(name))).toBe(true);
+    }
+    const callplane = createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey });
+    await eventually(() => callplane.createRoom({ name: 'Again' }), { timeoutMs: READY_MS });
+  },
+  SLOW_MS,
+);
+
+test(
+  'refuses a second start on the same data; killed, it leaves nothing behind, and the next start has the data',
+  async () => {
+    const { id: roomId } = await createClient({ baseUrl: dev.baseUrl, apiKey: dev.secretKey }).createRoom({
+      name: 'Kept',
+    });
+    const second = local.start({ PORT: String(await freePort()), SIGNALING_PORT: '' });
+    expect(await second.ended).toBe(1);
+    const [, pid] = /Another start \(process (\d+)\) uses /.exec(second.output())!;
+
+    const { processes } = local.readDev();
+    process.kill(Number(pid), 'SIGKILL');
+    await npm.ended;
+    await eventually(() => !existsSync(local.devFile()) && !processes.some((each) => isAlive(each.pid)));
+    const third = local.start();
+    const again = await local.ready(third);
+    expect(third.output()).not.toContain('Installing');
+    expect(again.secretKey).toBe(dev.secretKey);
+    const callplane = createClient({ baseUrl: again.baseUrl, apiKey: again.secretKey });
+    expect((await callplane.listRooms({ limit: 1 })).data[0]).toMatchObject({ id: roomId, name: 'Kept' });
+
+    // Killed together with its watchdog, nothing stops the servers and apps before the next start.
+    const watchdog = childrenOf(third.child.pid!).find((each) => commandLineOf(each).includes('callplane-watchdog'))!;
+    process.kill(watchdog, 'SIGKILL');
+    third.child.kill('SIGKILL');
+    await third.ended;
+    expect(again.processes.every((each) => isAlive(each.pid))).toBe(true);
+    const fourth = local.start();
+    const last = await local.ready(fourth);
+    expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
+    expect(fourth.output()).toContain('left running by an earlier start');
+
+    fourth.child.kill('SIGTERM');
+    expect(await fourth.ended).toBe(0);
+    expect(last.processes.filter((each) => isAlive(each.pid))).toEqual([]);
+    expect(existsSync(local.devFile())).toBe(false);
+  },
+  SLOW_MS,
+);

@@ -44,12 +44,8 @@ export function localStarts() {
   let dataDir = '';
   let port = 0;
   let signalingPort = 0;
-  let starts: Start[] = [];
-  const choosePorts = async () => {
-    port = await freePort();
-    signalingPort = await freePort();
-  };
-  const endStarts = async () => {
+  const starts: Start[] = [];
+  afterAll(async () => {
     for (const { child, ended } of starts) {
       child.kill('SIGTERM');
       // A process that a test left frozen must not delay the other tests; the watchdog stops the processes of a killed
@@ -58,15 +54,12 @@ export function localStarts() {
       await ended;
       clearTimeout(patience);
     }
-    starts = [];
-  };
+    rmSync(join(dataDir, '..'), { recursive: true, force: true });
+  });
   beforeAll(async () => {
     dataDir = join(temporaryDirectory('start'), 'data');
-    await choosePorts();
-  });
-  afterAll(async () => {
-    await endStarts();
-    rmSync(join(dataDir, '..'), { recursive: true, force: true });
+    port = await freePort();
+    signalingPort = await freePort();
   });
 
   function start(env: Record<string, string> = {}, command = [process.execPath, 'scripts/dev.mjs', 'start']): Start {
@@ -117,8 +110,6 @@ export function localStarts() {
     dataDir: () => dataDir,
     port: () => port,
     signalingPort: () => signalingPort,
-    choosePorts,
-    endStarts,
     start,
     ready,
     devFile,

@@ -1,6 +1,6 @@
 /**
- * Seeded bugs: replacements of text that bundle.mjs applies to the sources while it reads them. Each of them breaks a
- * guarantee: a bug that another defence of the product makes harmless is combined with the loss of that defence.
+ * Seeded bugs: replacements of text in the sources, which bundle.mjs and `npm run torture -- --bug` apply to copies. Each of
+ * them breaks a guarantee: a bug that another defence of the product makes harmless is combined with the loss of that defence.
  */
 
 const LEASES = 'packages/db/src/operations/operation-leases.ts';
@@ -464,3 +464,17 @@ export const BUGS = [
     '',
   ),
 ];
+
+/**
+ * @param {string} file
+ * @param {string} text of the file
+ * @param {readonly { file: string, find: string, replace: string }[]} patches those of other files change nothing
+ * @throws Error if the file does not have a text to replace exactly once.
+ */
+export function withPatches(file, text, patches) {
+  for (const { find, replace } of patches.filter((patch) => patch.file === file)) {
+    if (text.split(find).length !== 2) throw new Error(`"${find}" is not once in ${file}`);
+    text = text.replace(find, () => replace);
+  }
+  return text;
+}

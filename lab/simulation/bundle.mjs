@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build, defaultServerConditions } from 'vite';
+import { withPatches } from './bugs.mjs';
 
 const root = resolve(import.meta.dirname, '../..');
 const here = (/** @type {string} */ file) => join(import.meta.dirname, file);
@@ -50,15 +51,10 @@ export async function bundle(outDir, patches = []) {
           return replacement === undefined || importer === replacement ? resolved : replacement;
         },
         load(id) {
-          const here = patches.filter(({ file }) => product(file) === id);
-          if (here.length === 0) return null;
-          let text = readFileSync(id, 'utf8');
-          for (const patch of here) {
-            if (text.split(patch.find).length !== 2) throw new Error(`"${patch.find}" is not once in ${patch.file}`);
-            text = text.replace(patch.find, () => patch.replace);
-            applied.add(patch);
-          }
-          return text;
+          const patch = patches.find(({ file }) => product(file) === id);
+          if (patch === undefined) return null;
+          applied.add(patch.file);
+          return withPatches(patch.file, readFileSync(id, 'utf8'), patches);
         },
         transform(code, id) {
           const reset = RESET.find(([pattern]) => pattern.test(id));
@@ -85,7 +81,7 @@ export async function bundle(outDir, patches = []) {
       resolve: { conditions: ['source', ...defaultServerConditions] },
     },
   });
-  const missing = patches.find((patch) => !applied.has(patch));
+  const missing = patches.find(({ file }) => !applied.has(file));
   if (missing !== undefined) throw new Error(`${missing.file} is no part of the simulation`);
 }
 

@@ -1,28 +1,13 @@
 import { INVARIANTS } from '@callplane/db';
 import { queryOf, SETTINGS } from '../../packages/db/src/invariants/check-invariants.js';
-import type { Clients } from './clients.js';
-import { attemptViolations, deliveryViolations } from './delivery-checks.js';
-import type { Fleet } from './fleet.js';
-import type { Plan } from './plan.js';
-import type { Backend, Postgres } from './ports/postgres.js';
-import type { SimReceivers } from './receivers.js';
-
-/** A guarantee that does not hold. The same name means the same guarantee. */
-export interface Violation {
-  readonly name: string;
-  readonly detail: string;
-}
-
-export interface Run {
-  readonly plan: Plan;
-  readonly postgres: Postgres;
-  readonly fleet: Fleet;
-  readonly clients: Clients;
-  readonly receivers: SimReceivers;
-  readonly backend: Backend;
-}
-
-export type Row = Record<string, unknown>;
+import {
+  attemptViolations,
+  deliveryViolations,
+  type Read,
+  type Row,
+  type Run,
+  type Violation,
+} from './delivery-checks.js';
 
 /** The invariants of `rtc doctor --deep`. */
 export async function brokenInvariants({ backend }: Pick<Run, 'backend'>): Promise<Violation[]> {
@@ -55,8 +40,6 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
     ...(await erasureViolations(read)),
   ];
 }
-
-export type Read = (text: string) => Promise<Row[]>;
 
 const DAY_MS = 86_400_000;
 

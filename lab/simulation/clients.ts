@@ -8,7 +8,7 @@ import { actOnEndpoint } from './endpoint-clients.js';
 import type { Operator } from './operators.js';
 import type { Action, RoomAction } from './plan.js';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 import type { Customers } from './setup.js';
 import type { World } from './world.js';
 
@@ -29,7 +29,7 @@ export class Clients {
   readonly #world: World;
   readonly #customers: Customers;
   readonly #operator: Operator;
-  readonly #random: Stream;
+  readonly #random: Random;
   readonly listDeliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>;
 
   constructor(
@@ -37,7 +37,7 @@ export class Clients {
     process: SimProcess,
     customers: Customers,
     operator: Operator,
-    random: Stream,
+    random: Random,
     deliveries: (tenant: number) => Promise<{ id: string; endpointId: string; replayCount: number }[]>,
   ) {
     this.#fleet = fleet;

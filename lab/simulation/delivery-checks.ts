@@ -1,7 +1,28 @@
 import { ATTEMPTS_PER_RUN, BACKOFF_SECONDS, LEASE_SECONDS, REPLAYS_MAX } from '@callplane/core';
-import type { Read, Row, Run, Violation } from './checks.js';
+import type { Clients } from './clients.js';
+import type { Fleet } from './fleet.js';
 import type { Plan } from './plan.js';
-import { hostOf, type Received } from './receivers.js';
+import type { Backend, Postgres } from './ports/postgres.js';
+import { hostOf, type Received, type SimReceivers } from './receivers.js';
+
+/** A guarantee that does not hold. The same name means the same guarantee. */
+export interface Violation {
+  readonly name: string;
+  readonly detail: string;
+}
+
+export interface Run {
+  readonly plan: Plan;
+  readonly postgres: Postgres;
+  readonly fleet: Fleet;
+  readonly clients: Clients;
+  readonly receivers: SimReceivers;
+  readonly backend: Backend;
+}
+
+export type Row = Record<string, unknown>;
+
+export type Read = (text: string) => Promise<Row[]>;
 
 /** What receivers have seen agrees with the rows. */
 export async function deliveryViolations({ receivers, plan }: Run, read: Read): Promise<Violation[]> {

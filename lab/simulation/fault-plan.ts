@@ -1,6 +1,6 @@
 import { RUN_AGE_MS_MAX } from '@callplane/core';
 import type { Role } from './fleet.js';
-import { randomStream, type Stream } from './random.js';
+import { Random } from '../src/random.js';
 
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
@@ -48,19 +48,19 @@ const FREEZES_MS = [2000, 12_000, 16_000, 35_000, 119_000, 121_000, 180_000];
  * The faults of a seed. Kinds that came later have random numbers of their own, so that they do not change the others.
  * @param random the stream of the plan.
  */
-export function faultsOf(seed: number, random: Stream): Fault[] {
+export function faultsOf(seed: number, random: Random): Fault[] {
   if (random.chance(0.1)) return [];
   return [
     ...anyFaultsOf(random),
-    ...leaseFaultsOf(randomStream(seed, 'leases')),
-    ...drainsOf(randomStream(seed, 'drains')),
-    ...outcomeFaultsOf(randomStream(seed, 'outcomes')),
-    ...joinFaultsOf(randomStream(seed, 'joins')),
-    ...longFaultsOf(randomStream(seed, 'long')),
+    ...leaseFaultsOf(new Random(seed).fork('leases')),
+    ...drainsOf(new Random(seed).fork('drains')),
+    ...outcomeFaultsOf(new Random(seed).fork('outcomes')),
+    ...joinFaultsOf(new Random(seed).fork('joins')),
+    ...longFaultsOf(new Random(seed).fork('long')),
   ];
 }
 
-function anyFaultsOf(random: Stream): Fault[] {
+function anyFaultsOf(random: Random): Fault[] {
   const anyone = (): { role: Role; index: number; afterEffects: number } => {
     const role = random.pick<Role>([
       'api',
@@ -84,7 +84,7 @@ function anyFaultsOf(random: Stream): Fault[] {
 }
 
 /** A freeze at a random statement hits the few steps between a claim and its outcome in one of a hundred runs. */
-function leaseFaultsOf(random: Stream): Fault[] {
+function leaseFaultsOf(random: Random): Fault[] {
   if (random.chance(0.5)) return [];
   const role = random.pick<Worker>(['cleanup-worker', 'cleanup-worker', 'webhook-worker']);
   // An attempt of a clean-up worker commits at most twice between the two.
@@ -92,13 +92,13 @@ function leaseFaultsOf(random: Stream): Fault[] {
   return [{ do: 'outlive lease', role, index: random.between(1, INSTANCES[role]), afterCommits }];
 }
 
-function drainsOf(random: Stream): Fault[] {
+function drainsOf(random: Random): Fault[] {
   const index = random.between(1, INSTANCES.gateway);
   return random.chance(0.4) ? [{ do: 'drain', index, atMs: random.between(1000, 20_000) }] : [];
 }
 
 /** Faults around claims and outcomes that a random statement seldom meets. */
-function outcomeFaultsOf(random: Stream): Fault[] {
+function outcomeFaultsOf(random: Random): Fault[] {
   const faults: Fault[] = [];
   const index = (): number => random.between(1, 2);
   if (random.chance(0.3)) {
@@ -114,7 +114,7 @@ function outcomeFaultsOf(random: Stream): Fault[] {
   return faults;
 }
 
-function joinFaultsOf(random: Stream): Fault[] {
+function joinFaultsOf(random: Random): Fault[] {
   if (random.chance(0.5)) return [];
   const until = random.pick(['an end', 'a removal'] as const);
   return Array.from({ length: random.between(1, 2) }, (_, at): Fault => {
@@ -123,7 +123,7 @@ function joinFaultsOf(random: Stream): Fault[] {
 }
 
 /** Faults that last through all attempts of a run, and through its greatest age. */
-function longFaultsOf(random: Stream): Fault[] {
+function longFaultsOf(random: Random): Fault[] {
   const faults: Fault[] = [];
   if (random.chance(0.1)) faults.push({ do: 'media fails' });
   if (random.chance(0.5)) faults.push({ do: 'crash in last attempt', role: 'cleanup-worker' });

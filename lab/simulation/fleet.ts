@@ -2,25 +2,14 @@ import type { Logger } from '../../packages/runtime/src/index.js';
 import { startApi, type ApiInstance } from './apps/api.js';
 import { startCleanupWorker } from './apps/cleanup-worker.js';
 import { startGateway, type GatewayInstance } from './apps/gateway.js';
+import type { Parts } from './apps/tasks.js';
 import { startWebhookWorker } from './apps/webhook-worker.js';
 import type { Gate } from './ports/gate.js';
-import type { SimMediaServer } from './ports/media.js';
-import type { SimRedis } from './ports/redis.js';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 import type { World } from './world.js';
 
 export type Role = 'api' | 'cleanup-worker' | 'webhook-worker' | 'gateway';
-
-/** What a simulated process is made of. */
-export interface Parts {
-  readonly world: World;
-  readonly redis: SimRedis;
-  readonly media: SimMediaServer;
-  readonly databaseUrl: string;
-  readonly logger: Logger;
-  readonly name: string;
-}
 
 export interface Instance {
   readonly role: Role;
@@ -42,14 +31,14 @@ export class Fleet {
   readonly world: World;
   readonly #gate: Gate;
   readonly #parts: Omit<Parts, 'logger' | 'name'>;
-  readonly #skews: Stream;
+  readonly #skews: Random;
   readonly instances = new Map<string, Instance>();
   readonly logged: LoggedLines = new Map();
   readonly lines: { atMs: number; process: string; message: string; fields: Record<string, unknown> }[] = [];
   crashes = 0;
   readonly #stopping = new Set<SimProcess>();
 
-  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Stream) {
+  constructor(gate: Gate, parts: Omit<Parts, 'logger' | 'name'>, skews: Random) {
     this.world = parts.world;
     this.#gate = gate;
     this.#parts = parts;

@@ -2,13 +2,13 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import timersPromises from 'node:timers/promises';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 
 /** What simulated code gets instead of the machine's time and randomness. */
 export interface Ambient {
   nowMs(process: SimProcess): number;
   monotonicMs(): number;
-  random: Stream;
+  random: Random;
   /** @returns a function that cancels the call. */
   later(process: SimProcess, ms: number, call: () => void): () => void;
   soon(process: SimProcess, call: () => void): void;
@@ -126,8 +126,8 @@ function replaceRandomness(ambient: () => Ambient): void {
   const { randomBytes, randomFillSync, randomUUID, randomInt } = crypto;
   const webRandom = globalThis.crypto.getRandomValues.bind(globalThis.crypto);
   const mathRandom = Math.random;
-  const inside = (): Stream | null => (running.getStore() === undefined ? null : ambient().random);
-  const uuid = (stream: Stream): string => {
+  const inside = (): Random | null => (running.getStore() === undefined ? null : ambient().random);
+  const uuid = (stream: Random): string => {
     const hex = Buffer.from(stream.fill(new Uint8Array(16))).toString('hex');
     const parts = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20)];
     return parts.join('-');

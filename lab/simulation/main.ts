@@ -10,6 +10,15 @@ import { Coverage, failureReport } from './report.js';
 import { currentWorld, preparePrisma, simulate, type Outcome } from './run.js';
 import { shrink } from './shrink.js';
 
+/** A fleet that does nothing breaks no guarantee: what so many runs must have done, as messages of logs. */
+const RUNS_THAT_DO_ALL = 20;
+const DONE = [
+  'operation attempt room.end completed',
+  'delivery attempt pending',
+  'delivery lease expired pending',
+  'join joined',
+];
+
 const { values: options } = parseArgs({
   options: {
     url: { type: 'string', default: '' },
@@ -46,6 +55,11 @@ else await printProcessorTime();
 console.log(coverage.summary());
 if (coverage.runs === 0) {
   console.error('No seed was run: name one with --seed N, several with --seeds A-B, or a time with --minutes M.');
+  process.exitCode = 1;
+}
+const missing = DONE.filter((line) => !coverage.logged.has(line));
+if (coverage.runs >= RUNS_THAT_DO_ALL && (missing.length > 0 || coverage.crashes === 0)) {
+  console.error(`No run has done this: ${[...missing, ...(coverage.crashes === 0 ? ['a crash'] : [])].join(', ')}`);
   process.exitCode = 1;
 }
 if (options.coverage || options.minutes !== undefined) console.log(coverage.details());

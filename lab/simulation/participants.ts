@@ -4,7 +4,7 @@ import type { Fleet, Instance } from './fleet.js';
 import type { Joined, Person } from './known.js';
 import type { Message, SimSocket, SocketClient } from './ports/sockets.js';
 import { running, type SimProcess } from './processes.js';
-import type { Stream } from './random.js';
+import type { Random } from '../src/random.js';
 
 /** How often a client tries to resume by itself, and its longest pause before it, in milliseconds. */
 const RESUMPTIONS_MAX = 3;
@@ -16,9 +16,9 @@ export class Participants {
   readonly joins: Joined[] = [];
   readonly #fleet: Fleet;
   readonly #process: SimProcess;
-  readonly #random: Stream;
+  readonly #random: Random;
 
-  constructor(fleet: Fleet, process: SimProcess, random: Stream) {
+  constructor(fleet: Fleet, process: SimProcess, random: Random) {
     this.#fleet = fleet;
     this.#process = process;
     this.#random = random;

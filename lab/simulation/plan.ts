@@ -1,6 +1,6 @@
 import { faultsOf, type Fault } from './fault-plan.js';
 import type { Weather } from './ports/redis.js';
-import { randomStream, type Stream } from './random.js';
+import { Random } from '../src/random.js';
 
 /** What clients do. Times are milliseconds from the begin of the run. `staysAway`: it does not resume after a loss. */
 export type Action = RoomAction | EndpointAction;
@@ -46,9 +46,9 @@ export const TENANTS = 2;
 
 /** Everything that a seed decides before the run. */
 export function planOf(seed: number): Plan {
-  const random = randomStream(seed, 'plan');
+  const random = new Random(seed).fork('plan');
   const isStormy = random.chance(0.7);
-  const returns = randomStream(seed, 'returns');
+  const returns = new Random(seed).fork('returns');
   return {
     seed,
     weather: isStormy
@@ -60,14 +60,14 @@ export function planOf(seed: number): Plan {
         action.do === 'join' ? { ...action, staysAway: returns.chance(0.2) } : action,
         ...returnsAfter(action, returns),
       ]),
-      ...endpointActionsOf(randomStream(seed, 'endpoints')),
+      ...endpointActionsOf(new Random(seed).fork('endpoints')),
     ].sort((a, b) => a.atMs - b.atMs),
     faults: faultsOf(seed, random),
   };
 }
 
 /** Each plan has two receivers at least. */
-function endpointActionsOf(random: Stream): EndpointAction[] {
+function endpointActionsOf(random: Random): EndpointAction[] {
   const actions: EndpointAction[] = [];
   const at = (): number => random.between(2000, 22_000);
   for (let endpoint = 0; endpoint < 2; endpoint += 1) {
@@ -79,7 +79,7 @@ function endpointActionsOf(random: Stream): EndpointAction[] {
   return actions;
 }
 
-function receiversOf(random: Stream): ReceiverPlan[] {
+function receiversOf(random: Random): ReceiverPlan[] {
   return Array.from({ length: random.between(2, 3) }, (_, index) => ({
     tenant: index % TENANTS,
     ordering: random.chance(0.6) ? 'room' : 'none',
@@ -92,7 +92,7 @@ function receiversOf(random: Stream): ReceiverPlan[] {
   }));
 }
 
-function roomActionsOf(random: Stream): RoomAction[] {
+function roomActionsOf(random: Random): RoomAction[] {
   const actions: RoomAction[] = [];
   const add = (action: RoomAction): void => void actions.push(action);
   const at = (from: number, to: number): number => random.between(from, to);
@@ -129,7 +129,7 @@ function roomActionsOf(random: Stream): RoomAction[] {
 }
 
 /** Those who were removed, or whose room has ended, try to come back with the token that they have. */
-function returnsAfter(action: RoomAction, random: Stream): RoomAction[] {
+function returnsAfter(action: RoomAction, random: Random): RoomAction[] {
   const { room, atMs } = action;
   const laterMs = atMs + random.between(30, 4000);
   if (action.do === 'remove' && random.chance(0.5)) return [{ atMs: laterMs, room, who: action.who, do: 'join' }];

@@ -1,7 +1,8 @@
 import type { Tenant } from '@callplane/core';
 import { openDatabase } from './apps/tasks.js';
-import { brokenInvariants, finalViolations, type Run, type Violation } from './checks.js';
+import { brokenInvariants, finalViolations } from './checks.js';
 import { Clients } from './clients.js';
+import type { Run, Violation } from './delivery-checks.js';
 import { INSTANCES } from './fault-plan.js';
 import { Faults } from './faults.js';
 import { Fleet, newProcess, type LoggedLines, type Role } from './fleet.js';
@@ -15,7 +16,7 @@ import { useGate } from './ports/pool.js';
 import type { Postgres } from './ports/postgres.js';
 import { SimRedis } from './ports/redis.js';
 import { running, type SimProcess } from './processes.js';
-import { randomStream } from './random.js';
+import { Random } from '../src/random.js';
 import { SimReceivers } from './receivers.js';
 import { settle } from './settle.js';
 import { setUp } from './setup.js';
@@ -55,7 +56,7 @@ export function preparePrisma(databaseUrl: string): void {
 }
 
 /** Functions that bring modules with a state of their own back to their begin. */
-export const resets: (() => void)[] = ((globalThis as { simulationResets?: (() => void)[] }).simulationResets ??= []);
+const resets: (() => void)[] = ((globalThis as { simulationResets?: (() => void)[] }).simulationResets ??= []);
 
 /** Runs one plan. */
 export async function simulate(postgres: Postgres, databaseUrl: string, plan: Plan): Promise<Outcome> {
@@ -95,10 +96,10 @@ class Simulation {
     useGate(this.#gate);
     this.#receivers = new SimReceivers(this.world, plan.receivers);
     useNetwork(this.world, this.#receivers);
-    this.#redis = new SimRedis(this.world, randomStream(seed, 'redis'));
+    this.#redis = new SimRedis(this.world, new Random(seed).fork('redis'));
     this.#media = new SimMediaServer(this.world);
     const parts = { world: this.world, redis: this.#redis, media: this.#media, databaseUrl: url };
-    this.#fleet = new Fleet(this.#gate, parts, randomStream(seed, 'skews'));
+    this.#fleet = new Fleet(this.#gate, parts, new Random(seed).fork('skews'));
     this.#faults = new Faults(this.#fleet, this.#redis, this.#media, postgres, plan.faults);
   }
 
@@ -108,7 +109,7 @@ class Simulation {
       for (let index = 1; index <= count; index += 1) this.#fleet.start(role as Role, index);
     }
     const { seed } = this.#plan;
-    const random = randomStream(seed, 'clients');
+    const random = new Random(seed).fork('clients');
     const operator = new Operator(this.#operators, this.#url);
     const clients = new Clients(this.#fleet, newProcess('clients'), customers, operator, random, (tenant) =>
       this.#deliveriesOf(customers.tenants[tenant] as Tenant),

@@ -1,6 +1,6 @@
 import { SETTLED_AFTER_MS } from '../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { GRACE_MS } from './apps/cleanup-worker.js';
-import type { Run, Violation } from './checks.js';
+import type { Run, Violation } from './delivery-checks.js';
 
 /** Until a fleet without faults attempts a due row: 15 s, and the time of the attempt. */
 const OVERDUE_MS = 25_000;

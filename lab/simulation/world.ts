@@ -1,9 +1,9 @@
 import { real, type Ambient } from './globals.js';
 import { running, type SimProcess } from './processes.js';
-import { hashOf, randomStream, type Stream } from './random.js';
+import { hashOf, Random } from '../src/random.js';
 
 /** Something that may happen next. */
-export interface Task {
+interface Task {
   /** Simulated time from which on it may happen, in Unix milliseconds. */
   atMs: number;
   /** Whether it comes later if all processes pause. */
@@ -24,8 +24,8 @@ const TRACE_MAX = 4000;
 export class World implements Ambient {
   readonly startMs: number;
   nowMsValue: number;
-  readonly random: Stream;
-  readonly #choices: Stream;
+  readonly random: Random;
+  readonly #choices: Random;
   readonly #tasks = new Set<Task>();
   #immediates: { process: SimProcess; call: () => void }[] = [];
   readonly #speeds = new Map<SimProcess, number>();
@@ -38,8 +38,8 @@ export class World implements Ambient {
   constructor(seed: number, startMs: number) {
     this.startMs = startMs;
     this.nowMsValue = startMs;
-    this.random = randomStream(seed, 'values');
-    this.#choices = randomStream(seed, 'choices');
+    this.random = new Random(seed).fork('values');
+    this.#choices = new Random(seed).fork('choices');
   }
 
   nowMs(process: SimProcess): number {

@@ -22,7 +22,7 @@ const ARGUMENTS = [
 const AUTOPLAY = '--autoplay-policy=no-user-gesture-required';
 
 /** Counters by name of the sender. */
-export type Received = Record<string, { packets: number; frames: number; samples: number }>;
+type Received = Record<string, { packets: number; frames: number; samples: number }>;
 
 export interface JoinOptions {
   url: string;
@@ -38,7 +38,7 @@ export interface JoinOptions {
   hostile?: string;
 }
 
-export interface PageEvent {
+interface PageEvent {
   name: string;
   what: any;
   by?: string;

@@ -1,8 +1,8 @@
 import { EVENT_TYPES, firstIdAt } from '@callplane/core';
 import type pg from 'pg';
 
-export const ROOMS = 100_000;
-export const DELIVERIES = 1_000_000;
+const ROOMS = 100_000;
+const DELIVERIES = 1_000_000;
 const ENDPOINTS = 10;
 /** Moments at which events happened, evenly over the days. Each event has one delivery to each endpoint. */
 const MOMENTS = 10_000;

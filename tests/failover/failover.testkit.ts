@@ -14,7 +14,7 @@ import { Load } from '../fleet/load.testkit.js';
 import { startNginx, type TestNginx } from '../fleet/nginx.testkit.js';
 
 /** Shorter than in production, so that a test waits less for work whose outcome was lost. */
-export const LEASE_MS = '6000';
+const LEASE_MS = '6000';
 /** How often a probe asks, in milliseconds. */
 const PROBE_EVERY_MS = 100;
 

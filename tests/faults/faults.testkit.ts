@@ -23,14 +23,14 @@ export interface Answer {
   ms: number;
 }
 
-export interface Sent {
+interface Sent {
   body?: object;
   prefer?: string;
   idempotencyKey?: string;
   key?: string;
 }
 
-export type Operation = NonNullable<Awaited<ReturnType<Database['prisma']['runtimeOperation']['findUnique']>>>;
+type Operation = NonNullable<Awaited<ReturnType<Database['prisma']['runtimeOperation']['findUnique']>>>;
 
 /** PostgreSQL, Redis and a tenant of one test file, and the apps as processes. */
 export interface Stack {

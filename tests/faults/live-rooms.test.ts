@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
-import { acceptParticipantRemoval, acceptRoomEnd, beat, publishTracks, type HeldSession } from '@callplane/db';
+import { acceptRoomEnd, beat, publishTracks, type HeldSession } from '@callplane/db';
 import { MediaNodes, type MediaNode } from '@callplane/media';
 import {
   endOne,
@@ -116,94 +116,6 @@ const askForEnd = async (roomId: string) => {
   const accepted = await acceptRoomEnd(stack.database, stack.tenant, roomId, new Date());
   await stack.producer.wakeOperations([accepted!.wake!]);
 };
-const leased = (roomId: string) => eventually(async () => (await stack.operationOf(roomId))?.leaseToken ?? null);
-
-test('room.end of 100 participants destroys the media room and completes within seconds', async () => {
-  await spawnWorker();
-  const { roomId } = await liveRoom(100);
-  const startedAt = performance.now();
-  await askForEnd(roomId);
-  await stack.completed(roomId);
-  const ms = performance.now() - startedAt;
-  measured({ 'ms for room.end of 100': ms });
-  // Below a second on an idle machine.
-  expect(ms).toBeLessThan(15_000);
-  expect(await hasMediaRoom(node, roomId)).toBe(false);
-  expect(await countsOf(roomId)).toMatchObject({ 'participant.left room_ended': 100, 'room.ended': 1 });
-});
-
-test('after a worker is killed while it waits for a frozen media server, another completes, and no participant leaves twice', async () => {
-  const killed = await spawnWorker();
-  const { roomId } = await liveRoom(3);
-  await eventually(async () => {
-    const metrics = await (await fetch(killed.metricsUrl)).text();
-    return metrics.includes('callplane_media_node_up{node="m1",app="cleanup-worker"} 1');
-  });
-  janus.freeze();
-  try {
-    await askForEnd(roomId);
-    await leased(roomId);
-    killed.kill('SIGKILL');
-    await killed.exited;
-  } finally {
-    janus.thaw();
-  }
-  await node.untilUp(60_000);
-  await spawnWorker();
-  await stack.ageWakeUps();
-  // Three if the new worker's first attempt comes before its connection to the media server.
-  expect((await stack.completed(roomId)).attempts).toBeGreaterThanOrEqual(2);
-  expect(await countsOf(roomId)).toEqual(END_OF_THREE);
-  expect(await hasMediaRoom(node, roomId)).toBe(false);
-});
-
-test('after a worker is killed between destroying the media room and ending the sessions, another completes', async () => {
-  const killed = await spawnWorker();
-  const { roomId } = await liveRoom(3);
-  await stack.holding([roomId], async () => {
-    await askForEnd(roomId);
-    await eventually(async () => !(await hasMediaRoom(node, roomId)));
-    killed.kill('SIGKILL');
-    await killed.exited;
-  });
-  await spawnWorker();
-  await stack.ageWakeUps();
-  // Three if the new worker's first attempt comes before its connection to the media server.
-  expect((await stack.completed(roomId)).attempts).toBeGreaterThanOrEqual(2);
-  expect(await countsOf(roomId)).toEqual(END_OF_THREE);
-});
-
-test('room end and removal need neither the signaling instance nor the media server', async () => {
-  const worker = await spawnWorker({ LEASE_MS: '20000' });
-  const [ending, removing] = [await liveRoom(3, 'dead'), await liveRoom(2, 'dead')];
-  await stack.database.prisma.$executeRaw`
-    UPDATE signaling_instances SET heartbeat_at = now() - interval '9 seconds' WHERE id = 'dead'`;
-  janus.kill('SIGKILL');
-  try {
-    const [removed] = removing.guests as [Guest];
-    const { database, tenant } = stack;
-    const accepted = await acceptParticipantRemoval(
-      database,
-      tenant,
-      removing.roomId,
-      removed.participantId,
-      new Date(),
-    );
-    await stack.producer.wakeOperations([accepted!.wake!]);
-    await askForEnd(ending.roomId);
-    await stack.completed(ending.roomId);
-    await worker.waitForLog(
-      ({ message, kind, outcome }) =>
-        message === 'operation attempt' && kind === 'participant.remove' && outcome === 'completed',
-    );
-  } finally {
-    await janus.start();
-  }
-  expect(await countsOf(ending.roomId)).toEqual(END_OF_THREE);
-  expect(await countsOf(removing.roomId)).toMatchObject({ 'participant.left removed': 1 });
-  await worker.waitForLog(({ message }) => message === 'media node unavailable');
-  await node.untilUp(60_000);
-});
 
 test('rooms that a media server kept while it was unreachable are destroyed within a minute of its return', async () => {
   const worker = await spawnWorker({ SWEEP_INTERVAL_MS: '5000', LEASE_MS: '20000' });

@@ -32,7 +32,8 @@ function start(file: string, args: string[], stdio: StdioOptions, env: Record<st
 
 /** A process that writes numbered lines of 200 bytes through Callplane's logger until it is killed. */
 const CHATTERBOX = `
-  import { createLogger, droppedLogLines } from '${join(repositoryRoot, 'packages/runtime/dist/index.js')}';
+  import { createLogger } from '${join(repositoryRoot, 'packages/runtime/dist/logging/logger.js')}';
+  import { droppedLogLines } from '${join(repositoryRoot, 'packages/runtime/dist/logging/line-writer.js')}';
   const logger = createLogger({ LOG_LEVEL: 'info', LOG_FORMAT: 'json' }, 'test');
   let n = 0;
   setInterval(() => { for (let i = 0; i < 50; i += 1) logger.info('line', { n: (n += 1), filler: 'x'.repeat(120) }); }, 5);

@@ -1,194 +1,167 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { acceptRoomEnd } from '@callplane/db';
+import { beforeAll, expect, test } from '@jest/globals';
 import { breakRedis, eventually, REDIS_FAULTS, type TestApp } from '@callplane/testing';
-import { attemptsIn, measured, startStack, type Stack } from './faults.testkit.js';
+import { attemptsIn, measured, type Answer } from './faults.testkit.js';
+import { startReceiver, startWebhookStack, type Receiver, type WebhookStack } from './webhooks.testkit.js';
 
 /**
  * Commands to Redis have deadlines below a second. A request without one would hang as long as the fault lasts. The rest
  * is for a slow machine.
  */
 const RESPONSE_MS_MAX = 10_000;
+/** Within which the contract promises an attempt of work whose wake-up is lost. */
+const FOUND_WITHIN_MS = 15_000;
 /** Rooms that end during a fault: several times as many as a worker completes at once. */
-const ROOMS = 40;
+const ROOMS = 20;
+/** Limits that no test reaches: the API asks Redis for every request. */
+const LIMITS = { RATE_LIMIT_READS_PER_SECOND: '1000', RATE_LIMIT_WRITES_PER_SECOND: '1000' };
+/** The interval of scans in production. */
+const PRODUCTION = { SWEEP_INTERVAL_MS: '5000' };
 
-let stack: Stack;
+interface Apps {
+  api: TestApp;
+  cleaner: TestApp;
+  sender: TestApp;
+}
+
+let stack: WebhookStack;
+let receiver: Receiver;
+/** The apps that are used next. */
+let apps: Apps;
 beforeAll(async () => {
-  stack = await startStack();
+  [stack, receiver] = await Promise.all([startWebhookStack(), startReceiver()]);
 });
 
-test('pending operations complete although Redis is emptied', async () => {
-  const api = await stack.spawnApi();
-  const rooms = await Promise.all(Array.from({ length: 20 }, () => stack.newRoom(api)));
+async function spawnApps(interval: Record<string, string> = {}): Promise<Apps> {
+  const [api, cleaner, sender] = await Promise.all([
+    stack.spawnApi(LIMITS),
+    stack.spawnWorker(interval),
+    stack.spawnWebhookWorker(interval),
+  ]);
+  return { api, cleaner, sender };
+}
+
+const end = (api: TestApp, roomId: string, prefer = 'respond-async') =>
+  stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer });
+
+/** Resolves once jobs and notices arrive at all apps again. */
+async function fastPathWorks({ api }: Apps): Promise<void> {
+  await eventually(async () => (await end(api, await stack.newRoom(api), 'wait=5')).status === 204);
+}
+
+/** No fault of Redis costs a lease, so no delivery may be sent twice. Checks the requests from this index on. */
+async function eachArrivesOnce(known: number): Promise<void> {
+  await stack.allDelivered();
+  receiver.check();
+  const sent = receiver.requests.slice(known).map(({ deliveryId }) => deliveryId);
+  expect(new Set(sent).size).toBe(sent.length);
+}
+
+test('work is attempted within 15 s of being due although Redis lost every job and the API died before it added one', async () => {
+  const api = await stack.spawnApi(LIMITS);
+  await stack.register(api, receiver);
+  const rooms = await Promise.all(Array.from({ length: ROOMS }, () => stack.newRoom(api)));
+  const last = rooms.at(-1)!;
   for (const roomId of rooms) {
     await stack.join(roomId, 2);
-    expect(await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`, { prefer: 'respond-async' })).toMatchObject({
-      status: 202,
-    });
+    if (roomId !== last) expect((await end(api, roomId)).status).toBe(202);
   }
-  expect(await stack.producer.waitingCount()).toBe(20);
-  await stack.producer.redis.flushall();
-  await stack.ageWakeUps();
-  const worker = await stack.spawnWorker();
-  const operations = await stack.allCompleted(rooms);
-  expect(new Set(operations.map(({ attempts }) => attempts))).toEqual(new Set([1]));
-  await Promise.all([api.stop(), worker.stop()]);
-});
-
-describe.each([
-  ['off', {}],
-  ['on', { RATE_LIMIT_READS_PER_SECOND: '1000', RATE_LIMIT_WRITES_PER_SECOND: '1000' }],
-])('with rate limits %s', (_state, limits) => {
-  let api: TestApp;
-  let worker: TestApp;
-  beforeAll(async () => {
-    [api, worker] = await Promise.all([stack.spawnApi(limits), stack.spawnWorker()]);
-  });
-  afterAll(() => Promise.all([api.stop(), worker.stop()]));
-
-  async function serves(): Promise<{ roomId: string; longest: Record<string, number> }> {
-    const longest = { GET: 0, POST: 0, DELETE: 0 };
-    let roomId = '';
-    for (let round = 0; round < 3; round += 1) {
-      const created = await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' } });
-      expect(created.status).toBe(201);
-      roomId = String(created.body.id);
-      const read = await stack.call(api, 'GET', `/v1/rooms/${roomId}`);
-      expect(read.status).toBe(200);
-      const ended = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`);
-      expect(ended).toMatchObject({ status: 202, body: { status: 'pending' } });
-      // A worker may have completed the operation between the two requests.
-      const repeated = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`);
-      expect([202, 204]).toContain(repeated.status);
-      longest.POST = Math.max(longest.POST, created.ms);
-      longest.GET = Math.max(longest.GET, read.ms);
-      longest.DELETE = Math.max(longest.DELETE, ended.ms, repeated.ms);
-    }
-    return { roomId, longest };
-  }
-
-  test('a frozen Redis delays no response beyond the deadlines of its commands, and the operation completes meanwhile', async () => {
-    await stack.newRoom(api);
-    stack.redis.freeze();
-    try {
-      const { roomId, longest } = await serves();
-      measured({ ...longest, unit: 'ms at most, Redis frozen' });
-      for (const ms of Object.values(longest)) expect(ms).toBeLessThan(RESPONSE_MS_MAX);
-      await stack.completed(roomId);
-    } finally {
-      stack.redis.thaw();
-    }
-  });
-
-  test('a dead Redis delays no response, and the fast path works again when an empty Redis returns', async () => {
-    stack.redis.kill('SIGKILL');
-    await eventually(() => api.logs.some(({ message }) => message === 'redis connection lost'));
-    const { roomId, longest } = await serves();
-    measured({ ...longest, unit: 'ms at most, Redis unreachable' });
-    for (const ms of Object.values(longest)) expect(ms).toBeLessThan(RESPONSE_MS_MAX);
-    await eventually(async () => {
-      expect(await (await fetch(`${api.url}/readyz`)).json()).toMatchObject({ checks: { redis: 'unreachable' } });
-      return true;
-    });
-    // The operation completes during the outage, not only after it.
-    await stack.completed(roomId);
-    await stack.redis.start();
-    await eventually(() => stack.producer.redis.flushall());
-    // The fast path works again without a restart, notices included.
-    await eventually(async () => {
-      const fresh = await stack.newRoom(api);
-      return (await stack.call(api, 'DELETE', `/v1/rooms/${fresh}`, { prefer: 'wait=5' })).status === 204;
-    });
-  });
-});
-
-test('the API starts without Redis and uses it once it is available', async () => {
-  await stack.redis.stop();
-  const api = await stack.spawnApi();
-  const roomId = await stack.newRoom(api);
-  expect((await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`)).status).toBe(202);
-  await stack.redis.start();
-  const worker = await stack.spawnWorker();
-  await eventually(async () => {
-    const fresh = await stack.newRoom(api);
-    return (await stack.call(api, 'DELETE', `/v1/rooms/${fresh}`)).status === 204;
-  });
-  await stack.ageWakeUps();
-  await stack.completed(roomId);
-  await Promise.all([api.stop(), worker.stop()]);
-});
-
-describe('while Redis is', () => {
-  let api: TestApp;
-  let worker: TestApp;
-  beforeAll(async () => {
-    [api, worker] = await Promise.all([stack.spawnApi(), stack.spawnWorker()]);
-  });
-  afterAll(() => Promise.all([api.stop(), worker.stop()]));
-
-  const end = async (rooms: readonly string[], isSent: boolean): Promise<number> => {
-    const startedAt = performance.now();
-    const accepted = await Promise.all(
-      rooms.map((roomId) => acceptRoomEnd(stack.database, stack.tenant, roomId, new Date())),
-    );
-    if (isSent) await stack.producer.wakeOperations(accepted.map((each) => each!.wake!));
-    await stack.allCompleted(rooms);
-    return performance.now() - startedAt;
-  };
-
-  test.each(REDIS_FAULTS)(
-    '%s, cleanups continue, apps are ready and report why they are degraded, and afterwards no work is repeated',
-    async (fault) => {
-      await eventually(() => stack.producer.redis.status === 'ready' && stack.producer.health.trouble === null);
-      const [usual, meanwhile] = [await stack.seedRooms(ROOMS), await stack.seedRooms(ROOMS)];
-      const usualMs = await end(usual, true);
-      const repair = await breakRedis(stack.redis, fault);
-      let ms;
-      try {
-        const states = await eventually(async () => {
-          const bodies = await Promise.all(
-            [api.url, worker.healthUrl].map(async (url) => {
-              const response = await fetch(`${url}/readyz`);
-              return { ready: response.status, body: await response.json() };
-            }),
-          );
-          const namesFault = ({ body }: { body: unknown }) =>
-            (body as { checks?: { redis?: string } }).checks?.redis === fault;
-          return bodies.every(namesFault) ? bodies : null;
-        });
-        for (const state of states) expect(state).toMatchObject({ ready: 200, body: { status: 'degraded' } });
-        const single = await stack.newRoom(api);
-        const deleted = await stack.call(api, 'DELETE', `/v1/rooms/${single}`);
-        expect(deleted.status).toBe(202);
-        expect(deleted.ms).toBeLessThan(RESPONSE_MS_MAX);
-        await stack.completed(single);
-        ms = await end(meanwhile, false);
-      } finally {
-        await repair();
-      }
-      // The first row waits for the next eager scan, at most a second; throughput determines the rest.
-      measured({ [`ms for ${ROOMS} rooms`]: ms, 'ms usually': usualMs, fault });
-      expect(ms).toBeLessThan(15_000 + 3 * usualMs);
-      // Jobs and notices arrive again without a restart.
-      await eventually(async () => {
-        const fresh = await stack.newRoom(api);
-        return (await stack.call(api, 'DELETE', `/v1/rooms/${fresh}`, { prefer: 'wait=5' })).status === 204;
-      });
-      const attempts = attemptsIn(worker).map(({ operationId }) => operationId);
-      expect(new Set(attempts).size).toBe(attempts.length);
-    },
+  // The frozen Redis accepts no job: the request hangs after its commit, where the API is killed.
+  stack.redis.freeze();
+  const answer = end(api, last).then(
+    ({ status }) => status,
+    () => 'no answer',
   );
+  await eventually(() => stack.operationOf(last), { intervalMs: 2 });
+  api.kill('SIGKILL');
+  expect(await answer).toBe('no answer');
+  // It returns empty, also without what the dead API wrote into its socket.
+  stack.redis.kill('SIGKILL');
+  await stack.redis.start();
+
+  apps = await spawnApps(PRODUCTION);
+  const readyAtMs = performance.now();
+  const operations = await stack.allCompleted(rooms);
+  await eventually(() => receiver.rooms('room.created').size === rooms.length);
+  const lateMs = performance.now() - readyAtMs;
+  measured({ 'ms from ready workers to the last attempt': lateMs });
+  expect(lateMs).toBeLessThan(FOUND_WITHIN_MS);
+  expect(new Set(operations.map(({ attempts }) => attempts))).toEqual(new Set([1]));
+  await eachArrivesOnce(0);
 });
 
-test.each(REDIS_FAULTS)('apps start while Redis is %s, and a worker completes due operations', async (fault) => {
-  const repair = await breakRedis(stack.redis, fault);
-  try {
-    const api = await stack.spawnApi();
-    const roomId = await stack.newRoom(api);
-    expect((await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`)).status).toBe(202);
-    const worker = await stack.spawnWorker();
-    await stack.completed(roomId);
-    await Promise.all([api.stop(), worker.stop()]);
-  } finally {
-    await repair();
-  }
+test('a retry whose job Redis lost comes within 15 s of being due', async () => {
+  receiver.answer = ({ event }) => (receiver.counts().get(event.id) === 1 ? 503 : 200);
+  const roomId = await stack.newRoom(apps.api);
+  await eventually(() =>
+    stack.database.prisma.webhookDelivery.findFirst({ where: { status: 'pending', runAttempts: 1 } }),
+  );
+  receiver.answer = () => 200;
+  await stack.producer.redis.flushall();
+  // Makes the retry due earlier than the worker expects.
+  await stack.database.prisma.$executeRaw`
+    UPDATE webhook_deliveries SET due_at = now() - interval '1 second' WHERE status = 'pending'`;
+  const dueAtMs = performance.now();
+  await stack.allDelivered();
+  expect(performance.now() - dueAtMs).toBeLessThan(FOUND_WITHIN_MS);
+  expect(receiver.rooms('room.created').get(roomId)).toBe(2);
 });
+
+/** The longest of a few requests, in milliseconds. Ends the room. */
+async function serves({ api }: Apps): Promise<number> {
+  const created = await stack.call(api, 'POST', '/v1/rooms', { body: { name: 'Room' } });
+  const roomId = String(created.body.id);
+  const read = await stack.call(api, 'GET', `/v1/rooms/${roomId}`);
+  const ended = await stack.call(api, 'DELETE', `/v1/rooms/${roomId}`);
+  const answers: Answer[] = [created, read, ended];
+  expect(answers.map(({ status }) => status)).toEqual([201, 200, 202]);
+  await stack.completed(roomId);
+  return Math.max(...answers.map(({ ms }) => ms));
+}
+
+/** Resolves once the health of the apps names the fault: degraded, and ready. */
+async function nameTheFault({ api, cleaner, sender }: Apps, fault: string): Promise<void> {
+  await eventually(async () => {
+    for (const url of [api.url, cleaner.healthUrl, sender.healthUrl]) {
+      const response = await fetch(`${url}/readyz`);
+      const body: unknown = await response.json();
+      expect({ status: response.status, body }).toMatchObject({
+        status: 200,
+        body: { status: 'degraded', checks: { redis: fault } },
+      });
+    }
+    return true;
+  });
+}
+
+test.each(REDIS_FAULTS)(
+  'while Redis is %s, apps answer, work, start and say why they are degraded; afterwards no work is repeated',
+  async (fault) => {
+    await eventually(() => stack.producer.redis.status === 'ready' && stack.producer.health.trouble === null);
+    const running = apps;
+    const known = receiver.requests.length;
+    const repair = await breakRedis(stack.redis, fault);
+    try {
+      await nameTheFault(running, fault);
+      const rooms = await Promise.all(Array.from({ length: ROOMS }, () => stack.newRoom(running.api)));
+      const beganAtMs = performance.now();
+      await Promise.all(rooms.map((roomId) => end(running.api, roomId)));
+      await stack.allCompleted(rooms);
+      await stack.allDelivered();
+      const tookMs = performance.now() - beganAtMs;
+      const slowestMs = await serves(running);
+      measured({ [`ms for ${ROOMS} ends and their deliveries`]: tookMs, 'slowest answer': slowestMs, fault });
+      expect(tookMs).toBeLessThan(FOUND_WITHIN_MS);
+      expect(slowestMs).toBeLessThan(RESPONSE_MS_MAX);
+      apps = await spawnApps();
+      await serves(apps);
+    } finally {
+      await repair();
+    }
+    await Promise.all([running, apps].map(fastPathWorks));
+    await eachArrivesOnce(known);
+    const attempts = attemptsIn(running.cleaner, apps.cleaner).map(({ operationId }) => operationId);
+    expect(new Set(attempts).size).toBe(attempts.length);
+    await Promise.all(Object.values(running).map((app: TestApp) => app.stop()));
+    for (const app of Object.values(running) as TestApp[]) expect(app.output()).not.toContain('process failed');
+  },
+);

@@ -7,7 +7,7 @@ import { verifyWebhook, type WebhookEvent } from '@callplane/webhook-verifier';
 import { startStack, type Stack } from './faults.testkit.js';
 
 /** A received request; `check` verifies it against the contract. */
-export interface Received {
+interface Received {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;

@@ -24,14 +24,6 @@ beforeAll(async () => {
 });
 afterAll(() => over.abort());
 
-interface Person {
-  /** The participant id, and whether the participant is in a call now. */
-  participantId: string;
-  isConnected(): boolean;
-  /** The close reason of the call; undefined while it is open. */
-  closedAs(): string | undefined;
-}
-
 interface Point {
   name: string;
   /** Takes a lock in another transaction, so that the joins wait. */
@@ -102,10 +94,10 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
   const stuck = await openStuck(gateway);
   const stuckToken = await tokenFor(roomId);
 
-  let people: Person[] = [];
+  let joining: Promise<Call>[] = [];
   await stack.database.transaction(async (tx) => {
     await point.hold(tx, { roomId, participantIds });
-    people = tokens.map((token, n) => (n % 2 === 0 ? startSdk : startRaw)(balancer.url, token));
+    joining = tokens.map(({ token }) => join(balancer.url, token));
     if (how.withStuckJoin) stuck.join(stuckToken.token);
     const joins = tokens.length + (how.withStuckJoin ? 1 : 0);
     await eventually(() => point.isReached({ roomId, gateway, joins }), { intervalMs: 50 });
@@ -115,12 +107,10 @@ async function drainAt(point: Point, how: { heldMs: number; withStuckJoin: boole
     await delay(how.heldMs);
   });
 
-  await eventually(() => people.every((person) => person.isConnected()));
+  const calls = await Promise.all(joining);
   expect(await gateway.exited).toEqual({ code: 0, signal: null });
   await eventually(async () => (await sessionsOf(roomId)).every(({ disconnectedAt }) => disconnectedAt === null));
-  expect(people.map((person) => [person.isConnected(), person.closedAs()])).toEqual(
-    people.map(() => [true, undefined]),
-  );
+  await eventually(() => calls.every(({ state }) => state === 'connected'));
   expect((await sessionsOf(roomId)).map(({ participantId }) => participantId).sort()).toEqual(
     [...participantIds].sort(),
   );
@@ -165,58 +155,14 @@ async function lockWaiters(): Promise<number> {
   return row!.count;
 }
 
-/** A participant that uses the SDK. */
-function startSdk(url: string, { token, participantId }: { token: string; participantId: string }): Person {
-  let call: Call | undefined;
-  let failure: string | undefined;
-  connect({ url, token, connectTimeoutMs: 30_000, signal: over.signal, platform: { WebSocket } }).then(
-    (joined) => {
-      call = joined;
-      stopAtEnd(() => joined.leave());
-    },
-    (error: unknown) => {
-      failure = (error as { code: string }).code;
-    },
+function join(url: string, token: string): Promise<Call> {
+  const joined = connect({ url, token, connectTimeoutMs: 30_000, signal: over.signal, platform: { WebSocket } });
+  // A test that fails earlier does not await it.
+  joined.then(
+    (call) => stopAtEnd(() => call.leave()),
+    () => undefined,
   );
-  return {
-    participantId,
-    isConnected: () => call?.state === 'connected',
-    closedAs: () => failure ?? call?.closeInfo?.reason,
-  };
-}
-
-/** A participant whose client follows only docs/signaling.md: it reconnects where the gateway tells it to. */
-function startRaw(url: string, { token, participantId }: { token: string; participantId: string }): Person {
-  let isConnected = false;
-  let session: { sessionId: string; resumeSecret: string } | undefined;
-  let closedAs: string | undefined;
-  let socket: WebSocket;
-  const begin = (): void => {
-    socket = new WebSocket(url, 'callplane.v1');
-    socket.on('open', () =>
-      socket.send(JSON.stringify(session === undefined ? { type: 'join', token } : { type: 'resume', ...session })),
-    );
-    socket.on('message', (data: Buffer) => {
-      const message = JSON.parse(data.toString()) as { type: string; sessionId: string; resumeSecret: string };
-      if (message.type !== 'welcome') return;
-      session = { sessionId: message.sessionId, resumeSecret: message.resumeSecret };
-      isConnected = true;
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', (code, reason) => {
-      isConnected = false;
-      // 4009 is `drain`. Codes from 4000 on carry a reason of the gateway; lower ones mean a network failure.
-      if (code === 4009 || code < 4000) setTimeout(begin, 100);
-      else closedAs = reason.toString();
-    });
-  };
-  begin();
-  stopAtEnd(() => {
-    socket.removeAllListeners('close');
-    socket.terminate();
-    return Promise.resolve();
-  });
-  return { participantId, isConnected: () => isConnected, closedAs: () => closedAs };
+  return joined;
 }
 
 /** Forwards each new connection to the current target; existing connections stay where they are. */

@@ -16,7 +16,6 @@ export class Load {
   readonly rooms: string[] = [];
   /** Unexpected errors. */
   readonly failures: string[] = [];
-  readonly messages = { sent: 0, refused: 0, received: 0 };
   /** Sessions whose clients got a welcome, by id. */
   readonly sessionIds = new Set<string>();
   resumed = 0;
@@ -97,7 +96,6 @@ export class Load {
     this.sessionIds.add(call.sessionId);
     this.#calls.add(call);
     call.on('closed', () => this.#calls.delete(call));
-    call.on('message', () => (this.messages.received += 1));
     call.on('state', (state) => {
       if (state === 'connected') this.resumed += 1;
     });
@@ -110,11 +108,9 @@ export class Load {
   async say(call: Call, data: unknown): Promise<void> {
     try {
       await call.send(data);
-      this.messages.sent += 1;
     } catch (error) {
       const { code } = error as { code?: string };
       if (!['unavailable', 'connection_lost', 'no_answer'].includes(code ?? '')) throw error;
-      this.messages.refused += 1;
     }
   }
 

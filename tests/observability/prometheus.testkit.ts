@@ -17,7 +17,7 @@ export interface LoadedRule {
   state: string;
 }
 
-export const SCRAPE_SECONDS = 1;
+const SCRAPE_SECONDS = 1;
 
 /** Grafana's $__rate_interval: four scrapes, unless the resolution of the panel is coarser. */
 export const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;

@@ -1,72 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { PassThrough } from 'node:stream';
-import {
-  createAddressFilter,
-  formatApiKey,
-  hashApiKey,
-  apiKeyHint,
-  newId,
-  parseMasterKeys,
-  SCOPES,
-  type ApiKeyType,
-  type Scope,
-} from '@callplane/core';
-import {
-  activateDueSigningKey,
-  createEnvironment,
-  createProject,
-  Database,
-  ensureSigningKey,
-  findApiKeysByHash,
-  insertApiKey,
-  loadSigningKeys,
-} from '@callplane/db';
-import { JobProducer, NoticeListener, publishNotice } from '@callplane/queue';
-import {
-  createHealth,
-  createLogger,
-  createMetrics,
-  redisCheck,
-  redisEvents,
-  systemClock,
-  type HttpDeadlines,
-} from '@callplane/runtime';
+import { Agent, type IncomingMessage } from 'node:http';
+import { apiKeyHint, formatApiKey, hashApiKey, newId, SCOPES, type ApiKeyType, type Scope } from '@callplane/core';
+import { Database, insertApiKey } from '@callplane/db';
 import {
   connectionTo,
-  createTestDatabase,
-  startTestRedis,
-  stopAtEnd,
-  TEST_ENCRYPTION_KEYS,
-  type TestServer,
+  connectToTestRedis,
+  createTestTenant,
+  eventually,
   PATIENT_DEADLINES,
+  spawnApp,
+  stopAtEnd,
+  workerServers,
+  type TestApp,
+  type TestTenant,
 } from '@callplane/testing';
 import request from 'supertest';
-import { createApp, type AppSettings } from './app.js';
-import { consoleDirectories } from './console/console-directories.js';
-import type { Deps } from './deps.js';
-import { EventWaiter, readNewest } from './events/event-waiter.js';
-import { CallerCache } from './http/caller-cache.js';
-import { requestMetrics } from './http/request-metrics.js';
 import { documentedAnswers } from './openapi/documented-answers.testkit.js';
-import { openApiDocument } from './openapi/document.js';
-import { SettlementWaiter } from './operations/settlement-waiter.js';
-import { apiRoutes } from './routes.js';
-import { listen } from './server.js';
-import { SigningKeyRing } from './signing-keys/signing-key-ring.js';
-import { HeavyReads } from './statements/heavy-reads.js';
-import { ListTurns } from './statements/list-turns.js';
-import { sharedStatements } from './statements/shared-statements.js';
-import { StreamHub, type StreamHubSettings } from './stream/stream-hub.js';
-import { reportReadFailures } from './stream/read-failures.js';
-import { streamReads } from './stream/stream-reads.js';
 
-export interface TestTenant {
-  projectId: string;
-  environmentId: string;
-  /** A secret key with all scopes. */
-  key: string;
-  keyId: string;
-}
+export type { TestTenant };
 
 export interface Sent {
   key?: string | null;
@@ -76,128 +27,76 @@ export interface Sent {
   headers?: Record<string, string>;
 }
 
+export interface Answer {
+  status: number;
+  headers: Record<string, any>;
+  text: string;
+  /** The parsed JSON; `{}` for an answer without a body. */
+  body: any;
+}
+
+/** The built API in a process of its own, and a new tenant. */
 export interface TestApi {
   url: string;
+  app: TestApp;
   database: Database;
-  redis: TestServer;
-  deps: Deps;
+  /** A connection to the API's Redis, as a worker or a gateway has one. */
+  redis: Awaited<ReturnType<typeof connectToTestRedis>>;
   tenant: TestTenant;
-  /** Everything that the app has logged, as text. */
+  /** What the API has logged since the file began. */
   log(): string;
+  /** The same, once it has the line of the request with this answer. */
+  logAfter(answer: Pick<Answer, 'headers'>): Promise<string>;
   /** The metrics in the text format of a scrape. */
   metrics(): Promise<string>;
-  /** Number of statements that looked up API keys. */
-  keyLookUps(): number;
   newTenant(): Promise<TestTenant>;
   newKey(
     environmentId: string,
     options?: { type?: ApiKeyType; scopes?: Scope[]; expiresAt?: Date; revokedAt?: Date },
   ): Promise<string>;
   /** Sends a request, by default with the tenant's key, and checks the answer against the OpenAPI document. */
-  call(method: string, path: string, sent?: Sent): Promise<request.Response>;
+  call(method: string, path: string, sent?: Sent): Promise<Answer>;
   /** Creates a room of the tenant through the API. */
   room(body?: object): Promise<string>;
 }
 
-export interface TestApiOptions {
-  turn?: Partial<Deps['turn']>;
-  webhooks?: Partial<Deps['webhooks']>;
-  limits?: AppSettings['limits'];
-  unknownKeys?: AppSettings['unknownKeys'];
-  trustProxy?: AppSettings['trustProxy'];
-  consoleFolder?: string;
-  operationWaitMs?: number;
-  eventWaits?: ConstructorParameters<typeof EventWaiter>[1];
-  streams?: Partial<StreamHubSettings>;
-  deadlines?: Partial<HttpDeadlines>;
-}
+/** The settings that most files use. */
+const SETTINGS = {
+  LOG_LEVEL: 'debug',
+  TRUST_PROXY: '1',
+  TURN_URLS: 'turn:turn.example.com',
+  TURN_SECRET: 'test-turn-secret',
+  // No worker runs, so no clean-up completes in time.
+  ROOM_END_WAIT_MS: '50',
+  RATE_LIMIT_READS_PER_SECOND: '0',
+  RATE_LIMIT_WRITES_PER_SECOND: '0',
+  RATE_LIMIT_UNKNOWN_KEYS_PER_MINUTE: '0',
+};
 
-const NO_LIMITS = { reads: { perSecond: 0, burst: 1 }, writes: { perSecond: 0, burst: 1 } };
-
-/** Starts the app in this process, with real PostgreSQL and Redis. Everything closes when the test file ends. */
-export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const [{ url: databaseUrl }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
-  const written: string[] = [];
-  const stream = new PassThrough();
-  stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
-  const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'api', stream);
-  const database = new Database({ ...connectionTo(databaseUrl), poolMax: 10, deadlines: PATIENT_DEADLINES });
-  const producer = new JobProducer(redis.url, redisEvents(logger, 'producer'));
-  const notices = new NoticeListener(redis.url, redisEvents(logger, 'notices'));
-  const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
-  let keyLookUps = 0;
-  const callers = new CallerCache((hashes) => {
-    keyLookUps += 1;
-    return findApiKeysByHash(database.sql, hashes);
-  }, systemClock);
-  const consoleCallers = consoleDirectories({ database, reads: database }, logger, systemClock);
-  notices.on('apiKeyRevoked', (hash) => {
-    callers.forget(hash);
-    consoleCallers.sessions.forgetKey(hash);
-  });
-  notices.on('consoleSessionEnded', (hash) => consoleCallers.sessions.forget(hash));
-  const metrics = createMetrics({ app: 'api' });
-  const eventWaiter = new EventWaiter(readNewest(database), options.eventWaits);
-  const deps: Deps = {
-    database,
-    reads: database,
-    statements: sharedStatements({ writes: database.sql, reads: database.sql }),
-    heavyReads: new HeavyReads(),
-    lists: new ListTurns(10),
-    producer,
-    settlements: new SettlementWaiter(notices),
-    eventWaiter,
-    streams: new StreamHub(
-      streamReads(database, systemClock, reportReadFailures(logger, metrics)),
-      eventWaiter,
-      systemClock,
-      options.streams,
-    ),
-    signingKeys: new SigningKeyRing(async () => {
-      const now = systemClock.now();
-      await ensureSigningKey(database, masterKeys, now);
-      await activateDueSigningKey(database, now);
-      return loadSigningKeys(database, masterKeys, now);
-    }),
-    masterKeys,
-    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
-    tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
-    webhooks: { allowHttp: false, isAllowed: createAddressFilter([]), ...options.webhooks },
-    console: {
-      signalingUrl: null,
-      onSessionEnded: (hash) => {
-        consoleCallers.sessions.forget(hash);
-        void publishNotice(producer.redis, 'consoleSessionEnded', hash);
-      },
-    },
-    operationWaitMs: options.operationWaitMs ?? 50,
-    logger,
-    clock: systemClock,
+/**
+ * The API of this Jest worker, which the next files use, too.
+ * @param settings environment variables. With any, even none of them, an API of this file alone starts with them, on the
+ *   worker's database and Redis unless they name others.
+ */
+export async function startTestApi(settings?: Record<string, string>): Promise<TestApi> {
+  const worker = await workerServers();
+  const env: Record<string, string> = {
+    DATABASE_URL: worker.databaseUrl,
+    REDIS_URL: worker.redis.url,
+    ...SETTINGS,
+    ...settings,
   };
-  const health = createHealth(
-    logger,
-    { postgres: { ping: () => database.checkReady() }, redis: redisCheck(producer.health) },
-    () => false,
-  );
-  const app = createApp(deps, {
-    callers: { keys: callers, console: consoleCallers },
-    consoleFolder: options.consoleFolder ?? null,
-    health,
-    requests: requestMetrics(metrics),
-    limits: options.limits ?? NO_LIMITS,
-    trustProxy: options.trustProxy ?? false,
-    unknownKeys: options.unknownKeys ?? { perMinute: 0, burst: 1 },
-  });
-  const server = await listen(app, logger, { host: '127.0.0.1', port: 0 }, 500, options.deadlines);
-  stopAtEnd(async () => {
-    await deps.streams.close();
-    await deps.eventWaiter.close();
-    await server.close();
-    await Promise.all([deps.settlements.close(), notices.close(), producer.close(), database.close()]);
-  });
+  const app = await (settings === undefined ? worker.app('api', SETTINGS) : spawnApp({ name: 'api', env }));
+  const loggedBefore = app.output().length;
+  const database = new Database({ ...connectionTo(env['DATABASE_URL']!), poolMax: 10, deadlines: PATIENT_DEADLINES });
+  stopAtEnd(() => database.close());
+  const redis = await connectToTestRedis(env['REDIS_URL']!);
 
-  const url = `http://127.0.0.1:${server.port}`;
-  const check = documentedAnswers(openApiDocument(apiRoutes(deps)));
+  const { url } = app;
+  const check = documentedAnswers(JSON.parse(await (await fetch(`${url}/openapi.json`)).text()));
+  const tenant = await createTestTenant(database);
+  const log = () => app.output().slice(loggedBefore);
+
   const newKey: TestApi['newKey'] = async (environmentId, { type = 'secret', scopes, expiresAt, revokedAt } = {}) => {
     const key = formatApiKey(type, randomBytes(32));
     const id = newId('apiKey');
@@ -215,45 +114,54 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     if (revokedAt !== undefined) await database.prisma.apiKey.update({ where: { id }, data: { revokedAt } });
     return key;
   };
-  const newTenant: TestApi['newTenant'] = async () => {
-    const project = { id: newId('project'), name: 'Test', createdAt: new Date() };
-    await createProject(database.prisma, project);
-    const environment = { id: newId('environment'), projectId: project.id, name: 'test', createdAt: new Date() };
-    await createEnvironment(database.prisma, environment);
-    const key = await newKey(environment.id);
-    const { id: keyId } = await database.prisma.apiKey.findFirstOrThrow({ where: { environmentId: environment.id } });
-    return { projectId: project.id, environmentId: environment.id, key, keyId };
-  };
-  const tenant = await newTenant();
 
+  const agent = new Agent({ keepAlive: true });
+  stopAtEnd(() => {
+    agent.destroy();
+    return Promise.resolve();
+  });
   const call: TestApi['call'] = async (method, path, { key = tenant.key, body, raw, headers = {} } = {}) => {
-    let sent = request(url)[method.toLowerCase() as 'get'](path).set(headers);
+    let sent = request(url)[method.toLowerCase() as 'get'](path).agent(agent).set(headers).parse(textOf).buffer();
     if (key !== null) sent = sent.set('authorization', `Bearer ${key}`);
     if (raw !== undefined) sent = sent.serialize((text: unknown) => text as string).send(raw as string);
     else if (body !== undefined) sent = sent.set('content-type', 'application/json').send(JSON.stringify(body));
     const response = await sent.ok(() => true);
-    check({
-      method: method.toUpperCase(),
-      path,
-      status: response.status,
-      headers: response.headers,
-      // superagent leaves the text undefined for HEAD.
-      text: method.toUpperCase() === 'HEAD' ? '' : response.text,
-    });
-    return response;
+    const text = typeof response.body === 'string' ? response.body : '';
+    const answer = { status: response.status, headers: response.headers as Answer['headers'], text };
+    check({ method: method.toUpperCase(), path, ...answer });
+    return { ...answer, body: text === '' ? {} : JSON.parse(text) };
   };
+
   return {
     url,
+    app,
     database,
     redis,
-    deps,
     tenant,
-    log: () => written.join(''),
-    metrics: () => metrics.text(),
-    keyLookUps: () => keyLookUps,
-    newTenant,
+    log,
+    logAfter: async ({ headers }) => {
+      const requestId = `"requestId":"${String(headers['x-request-id'])}"`;
+      const isItsLine = (line: string) => line.includes(requestId) && line.includes('"message":"request"');
+      await eventually(() => log().split('\n').some(isItsLine));
+      return log();
+    },
+    metrics: async () => (await fetch(app.metricsUrl)).text(),
+    newTenant: () => createTestTenant(database),
     newKey,
     call,
-    room: async (body = { name: 'A room' }) => ((await call('POST', '/v1/rooms', { body })).body as { id: string }).id,
+    room: async (body = { name: 'A room' }) => (await call('POST', '/v1/rooms', { body })).body.id,
   };
+}
+
+/** Reads an answer as text. A stream of events has no end, so its connection closes after the headers. */
+function textOf(response: unknown, done: (error: Error | null, text: string) => void): void {
+  const stream = response as IncomingMessage;
+  let text = '';
+  if (String(stream.headers['content-type']).startsWith('text/event-stream')) {
+    stream.destroy();
+    done(null, '');
+    return;
+  }
+  stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  stream.on('end', () => done(null, text)).on('error', (error) => done(error, ''));
 }

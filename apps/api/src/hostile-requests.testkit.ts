@@ -1,6 +1,6 @@
 import { PERMISSIONS } from '@callplane/core';
 import { publishTracks } from '@callplane/db';
-import { joinOne } from '@callplane/testing';
+import { eventually, joinOne } from '@callplane/testing';
 import fc from 'fast-check';
 import type { TestApi } from './api.testkit.js';
 import type { Route } from './http/route.js';
@@ -29,7 +29,10 @@ export async function createResources(api: TestApi): Promise<PathValues> {
   const window = { since: new Date(Date.now() - 60_000).toISOString(), until: new Date().toISOString() };
   const recover = () => api.call('POST', `${endpoint.path}/recoveries`, { body: window });
   const [recovery] = [await recover(), await recover()];
-  const events = await api.call('GET', '/v1/events?limit=1');
+  // Open transactions of other tests delay the list.
+  const eventId = await eventually(
+    async () => (await api.call('GET', '/v1/events?limit=1')).body.data[0]?.id as string,
+  );
   return {
     roomId,
     participantId: person.participantId,
@@ -37,7 +40,7 @@ export async function createResources(api: TestApi): Promise<PathValues> {
     endpointId: endpoint.id,
     deliveryId,
     recoveryId: recovery.body.id,
-    eventId: events.body.data[0].id,
+    eventId,
   };
 }
 

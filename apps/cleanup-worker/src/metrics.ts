@@ -2,7 +2,7 @@ import { OPERATION_KINDS, type OperationKind } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
 const OPERATION_OUTCOMES = ['completed', 'retry', 'failed', 'lease_lost'] as const;
-export type OperationOutcome = (typeof OPERATION_OUTCOMES)[number];
+type OperationOutcome = (typeof OPERATION_OUTCOMES)[number];
 
 /** What retention deletes and erasure rewrites. */
 const PURGED = [

@@ -35,7 +35,7 @@ import type { TurnServer } from './relays/turn-admin.js';
 /** The fixed time of the clock in these tests. Rows get times relative to it. */
 export const NOON = new Date('2030-01-01T12:00:00.000Z');
 
-export interface TestParticipant {
+interface TestParticipant {
   connectedAt?: Date;
   leftAt?: Date;
   tokenExpiresAt?: Date;

@@ -1,14 +1,6 @@
 import { SCOPES } from '@callplane/core';
 import { describe, expect, test } from '@jest/globals';
-import {
-  parseDuration,
-  parseMigrationName,
-  parseName,
-  parsePublishSeconds,
-  parseScopes,
-  parseSince,
-  timeOf,
-} from './arguments.js';
+import { parseDuration, parseName, parsePublishSeconds, parseScopes, parseSince, timeOf } from './arguments.js';
 
 test('parses a duration in minutes, hours or days, and rejects anything else', () => {
   expect(['1m', '30m', '12h', '90d', '3650d'].map(parseDuration)).toEqual([60, 1800, 43_200, 7_776_000, 315_360_000]);
@@ -54,12 +46,5 @@ test('accepts whole publish seconds from 0 to one day', () => {
   expect(['0', '300', '86400'].map(parsePublishSeconds)).toEqual([0, 300, 86_400]);
   for (const wrong of ['', '-1', '86401', '1e3', '1.5', '5m']) {
     expect(() => parsePublishSeconds(wrong)).toThrow('0 to 86400');
-  }
-});
-
-test('accepts only migration names that are safe as directory names', () => {
-  expect(parseMigrationName('add_webhooks_2')).toBe('add_webhooks_2');
-  for (const wrong of ['', 'Add', 'a-b', '../x', '_a', 'a__b', 'a'.repeat(81)]) {
-    expect(() => parseMigrationName(wrong)).toThrow('add_webhooks');
   }
 });

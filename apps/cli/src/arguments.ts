@@ -88,13 +88,6 @@ export function parsePublishSeconds(text: string): number {
   return seconds;
 }
 
-export function parseMigrationName(text: string): string {
-  if (text.length > 80 || !/^[a-z0-9]+(_[a-z0-9]+)*$/.test(text)) {
-    throw new InvalidArgumentError('Give lower-case words with underscores between them, such as add_webhooks.');
-  }
-  return text;
-}
-
 export function parseLimit(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > LIST_LIMIT_MAX)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { spawnApp, type TestApp } from '@callplane/testing';
 import { readFileSync } from 'node:fs';
 import { startTestSignaling, type Joined, type TestSignaling } from './signaling.testkit.js';
@@ -12,7 +12,6 @@ beforeAll(async () => {
   kit = await startTestSignaling();
   app = await spawnApp({ name: 'signaling', env: { DATABASE_URL: kit.databaseUrl, REDIS_URL: kit.redis.url } });
 });
-afterAll(() => kit.close());
 
 const residentBytes = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${app.pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;

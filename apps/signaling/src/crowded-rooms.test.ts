@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { eventually, startTestJanus, type RtcAudioTrack } from '@callplane/testing';
 import { startCall, type SentTrack, type TestCall } from './call.testkit.js';
-import { startTestSignaling, type TestInstance, type TestSignaling } from './signaling.testkit.js';
+import { startTestSignaling, usesJanus, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
 /**
  * With a camera, a screen and a microphone each: twice as many videos and three times as many microphones as a viewer
- * receives. `npm run bench -- slots` measures 100 publishers.
+ * receives.
  */
 const PUBLISHERS = PROTOCOL_LIMITS.videoSectionsMax;
 /** A picture twice a second, in a size that costs little: the pictures of a page come within half a second. */
@@ -43,9 +43,8 @@ const publishers: Publisher[] = [];
 beforeAll(async () => {
   const [signaling, janus] = await Promise.all([startTestSignaling(), startTestJanus()]);
   kit = signaling;
-  const { url, apiSecret, adminKey } = janus;
-  const nodes = [{ id: 'm1', url, apiSecret, adminKey }];
-  gateways = await Promise.all([kit.start({ nodes, rosterFullMax: 500 }), kit.start({ nodes, rosterFullMax: 500 })]);
+  const settings = { ...usesJanus(janus), ROSTER_FULL_MAX: '500' };
+  gateways = await Promise.all([kit.start(settings), kit.start(settings)]);
   roomId = await kit.newRoom({ maxParticipants: 200 });
   // Few at a time, until media flows: each begins with a DTLS handshake.
   for (let at = 0; at < PUBLISHERS; at += 5) {
@@ -53,7 +52,6 @@ beforeAll(async () => {
     publishers.push(...group);
   }
 });
-afterAll(() => kit.close());
 
 async function startPublisher(at: number): Promise<Publisher> {
   const url = gateways[at % 2]!.url;

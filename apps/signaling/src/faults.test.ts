@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually, spawnApp, startTestPostgres, type TestApp } from '@callplane/testing';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually, spawnApp, startTestPostgres, startTestRedis, type TestApp } from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Invited, type TestSignaling } from './signaling.testkit.js';
 
@@ -7,10 +7,9 @@ let kit: TestSignaling;
 /** Each start of an app costs a second of processor time, so tests that end one come last. */
 let apps: TestApp[];
 beforeAll(async () => {
-  kit = await startTestSignaling();
+  kit = await startTestSignaling({ redis: await startTestRedis() });
   apps = await Promise.all([1, 2, 3].map(() => spawn(kit)));
 });
-afterAll(() => kit.close());
 
 const spawn = (of: TestSignaling, env: Record<string, string> = {}) =>
   spawnApp({ name: 'signaling', env: { DATABASE_URL: of.databaseUrl, REDIS_URL: of.redis.url, ...env } });
@@ -153,7 +152,6 @@ describe('while PostgreSQL is unavailable', () => {
     await bob.client.until('participantJoined', ({ participant }) => participant.participantId === eve.participantId);
     await ada.client.ask({ type: 'ping' }, 'pong');
     expect(ada.client.closed).toBeNull();
-    await own.close();
     await app.stop();
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
@@ -11,10 +11,9 @@ let one: TestInstance;
 let two: TestInstance;
 beforeAll(async () => {
   kit = await startTestSignaling();
-  const settings = { rosterFullMax: FULL_MAX, reconnectGraceSeconds: 60 };
+  const settings = { ROSTER_FULL_MAX: String(FULL_MAX), RECONNECT_GRACE_SECONDS: '60' };
   [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
 });
-afterAll(() => kit.close());
 
 const enter = (instance: TestInstance, roomId: string, metadata: Record<string, unknown> = {}) =>
   kit.enter(instance.url, roomId, { metadata, protocol: 2 });

@@ -1,83 +1,38 @@
-import { randomUUID } from 'node:crypto';
-import { PassThrough } from 'node:stream';
 import { newId, parseMasterKeys, PERMISSIONS, type Permission } from '@callplane/core';
-import {
-  acceptParticipantRemoval,
-  acceptRoomEnd,
-  Database,
-  ensureSigningKey,
-  listRegisteredNodes,
-  loadSigningKeys,
-  loadVerificationKeys,
-  nodeLoads,
-} from '@callplane/db';
-import { MediaNodes } from '@callplane/media';
+import { acceptParticipantRemoval, acceptRoomEnd, Database, ensureSigningKey, loadSigningKeys } from '@callplane/db';
 import type { ProtocolVersion } from '@callplane/protocol';
-import { JobProducer, publishRoomChanged, RoomBus } from '@callplane/queue';
-import { createHealth, createLogger, createMetrics, redisEvents, Repeating, systemClock } from '@callplane/runtime';
+import { JobProducer, publishRoomChanged } from '@callplane/queue';
 import {
   connectionTo,
-  createTestDatabase,
   createTestTenant,
   gatewayUrlOf,
   insertTestParticipant,
-  startTestRedis,
-  stopAtEnd,
-  TEST_ENCRYPTION_KEYS,
-  type TestServer,
-  type TestTenant,
   PATIENT_DEADLINES,
   PATIENT_REDIS,
+  spawnApp,
+  stopAtEnd,
+  TEST_ENCRYPTION_KEYS,
+  workerServers,
+  type TestApp,
+  type TestJanus,
+  type TestServer,
+  type TestTenant,
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { connectClient, type ServerMessages, type TestClient } from './client.testkit.js';
-import { ArrivalLimits, type ArrivalPaces } from './admission/arrival-limits.js';
-import { createCallerAddress } from './connections/caller-address.js';
-import type { ConnectionSettings } from './connections/connection.js';
-import { acceptUpgrades } from './connections/upgrade.js';
-import type { Deps } from './deps.js';
-import { Gateway } from './gateway.js';
-import { MediaPlaces } from './media/placement/media-places.js';
-import { addSignalingGauges, signalingMetrics } from './metrics.js';
-import { listen } from './server.js';
-import { VerificationKeys } from './admission/verification-keys.js';
 
-export interface TestNode {
-  id: string;
-  url: string;
-  apiSecret: string;
-  adminKey: string;
-}
-
-export interface InstanceOptions {
-  limits?: Partial<Omit<ConnectionSettings, 'pingIntervalMs'>>;
-  arrivals?: Partial<ArrivalPaces>;
-  reconnectGraceSeconds?: number;
-  rosterFullMax?: number;
-  pingIntervalSeconds?: number;
-  nodes?: TestNode[];
-  /** Reads the registry of media servers this often, with these secrets. */
-  registry?: { everyMs: number; apiSecret: string; adminKey: string };
-  mediaNodeDeadSeconds?: number;
-  resyncEveryMs?: number;
-  allowedOrigins?: string[];
-  connectionsMax?: number;
-  trustProxy?: string[];
-  turn?: Partial<Deps['turn']>;
-}
-
-/** A gateway instance in this process. */
+/** A gateway in a process of its own. */
 export interface TestInstance {
   url: string;
-  deps: Deps;
-  gateway: Gateway;
-  nodes: MediaNodes;
-  /** All log lines so far. */
+  app: TestApp;
+  /** The log lines since the file started it, or asked for the one of its worker. */
   log(): string;
   /** The metrics in the text that a scrape returns. */
   metrics(): Promise<string>;
-  /** Drains and closes the instance as SIGTERM does. Idempotent. */
-  close(): Promise<void>;
+  /** The value of the first series that begins like this; 0 if there is none. */
+  valueOf(sample: string): Promise<number>;
+  /** Drains and ends the process. Idempotent. */
+  close(): Promise<unknown>;
 }
 
 export interface Invited {
@@ -91,7 +46,7 @@ export interface Joined extends Invited {
   welcome: ServerMessages['welcome'];
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   type: string;
   sequence: number;
   data: any;
@@ -103,7 +58,11 @@ export interface TestSignaling {
   database: Database;
   redis: TestServer;
   tenant: TestTenant;
-  start(options?: InstanceOptions): Promise<TestInstance>;
+  /**
+   * Starts a gateway with these environment variables. Without any, it is the one of this Jest worker, which other files
+   * use, too.
+   */
+  start(settings?: Record<string, string>): Promise<TestInstance>;
   newRoom(options?: { maxParticipants?: number }): Promise<string>;
   invite(roomId: string, options?: InviteOptions): Promise<Invited>;
   /** Invites a participant, connects and joins. */
@@ -126,11 +85,9 @@ export interface TestSignaling {
   events(roomId: string): Promise<StoredEvent[]>;
   /** The events of one participant in short form: `joined`, `left removed`, … */
   story(roomId: string, participantId: string): Promise<string[]>;
-  /** Stops the instances. Call it in `afterAll`, while Jest can still load modules. */
-  close(): Promise<void>;
 }
 
-export interface InviteOptions {
+interface InviteOptions {
   permissions?: Permission[];
   name?: string;
   metadata?: Record<string, unknown>;
@@ -138,14 +95,32 @@ export interface InviteOptions {
   claims?: object;
 }
 
-const UNLIMITED = { perSecond: 0, burst: 1 };
-const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
+/** Without limits on clients, for pages of one origin. */
+const SETTINGS = {
+  LOG_LEVEL: 'debug',
+  ALLOWED_ORIGINS: 'https://app.example.com',
+  RATE_LIMIT_SIGNALING_PER_SECOND: '0',
+  RATE_LIMIT_MESSAGES_PER_SECOND: '0',
+  RATE_LIMIT_METADATA_PER_SECOND: '0',
+  RATE_LIMIT_JOINS_PER_MINUTE: '0',
+  RATE_LIMIT_RESUMPTIONS_PER_MINUTE: '0',
+  RATE_LIMIT_FAILED_ARRIVALS_PER_MINUTE: '0',
+};
 
-export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string } = {}): Promise<TestSignaling> {
-  const [url, redis] = await Promise.all([
-    databaseUrl ?? createTestDatabase().then((database) => database.url),
-    startTestRedis(),
-  ]);
+/** The settings of a gateway that uses this media server. */
+export const usesJanus = ({ url, apiSecret, adminKey }: TestJanus): Record<string, string> => ({
+  MEDIA_NODES: `m1=${url}`,
+  MEDIA_API_SECRET: apiSecret,
+  MEDIA_ADMIN_KEY: adminKey,
+});
+
+/** @param own servers that the file may break, instead of those of its Jest worker. */
+export async function startTestSignaling(
+  own: { databaseUrl?: string; redis?: TestServer } = {},
+): Promise<TestSignaling> {
+  const worker = await workerServers();
+  const { databaseUrl: url, redis } = { databaseUrl: worker.databaseUrl, redis: worker.redis, ...own };
+  const servers = { DATABASE_URL: gatewayUrlOf(url), REDIS_URL: redis.url };
   const database = new Database({
     ...connectionTo(url),
     poolMax: 10,
@@ -159,19 +134,16 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
   await ensureSigningKey(database, masterKeys, new Date());
   const { signer } = await loadSigningKeys(database, masterKeys, new Date());
 
-  const instances: TestInstance[] = [];
   const kit: TestSignaling = {
     databaseUrl: url,
     database,
     redis,
     tenant,
-    async start(options = {}) {
-      const instance = await startInstance({ databaseUrl: gatewayUrlOf(url), redisUrl: redis.url }, options);
-      instances.push(instance);
-      return instance;
-    },
-    async close() {
-      await Promise.all(instances.map((instance) => instance.close()));
+    async start(settings) {
+      if (settings === undefined && Object.keys(own).length === 0) {
+        return watch(await worker.app('signaling', { ...servers, ...SETTINGS }));
+      }
+      return watch(await spawnApp({ name: 'signaling', env: { ...servers, ...SETTINGS, ...settings } }));
     },
     async newRoom({ maxParticipants = 100 } = {}) {
       const id = newId('room');
@@ -264,115 +236,18 @@ export async function startTestSignaling({ databaseUrl }: { databaseUrl?: string
   return kit;
 }
 
-async function startInstance(
-  servers: { databaseUrl: string; redisUrl: string },
-  options: InstanceOptions,
-): Promise<TestInstance> {
-  const written: string[] = [];
-  const stream = new PassThrough();
-  stream.on('data', (chunk: Buffer) => written.push(chunk.toString()));
-  const logger = createLogger({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' }, 'signaling', stream);
-  const instanceId = `test-${randomUUID()}`;
-  const databaseSettings = {
-    ...connectionTo(servers.databaseUrl),
-    deadlines: PATIENT_DEADLINES,
-    onConnectionError: () => undefined,
-  };
-  const database = new Database({ ...databaseSettings, poolMax: 10 });
-  const heartbeats = new Database({ ...databaseSettings, poolMax: 1 });
-  const producer = new JobProducer(servers.redisUrl, redisEvents(logger, 'producer'), PATIENT_REDIS);
-  const events = redisEvents(logger, 'rooms');
-  const bus = new RoomBus({
-    redisUrl: servers.redisUrl,
-    instanceId,
-    publisher: producer.redis,
-    events: {
-      ...events,
-      onReady: () => {
-        events.onReady();
-        gateway.resync();
-      },
+/** Follows a gateway from here on: what it logs, and its metrics. */
+function watch(app: TestApp): TestInstance {
+  const loggedBefore = app.output().length;
+  return {
+    url: app.url,
+    app,
+    log: () => app.output().slice(loggedBefore),
+    metrics: async () => (await fetch(app.metricsUrl)).text(),
+    async valueOf(sample) {
+      const line = (await this.metrics()).split('\n').find((each) => each.startsWith(sample));
+      return line === undefined ? 0 : Number(line.split(' ').at(-1));
     },
-  });
-  const nodes = MediaNodes.open({
-    addresses: options.nodes ?? [],
-    apiSecret: options.nodes?.[0]?.apiSecret ?? options.registry?.apiSecret ?? '',
-    adminKey: options.nodes?.[0]?.adminKey ?? options.registry?.adminKey ?? '',
-    random: Math.random,
-    readRegistry: options.registry === undefined ? undefined : () => listRegisteredNodes(database.sql),
-  });
-  const registry =
-    options.registry === undefined
-      ? null
-      : new Repeating(
-          options.registry.everyMs,
-          () => nodes.refresh(),
-          (error) => logger.error('task failed', { error }),
-        );
-  const metrics = createMetrics({ app: 'signaling' });
-  const measured = signalingMetrics(metrics);
-  const deps: Deps = {
-    instanceId,
-    database,
-    databasePoolMax: 10,
-    producer,
-    bus,
-    places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
-    keys: new VerificationKeys(() => loadVerificationKeys(database.prisma, new Date())),
-    tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
-    turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600, ...options.turn },
-    rosterFullMax: options.rosterFullMax ?? 100,
-    reconnectGraceSeconds: options.reconnectGraceSeconds ?? 15,
-    pingIntervalSeconds: options.pingIntervalSeconds ?? 10,
-    arrivalLimits: new ArrivalLimits(
-      { joins: UNLIMITED_PACE, resumptions: UNLIMITED_PACE, failures: UNLIMITED_PACE, ...options.arrivals },
-      { metrics: measured, logger },
-    ),
-    metrics: measured,
-    logger,
-    clock: systemClock,
+    close: () => app.stop(),
   };
-  const gateway = new Gateway(deps, heartbeats, {
-    connections: {
-      general: UNLIMITED,
-      messages: UNLIMITED,
-      metadata: UNLIMITED,
-      ...options.limits,
-    },
-    mediaNodeDeadSeconds: options.mediaNodeDeadSeconds ?? 5,
-    ...(options.resyncEveryMs === undefined ? {} : { resyncEveryMs: options.resyncEveryMs }),
-  });
-  addSignalingGauges(metrics, {
-    connections: () => gateway.connections.count,
-    sessions: () => gateway.sessions.count,
-    welcomeBytes: () => gateway.welcomes.bytesInFlight,
-    mediaNodes: () => nodes.all(),
-  });
-  let closing: Promise<void> | undefined;
-  const health = createHealth(logger, {}, () => closing !== undefined);
-  const listening = await listen(health, () => false, { host: '127.0.0.1', port: 0 });
-  acceptUpgrades(listening.server, gateway.connections, {
-    allowedOrigins: options.allowedOrigins ?? ['*'],
-    connectionsMax: options.connectionsMax ?? 10_000,
-    isDraining: () => closing !== undefined,
-    callerAddress: createCallerAddress(options.trustProxy ?? []),
-  });
-  await Promise.all(nodes.all().map((node) => node.untilUp(60_000)));
-  const close = async () => {
-    await listening.close();
-    await gateway.close();
-    await registry?.close();
-    await Promise.all([nodes.close(), bus.close(), producer.close(), heartbeats.close(), database.close()]);
-  };
-  const instance: TestInstance = {
-    url: `http://127.0.0.1:${listening.port}`,
-    deps,
-    gateway,
-    nodes,
-    log: () => written.join(''),
-    metrics: () => metrics.text(),
-    close: () => (closing ??= close()),
-  };
-  stopAtEnd(instance.close);
-  return instance;
 }

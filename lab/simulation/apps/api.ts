@@ -12,9 +12,8 @@ import { sharedStatements } from '../../../apps/api/src/statements/shared-statem
 import { StreamHub } from '../../../apps/api/src/stream/stream-hub.js';
 import { streamReads } from '../../../apps/api/src/stream/stream-reads.js';
 import { OverloadedError, systemClock } from '../../../packages/runtime/src/index.js';
-import type { Parts } from '../fleet.js';
 import { MASTER_KEYS, SIGNER, TOKENS } from '../secrets.js';
-import { openDatabase } from './tasks.js';
+import { openDatabase, type Parts } from './tasks.js';
 
 /** A validated request, as the router passes it on. */
 export interface ApiRequest {

@@ -17,9 +17,8 @@ import { OperationScheduler } from '../../../apps/cleanup-worker/src/scheduler/s
 import { sweepErasures } from '../../../apps/cleanup-worker/src/sweep/erasures.js';
 import { newExpiredPosition, settleExhausted, sweepExpired } from '../../../apps/cleanup-worker/src/sweep/sweep.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import type { Parts } from '../fleet.js';
 import { noMetrics } from './metrics.js';
-import { openDatabase, periodicTasks } from './tasks.js';
+import { openDatabase, periodicTasks, type Parts } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const EXPIRED_INTERVAL_MS = 60_000;

@@ -8,15 +8,14 @@ import { Gateway } from '../../../apps/signaling/src/gateway.js';
 import { MediaPlaces } from '../../../apps/signaling/src/media/placement/media-places.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
-import type { Parts } from '../fleet.js';
 import { simRoomBus } from '../ports/room-bus.js';
 import { SimSocket, type SocketClient } from '../ports/sockets.js';
 import { running, type SimProcess } from '../processes.js';
 import { PUBLIC_KEY, TOKENS } from '../secrets.js';
 import { noMetrics } from './metrics.js';
-import { openDatabase } from './tasks.js';
+import { openDatabase, type Parts } from './tasks.js';
 
-export const PROTOCOL = 2;
+const PROTOCOL = 2;
 const UNLIMITED = { perSecond: 0, burst: 1 };
 const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
 

@@ -1,6 +1,19 @@
 import { Database, sweepLeases } from '@callplane/db';
 import { Elections, Repeating, type Logger } from '../../../packages/runtime/src/index.js';
+import type { SimMediaServer } from '../ports/media.js';
+import type { SimRedis } from '../ports/redis.js';
+import type { World } from '../world.js';
 import { noMetrics } from './metrics.js';
+
+/** What a simulated process is made of. */
+export interface Parts {
+  readonly world: World;
+  readonly redis: SimRedis;
+  readonly media: SimMediaServer;
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  readonly name: string;
+}
 
 type Work = (signal: AbortSignal) => Promise<void>;
 

@@ -74,7 +74,7 @@ export interface Effect {
 }
 
 /** Called after each statement that changed something. It may end the process. */
-export type OnEffect = (process: SimProcess, effect: Effect) => Promise<void>;
+type OnEffect = (process: SimProcess, effect: Effect) => Promise<void>;
 
 /** Every statement of every simulated process waits here for its turn. PostgreSQL runs one at a time. */
 export class Gate {

@@ -1,4 +1,4 @@
-import { hashOf } from '../random.js';
+import { hashOf } from '../../src/random.js';
 
 const known = new Map<string, string>();
 const WRITES = /\b(INSERT INTO|UPDATE|DELETE FROM)\s+(?!SET\b|OF\b|SKIP\b)"?(?:public"?\."?)?(\w+)/g;

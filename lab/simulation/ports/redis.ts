@@ -3,7 +3,7 @@ import type { JobProducer, NoticeListener } from '@callplane/queue';
 import { turnJob, type Handed, type Turn } from '../../../packages/queue/src/jobs/turns.js';
 import { QUEUE_OF_OPERATION, wakeUpJobId, type TurnJob } from '../../../packages/queue/src/jobs/catalogue.js';
 import { running, type SimProcess } from '../processes.js';
-import type { Stream } from '../random.js';
+import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
 
 interface Job {
@@ -52,7 +52,7 @@ export const CALM: Weather = { lose: 0, repeat: 0, delayMs: 2 };
 /** A model of Redis: jobs and notices that may get lost, come twice, late, or in another order. */
 export class SimRedis {
   readonly #world: World;
-  readonly #random: Stream;
+  readonly #random: Random;
   readonly #consumers = new Map<QueueName, Set<Consumer>>();
   readonly #subscribers = new Set<Subscriber>();
   /** BullMQ ignores a job whose id exists. */
@@ -62,7 +62,7 @@ export class SimRedis {
   weather: Weather = CALM;
   isAway = false;
 
-  constructor(world: World, random: Stream) {
+  constructor(world: World, random: Random) {
     this.#world = world;
     this.#random = random;
   }

@@ -26,11 +26,7 @@ export function simRoomBus(redis: SimRedis, producer: JobProducer, instanceId: s
         if (type === 'message') handlers.message(message, from);
         else if (type === 'speakers') handlers.speakers?.(talking, from);
         else if (type === 'layers') handlers.layers?.(layers, from);
-        else
-          handlers.changed({
-            ...(range === undefined ? {} : { range }),
-            ...(changes === undefined ? {} : { changes }),
-          });
+        else handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
       };
       ends.set(roomId, redis.subscribe(channelOf(roomId), receive));
     },

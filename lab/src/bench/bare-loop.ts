@@ -19,4 +19,5 @@ new Worker(
   },
   { connection, concurrency: 4, removeOnComplete: { count: 0 } },
 );
+process.once('disconnect', () => process.exit());
 process.send?.('ready');

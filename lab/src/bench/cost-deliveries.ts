@@ -10,16 +10,18 @@ export async function deliveriesAtPeak(bench: CostBench) {
   const worker = await bench.worker();
   const [endpoint = ''] = await bench.setEndpoints(1, ['webhook.test']);
   const deliver = async (count: number) => {
-    const { meter: _, pool, producer, receiver } = bench;
+    const { webhooks, receiver } = bench;
     const arrived = receiver.arrivals(count);
-    await pool.query('UPDATE webhook_endpoints SET enabled = true WHERE id = $1', [endpoint]);
-    await producer.wakeDeliveries([{ endpointId: endpoint, environmentId: bench.environment, slotMs: 64 }]);
+    await webhooks.pool.query('UPDATE webhook_endpoints SET enabled = true WHERE id = $1', [endpoint]);
+    await webhooks.producer.wakeDeliveries([
+      { endpointId: endpoint, environmentId: bench.stage.tenant.environmentId, slotMs: 64 },
+    ]);
     await arrived;
     return count;
   };
   for (const count of [600, PEAK]) {
-    await bench.pool.query('UPDATE webhook_endpoints SET enabled = false WHERE id = $1', [endpoint]);
-    await bench.pool.query(INSERT_DELIVERIES, [bench.environment, endpoint, count]);
+    await bench.webhooks.pool.query('UPDATE webhook_endpoints SET enabled = false WHERE id = $1', [endpoint]);
+    await bench.webhooks.emit(endpoint, count, { isAnnounced: false });
     if (count === PEAK) await bench.row('delivery at peak load', [worker.pid], () => deliver(count));
     else await deliver(count);
     await settled(bench);
@@ -51,35 +53,26 @@ export async function nothingToDo(bench: CostBench) {
 }
 
 /** Creates rooms at a rate, and waits for their deliveries. */
-async function atRate({ call, receiver }: CostBench, perSecond: number, count: number) {
+async function atRate({ client, receiver }: CostBench, perSecond: number, count: number) {
   const arrived = receiver.arrivals(count);
   const startedAt = performance.now();
   const answers: Promise<unknown>[] = [];
   for (let n = 0; n < count; n++) {
     const waitMs = startedAt + (n * 1000) / perSecond - performance.now();
     if (waitMs > 0) await delay(waitMs);
-    answers.push(call('/v1/rooms', { name: 'bench' }));
+    answers.push(client.newRoom());
   }
   await Promise.all(answers);
   await arrived;
   return count;
 }
 
-async function settled({ pool }: CostBench) {
+async function settled({ webhooks }: CostBench) {
   for (;;) {
-    const { rows } = await pool.query(
+    const { rows } = await webhooks.pool.query(
       `SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'delivering') LIMIT 1`,
     );
     if (rows.length === 0) return;
     await delay(100);
   }
 }
-
-const INSERT_DELIVERIES = `
-  WITH event AS (
-    INSERT INTO events (id, environment_id, type, body, created_at)
-    SELECT callplane_typeid('evt'), $1, 'webhook.test', '{"id":"bench","data":{"text":"' || repeat('x', 500) || '"}}', now()
-    FROM generate_series(1, $3) RETURNING id
-  )
-  INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
-  SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event`;

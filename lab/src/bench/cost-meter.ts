@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { childrenOf } from '@callplane/local-servers';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { cpuMs } from './rooms-fleet.js';
-import type { openStage } from './stage.js';
+import { cpuMs, type Stage } from '../fleet/stage.js';
 
 /** Loads the extension that counts statements. Pass them to `openStage`. */
 export const METER_SETTINGS = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track_planning=off'];
@@ -30,7 +29,7 @@ export interface Cost {
  * Measures CPU time, statements and commands of everything that the servers do during some work, background work
  * included. CPU time counts in steps of 10 ms, so the work has to take seconds.
  */
-export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof openStage>>) {
+export async function openMeter({ postgres, redis }: Stage) {
   // In another database than the app's, so that the meter's own transactions do not count.
   const pool = new pg.Pool({ connectionString: postgres.adminUrl, max: 1 });
   await pool.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
@@ -99,17 +98,12 @@ export async function openMeter({ postgres, redis }: Awaited<ReturnType<typeof o
   };
 }
 
-export type Meter = Awaited<ReturnType<typeof openMeter>>;
-
 /** The postmaster with its present and former children, in milliseconds. */
 function postgresCpuMs(postmaster: number): number {
   let sum = cpuMs(postmaster, { withEnded: true });
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
+  for (const pid of childrenOf(postmaster)) {
     try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-      const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      if (Number(parent) === postmaster) sum += cpuMs(Number(name));
+      sum += cpuMs(pid);
     } catch {
       // The process ended meanwhile.
     }

@@ -1,9 +1,13 @@
-import autocannon, { type Options } from 'autocannon';
+import type { Options } from 'autocannon';
+import { signalingUrlOf } from '../client.js';
+import { openStage } from '../fleet/stage.js';
+import { joinedClient, type Client } from './signaling-client.js';
 import { openCostBench, type CostBench } from './cost-bench.js';
 import { deliveriesAtARate, deliveriesAtPeak, nothingToDo, PEAK } from './cost-deliveries.js';
 import { METER_SETTINGS } from './cost-meter.js';
-import { each, openClient } from './signaling-client.js';
-import { openStage } from './stage.js';
+import { each, printHead } from './figures.js';
+import { measure } from './rest.js';
+import { openBareLoop } from './webhooks.js';
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 6);
 const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 32);
@@ -17,10 +21,8 @@ export async function run() {
   const stage = await openStage({ postgresSettings: METER_SETTINGS });
   try {
     const bench = await openCostBench(stage);
-    console.log(
-      '| operation | statements | transactions | PostgreSQL µs | Node µs | Redis commands | Redis µs | operations, load |',
-    );
-    console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');
+    const columns = ['PostgreSQL µs', 'Node µs', 'Redis commands', 'Redis µs', 'operations, load'];
+    printHead('operation', 'statements', 'transactions', ...columns);
     const rows = process.env.BENCH_ROWS?.split(',');
     for (const [name, row] of Object.entries(ROWS)) {
       if (rows === undefined || rows.includes(name)) await row(bench);
@@ -43,7 +45,7 @@ const ROWS: Record<string, (bench: CostBench) => Promise<void>> = {
 /** What the floors of the other benchmarks cost, which compares machines and days. */
 async function floors(bench: CostBench) {
   const { receiver, row } = bench;
-  const express = await bench.startFloor();
+  const express = await bench.stage.startFloor();
   const rooms = `${express.origin}/rooms`;
   const create = {
     url: rooms,
@@ -61,7 +63,7 @@ async function floors(bench: CostBench) {
       send(options, CONNECTIONS, SECONDS),
     );
   }
-  const loop = await bench.startBareLoop();
+  const loop = await openBareLoop(bench.stage);
   await loop.send(receiver, 600);
   await row('floor: delivery, BullMQ and got, at peak load', [loop.pid], async () => {
     await loop.send(receiver, PEAK);
@@ -70,8 +72,9 @@ async function floors(bench: CostBench) {
 }
 
 async function roomsAndReads(bench: CostBench) {
-  const { api, headers, row } = bench;
-  const room = await bench.newRoom();
+  const { api, client, row } = bench;
+  const { headers } = client;
+  const room = await client.newRoom({ maxParticipants: 1_000 });
   const rooms = { url: `${api.origin}/v1/rooms`, method: 'POST', headers, body: '{"name":"bench"}' } as const;
   const routes: [string, Options, endpoints: number][] = [
     ['`POST /v1/rooms`, no endpoint', rooms, 0],
@@ -89,27 +92,20 @@ async function roomsAndReads(bench: CostBench) {
 }
 
 async function send(options: Options, connections: number, seconds: number): Promise<number> {
-  const result = await autocannon({ ...options, connections, duration: seconds });
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${options.url}: ${result.non2xx} not 2xx`);
-  return result.requests.total;
+  return (await measure(options, seconds, connections)).total;
 }
 
 /** One after another, each of a participant of its own, in rooms of ten. */
 async function joins(bench: CostBench) {
-  const gateway = await bench.startGateway();
+  const { client, stage } = bench;
+  const gateway = await stage.start('signaling');
+  const url = signalingUrlOf(gateway.origin);
   await bench.setEndpoints(10, ['*']);
-  const rooms = await each(Array.from({ length: JOINS / 10 }), 4, () => bench.newRoom());
-  const ticketsOf = async (count: number) =>
-    each(Array.from({ length: count }), 4, async (_, n) => {
-      const path = `/v1/rooms/${rooms[n % rooms.length]}/tokens`;
-      return String((await bench.call(path, { participantName: 'bench' })).token);
-    });
-  const open: Awaited<ReturnType<typeof openClient>>[] = [];
-  const join = async (token: string) => {
-    const client = await openClient(gateway.url, 'callplane.v2');
-    open.push(client);
-    await client.join(token);
-  };
+  const rooms = await each(Array.from({ length: JOINS / 10 }), 4, () => client.newRoom({ maxParticipants: 1_000 }));
+  const ticketsOf = (count: number) =>
+    each(Array.from({ length: count }), 4, (_, n) => client.newToken(String(rooms[n % rooms.length]), 'bench'));
+  const open: Client[] = [];
+  const join = async (token: string) => void open.push(await joinedClient(url, token));
   // The first ones compile the code and prepare the statements.
   for (const ticket of await ticketsOf(40)) await join(ticket);
   const tickets = await ticketsOf(JOINS);
@@ -117,5 +113,5 @@ async function joins(bench: CostBench) {
     for (const ticket of tickets) await join(ticket);
     return JOINS;
   });
-  for (const client of open) client.close();
+  for (const each of open) each.close();
 }

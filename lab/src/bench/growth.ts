@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { claimDeliveries, Database, moveDueFloor, Prisma } from '@callplane/db';
 import pg from 'pg';
+import { openStage } from '../fleet/stage.js';
+import { median, printHead, printRow } from './figures.js';
 import { finishBehindSnapshot, grow } from './growth-rows.js';
 import { growthStatements, type Statement } from './growth-statements.js';
 import { growthTables } from './growth-tables.js';
-import { median, openStage } from './stage.js';
 
 /**
  * The cost of the frequent statements and the sweeps as the tables grow, and while a transaction holds an old snapshot:
@@ -30,7 +31,7 @@ interface Measured extends Cost {
   plan: string;
 }
 
-type Stage = [title: string, measured: Map<string, Measured>];
+type Figures = [title: string, measured: Map<string, Measured>];
 
 type StatementParts = [run: Statement[1], prepare?: Statement[2]];
 
@@ -43,9 +44,7 @@ interface Bench {
 export async function run() {
   const stage = await openStage();
   try {
-    await stage.rtc('db', 'migrate');
-    const project = await stage.rtc('projects', 'create', '--name', 'Growth');
-    const environment = await stage.rtc('environments', 'create', '--project', project.id, '--name', 'growth');
+    const { tenant } = stage;
     const connect = async () => {
       const client = new pg.Client({ connectionString: stage.environment.DATABASE_URL });
       await client.connect();
@@ -57,12 +56,12 @@ export async function run() {
     const client = await connect();
     const database = new Database({ url: stage.environment.DATABASE_URL, poolMax: 2, deadlines: DEADLINES });
     stage.onClose(() => database.close());
-    const bench = { client, database, tenant: { projectId: project.id, environmentId: environment.id } };
-    const tables = growthTables(stage.rtc);
-    await grow(client, environment.id, 0, FEW);
+    const bench = { client, database, tenant };
+    const tables = growthTables(stage.operator);
+    await grow(client, tenant.environmentId, 0, FEW);
     await tables.read('few rows');
     const few = await measure(bench);
-    await grow(client, environment.id, FEW, MANY);
+    await grow(client, tenant.environmentId, FEW, MANY);
     await tables.read('many rows');
     const many = await measure(bench);
     // Before the next stage, so that its failure does not lose these figures.
@@ -73,7 +72,7 @@ export async function run() {
       [...many].filter(isSlower),
     );
     const holder = await connect();
-    await finishBehindSnapshot(client, holder, environment.id, BEHIND);
+    await finishBehindSnapshot(client, holder, tenant.environmentId, BEHIND);
     await tables.read('held snapshot');
     const behind = await measure(bench);
     await holder.query('ROLLBACK');
@@ -97,13 +96,14 @@ async function allowUncheckedRows(adminUrl: string) {
 
 const count = (rows: number) => rows.toLocaleString('en');
 
-function report([first, before]: Stage, [second, after]: Stage) {
+function report([first, before]: Figures, [second, after]: Figures) {
   const cost = ({ buffers, ms }: Cost) => `${count(buffers)} · ${ms.toFixed(2)}`;
-  console.log(`\n| buffers · ms | ${first} | ${second} | ratio |\n| --- | --- | --- | --- |`);
+  console.log();
+  printHead('buffers · ms', first, second, 'ratio');
   for (const [name, now] of after) {
     const earlier = before.get(name)!;
     const ratio = (now.buffers / Math.max(1, earlier.buffers)).toFixed(2);
-    console.log(`| ${name} | ${cost(earlier)} | ${cost(now)} | ${ratio} |`);
+    printRow(name, cost(earlier), cost(now), ratio);
   }
 }
 

@@ -1,39 +1,59 @@
-/**
- * `npm run bench [-- rest …]`: measures the built apps on servers that it starts itself, and prints ratios against a
- * floor from the same run. It asserts nothing; docs/benchmarks.md records the results.
- */
+/** `npm run bench`: measures the built apps on servers that it starts itself. `--help` names the benchmarks. */
+import { parseArgs } from 'node:util';
 import { ensurePrograms, Failure, progress } from '../bootstrap.js';
+import { exitOnSignals } from '../fleet/processes.js';
 
-const BENCHMARKS: Record<string, () => Promise<{ run(): Promise<void> }>> = {
-  rest: () => import('./rest.js'),
-  cost: () => import('./cost.js'),
-  deliveries: () => import('./deliveries.js'),
-  isolation: () => import('./isolation.js'),
-  limits: () => import('./limits.js'),
-  signaling: () => import('./signaling.js'),
-  rooms: () => import('./rooms.js'),
-  slots: () => import('./slots.js'),
-  'media-quality': () => import('./media-quality.js'),
-  growth: () => import('./growth.js'),
-  telemetry: () => import('./telemetry.js'),
+interface Benchmark {
+  what: string;
+  load: () => Promise<{ run(): Promise<void> }>;
+}
+
+const BENCHMARKS: Record<string, Benchmark> = {
+  rest: { what: 'requests a second against a bare Express route', load: () => import('./rest.js') },
+  cost: { what: 'statements, CPU time and commands of Redis for an operation', load: () => import('./cost.js') },
+  deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
+  isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
+  signaling: { what: 'first frames, ends of rooms and a thousand connections', load: () => import('./signaling.js') },
+  rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
+  'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
+  growth: { what: 'statements beside a million deliveries', load: () => import('./growth.js') },
+  telemetry: { what: 'CPU time of OpenTelemetry', load: () => import('./telemetry.js') },
 };
 
-const PROGRAMS = ['redis-server', 'janus'];
+const USAGE = `npm run bench [-- NAME…]: runs these benchmarks, or all of them, and prints tables for docs/benchmarks.md
+${Object.entries(BENCHMARKS)
+  .map(([name, { what }]) => `  ${name.padEnd(14)} ${what}`)
+  .join('\n')}
+Their files in lab/src/bench name variables of the environment that shorten them, such as BENCH_ROUNDS=1.`;
 
-export async function main(chosen: string[]): Promise<void> {
+const PROGRAMS = ['redis-server', 'janus', 'turnserver'];
+
+export async function main(args: string[]): Promise<void> {
+  const say = (line: string) => console.log(line);
+  const { values, positionals: chosen } = parsed(args);
+  if (values.help === true) {
+    say(USAGE);
+    return;
+  }
   const unknown = chosen.filter((name) => BENCHMARKS[name] === undefined);
   if (unknown.length > 0) {
     throw new Failure(`There is no benchmark "${unknown.join(' ')}", only ${Object.keys(BENCHMARKS).join(', ')}`);
   }
   const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
-  const say = (line: string) => console.log(line);
-  await ensurePrograms(isChosen('media-quality') ? [...PROGRAMS, 'turnserver', 'chromium'] : PROGRAMS, {
-    say,
-    step: progress(say),
-  });
-  for (const [name, load] of Object.entries(BENCHMARKS)) {
+  exitOnSignals();
+  const programs = isChosen('media-quality') ? [...PROGRAMS, 'chromium'] : PROGRAMS;
+  await ensurePrograms(programs, { say, step: progress(say) });
+  for (const [name, { load }] of Object.entries(BENCHMARKS)) {
     if (!isChosen(name)) continue;
     console.log(`\n## ${name}\n`);
     await (await load()).run();
+  }
+}
+
+function parsed(args: string[]) {
+  try {
+    return parseArgs({ args, allowPositionals: true, options: { help: { type: 'boolean', short: 'h' } } });
+  } catch (error) {
+    throw new Failure((error as Error).message);
   }
 }

@@ -5,7 +5,7 @@ const SECONDS = 2;
 /** Of the brightness, of 255: that of a small sensor. An encoder cannot predict it. */
 const NOISE = 3;
 
-export interface Camera {
+interface Camera {
   width: number;
   height: number;
   frameRate: number;

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Stage } from '../fleet/stage.js';
+import { printHead, printRow } from './figures.js';
 import { writeCamera } from './media-quality-camera.js';
 import { bounded, openPages, type BenchPage, type Pages } from './media-quality-pages.js';
-import type { openBench } from './signaling.js';
-import type { openStage } from './stage.js';
+import type { CallBench } from './signaling.js';
 
 const CAMERA = { width: 640, height: 360, frameRate: 15 };
 /** Three columns on a page of 1280×720. */
@@ -23,7 +24,6 @@ const COLUMNS = [
   'CPU of a participant',
   'CPU of another one, who only sends',
 ];
-const HEAD = [COLUMNS, COLUMNS.map(() => '---')].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
 interface Variant {
   name: string;
@@ -55,27 +55,25 @@ interface Browsers {
   own: Pages;
   others: Pages;
 }
-type Bench = Awaited<ReturnType<typeof openBench>>;
-type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /**
  * What one of eight participants costs: it sends its camera and microphone, and shows the others in tiles. The other seven
  * send from one page of a browser of their own, and one of them receives the first: eight complete participants do not fit
  * two cores, and most of what they cost together is the processing of eight microphones.
  */
-export async function measureGrids(stage: Stage, bench: Bench, modes: boolean[]): Promise<void> {
+export async function measureGrids(stage: Stage, bench: CallBench, modes: boolean[]): Promise<void> {
   const camera = join(stage.dir, 'camera.y4m');
   writeCamera(camera, CAMERA);
   const own = await openPages({ camera });
   stage.onClose(() => own.close());
   const others = await openPages({ camera });
   stage.onClose(() => others.close());
-  console.log(HEAD);
+  printHead(...COLUMNS);
   for (const variant of VARIANTS.filter(({ adaptive }) => modes.includes(adaptive)))
     await bounded(variant.name, [own, others], () => measure(bench, { own, others }, variant));
 }
 
-async function measure(bench: Bench, { own, others }: Browsers, variant: Variant): Promise<void> {
+async function measure(bench: CallBench, { own, others }: Browsers, variant: Variant): Promise<void> {
   const { adaptive, camera } = variant;
   const common = { url: bench.url, adaptive, tile: TILE };
   const room = await bench.newRoom();
@@ -99,7 +97,7 @@ async function measure(bench: Bench, { own, others }: Browsers, variant: Variant
 
 function report(name: string, before: Sums, after: Sums): void {
   const perMs = (field: keyof Sums) => (after[field] - before[field]) / (after.atMs - before.atMs);
-  const cells = [
+  printRow(
     name,
     ((perMs('frames') * 1000) / OTHERS).toFixed(1),
     after.height.toFixed(0),
@@ -107,8 +105,7 @@ function report(name: string, before: Sums, after: Sums): void {
     (perMs('sentBytes') * 8).toFixed(0),
     `${(perMs('cpuMs') * 100).toFixed(0)} %`,
     `${((perMs('othersCpuMs') * 100) / OTHERS).toFixed(1)} %`,
-  ];
-  console.log(`| ${cells.join(' | ')} |`);
+  );
 }
 
 async function sumsOf(page: BenchPage): Promise<Omit<Sums, 'cpuMs' | 'othersCpuMs'>> {

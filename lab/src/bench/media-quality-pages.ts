@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
+import { childrenOf } from '@callplane/local-servers';
 import { chromium, type Page } from 'playwright-core';
 import { root } from '../bootstrap.js';
-import { cpuMs } from './rooms-fleet.js';
+import { cpuMs } from '../fleet/stage.js';
+import { printRow } from './figures.js';
 
 const ARGUMENTS = [
   '--no-sandbox',
@@ -102,7 +104,7 @@ export async function bounded(name: string, browsers: Pages[], measuring: () => 
     await measuring();
   } catch (error) {
     const [reason = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-    console.log(`| ${name} | failed: ${reason} |`);
+    printRow(name, `failed: ${reason}`);
   } finally {
     clearTimeout(timer);
     await closeAll();
@@ -137,15 +139,4 @@ async function serveSite() {
 /** Each thread has the children that it has started: Chromium starts its services on a thread of their own. */
 function treeOf(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(treeOf)].filter((one) => existsSync(`/proc/${one}/stat`));
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
-    );
-  } catch {
-    // The process or the thread has ended.
-    return [];
-  }
 }

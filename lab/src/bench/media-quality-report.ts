@@ -1,4 +1,5 @@
 import type { LineShape } from '@callplane/local-servers';
+import { printRow } from './figures.js';
 import type { Meter } from './media-quality-pages.js';
 
 export interface Scenario {
@@ -37,7 +38,7 @@ const MOVING_FPS = 10;
 /** The part of the frame rate before the limit at which the quality is back. */
 const BACK_FROM = 0.75;
 
-const COLUMNS = [
+export const COLUMNS = [
   'scenario',
   'adaptive',
   'frames/s',
@@ -52,7 +53,6 @@ const COLUMNS = [
   'other viewer',
   'CPU',
 ];
-export const HEAD = [COLUMNS, COLUMNS.map(() => '---')].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 
 export function report(scenario: Scenario, adaptive: boolean, measured: Measured): void {
   const { during, after } = measured;
@@ -70,7 +70,7 @@ function row(name: string, adaptive: boolean, samples: Sample[], { before, after
   const fullAfter = secondsUntil(after, ({ fps }, { height }) => height >= full.height && fps >= BACK_FROM * full.fps);
   const others = differenceOf(samples[0]!.other, samples.at(-1)!.other);
   const inSeconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
-  const cells = [
+  printRow(
     name,
     adaptive ? 'on' : 'off',
     whole.fps.toFixed(1),
@@ -84,8 +84,7 @@ function row(name: string, adaptive: boolean, samples: Sample[], { before, after
     `${inSeconds(pauses.video)}, ${inSeconds(pauses.audio)}`,
     `${others.fps.toFixed(1)} frames/s`,
     `${cpuPercent.toFixed(0)} %`,
-  ];
-  console.log(`| ${cells.join(' | ')} |`);
+  );
 }
 
 /** Counters start again at zero with a new connection. */

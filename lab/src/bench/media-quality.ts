@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, hostIPv4, startCoturn, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
+import { hostIPv4, startUdpShaper, type UdpShaper } from '@callplane/local-servers';
+import { openStage } from '../fleet/stage.js';
+import { printHead } from './figures.js';
 import { measureGrids } from './media-quality-grid.js';
 import { bounded, openPages, type Pages } from './media-quality-pages.js';
-import { HEAD, report, type Pauses, type Sample, type Scenario } from './media-quality-report.js';
-import { openBench } from './signaling.js';
-import { openStage } from './stage.js';
+import { COLUMNS, report, type Pauses, type Sample, type Scenario } from './media-quality-report.js';
+import { openBench, type CallBench } from './signaling.js';
 
 /** Three layers in Chromium. */
 const CAMERA = { width: 960, height: 540, frameRate: 20 };
@@ -33,9 +34,8 @@ const SCENARIOS: Scenario[] = [
   { name: 'cut of 12 s (publisher)', who: 'publisher', line: CUT, for: CUT_MS },
 ];
 
-type Bench = Awaited<ReturnType<typeof openBench>>;
 interface Servers {
-  bench: Bench;
+  bench: CallBench;
   pages: Pages;
   shaper: UdpShaper;
 }
@@ -43,25 +43,12 @@ interface Servers {
 export async function run() {
   const stage = await openStage();
   try {
-    const turn = { secret: 'bench-turn-secret', host: hostIPv4(), listeningPort: await freePort(hostIPv4()) };
-    const coturn = await startCoturn({
-      dir: join(stage.dir, 'coturn'),
-      adminPort: await freePort(),
-      adminPassword: 'bench-turn-admin',
-      minPort: 31_000,
-      maxPort: 31_999,
-      ...turn,
-    });
-    stage.onClose(() => coturn.stop());
-    const shaper = await startUdpShaper({ host: turn.host, port: turn.listeningPort });
+    const bench = await openBench(stage);
+    const shaper = await startUdpShaper({ host: hostIPv4(), port: bench.media.relayPort });
     stage.onClose(() => shaper.close());
-    const bench = await openBench(stage, {
-      TURN_SECRET: turn.secret,
-      TURN_URLS: `turn:${turn.host}:${turn.listeningPort}?transport=udp`,
-    });
     const pages = await openPages();
     stage.onClose(() => pages.close());
-    console.log(HEAD);
+    printHead(...COLUMNS);
     const chosen = process.env.BENCH_SCENARIOS?.split(',');
     for (const scenario of SCENARIOS.filter(({ name }) => chosen?.includes(name) ?? true)) {
       for (const adaptive of MODES)

@@ -3,12 +3,11 @@
  * and counts the bytes of the others by their type. The benchmark sends commands over IPC.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { WebSocket } from 'ws';
+import { openClient, Refused, type Client as Connection } from './signaling-client.js';
 import type { Joined, Pace, Resumptions, Ticket } from './rooms-crowd.js';
 
 /** As the SDK: it gives up an attempt after this time, and the session after its grace period. */
 const ATTEMPT_MS = 10_000;
-const SUBPROTOCOL = process.env.BENCH_SUBPROTOCOL ?? 'callplane.v2';
 const PING_SECONDS = 15;
 /** A join is tried again for as long. On a busy machine, a join may need several attempts of ATTEMPT_MS. */
 const JOIN_WITHIN_MS = 90_000;
@@ -20,10 +19,10 @@ interface Welcome {
   graceMs: number;
 }
 interface Client {
-  socket: WebSocket;
-  /** Undefined before the first frame. */
-  welcome: Welcome | undefined;
-  group: string;
+  connection: Connection;
+  welcome: Welcome;
+  /** Its bytes count for this group. */
+  group: { name: string };
 }
 
 const clients = new Map<number, Client>();
@@ -38,9 +37,9 @@ const COMMANDS: Record<string, (argument: any) => unknown> = {
   leave,
   send,
   group: ({ keys, name }: { keys: number[]; name: string }) => {
-    for (const key of keys) of(key).group = name;
+    for (const key of keys) of(key).group.name = name;
   },
-  participantIds: ({ keys }: { keys: number[] }) => keys.map((key) => of(key).welcome?.participantId),
+  participantIds: ({ keys }: { keys: number[] }) => keys.map((key) => of(key).welcome.participantId),
   received: () => received,
   forgetReceived: () => void (received = {}),
   resumeAt: ({ urls }: { urls: string[] }) => {
@@ -63,25 +62,10 @@ process.once('disconnect', () => process.exit());
 let turn = 0;
 setInterval(() => {
   turn++;
-  for (const [key, { socket }] of clients) {
-    if (key % PING_SECONDS === turn % PING_SECONDS && socket.readyState === WebSocket.OPEN) {
-      socket.send('{"type":"ping","id":"p"}');
-    }
+  for (const [key, { connection }] of clients) {
+    if (key % PING_SECONDS === turn % PING_SECONDS && connection.isOpen()) connection.send({ type: 'ping', id: 'p' });
   }
 }, 1_000);
-
-/** Why a connection ended before its welcome. */
-class Refused extends Error {
-  /** @param reason the close reason of the gateway; `late` after ATTEMPT_MS; else the code of the socket's error, or `lost` */
-  constructor(
-    readonly reason: string,
-    /** Whether the gateway asks the client not to repeat the attempt. */
-    readonly isFinal: boolean,
-    readonly retryAfterMs: number,
-  ) {
-    super(reason);
-  }
-}
 
 /**
  * Joins with all tickets: `atOnce` at a time, or `perSecond` of them each second. Repeats, as the SDK does, attempts that
@@ -95,7 +79,7 @@ async function join({ tickets, atOnce, perSecond }: { tickets: Ticket[] } & Pace
     const began = performance.now();
     for (let attempt = 0; ; attempt++) {
       try {
-        await connect(key, url, { type: 'join', token, autoSubscribe: false }, ATTEMPT_MS, group);
+        await connect(key, url, { type: 'join', token, autoSubscribe: false }, { name: group });
         tookMs.push(performance.now() - began);
         return;
       } catch (error) {
@@ -131,54 +115,33 @@ async function leave({ keys = [...clients.keys()] }: { keys?: number[] }): Promi
   refuge = [];
   await Promise.all(
     keys.map(async (key) => {
-      const { socket } = of(key);
+      const { connection } = of(key);
       clients.delete(key);
-      if (socket.readyState !== WebSocket.OPEN) return;
-      const closed = new Promise((resolve) => socket.once('close', resolve));
-      socket.send('{"type":"leave"}');
-      await closed;
+      if (!connection.isOpen()) return;
+      connection.send({ type: 'leave' });
+      await connection.closed;
     }),
   );
 }
 
 function send({ key, message }: { key: number; message: object }): void {
-  of(key).socket.send(JSON.stringify(message));
+  of(key).connection.send(message);
 }
 
-/** Opens a connection and resolves with the welcome. Rejects with `Refused`. */
-function connect(key: number, url: string, first: object, withinMs: number, group: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = new WebSocket(url, SUBPROTOCOL, { perMessageDeflate: false });
-    const client: Client = { socket, welcome: undefined, group };
-    let end = new Refused('lost', false, 0);
-    const tooLong = setTimeout(() => {
-      end = new Refused('late', false, 0);
-      socket.terminate();
-    }, withinMs);
-    socket.on('open', () => socket.send(JSON.stringify(first)));
-    socket.on('message', (data: Buffer) => {
-      const type = typeOf(data);
-      add((received[client.group] ??= {}), type, data.length);
-      if (type === 'closing') end = refusalIn(data);
-      if (client.welcome !== undefined || type !== 'welcome') return;
-      clearTimeout(tooLong);
-      client.welcome = welcomeOf(data);
-      clients.set(key, client);
-      resolve();
-    });
-    socket.on('close', () => {
-      clearTimeout(tooLong);
-      if (client.welcome === undefined) reject(end);
-      else if (clients.get(key) === client && refuge.length > 0) void resume(key, group, client.welcome);
-    });
-    socket.on('error', (error) => {
-      if (end.reason === 'lost') end = new Refused((error as NodeJS.ErrnoException).code ?? 'lost', false, 0);
-    });
+/** Opens a connection with its first message. @throws Refused */
+async function connect(key: number, url: string, first: object, group: Client['group']): Promise<void> {
+  const onFrame = (type: string, bytes: number) => add((received[group.name] ??= {}), type, bytes);
+  const connection = await openClient(url, { onFrame, withinMs: ATTEMPT_MS });
+  const client = { connection, welcome: welcomeOf(await connection.enter(first)), group };
+  clients.set(key, client);
+  void connection.closed.then(() => {
+    if (clients.get(key) === client && refuge.length > 0) void resume(key, client);
   });
 }
 
 /** Resumes as the SDK does, at any of the gateways that are left. */
-async function resume(key: number, group: string, { sessionId, resumeSecret, graceMs }: Welcome): Promise<void> {
+async function resume(key: number, { group, welcome }: Client): Promise<void> {
+  const { sessionId, resumeSecret, graceMs } = welcome;
   const giveUpAt = Date.now() + graceMs;
   for (let attempt = 0; Date.now() < giveUpAt; attempt++) {
     await delay(Math.min(backoffMs(attempt), giveUpAt - Date.now()));
@@ -186,7 +149,7 @@ async function resume(key: number, group: string, { sessionId, resumeSecret, gra
     const url = refuge[Math.floor(Math.random() * refuge.length)];
     if (url === undefined) return;
     try {
-      await connect(key, url, { type: 'resume', sessionId, resumeSecret, autoSubscribe: false }, ATTEMPT_MS, group);
+      await connect(key, url, { type: 'resume', sessionId, resumeSecret, autoSubscribe: false }, group);
       resumptions.welcomesAt.push(Date.now());
       return;
     } catch (error) {
@@ -203,25 +166,15 @@ function backoffMs(attempt: number): number {
   return Math.min(5_000, 200 * 2 ** attempt) * (0.5 + 0.5 * Math.random());
 }
 
-function welcomeOf(data: Buffer): Welcome {
-  const { sessionId, resumeSecret, participant, reconnectGraceSeconds } = JSON.parse(data.toString());
+function welcomeOf(message: Record<string, any>): Welcome {
+  const { sessionId, resumeSecret, participant, reconnectGraceSeconds } = message;
   return { sessionId, resumeSecret, participantId: participant.participantId, graceMs: reconnectGraceSeconds * 1_000 };
-}
-
-/** The type of a frame, without parsing it. */
-function typeOf(data: Buffer): string {
-  return /"type":"(\w+)"/.exec(data.toString('latin1', 0, 60))?.[1] ?? 'unknown';
 }
 
 function of(key: number): Client {
   const client = clients.get(key);
   if (client === undefined) throw new Error(`There is no client ${key}`);
   return client;
-}
-
-function refusalIn(closing: Buffer): Refused {
-  const { reason, reconnect, retryAfterSeconds = 0 } = JSON.parse(closing.toString());
-  return new Refused(reason, reconnect !== 'resume', retryAfterSeconds * 1_000);
 }
 
 function refusalOf(error: unknown): Refused {

@@ -7,11 +7,11 @@ import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../bootstrap.js';
+import { signalingUrlOf } from '../client.js';
+import { cpuMs, memoryKiB, openStage, type Stage } from '../fleet/stage.js';
 import { openCrowd, type Crowd, type Ticket } from './rooms-crowd.js';
-import { openFleet, type Fleet } from './rooms-fleet.js';
-import { each, percentile } from './signaling-client.js';
-import { messagesPerSecond } from './signaling.js';
-import { openStage } from './stage.js';
+import { each, percentile, printHead, printRow, spread } from './figures.js';
+import { messagesPerSecond } from './messages.js';
 
 const SIZES = (process.env.BENCH_SIZES ?? '3000,10000').split(',').map(Number);
 const ROWS = (process.env.BENCH_ROWS ?? 'joins,metadata,crowd,resume,latency,messages').split(',');
@@ -25,7 +25,10 @@ const LATENCY = { rooms: 20, participants: 5, joins: 300 };
 const CHANGES = { writers: 30, readers: 40, each: Number(process.env.BENCH_CHANGES ?? 20), perSecond: 20 };
 const IDLE_MS = 5_000;
 const FILES_MIN = 12_000;
+const GATEWAYS = Number(process.env.BENCH_GATEWAYS ?? 3);
+const PERMISSIONS = ['room:join', 'messages:send', 'metadata:update'];
 
+type Fleet = Awaited<ReturnType<typeof openFleet>>;
 type Gateway = Fleet['gateways'][number];
 /** A participant token, not yet for one of the gateways. */
 type Token = Omit<Ticket, 'url'>;
@@ -38,7 +41,7 @@ export async function run() {
   stage.onClose(async () => crowd.close());
   try {
     const fleet = await openFleet(stage);
-    console.log('| what | value | load |\n| --- | --- | --- |');
+    printHead('what', 'value', 'load');
     if (wants('latency')) await joinLatency(fleet, crowd);
     if (wants('messages')) await messages(fleet);
     const small = wants('joins') ? await joinsIntoSmallRooms(fleet, crowd) : undefined;
@@ -63,6 +66,37 @@ export async function run() {
   } finally {
     await stage.close();
   }
+}
+
+/** The API, the cleanup worker and gateways without media servers. */
+async function openFleet(stage: Stage) {
+  const startGateway = async () => {
+    const gateway = await stage.start('signaling');
+    return { ...gateway, url: signalingUrlOf(gateway.origin) };
+  };
+  const [api, cleanup] = [await stage.start('api'), await stage.start('cleanup-worker')];
+  const gateways = await Promise.all(Array.from({ length: GATEWAYS }, startGateway));
+  const client = stage.clientOf(api);
+  const killed = new Set<number>();
+  return {
+    gateways,
+    kill: (index: number) => {
+      const { pid } = gateways[index] as Gateway;
+      killed.add(pid);
+      process.kill(pid, 'SIGKILL');
+    },
+    replace: async (index: number) => void (gateways[index] = await startGateway()),
+    newRoom: (maxParticipants: number) => client.newRoom({ maxParticipants }),
+    token: (room: string, name: string) => client.newToken(room, name, PERMISSIONS),
+    /** CPU time of all gateways so far, in milliseconds. */
+    gatewaysCpuMs: () => gateways.reduce((sum, { pid }) => sum + cpuMs(pid), 0),
+    gatewaysRssKiB: () => gateways.reduce((sum, { pid }) => sum + memoryKiB(pid, 'VmRSS'), 0),
+    /** The largest resident memory that a process of the fleet ever had, in KiB. */
+    highestKiB: () =>
+      Math.max(
+        ...[api, cleanup, ...gateways].filter(({ pid }) => !killed.has(pid)).map(({ pid }) => memoryKiB(pid, 'VmHWM')),
+      ),
+  };
 }
 
 function wants(name: string) {
@@ -118,13 +152,9 @@ async function joinLatency(fleet: Fleet, crowd: Crowd) {
 }
 
 async function messages(fleet: Fleet) {
+  const room = await fleet.newRoom(100);
   const gateway = fleet.gateways[0] as Gateway;
-  await messagesPerSecond({
-    url: gateway.url,
-    pid: gateway.pid,
-    newRoom: () => fleet.newRoom(100),
-    token: fleet.token,
-  });
+  for (const [what, value] of await messagesPerSecond(gateway, (name) => fleet.token(room, name))) row(what, value);
 }
 
 async function joinsIntoSmallRooms(fleet: Fleet, crowd: Crowd) {
@@ -207,7 +237,7 @@ async function resumeAfterKill(fleet: Fleet, crowd: Crowd, index: number, expect
   const killed = gateways[index] as Gateway;
   await crowd.resumeAt(gateways.filter((one) => one !== killed).map(({ url }) => url));
   const killedAt = Date.now();
-  killed.child.kill('SIGKILL');
+  fleet.kill(index);
   let last = await crowd.resumptions();
   const settled = () => last.welcomesAt.length + (last.ends['gave up'] ?? 0) + (last.ends.invalid_session ?? 0);
   while (Date.now() - killedAt < 60_000 && settled() < expected) {
@@ -260,11 +290,6 @@ function bytesOf(received: Record<string, number>, count: number) {
   return `${(sum / count).toFixed(0)}${types.length > 1 ? ` (${types.join(', ')})` : ''}`;
 }
 
-function spread(values: number[]) {
-  const [p50, p99] = [0.5, 0.99].map((share) => percentile(values, share).toFixed(1));
-  return `median ${p50} ms, p99 ${p99} ms`;
-}
-
 function row(what: string, value: string) {
-  console.log(`| ${what} | ${value} | ${(loadavg()[0] ?? NaN).toFixed(1)} |`);
+  printRow(what, value, (loadavg()[0] ?? NaN).toFixed(1));
 }

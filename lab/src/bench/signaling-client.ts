@@ -1,49 +1,97 @@
-import { once } from 'node:events';
 import { WebSocket } from 'ws';
+import { SUBPROTOCOLS } from '@callplane/protocol';
 
-/** A gateway client for load: without media and with as little work of its own as possible. */
-export async function openClient(url: string, protocol: 'callplane.v1' | 'callplane.v2' = 'callplane.v1') {
-  const socket = new WebSocket(url, protocol, { perMessageDeflate: false });
-  const listeners = new Map<string, (message: any) => void>();
-  socket.on('message', (data) => {
-    const message = JSON.parse((data as Buffer).toString());
-    listeners.get(message.type)?.(message);
+/** Why a connection ended before its welcome. */
+export class Refused extends Error {
+  /** @param reason the close reason of the gateway; `late` in place of an answer in time; else the code of the socket's error, or `lost` */
+  constructor(
+    readonly reason: string,
+    /** Whether the gateway asks the client not to repeat the attempt. */
+    readonly isFinal = false,
+    readonly retryAfterMs = 0,
+  ) {
+    super(reason);
+  }
+}
+
+/** What the server of the connection sends, as JSON. */
+type Message = Record<string, any>;
+
+/**
+ * Opens a connection to a gateway for load: without media and with as little work of its own as possible. It parses
+ * only frames that somebody listens to.
+ * @param onFrame gets the type of each frame, and its bytes.
+ * @throws Refused if the connection does not open in time.
+ */
+export async function openClient(
+  url: string,
+  { onFrame, withinMs }: { onFrame?: (type: string, bytes: number) => void; withinMs?: number } = {},
+) {
+  const socket = new WebSocket(url, SUBPROTOCOLS[2], { perMessageDeflate: false });
+  const listeners = new Map<string, (message: Message) => void>();
+  let end = new Refused('lost');
+  const tooLong =
+    withinMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          end = new Refused('late');
+          socket.terminate();
+        }, withinMs);
+  socket.on('message', (data: Buffer) => {
+    const type = typeOf(data);
+    onFrame?.(type, data.length);
+    if (type === 'closing') end = refusalIn(data);
+    listeners.get(type)?.(JSON.parse(data.toString()) as Message);
   });
-  await once(socket, 'open');
+  socket.on('error', (error) => {
+    if (end.reason === 'lost') end = new Refused((error as NodeJS.ErrnoException).code ?? 'lost');
+  });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  void closed.then(() => clearTimeout(tooLong));
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve);
+    void closed.then(() => reject(end));
+  });
+  const send = (message: object) => socket.send(JSON.stringify(message));
   return {
-    send: (message: object) => socket.send(JSON.stringify(message)),
+    send,
     /** Sets the only listener for `type`. */
-    on: (type: string, listener: (message: any) => void) => void listeners.set(type, listener),
-    /** @returns the welcome */
-    join: (token: string): Promise<any> =>
-      new Promise((resolve, reject) => {
-        listeners.set('welcome', resolve);
-        listeners.set('closing', ({ reason }) => reject(new Error(`not let in: ${reason}`)));
-        socket.send(JSON.stringify({ type: 'join', token, autoSubscribe: false }));
+    on: (type: string, listener: (message: Message) => void) => void listeners.set(type, listener),
+    /**
+     * Sends the first message of a session. Resolves with the welcome.
+     * @throws Refused if the gateway refuses it, or does not answer in time.
+     */
+    enter: (first: object) =>
+      new Promise<Message>((resolve, reject) => {
+        listeners.set('welcome', (welcome) => {
+          clearTimeout(tooLong);
+          listeners.delete('welcome');
+          resolve(welcome);
+        });
+        void closed.then(() => reject(end));
+        send(first);
       }),
-    closed: once(socket, 'close'),
+    isOpen: () => socket.readyState === WebSocket.OPEN,
+    closed,
     close: () => socket.terminate(),
   };
 }
 
 export type Client = Awaited<ReturnType<typeof openClient>>;
 
-/** Runs `work` for each item, `atOnce` at a time, and returns the results in the order of the items. */
-export async function each<T, R>(items: T[], atOnce: number, work: (item: T, index: number) => Promise<R>) {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index] as T, index);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return results;
+/** Opens a connection and joins with a token. */
+export async function joinedClient(url: string, token: string): Promise<Client> {
+  const client = await openClient(url);
+  await client.enter({ type: 'join', token, autoSubscribe: false });
+  return client;
 }
 
-/** @param share from 0 to 1 */
-export function percentile(values: number[], share: number) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+/** The type of a frame, without parsing it. */
+function typeOf(data: Buffer): string {
+  return /"type":"(\w+)"/.exec(data.toString('latin1', 0, 60))?.[1] ?? 'unknown';
+}
+
+function refusalIn(closing: Buffer): Refused {
+  const { reason, reconnect, retryAfterSeconds = 0 } = JSON.parse(closing.toString()) as Message;
+  return new Refused(String(reason), reconnect !== 'resume', Number(retryAfterSeconds) * 1_000);
 }

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { writeFileSync } from 'node:fs';
 import autocannon from 'autocannon';
-import { freePort } from '@callplane/local-servers';
-import { cpuMs } from './rooms-fleet.js';
-import { median, openStage } from './stage.js';
+import { cpuMs, openStage, type Stage, type Started } from '../fleet/stage.js';
+import { median, printHead, printRow } from './figures.js';
 
 /**
  * What OpenTelemetry costs the API: CPU time of `GET /v1/rooms/{id}` without the code that begins spans, with it but
@@ -18,40 +17,19 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 15);
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 4000);
 const CONNECTIONS = Number(process.env.BENCH_CONNECTIONS ?? 32);
 
-type Stage = Awaited<ReturnType<typeof openStage>>;
-
 export async function run() {
   const stage = await openStage();
   try {
-    await stage.rtc('db', 'migrate');
-    const { id: project } = await stage.rtc('projects', 'create', '--name', 'bench');
-    const { id: environment } = await stage.rtc('environments', 'create', '--project', project, '--name', 'bench');
-    const { key } = await stage.rtc('keys', 'create', '--env', environment, '--type', 'secret');
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const apis = {
-      'without the code': await startApi(stage, { NODE_OPTIONS: `--import ${withoutSpans(stage.dir)}` }),
-      'off, the default': await startApi(stage, {}),
-      on: await startApi(stage, { OTEL_EXPORTER_OTLP_ENDPOINT: await openCollector(stage) }),
+      'without the code': await stage.start('api', { NODE_OPTIONS: `--import ${withoutSpans(stage.dir)}` }),
+      'off, the default': await stage.start('api'),
+      on: await stage.start('api', { OTEL_EXPORTER_OTLP_ENDPOINT: await openCollector(stage) }),
     };
-    const created = await fetch(`${apis.on.origin}/v1/rooms`, { method: 'POST', headers, body: '{"name":"bench"}' });
-    const { id: room } = (await created.json()) as { id: string };
-    report(await measure(apis, { path: `/v1/rooms/${room}`, headers }));
+    const client = stage.clientOf(apis.on);
+    report(await measure(apis, { path: `/v1/rooms/${await client.newRoom()}`, headers: client.headers }));
   } finally {
     await stage.close();
   }
-}
-
-interface Api {
-  pid: number;
-  origin: string;
-}
-
-async function startApi(stage: Stage, settings: Record<string, string>): Promise<Api> {
-  const port = String(await freePort());
-  const origin = `http://127.0.0.1:${port}`;
-  const environment = { HOST: '127.0.0.1', PORT: port, ...settings };
-  const child = await stage.run('apps/api/dist/main.js', environment, `${origin}/readyz`);
-  return { pid: Number(child.pid), origin };
 }
 
 /** A module that takes the call that begins a span out of the API while Node loads it. */
@@ -80,7 +58,7 @@ async function openCollector(stage: Stage): Promise<string> {
 }
 
 /** CPU time of a request in microseconds, for each process and round. */
-async function measure(apis: Record<string, Api>, request: { path: string; headers: Record<string, string> }) {
+async function measure(apis: Record<string, Started>, request: { path: string; headers: Record<string, string> }) {
   const costs = Object.fromEntries(Object.keys(apis).map((name) => [name, [] as number[]]));
   // The first round compiles the code.
   for (let round = 0; round <= ROUNDS; round++) {
@@ -102,12 +80,11 @@ async function measure(apis: Record<string, Api>, request: { path: string; heade
 
 function report(costs: Record<string, number[]>) {
   const [base] = Object.values(costs);
-  console.log('| OpenTelemetry | CPU per request, µs | per round | against without, median of rounds |');
-  console.log('| --- | --- | --- | --- |');
+  printHead('OpenTelemetry', 'CPU per request, µs', 'per round', 'against without, median of rounds');
   for (const [name, rounds] of Object.entries(costs)) {
     const ratio = median(rounds.map((cost, round) => cost / base![round]!));
     const range = `${Math.min(...rounds).toFixed(0)}-${Math.max(...rounds).toFixed(0)}`;
-    console.log(`| ${name} | ${median(rounds).toFixed(0)} | ${range} | ${ratio.toFixed(3)} |`);
+    printRow(name, median(rounds).toFixed(0), range, ratio.toFixed(3));
   }
   console.log(`\n${ROUNDS} rounds of ${REQUESTS} requests, load ${loadavg()[0]!.toFixed(1)}`);
 }

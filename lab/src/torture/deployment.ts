@@ -1,7 +1,8 @@
 import { SUBPROTOCOLS } from '@callplane/protocol';
 import { WebSocket } from 'ws';
 import { Failure } from '../bootstrap.js';
-import type { KnownTenant } from './fleet.js';
+import { ApiClient, signalingUrlOf } from '../client.js';
+import type { KnownTenant } from '../fleet/operator.js';
 import type { Target } from './options.js';
 
 const OPENS_WITHIN_MS = 10_000;
@@ -10,15 +11,10 @@ const SCOPES = ['rooms:create', 'rooms:read', 'rooms:end', 'tokens:create', 'par
 const RECEIVER_SCOPES = ['webhooks:read', 'webhooks:write'];
 
 /** A deployment that was asked before the load begins, so that a wrong option ends the run at once. */
-export interface Deployment {
+interface Deployment {
   baseUrl: string;
   signalingUrl: string;
   tenants: KnownTenant[];
-}
-
-/** Where participants join if the gateways are behind the address of the API. */
-export function signalingUrlOf(baseUrl: string): string {
-  return `${baseUrl.replace(/^http/, 'ws')}/v1/signaling`;
 }
 
 /** @throws Failure if a key is not accepted, or the API or a gateway cannot be reached. */
@@ -43,15 +39,12 @@ interface Known {
 }
 
 async function tenantOf(baseUrl: string, key: string, n: number, scopes: string[]): Promise<KnownTenant> {
-  const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${baseUrl}/v1/`, { headers }).catch((error: unknown) => {
-    throw new Failure(`${baseUrl} cannot be reached: ${String((error as Error).cause ?? error)}`);
-  });
-  const { status } = response;
+  const { status, error, answer } = await new ApiClient(baseUrl, key).send('GET', '/v1/');
+  if (status === null) throw new Failure(`${baseUrl} cannot be reached: ${error}`);
   if (status === 401 || status === 403)
     throw new Failure(`${baseUrl} does not accept key ${n + 1}: it answered ${status}`);
   if (status !== 200) throw new Failure(`${baseUrl} is not the address of an API: GET /v1/ answered ${status}`);
-  const { projectId, environmentId, scopes: held } = (await response.json()) as Known;
+  const { projectId, environmentId, scopes: held } = answer as Known;
   const missing = scopes.filter((scope) => !held.includes(scope));
   if (missing.length > 0) throw new Failure(`key ${n + 1} lacks the scopes ${missing.join(', ')}`);
   return { name: String.fromCodePoint(97 + n), projectId, environmentId, key };

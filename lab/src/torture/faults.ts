@@ -1,10 +1,33 @@
 import { writeFileSync } from 'node:fs';
-import type { Cable } from './cable.js';
-import type { FaultKind } from './fault-kinds.js';
-import type { Fleet } from './fleet.js';
+import type { Cable } from '../fleet/cable.js';
+import type { Fleet } from '../fleet/fleet.js';
 import type { NemesisAction } from './history.js';
-import type { Machine } from './machine.js';
-import type { Random } from './random.js';
+import type { Machine } from '../fleet/machine.js';
+import type { Random } from '../random.js';
+
+/** The kinds of faults, as `--faults` names them, and how often each is chosen beside the others. */
+export const WEIGHTS = {
+  'kill-app': 6,
+  'freeze-app': 5,
+  'restart-app': 2,
+  cut: 3,
+  'kill-redis': 2,
+  'freeze-redis': 2,
+  'demote-redis': 1,
+  flush: 1,
+  'kill-nginx': 1,
+  'kill-postgres': 1,
+  'freeze-postgres': 1,
+  promote: 2,
+  fill: 1,
+  clock: 2,
+  'kill-media': 2,
+  'freeze-media': 2,
+};
+
+export type FaultKind = keyof typeof WEIGHTS;
+
+export const FAULT_KINDS = Object.keys(WEIGHTS) as FaultKind[];
 
 /** Duration of a fault, in milliseconds. */
 const FAULT_MS = { min: 500, max: 8000 };
@@ -65,7 +88,7 @@ export async function newFault(fleet: Fleet, kind: FaultKind, random: Random): P
 }
 
 function onMachine(action: 'kill' | 'freeze' | 'restart', machine: Machine, random: Random): Fault {
-  const ms = random.from(FAULT_MS.min, FAULT_MS.max);
+  const ms = random.between(FAULT_MS.min, FAULT_MS.max);
   const whole = { action, target: machine.name, lock: machine.name, ms };
   if (action === 'freeze') return { ...whole, begin: () => machine.freeze(), end: () => machine.thaw() };
   return { ...whole, begin: () => (action === 'kill' ? machine.kill() : machine.stop()), end: () => machine.start() };
@@ -98,7 +121,7 @@ function promotion({ postgres }: Fleet, random: Random): Fault {
     action: 'promote',
     target: `primary ${isDead ? 'killed' : 'frozen'}`,
     lock: 'postgres',
-    ms: random.from(0, 3000),
+    ms: random.between(0, 3000),
     begin: () => (isDead ? postgres.primary.machine.kill() : postgres.primary.machine.freeze()),
     end: () => postgres.promote(),
   };
@@ -109,7 +132,7 @@ function fullDisk({ postgres }: Fleet, random: Random): Fault {
     action: 'fill',
     target: postgres.primary.machine.name,
     lock: 'postgres',
-    ms: random.from(2000, 6000),
+    ms: random.between(2000, 6000),
     begin: () => postgres.fill(),
     end: async () => {
       postgres.empty();
@@ -126,7 +149,7 @@ function cutCable({ instances }: Fleet, random: Random): Fault {
     action: 'cut',
     target: name,
     lock: name,
-    ms: random.from(FAULT_MS.min, 2 * FAULT_MS.max),
+    ms: random.between(FAULT_MS.min, 2 * FAULT_MS.max),
     begin: () => cables.forEach((cable) => cable.cut()),
     end: () => cables.forEach((cable) => cable.heal()),
   };
@@ -143,13 +166,13 @@ function linesOf(instances: Fleet['instances']): { name: string; cables: readonl
 
 function jump({ instances }: Fleet, random: Random): Fault {
   const { machine, clockFile } = random.pick(instances.filter((each) => each.clockFile !== null));
-  const seconds = random.from(-JUMP_MAX, JUMP_MAX);
+  const seconds = random.between(-JUMP_MAX, JUMP_MAX);
   const set = (offset: number): void => writeFileSync(clockFile ?? '', `${offset < 0 ? '' : '+'}${offset}\n`);
   return {
     action: 'clock',
     target: `${machine.name} by ${seconds} s`,
     lock: `clock ${machine.name}`,
-    ms: random.from(FAULT_MS.min, FAULT_MS.max),
+    ms: random.between(FAULT_MS.min, FAULT_MS.max),
     begin: () => set(seconds),
     end: () => set(0),
   };

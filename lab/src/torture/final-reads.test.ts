@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Answer, Caller } from './client.js';
+import type { Answer, Caller } from './caller.js';
 import { untilSettled } from './final-reads.js';
 
 /** A service that has no open room and no open delivery, and whose removal needs some looks to end. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Answer, AnswerBody, Caller } from './client.js';
-import type { KnownTenant } from './fleet.js';
-import type { Known } from './tenant-load.js';
+import type { Answer, AnswerBody, Caller } from './caller.js';
+import type { KnownTenant } from '../fleet/operator.js';
+import type { Known } from './load.js';
 
 const AT_ONCE = 4;
 const LOOK_EVERY_MS = 1000;

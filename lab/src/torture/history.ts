@@ -60,7 +60,7 @@ export interface RunLine extends Line {
   settings: { leaseMs: number | null; graceMs: number | null };
 }
 
-export interface Tenant {
+interface Tenant {
   /** `a`, `b` … as in `tenant` of the other lines. */
   name: string;
   projectId: string;

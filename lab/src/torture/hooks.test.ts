@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stopAtEnd } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { Caller } from './client.js';
+import { Caller } from './caller.js';
 import type { HistoryWriter } from './history-writer.js';
 import { Hooks } from './hooks.js';
-import { Random } from './random.js';
-import type { Receiver } from './receiver.js';
+import { Random } from '../random.js';
+import type { RecordingReceiver } from './recording-receiver.js';
 
 test('an endpoint is registered once the service can answer, with one idempotency key for all its requests', async () => {
   const keys: unknown[] = [];
@@ -20,7 +20,10 @@ test('an endpoint is registered once the service can answer, with one idempotenc
   stopAtEnd(() => new Promise<void>((resolve) => server.close(() => resolve())));
   const history = { nowMs: 0, write: () => undefined } as unknown as HistoryWriter;
   const caller = new Caller(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, history);
-  const receiver = { hooks: new Map(), urlOf: (path: string) => `http://192.0.2.1${path}` } as unknown as Receiver;
+  const receiver = {
+    hooks: new Map(),
+    urlOf: (path: string) => `http://192.0.2.1${path}`,
+  } as unknown as RecordingReceiver;
   const tenant = { name: 'a', projectId: 'proj_a', environmentId: 'env_a', key: 'key' };
   const hooks = new Hooks(caller, receiver, tenant, new Random(1));
   await hooks.register();

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Answer, Caller, Sender, Sent } from './client.js';
-import type { KnownTenant } from './fleet.js';
-import type { Random } from './random.js';
-import type { Receiver } from './receiver.js';
+import { ApiClient, type Sent } from '../client.js';
+import type { Answer, Caller, Sender } from './caller.js';
+import type { KnownTenant } from '../fleet/operator.js';
+import type { Random } from '../random.js';
+import type { RecordingReceiver } from './recording-receiver.js';
 
 /** The endpoints of each tenant, and how often their receiver does not answer with 200. */
 const ENDPOINTS = [
@@ -18,7 +19,7 @@ export class Hooks {
 
   constructor(
     private readonly caller: Caller,
-    private readonly receiver: Receiver,
+    private readonly receiver: RecordingReceiver,
     private readonly tenant: KnownTenant,
     private readonly random: Random,
   ) {}
@@ -60,9 +61,8 @@ export class Hooks {
 
   /** Deletes the endpoints, because their receiver ends. The complete history does not show it. */
   async remove(): Promise<void> {
-    const { baseUrl } = this.caller;
-    const headers = { authorization: `Bearer ${this.tenant.key}` };
-    for (const id of this.endpointIds) await fetch(`${baseUrl}/v1/webhooks/${id}`, { method: 'DELETE', headers });
+    const client = new ApiClient(this.caller.baseUrl, this.tenant.key);
+    for (const id of this.endpointIds) await client.send('DELETE', `/v1/webhooks/${id}`);
   }
 
   #call(method: string, path: string, sent?: Sent): Promise<Answer> {

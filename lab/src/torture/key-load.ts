@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Caller, Sender } from './client.js';
-import type { Fleet, KnownTenant } from './fleet.js';
+import type { KnownTenant, Operator } from '../fleet/operator.js';
+import type { Caller, Sender } from './caller.js';
 
 /** Longer than a revoked key may be accepted, in milliseconds. */
 const USED_FOR_MS = 9000;
@@ -11,7 +11,7 @@ const PAUSE_MS = 15_000;
 /** Makes keys, uses them, revokes them, and goes on using them. */
 export class KeyLoop {
   constructor(
-    private readonly fleet: Pick<Fleet, 'newKey' | 'revokeKey'>,
+    private readonly operator: Operator,
     private readonly caller: Caller,
     private readonly tenant: KnownTenant,
     private readonly isOver: () => boolean,
@@ -25,14 +25,18 @@ export class KeyLoop {
   }
 
   async #useAndRevoke(client: string): Promise<void> {
-    const made = await this.fleet.newKey(this.tenant);
+    // Without an answer of PostgreSQL nothing is known.
+    const made = await this.operator.newKey(this.tenant.environmentId).catch(() => null);
     if (made === null) return;
     const from: Sender = { tenant: this.tenant.name, key: made.key, client };
     const use = (): Promise<unknown> => this.caller.call(from, 'GET', '/v1/');
     // Both instances of the API keep it in their memory now.
     for (let n = 0; n < 4; n += 1) await use();
-    // Without an answer of PostgreSQL it is not known whether the key is revoked.
-    if (!(await this.fleet.revokeKey(made.id))) return;
+    const isRevoked = await this.operator.rtc('keys', 'revoke', made.id).then(
+      () => true,
+      () => false,
+    );
+    if (!isRevoked) return;
     const { history } = this.caller;
     history.mark('key revoked', { client });
     const untilMs = history.nowMs + USED_FOR_MS;

@@ -1,23 +1,13 @@
-/**
- * `npm run torture -- [--minutes 10] [--seed N] [--faults a,b] [--out FOLDER]`: runs the whole fleet on this machine
- * under mixed load, with faults chosen from the seed, writes histories of everything that clients and receivers saw, and
- * checks them. `--check FOLDER` checks the histories of an earlier run once more. `--base-url URL --key KEY` runs the load
- * against a deployment, without faults; `--key` once for each tenant, with `--signaling-url URL` if the gateways have an
- * address of their own, and `--receiver-url URL` of this machine for webhooks. `--bug NAME` builds the apps with a seeded
- * bug (lab/simulation/bugs.mjs), which the checker should find; `--bug A,B` with several that break different
- * guarantees.
- *
- * Exits with 0 if no guarantee is broken, 1 if one is, and 2 if the run could not take place or did not come to its end.
- */
+/** `npm run torture`: runs a fleet under load and faults, or checks the history of an earlier run. `--help` explains the options. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrograms, explain, Failure, installCommand, progress } from '../bootstrap.js';
 import { checkHistory } from './check/check-history.js';
 import { describeFinding, summaryOf } from './check/finding.js';
 import { HISTORY_FILES } from './history.js';
-import { faketimeLibrary } from './instances.js';
-import { readOptions, type Options } from './options.js';
-import { exitOnSignals } from './processes.js';
+import { faketimeLibrary } from '../fleet/apps.js';
+import { readOptions, USAGE, type Options } from './options.js';
+import { exitOnSignals } from '../fleet/processes.js';
 import { torture } from './torture.js';
 
 const PROGRAMS = ['redis-server', 'nginx', 'turnserver', 'janus'];
@@ -28,6 +18,10 @@ export async function main(args: string[]): Promise<void> {
   let isHeld: boolean;
   try {
     const options = readOptions(args);
+    if (options === null) {
+      say(USAGE);
+      return;
+    }
     isHeld = options.check === null ? await run(options) : await check(options.check);
   } catch (error) {
     explain(error);

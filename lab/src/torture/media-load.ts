@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call } from '@callplane/client-js';
 import type { Joining } from './calls.js';
-import type { Answer, Sender, Sent } from './client.js';
-import type { KnownTenant } from './fleet.js';
+import { Load } from './load.js';
 import { Peers, startTone } from './peers.js';
-import type { Random } from './random.js';
-import type { Known, Shared } from './tenant-load.js';
 
 const PERMISSIONS = ['room:join', 'audio:publish'];
 /** Packets after which media flows. */
@@ -21,19 +18,7 @@ const PAUSE_MS = 500;
  * Rooms of one tenant with media: a participant who speaks and one who listens, until one of them is removed or the room
  * is ended. Their peer connections stay open then.
  */
-export class MediaLoop {
-  readonly #from: Sender;
-
-  constructor(
-    private readonly shared: Shared,
-    private readonly tenant: KnownTenant,
-    private readonly known: Known,
-    private readonly random: Random,
-    name: string,
-  ) {
-    this.#from = { tenant: tenant.name, key: tenant.key, client: name };
-  }
-
+export class MediaLoop extends Load {
   async run(): Promise<void> {
     while (!this.shared.isOver()) {
       await this.#meet();
@@ -42,17 +27,15 @@ export class MediaLoop {
   }
 
   async #meet(): Promise<void> {
-    const { random, shared, known } = this;
-    const body = { name: `Media ${random.text()}`, maxParticipants: 2 };
-    const created = await this.#insist('POST', '/v1/rooms', { body, idempotencyKey: random.text() });
-    if (created?.status !== 201) return;
-    const roomId = String(created.body.id);
-    known.rooms.add(roomId);
+    const { random, shared } = this;
+    const roomId = await this.newRoom({ name: `Media ${random.text()}`, maxParticipants: 2 }, random.text());
+    if (roomId === null) return;
     const peers = new Peers(shared.calls.history, random.chance(0.5));
     const tone = startTone();
     const calls: Call[] = [];
     try {
-      const [speaker, listener] = [await this.#invite(roomId, 'Speaker'), await this.#invite(roomId, 'Listener')];
+      const speaker = await this.invite(roomId, 'Speaker', PERMISSIONS);
+      const listener = await this.invite(roomId, 'Listener', PERMISSIONS);
       if (speaker === null || listener === null) return;
       for (const one of [speaker, listener]) {
         const call = await shared.calls.join(one, (name) => peers.classFor(one, name));
@@ -65,7 +48,7 @@ export class MediaLoop {
     } finally {
       tone.stop();
       peers.close();
-      await this.#insist('DELETE', `/v1/rooms/${roomId}`, {});
+      await this.insist('DELETE', `/v1/rooms/${roomId}`);
       await Promise.all(calls.map((call) => call.leave()));
     }
   }
@@ -73,29 +56,15 @@ export class MediaLoop {
   /** Removes a participant, or ends the room, and waits until that has completed. */
   async #cutOff(roomId: string, who: Joining | null): Promise<void> {
     const path = who === null ? `/v1/rooms/${roomId}` : `/v1/rooms/${roomId}/participants/${who.participantId}`;
-    const prefer = this.random.pick(['respond-async', 'wait=3']);
-    const accepted = await this.#insist('DELETE', path, { prefer });
-    if (accepted === null || accepted.status === null || accepted.status >= 300) return;
-    if (who !== null) this.known.removals.set(who.participantId, roomId);
+    const sent = { prefer: this.random.pick(['respond-async', 'wait=3']) };
+    const isEnded = async (): Promise<boolean> => ((await this.insist('DELETE', path, sent))?.status ?? 500) < 300;
+    if (!(await (who === null ? isEnded() : this.remove(who, sent)))) return;
     const untilMs = performance.now() + COMPLETED_WITHIN_MS;
     while (performance.now() < untilMs) {
-      const { body } = await this.shared.caller.call(this.#from, 'GET', `${path}/runtime-operation`);
+      const { body } = await this.call('GET', `${path}/runtime-operation`);
       if (body.status === 'completed') return;
       await delay(LOOK_EVERY_MS);
     }
-  }
-
-  async #invite(roomId: string, participantName: string): Promise<Joining | null> {
-    const body = { participantName, permissions: PERMISSIONS };
-    const issued = await this.#insist('POST', `/v1/rooms/${roomId}/tokens`, { body });
-    if (issued?.status !== 201) return null;
-    const { participantId = '', token = '' } = issued.body;
-    this.known.participants.set(participantId, roomId);
-    return { tenant: this.tenant.name, roomId, participantId, token };
-  }
-
-  #insist(method: string, path: string, sent: Sent): Promise<Answer | null> {
-    return this.shared.caller.insist(this.#from, method, path, sent);
   }
 }
 

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { stopAtEnd } from '@callplane/testing';
 import { expect, test } from '@jest/globals';
-import { FAULT_KINDS, type FaultKind } from './fault-kinds.js';
-import type { Fleet } from './fleet.js';
+import { FAULT_KINDS, type FaultKind } from './faults.js';
+import type { Fleet } from '../fleet/fleet.js';
 import type { HistoryWriter } from './history-writer.js';
 import type { NemesisLine } from './history.js';
 import { Nemesis } from './nemesis.js';
-import { Random } from './random.js';
+import { Random } from '../random.js';
 
 /** A fleet that writes down what is done to it. */
 function newFleet({ hasSmallDisks = true, hasClocks = true, fails = '' } = {}) {

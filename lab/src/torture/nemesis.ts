@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { WEIGHTS, type FaultKind } from './fault-kinds.js';
-import { newFault, type Fault } from './faults.js';
-import type { Fleet } from './fleet.js';
+import { newFault, WEIGHTS, type Fault, type FaultKind } from './faults.js';
+import type { Fleet } from '../fleet/fleet.js';
 import type { HistoryWriter } from './history-writer.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 /** The pause after a fault, in milliseconds. */
 const PAUSE_MS = { min: 500, max: 5000 };
@@ -49,7 +48,7 @@ export class Nemesis {
   async run(isOver: () => boolean): Promise<void> {
     const line = async (random: Random): Promise<void> => {
       while (!isOver() && !this.#hasFailed && this.#kinds.length > 0) {
-        await this.wait(random.from(PAUSE_MS.min, PAUSE_MS.max));
+        await this.wait(random.between(PAUSE_MS.min, PAUSE_MS.max));
         if (isOver()) return;
         await this.#do(this.#pick(random), random).catch((error: unknown) => {
           this.#hasFailed = true;

@@ -1,24 +1,36 @@
 import { describe, expect, test } from '@jest/globals';
-import { FAULT_KINDS } from './fault-kinds.js';
+import { FAULT_KINDS } from './faults.js';
 import { readOptions } from './options.js';
 
 describe('the options of a torture run', () => {
   test('choose from all kinds of faults, or from those that are named', () => {
-    expect(readOptions([]).faults).toEqual(FAULT_KINDS);
-    expect(readOptions(['--faults', 'cut,fill']).faults).toEqual(['cut', 'fill']);
+    expect(readOptions([])?.faults).toEqual(FAULT_KINDS);
+    expect(readOptions(['--faults', 'cut,fill'])?.faults).toEqual(['cut', 'fill']);
   });
 
   test('name the history of an earlier run', () => {
-    expect(readOptions(['--check', '/tmp/run']).check).toBe('/tmp/run');
-    expect(readOptions([]).check).toBeNull();
+    expect(readOptions(['--check', '/tmp/run'])?.check).toBe('/tmp/run');
+    expect(readOptions([])?.check).toBeNull();
   });
 
   test('name a deployment with the keys of its tenants', () => {
-    const { target } = readOptions(['--base-url', 'https://calls.example.com', '--key', 'a', '--key', 'b']);
-    expect(target).toMatchObject({ baseUrl: 'https://calls.example.com', keys: ['a', 'b'] });
+    const options = readOptions(['--base-url', 'https://calls.example.com', '--key', 'a', '--key', 'b']);
+    expect(options?.target).toMatchObject({ baseUrl: 'https://calls.example.com', keys: ['a', 'b'] });
+  });
+
+  test('give the time of the faults in minutes or in seconds', () => {
+    expect(readOptions([])?.minutes).toBe(10);
+    expect(readOptions(['--minutes', '2'])?.minutes).toBe(2);
+    expect(readOptions(['--seconds', '90'])?.minutes).toBe(1.5);
+  });
+
+  test('ask for help', () => {
+    expect([readOptions(['--help']), readOptions(['-h'])]).toEqual([null, null]);
   });
 
   test.each([
+    [['--seconds', '0'], '--seconds must be above 0 and at most 86400, not 0'],
+    [['--seconds', '60', '--minutes', '1'], '--minutes and --seconds exclude each other'],
     [['--minutes', 'abc'], '--minutes must be above 0'],
     [['--seed=-1'], '--seed must be a whole number'],
     [['--faults', 'cut,fire'], '--faults has no kind "fire". There are kill-app'],

@@ -3,7 +3,20 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failure } from '../bootstrap.js';
-import { FAULT_KINDS, type FaultKind } from './fault-kinds.js';
+import { FAULT_KINDS, type FaultKind } from './faults.js';
+
+export const USAGE = `npm run torture -- …: a whole fleet on this machine under load and faults, whose history is checked
+  --minutes M, --seconds S  how long the faults go on; default: 10 minutes
+  --seed N                  decides the faults, the load and the answers of receivers
+  --faults A,B              kinds of faults to choose from: ${FAULT_KINDS.join(', ')}
+  --out FOLDER              the history; default: a new folder for temporary files
+  --check FOLDER            checks the history of an earlier run, in place of a run
+  --bug A,B                 builds the apps with seeded bugs (lab/simulation/bugs.mjs), which the checker should find
+  --base-url URL            runs the load against a deployment, without faults; needs
+  --key KEY                 an API key, once for each tenant
+  --signaling-url URL       of its gateways, if they have an address of their own
+  --receiver-url URL        of this machine, as the deployment reaches it: for webhooks
+Exits with 0 if no guarantee is broken, 1 if one is, and 2 if the run could not take place or did not come to its end.`;
 
 /** Seeds are below this number. */
 const SEED_MAX = 2 ** 31;
@@ -24,18 +37,20 @@ export interface Options {
   out: string;
   /** The kinds of faults that the nemesis chooses from. */
   faults: readonly FaultKind[];
-  /** The seeded bugs that the apps are built with, with commas between them. */
-  bug: string | undefined;
+  /** The seeded bugs that the apps are built with. */
+  bugs: readonly string[];
   /** A deployment in place of an own fleet. */
   target: Target | null;
 }
 
-/** @throws Failure with one line about a wrong value. */
-export function readOptions(args: string[]): Options {
+/**
+ * @returns null if they ask for help.
+ * @throws Failure with one line about a wrong value.
+ */
+export function readOptions(args: string[]): Options | null {
   const values = parsed(args);
-  const minutes = Number(values.minutes);
-  if (!(minutes > 0 && minutes <= 24 * 60))
-    throw new Failure(`--minutes must be above 0 and at most 1440, not ${values.minutes}`);
+  if (values.help === true) return null;
+  const minutes = minutesOf(values);
   const seed = values.seed === undefined ? Date.now() % SEED_MAX : Number(values.seed || NaN);
   if (!Number.isInteger(seed) || seed < 0 || seed >= SEED_MAX)
     throw new Failure(`--seed must be a whole number below 2^31, not ${values.seed}`);
@@ -43,10 +58,19 @@ export function readOptions(args: string[]): Options {
   const faults = faultsOf(values.faults);
   const target = targetOf(values);
   const out = resolve(values.out ?? join(tmpdir(), `callplane-history-${randomUUID()}`));
-  return { check, minutes, seed, out, faults, bug: values.bug, target };
+  return { check, minutes, seed, out, faults, bugs: values.bug?.split(',') ?? [], target };
 }
 
 type Values = ReturnType<typeof parsed>;
+
+function minutesOf({ minutes, seconds }: Values): number {
+  if (minutes !== undefined && seconds !== undefined) throw new Failure('--minutes and --seconds exclude each other');
+  const [name, value, perMinute] = seconds === undefined ? ['minutes', minutes ?? '10', 1] : ['seconds', seconds, 60];
+  const given = Number(value) / perMinute;
+  if (!(given > 0 && given <= 24 * 60))
+    throw new Failure(`--${name} must be above 0 and at most ${1440 * perMinute}, not ${value}`);
+  return given;
+}
 
 /** @returns null if the run has a fleet of its own. */
 function targetOf(values: Values): Target | null {
@@ -76,7 +100,9 @@ function parsed(args: string[]) {
       args,
       options: {
         check: { type: 'string' },
-        minutes: { type: 'string', default: '10' },
+        help: { type: 'boolean', short: 'h' },
+        minutes: { type: 'string' },
+        seconds: { type: 'string' },
         seed: { type: 'string' },
         out: { type: 'string' },
         faults: { type: 'string' },

@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkInvariants, Database } from '@callplane/db';
 import { Failure } from '../bootstrap.js';
-import { failuresIn } from './app-logs.js';
+import { signalingUrlOf } from '../client.js';
 import { Calls } from './calls.js';
-import { Caller } from './client.js';
-import { deploymentOf, signalingUrlOf } from './deployment.js';
+import { Caller } from './caller.js';
+import { deploymentOf } from './deployment.js';
 import { readAll, untilSettled } from './final-reads.js';
-import { startFleet, type Fleet, type KnownTenant } from './fleet.js';
+import { startFleet, type Fleet } from '../fleet/fleet.js';
+import type { KnownTenant } from '../fleet/operator.js';
 import { HistoryWriter } from './history-writer.js';
 import { HISTORY_VERSION } from './history.js';
 import { Hooks } from './hooks.js';
-import { faketimeLibrary, LEASE_MS } from './instances.js';
+import { faketimeLibrary, LEASE_MS } from '../fleet/apps.js';
 import { KeyLoop } from './key-load.js';
 import { MediaLoop } from './media-load.js';
 import { Nemesis } from './nemesis.js';
 import type { Options } from './options.js';
-import { Random } from './random.js';
-import { Receiver } from './receiver.js';
-import { RoomLoop, type Known, type Shared } from './tenant-load.js';
+import { Random } from '../random.js';
+import { RecordingReceiver } from './recording-receiver.js';
+import type { Known, Shared } from './load.js';
+import { RoomLoop } from './tenant-load.js';
 
 const TENANTS = ['a', 'b', 'c'];
 const LOOPS_PER_TENANT = 2;
@@ -46,7 +49,7 @@ interface Run {
   history: HistoryWriter;
   caller: Caller;
   calls: Calls;
-  receiver: Receiver;
+  receiver: RecordingReceiver;
   fleet: Fleet | null;
   say: (line: string) => void;
 }
@@ -59,12 +62,12 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const deployment = target === null ? null : await deploymentOf(target);
   const history = newHistory(out);
   say(`seed ${seed}, ${options.minutes} minutes, histories in ${out}`);
-  const fleet = target === null ? await startFleet(TENANTS, say, options.bug) : null;
+  const fleet = target === null ? await startFleet(TENANTS, say, options.bugs) : null;
   const { baseUrl, tenants } = (fleet ?? deployment) as Pick<Fleet, 'baseUrl' | 'tenants'>;
   const signalingUrl = deployment?.signalingUrl ?? signalingUrlOf(baseUrl);
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(signalingUrl, history);
-  const receiver = new Receiver(history, random.fork('receiver'));
+  const receiver = new RecordingReceiver(history, random.fork('receiver'));
   const run: Run = { options, tenants, random, history, caller, calls, receiver, fleet, say };
   for (const { machine } of fleet?.instances ?? []) {
     machine.onDied = (how) => history.mark('app failed', { app: machine.name, message: `it ended: ${how}` });
@@ -164,7 +167,7 @@ async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
   if (first !== undefined) {
     const name = `${first.tenant.name} media`;
     running.push(new MediaLoop(shared, first.tenant, first.known, random.fork(name), name).run());
-    if (fleet !== null) running.push(new KeyLoop(fleet, caller, first.tenant, shared.isOver).run());
+    if (fleet !== null) running.push(new KeyLoop(fleet.operator, caller, first.tenant, shared.isOver).run());
   }
   const phases = async (): Promise<void> => {
     try {
@@ -195,6 +198,9 @@ async function runFaults({ history, random, options, say }: Run, fleet: Fleet): 
   say(`${nemesis.count} faults: ${[...nemesis.counts].map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
 }
 
+/** Whether no fault explains a line of a log. */
+const isFailure = (line: string): boolean => line.includes('"message":"process failed');
+
 /** The invariants of `rtc doctor --deep`, and the logs of the apps. */
 async function lookInside(fleet: Fleet, history: HistoryWriter): Promise<string[]> {
   const database = new Database({ url: fleet.databaseUrl, poolMax: 1 });
@@ -202,6 +208,8 @@ async function lookInside(fleet: Fleet, history: HistoryWriter): Promise<string[
   await database.close();
   const broken = results.filter((result) => result.broken > 0);
   history.mark('invariants', { broken: broken.map(({ invariant, ids }) => ({ name: invariant.name, ids })) });
-  for (const failure of failuresIn(fleet.instances)) history.mark('app failed', failure);
+  for (const { machine, logFile } of fleet.instances)
+    for (const line of readFileSync(logFile, 'utf8').split('\n').filter(isFailure))
+      history.mark('app failed', { app: machine.name, message: line.slice(0, 500) });
   return broken.map(({ invariant, ids }) => `${invariant.name}: ${invariant.sentence}: ${ids.join(', ')}`);
 }

@@ -12,7 +12,7 @@ export * from './events/operation.events.js';
 export * from './events/participant.events.js';
 export * from './events/room.events.js';
 export * from './events/stream.js';
-export type { EndedSession, RoomSubject, SessionSubject } from './events/subject.js';
+export type { EndedSession } from './events/subject.js';
 export * from './events/track.events.js';
 export * from './events/webhook.events.js';
 export * from './ids/ids.js';

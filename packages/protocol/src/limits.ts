@@ -1,7 +1,6 @@
 /** WebSocket sub-protocols, by the version of the protocol that they stand for. A client offers those that it speaks. */
 export const SUBPROTOCOLS = { 1: 'callplane.v1', 2: 'callplane.v2' } as const;
 export type ProtocolVersion = keyof typeof SUBPROTOCOLS;
-export type Subprotocol = (typeof SUBPROTOCOLS)[ProtocolVersion];
 
 /** WebSocket sub-protocol of version 1. */
 export const SUBPROTOCOL = SUBPROTOCOLS[1];

@@ -229,6 +229,6 @@ export const SERVER_MESSAGES_V2 = {
 } as const;
 
 export type ServerMessagesV2 = { [T in keyof typeof SERVER_MESSAGES_V2]: Static<(typeof SERVER_MESSAGES_V2)[T]> };
-export type ServerMessageV2 = ServerMessagesV2[keyof ServerMessagesV2];
+type ServerMessageV2 = ServerMessagesV2[keyof ServerMessagesV2];
 /** A message of any version. */
 export type AnyServerMessage = ServerMessage | ServerMessageV2;

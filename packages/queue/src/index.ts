@@ -8,12 +8,4 @@ export * from './notices/room-bus.js';
 export * from './redis/redis-facts.js';
 export * from './redis/redis-health.js';
 export * from './redis/redis.js';
-export {
-  parseRedisUrl,
-  readRedisTarget,
-  RedisSettingsError,
-  type RedisLocation,
-  type RedisSettings,
-  type RedisTarget,
-} from './redis/redis-target.js';
-export type { Redis } from 'ioredis';
+export { readRedisTarget } from './redis/redis-target.js';

@@ -13,6 +13,5 @@ export * from './process/app-process.js';
 export * from './repeating/elected.js';
 export * from './repeating/repeating.js';
 export { isTracing, startSpan, type Span } from './telemetry/spans.js';
-export { droppedLogLines } from './logging/line-writer.js';
 export { redactText } from './logging/redact.js';
 export { systemClock } from './clock.js';

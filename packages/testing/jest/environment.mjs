@@ -1,8 +1,7 @@
 import { TestEnvironment } from 'jest-environment-node';
 // Jest does not transform an ES module here, so this imports the built package: `npm test` builds first.
 import { measureFile } from '../dist/file-usage.js';
-
-const STOP_WITHIN_MS = 30_000;
+import { stopAll } from '../dist/resources.js';
 
 // @roamhq/wrtc crashes when Node tears down its environment at the end of the event loop: its finalizers release
 // references to objects that Node has freed before. process.exit() runs no finalizers, and keeps Jest's exit code.
@@ -15,11 +14,24 @@ const OPEN_AFTER_MS = 10_000;
 const OWN_RESOURCES = ['PipeWrap', 'TTYWrap'];
 const LOOK_EVERY_MS = 100;
 
+/** @type {typeof import('../dist/worker-servers.js') | undefined} */
+let kept;
+
+/** Starts the servers that this worker keeps from file to file. Most workers of a short run need none. */
+async function keepServers() {
+  kept ??= await import('../dist/worker-servers.js');
+  return kept.keepServers();
+}
+
+/** Ends them. jest/global-teardown.mjs calls it too, because Jest runs a single file without workers. */
+export const stopKeptServers = async () => kept?.stopKeptServers();
+
 // If a worker does not end, Jest says only that a test leaks. This says what is open. A worker that ran WebRTC tests keeps
 // a handle of @roamhq/wrtc, which Node does not list, and would wait until Jest kills it: it ends at once.
 process.on('message', function onMessage([kind]) {
   if (kind !== NO_MORE_FILES) return;
   process.off('message', onMessage);
+  void stopKeptServers();
   setInterval(() => {
     if (process.getActiveResourcesInfo().every((resource) => OWN_RESOURCES.includes(resource))) process.exit();
   }, LOOK_EVERY_MS).unref();
@@ -43,7 +55,8 @@ export default class CallplaneEnvironment extends TestEnvironment {
 
   constructor(config, context) {
     super(config, context);
-    this.#usage = measureFile(context.testPath);
+    this.global[Symbol.for('callplane.worker')] = keepServers;
+    this.#usage = measureFile(context.testPath, () => kept?.keptProcessorMs() ?? 0);
   }
 
   handleTestEvent(event) {
@@ -51,15 +64,7 @@ export default class CallplaneEnvironment extends TestEnvironment {
   }
 
   async teardown() {
-    const stops = this.global[Symbol.for('callplane.resources')] ?? [];
-    for (const stop of stops.splice(0).reverse()) {
-      let timer;
-      const tooLong = new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`not within ${STOP_WITHIN_MS / 1000} s`)), STOP_WITHIN_MS);
-      });
-      await Promise.race([stop(), tooLong]).catch((error) => console.error('A test server did not stop:', error));
-      clearTimeout(timer);
-    }
+    await stopAll(this.global);
     this.#usage.end();
     await super.teardown();
   }

@@ -8,17 +8,19 @@ export interface FileUsage {
   importMs: number;
   /** From the first test on, in the test process itself. */
   testsMs: number;
-  /** In processes that the file started and that have ended: servers, apps, browsers. */
+  /** In processes that the file started and that have ended (servers, apps, browsers), and in those that its worker keeps. */
   childrenMs: number;
 }
 
 /**
  * Measures a test file in its Jest worker, from here to end(), and appends the result to the file that
  * CALLPLANE_TEST_USAGE names. Measures nothing without that variable, or on a system without /proc.
+ * @param keptMs the processor time of the processes that the worker keeps, so far.
  */
-export function measureFile(path: string): { testsBegin: () => void; end: () => void } {
+export function measureFile(path: string, keptMs: () => number): { testsBegin: () => void; end: () => void } {
   const resultFile = process.env['CALLPLANE_TEST_USAGE'];
   const begin = processorTimeOf(process.pid);
+  const keptBeginMs = keptMs();
   let imported: ProcessorTime | undefined;
   return {
     testsBegin: () => {
@@ -32,7 +34,7 @@ export function measureFile(path: string): { testsBegin: () => void; end: () => 
         path,
         importMs: testsFrom.ownMs - begin.ownMs,
         testsMs: end.ownMs - testsFrom.ownMs,
-        childrenMs: end.childrenMs - begin.childrenMs,
+        childrenMs: end.childrenMs - begin.childrenMs + keptMs() - keptBeginMs,
       };
       appendFileSync(resultFile, `${JSON.stringify(usage)}\n`);
     },

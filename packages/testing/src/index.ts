@@ -3,34 +3,19 @@
  * tests fail or Jest is killed.
  */
 export { BROWSER_PROGRAM } from './browser-program.js';
-export { eventually, type Patience } from './eventually.js';
+export { eventually } from './eventually.js';
 export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
-export {
-  createRtcPeer,
-  type RtcAudioTrack,
-  type RtcCandidate,
-  type RtcPeer,
-  type RtcPeerOptions,
-  type RtcReceived,
-  type RtcTrack,
-} from './rtc-peer.js';
-export { breakRedis, REDIS_FAULTS, sendToRedis, type RedisFault } from './redis-faults.js';
+export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
+export { breakRedis, REDIS_FAULTS, sendToRedis } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
-export {
-  appMain,
-  spawnApp,
-  TEST_ENCRYPTION_KEYS,
-  type AppExit,
-  type LogLine,
-  type TestApp,
-  type TestAppOptions,
-} from './test-app.js';
+export { appMain, spawnApp, TEST_ENCRYPTION_KEYS, type LogLine, type TestApp } from './test-app.js';
 export { testClock, type TestClock } from './test-clock.js';
 export { hasMediaRoom } from './media-rooms.js';
 export { admitOne, disconnectOne, endOne, joinOne, resumeOne, updateMetadataOf } from './one-session.js';
 export { insertTestEndpoint } from './test-endpoint.js';
-export { insertTestParticipant, inviteTestParticipant, type TestParticipant } from './test-participant.js';
+export { insertTestParticipant, inviteTestParticipant } from './test-participant.js';
 export { createTestTenant, type TestTenant } from './test-tenant.js';
+export { workerServers } from './worker-servers.js';
 export { copyPostgres } from './postgres-copy.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { rawExchange } from './raw-exchange.js';
@@ -57,12 +42,11 @@ export {
 } from './test-servers.js';
 export {
   askTestRedis,
+  connectToTestRedis,
   makeTestAuthority,
   startTestCluster,
   startTestRedis,
   startTestSentinels,
-  type TestAuthority,
-  type TestCluster,
   type TestSentinels,
 } from './test-redis.js';
 export { openTurnClient, type TurnClient, type TurnClientOptions } from './turn-client.js';

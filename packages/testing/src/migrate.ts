@@ -1,12 +1,10 @@
+import { applyMigrations, grantGatewayRights } from '@callplane/migrations';
+
 /** The gateway's role on every PostgreSQL of the tests. */
 export const GATEWAY = { username: 'callplane_gateway', password: 'test-gateway-password' };
 
-/**
- * Applies the project's migrations and creates the gateway's role. Imports the schema engine only here: most test files
- * copy the template and never need it.
- */
+/** Applies the project's migrations and creates the gateway's role. */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const { applyMigrations, grantGatewayRights } = await import('@callplane/migrations');
   await applyMigrations({ databaseUrl });
   await grantGatewayRights({ databaseUrl, gatewayUrl: gatewayUrlOf(databaseUrl) });
 }

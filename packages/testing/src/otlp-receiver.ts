@@ -19,7 +19,7 @@ export interface ReceivedSpan {
   service: string;
 }
 
-export interface ReceivedLog {
+interface ReceivedLog {
   body: string;
   severityText: string;
   traceId: string;
@@ -28,7 +28,7 @@ export interface ReceivedLog {
   service: string;
 }
 
-export interface ReceivedMetric {
+interface ReceivedMetric {
   name: string;
   unit: string;
   kind: 'sum' | 'gauge' | 'histogram';

@@ -14,6 +14,24 @@ export function stopAtEnd(stop: () => Promise<unknown>): void {
   stops.push(stop);
 }
 
+/** How long a resource may take to stop, in milliseconds. */
+const STOP_WITHIN_MS = 30_000;
+
+/** Stops the resources that were registered in a global scope, newest first. */
+export async function stopAll(global: { [key: symbol]: unknown }): Promise<void> {
+  const registered = (global[KEY] ?? []) as (() => Promise<unknown>)[];
+  for (const stop of registered.splice(0).reverse()) {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`not within ${STOP_WITHIN_MS / 1000} s`)), STOP_WITHIN_MS);
+    });
+    await Promise.race([stop(), tooLong]).catch((error: unknown) =>
+      console.error('A test server did not stop:', error),
+    );
+    clearTimeout(timer);
+  }
+}
+
 /** Registers a process of the test file, so that it never outlives the run. */
 export function superviseProcess(
   pid: number,

@@ -43,12 +43,12 @@ export interface RtcAudioTrack extends RtcTrack {
   silence(): void;
 }
 
-export interface RtcAudioOptions {
+interface RtcAudioOptions {
   /** False sends nothing at all until `speak()`: such a track costs no processor time. Default true. */
   sends?: boolean;
 }
 
-export interface RtcVideoOptions {
+interface RtcVideoOptions {
   width?: number;
   height?: number;
   /** The pause between two pictures in milliseconds; default 66. */
@@ -57,7 +57,7 @@ export interface RtcVideoOptions {
   shade?: number;
 }
 
-export interface RtcReceived {
+interface RtcReceived {
   kind: 'audio' | 'video';
   /** Pictures, or blocks of 10 ms. */
   frames: number;
@@ -65,7 +65,7 @@ export interface RtcReceived {
   shade: number | null;
 }
 
-export interface RtcCandidate {
+interface RtcCandidate {
   candidate: string;
   sdpMid?: string | null | undefined;
   sdpMLineIndex?: number | null | undefined;

@@ -22,7 +22,7 @@ export interface TestAppOptions {
 /** A line of an app's JSON log. */
 export type LogLine = Record<string, unknown> & { level: string; message: string };
 
-export interface AppExit {
+interface AppExit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
@@ -53,9 +53,14 @@ export interface TestApp {
   readonly exited: Promise<AppExit>;
 }
 
-/** The compiled entry point of an app, as images and `npm start` run it. */
+/**
+ * The compiled entry point of an app, as images and `npm start` run it; that of the image if CALLPLANE_TEST_IMAGES names
+ * a folder with the file system of the app's image.
+ */
 export function appMain(name: string): string {
-  return join(repositoryRoot, 'apps', name, 'dist', 'main.js');
+  const image = join(process.env['CALLPLANE_TEST_IMAGES'] ?? '', name);
+  const isImage = process.env['CALLPLANE_TEST_IMAGES'] !== undefined && existsSync(image);
+  return join(isImage ? image : join(repositoryRoot, 'apps', name), 'dist', 'main.js');
 }
 
 /** An `ENCRYPTION_KEYS` value for tests. */
@@ -115,17 +120,21 @@ async function spawnOnce({
 
   let text = '';
   let unread = '';
-  const logs: LogLine[] = [];
-  const read = (chunk: string) => {
-    text += chunk;
-    const lines = (unread + chunk).split('\n');
+  const parsedLogs: LogLine[] = [];
+  // Parsed when they are asked for: most tests look at few lines.
+  const logs = () => {
+    const lines = unread.split('\n');
     unread = lines.pop() ?? '';
     for (const line of lines) {
       const parsed = parseLine(line);
-      if (parsed !== undefined) logs.push(parsed);
+      if (parsed !== undefined) parsedLogs.push(parsed);
     }
+    return parsedLogs;
   };
-  child.stdout.setEncoding('utf8').on('data', read);
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    unread += chunk;
+  });
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
@@ -157,10 +166,12 @@ async function spawnOnce({
     url: `http://127.0.0.1:${env['PORT'] ?? ports.PORT}`,
     healthUrl: `http://127.0.0.1:${env['HEALTH_PORT'] ?? ports.HEALTH_PORT}`,
     metricsUrl: `http://127.0.0.1:${env['METRICS_PORT'] ?? ports.METRICS_PORT}/metrics`,
-    logs,
+    get logs() {
+      return logs();
+    },
     output: () => text,
     waitForLog: (matches, timeoutMs) =>
-      eventually(() => logs.find(matches), timeoutMs === undefined ? {} : { timeoutMs }),
+      eventually(() => logs().find(matches), timeoutMs === undefined ? {} : { timeoutMs }),
     kill,
     freeze: () => kill('SIGSTOP'),
     thaw: () => kill('SIGCONT'),

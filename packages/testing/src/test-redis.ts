@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { freePort, startRedis, startSentinel, type RedisCertificates } from '@callplane/local-servers';
 import { Redis } from 'ioredis';
 import { eventually } from './eventually.js';
+import { stopAtEnd } from './resources.js';
 import { temporaryDirectory, testServer, type TestServer } from './test-servers.js';
 
 const PASSWORD = 'test-redis-password';
@@ -226,6 +227,18 @@ export async function startTestCluster({
 /** Sends one command to a server or a Sentinel over a connection of its own. */
 export function askTestRedis(server: TestServer, command: string, ...values: string[]): Promise<unknown> {
   return overRedis(server.url, (redis) => redis.call(command, ...values));
+}
+
+/** Opens a connection for a test file. */
+export async function connectToTestRedis(url: string): Promise<Redis> {
+  const redis = new Redis(url, { lazyConnect: true });
+  redis.on('error', () => undefined);
+  stopAtEnd(() => {
+    redis.disconnect();
+    return Promise.resolve();
+  });
+  await redis.connect();
+  return redis;
 }
 
 /** Runs `work` with a connection to one server. Certificates are not checked: the server is the test's own. */

@@ -15,7 +15,7 @@ export interface TurnClientOptions {
 }
 
 /** The server's answer: 0 for success, otherwise the error code of RFC 8656. */
-export type TurnCode = number;
+type TurnCode = number;
 
 /**
  * A TURN client (RFC 8656, and Connect of RFC 6062) that sends whatever the test asks, including requests that no

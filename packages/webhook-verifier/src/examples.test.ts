@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateSigningSecret, signDelivery } from '@callplane/core';
-import { repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
 
 // The examples run as a customer would run them, on the build in dist.
 const examples = join(import.meta.dirname, '..', 'examples');
@@ -66,6 +66,8 @@ describe.each(SERVERS)('the example $name', ({ name, program }) => {
     expect(await deliver('evt_1')).toBe(204);
     expect(await deliver('evt_1')).toBe(204);
     expect(await deliver('evt_2', { body: '{ "id": "evt_2", "type": "room.ended", "data": "Zoë 😀" }' })).toBe(204);
+    // The lines arrive through a pipe, later than the answers.
+    await eventually(() => lines.length > 2);
     expect(lines.slice(1)).toEqual(['processing room.created evt_1', 'processing room.ended evt_2']);
   });
 

@@ -6,7 +6,7 @@ import { isRead } from '../http/request-kind.js';
 const SECURE_NAME = '__Host-callplane_session';
 const PLAIN_NAME = 'callplane_session';
 /** A request that changes something has this header. Forms and links cannot send it. */
-export const CSRF_HEADER = 'x-callplane-csrf';
+const CSRF_HEADER = 'x-callplane-csrf';
 /** The longest `Cookie` header that is read. The console sets one short cookie. */
 const HEADER_MAX = 8192;
 

@@ -1,7 +1,7 @@
 import type { Clock } from '@callplane/core';
 import { findConsoleLink, findConsoleSessionsByHash, touchConsoleSession, type Database } from '@callplane/db';
 import type { Logger } from '@callplane/runtime';
-import type { CallerDirectory } from '../http/authenticate.js';
+import type { CallerDirectory } from '../http/request-context.js';
 import { ConsoleSessions } from './console-sessions.js';
 
 /** The sessions and links of the console in this database. */

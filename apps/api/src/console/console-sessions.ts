@@ -1,9 +1,8 @@
 import type { Caller, Clock } from '@callplane/core';
 import { LRUCache } from 'lru-cache';
 import type { ConsoleIdentity } from '@callplane/db';
-import type { CallerDirectory } from '../http/authenticate.js';
 import { CallerCache } from '../http/caller-cache.js';
-import type { LookUpOptions } from '../http/request-context.js';
+import type { CallerDirectory, LookUpOptions } from '../http/request-context.js';
 
 /** How old the noted time of the latest request may become, in milliseconds. */
 const TOUCH_EVERY_MS = 60_000;

@@ -1,26 +1,10 @@
-import {
-  addressKey,
-  hashApiKey,
-  isLoginCode,
-  parseApiKey,
-  PublicError,
-  type Caller,
-  type KeyedPace,
-} from '@callplane/core';
+import { addressKey, hashApiKey, isLoginCode, parseApiKey, PublicError, type KeyedPace } from '@callplane/core';
 import type { NextFunction, Request, Response } from 'express';
 import { consoleSecretOf, refuseCrossSite } from '../console/console-cookie.js';
 import type { ConsoleSessionDirectory } from '../console/console-sessions.js';
-import { contextOf, type LookUpOptions } from './request-context.js';
+import { contextOf, type CallerDirectory } from './request-context.js';
 import type { MatchesRoute } from './request-kind.js';
 import type { RequestMetrics } from './request-metrics.js';
-
-/** Looks up the caller of an API key. */
-export interface CallerDirectory {
-  /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
-  hasSeen(keyHash: Buffer): boolean;
-  /** Returns null if the key is unknown, revoked or expired. */
-  find(keyHash: Buffer, options?: LookUpOptions): Promise<Caller | null>;
-}
 
 export interface Directories {
   keys: CallerDirectory;

@@ -2,7 +2,7 @@ import { metadataSizeFailure, parseJsonBody, PublicError, storedJsonBytes, type 
 import type { Request } from 'express';
 
 /** Maximum size of a request body, in bytes. */
-export const BODY_BYTES_MAX = 64 * 1024;
+const BODY_BYTES_MAX = 64 * 1024;
 
 export interface ParsedBody {
   /** undefined if the request has no body. */

@@ -1,7 +1,6 @@
 import { PublicError, type Caller, type Clock } from '@callplane/core';
 import { LRUCache } from 'lru-cache';
-import type { CallerDirectory } from './authenticate.js';
-import type { LookUpOptions } from './request-context.js';
+import type { CallerDirectory, LookUpOptions } from './request-context.js';
 
 /** An API key as the database stores it. */
 export interface StoredKey extends Caller {

@@ -78,7 +78,7 @@ test('every array in a request schema has maxItems', () => {
     const own = (schema as { type?: unknown }).type === 'array' ? [schema as Record<string, unknown>] : [];
     return [...own, ...Object.values(schema).flatMap(arrays)];
   };
-  const found = apiRoutes(api.deps).flatMap(({ body }) => arrays(body));
+  const found = apiRoutes({} as never).flatMap(({ body }) => arrays(body));
   expect(found.length).toBeGreaterThan(1);
   // cutToSchema uses maxItems to limit the cost of a hostile array.
   for (const array of found) expect(array).toHaveProperty('maxItems');

@@ -72,26 +72,21 @@ export async function idempotently<Made extends object>(
     const first = await findIdempotencyRecord(tx, scope, now);
     if (first !== null) {
       if (!requestHash.equals(first.requestHash)) throw new PublicError('IDEMPOTENCY_KEY_REUSED');
-      // A record of an earlier release holds the whole answer in `responseBody`, and no `made`.
-      const kept = first.made ?? first.responseBody ?? '';
-      const value = JSON.parse(request.holdsSecret === true ? open(deps.masterKeys, kept, identity) : kept) as object;
-      const reply = first.made === null ? { status: first.responseStatus, body: value } : work.answer(value as Made);
-      return { ...reply, headers: { 'idempotency-replayed': 'true' } };
+      const text = request.holdsSecret === true ? open(deps.masterKeys, first.made, identity) : first.made;
+      return { ...work.answer(JSON.parse(text) as Made), headers: { 'idempotency-replayed': 'true' } };
     }
     const made = await work.make(tx);
-    const reply = work.answer(made);
     const text = JSON.stringify(made);
     await saveIdempotencyRecord(
       tx,
       scope,
       {
         requestHash: new Uint8Array(requestHash),
-        responseStatus: reply.status,
         made: request.holdsSecret === true ? seal(deps.masterKeys, text, identity) : text,
       },
       { createdAt: now, expiresAt: new Date(now.getTime() + KEPT_MS) },
     );
-    return reply;
+    return work.answer(made);
   });
 }
 

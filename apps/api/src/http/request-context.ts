@@ -11,6 +11,14 @@ export interface LookUpOptions {
   inBatch?: boolean | 'if_room';
 }
 
+/** Looks up the caller of an API key. */
+export interface CallerDirectory {
+  /** Whether this process has found the key in the database before. Includes revoked and expired keys. */
+  hasSeen(keyHash: Buffer): boolean;
+  /** Returns null if the key is unknown, revoked or expired. */
+  find(keyHash: Buffer, options?: LookUpOptions): Promise<Caller | null>;
+}
+
 /** State of one request. Middleware fills it in; handlers and the request log read it. */
 export interface RequestContext {
   readonly requestId: string;

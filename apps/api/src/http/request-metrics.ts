@@ -5,7 +5,7 @@ import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
  * is unknown and its address has sent too many unknown keys.
  */
 const AUTHENTICATION_FAILURES = ['no_key', 'invalid_key', 'too_many'] as const;
-export type AuthenticationFailure = (typeof AUTHENTICATION_FAILURES)[number];
+type AuthenticationFailure = (typeof AUTHENTICATION_FAILURES)[number];
 
 export interface RequestMetrics {
   /** @param route the matched pattern; null if no route matched. */

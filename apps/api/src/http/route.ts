@@ -4,7 +4,7 @@ import type { Static, TSchema } from 'typebox';
 import type { List, PageCursor, PagePosition } from './cursor.js';
 import type { Preference } from './prefer.js';
 
-export type Method = 'get' | 'post' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'patch' | 'delete';
 
 /** The answer of a handler. */
 export interface Reply {

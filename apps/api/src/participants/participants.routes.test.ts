@@ -1,7 +1,9 @@
 import { createPublicKey } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { newId } from '@callplane/core';
+import { newId, parseMasterKeys } from '@callplane/core';
 import { rotateSigningKey } from '@callplane/db';
+import { publishNotice } from '@callplane/queue';
+import { eventually, TEST_ENCRYPTION_KEYS } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
 import { startTestApi, type TestApi } from '../api.testkit.js';
 
@@ -85,7 +87,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
       role: 'participant',
       leftAt: null,
     });
-    expect(api.log()).not.toContain(response.body.token.split('.')[2]);
+    expect(await api.logAfter(response)).not.toContain(response.body.token.split('.')[2]);
   });
 
   test('defaults to ten minutes, room:join and no external id, and creates a new identity on every call', async () => {
@@ -123,25 +125,26 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
   });
 
   test('publishes a new signing key before it signs, and keeps old tokens verifiable', async () => {
+    const { prisma } = api.database;
     const room = await api.room();
-    const old = (await issue(room)).body.token as string;
-    const { kid: oldKid } = jwt.decode(old, { complete: true })!.header;
-    const { deps, database } = api;
-    await rotateSigningKey(database, deps.masterKeys, new Date(), 3600);
-    deps.signingKeys.expire();
-    await deps.signingKeys.jwks();
-    const published = (await (await fetch(`${api.url}/.well-known/jwks.json`)).json()) as { keys: object[] };
-    expect(published.keys).toHaveLength(2);
-    for (const key of published.keys)
-      expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
-    expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).toBe(oldKid);
-
-    await database.prisma.signingKey.updateMany({
-      where: { status: 'next' },
-      data: { activatesAt: new Date(Date.now() - 1000) },
+    const newToken = async () => (await issue(room)).body.token as string;
+    const kidOf = (token: string) => jwt.decode(token, { complete: true })!.header.kid;
+    const published = async () =>
+      (await api.call('GET', '/.well-known/jwks.json', { key: null })).body.keys as object[];
+    const old = await newToken();
+    await rotateSigningKey(api.database, parseMasterKeys([TEST_ENCRYPTION_KEYS]), new Date(), 3600);
+    await publishNotice(api.redis, 'signingKeysChanged', '');
+    const keys = await eventually(async () => {
+      const all = await published();
+      return all.length === 2 && all;
     });
-    deps.signingKeys.expire();
-    expect(jwt.decode((await issue(room)).body.token, { complete: true })!.header.kid).not.toBe(oldKid);
+    for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    expect(kidOf(await newToken())).toBe(kidOf(old));
+
+    const activatesAt = new Date(Date.now() - 1000);
+    await prisma.signingKey.updateMany({ where: { status: 'next' }, data: { activatesAt } });
+    await publishNotice(api.redis, 'signingKeysChanged', '');
+    await eventually(async () => kidOf(await newToken()) !== kidOf(old));
     expect((await verify(old)).sub).toMatch(/^part_/);
   });
 });

@@ -13,11 +13,11 @@ beforeAll(async () => {
 
 /** Settles an operation as the worker does: updates the row and publishes the notice. */
 async function settle(operationId: string, status: 'completed' | 'failed'): Promise<void> {
-  const { database, producer } = api.deps;
+  const { database, redis } = api;
   const claim = (await claimOperation(database.sql, operationId, crypto.randomUUID(), 60_000))!;
   if (status === 'completed') await database.transaction((tx) => settleCompleted(tx, claim, new Date()));
   else await settleFailed(database.sql, claim, { code: 'STEP_FAILED', message: 'The step "end sessions" failed.' });
-  await publishNotice(producer.redis, 'operationSettled', operationId);
+  await publishNotice(redis, 'operationSettled', operationId);
 }
 
 describe('POST /v1/rooms', () => {
@@ -43,7 +43,7 @@ describe('POST /v1/rooms', () => {
     const sent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const kept = async (traceparent: string) => {
       const { body } = await api.call('POST', '/v1/rooms', { body: { name: 'Traced' }, headers: { traceparent } });
-      return (await api.deps.database.prisma.event.findFirstOrThrow({ where: { roomId: body.id } })).traceparent;
+      return (await api.database.prisma.event.findFirstOrThrow({ where: { roomId: body.id } })).traceparent;
     };
     expect(await kept(sent)).toBe(sent);
     for (const malformed of ['nonsense', `${sent}-more`, sent.replace(/-.*?-/, `-${'0'.repeat(32)}-`)]) {
@@ -270,7 +270,7 @@ describe('GET /v1/rooms/{roomId}', () => {
       const response = await api.call('GET', `/v1/rooms/${id}`);
       expect([response.status, response.body.error.code]).toEqual([404, 'ROOM_NOT_FOUND']);
     }
-    for (const id of ['a'.repeat(129), 'room.1', '%20', 'a%2Fb', '%E0%A4%A', '%FF', 'é', "'", '%00']) {
+    for (const id of ['a'.repeat(129), 'room.1', '%20', 'a%2Fb', '%E0%A4%A', '%FF', '%C3%A9', "'", '%00']) {
       const response = await api.call('GET', `/v1/rooms/${id}`);
       expect([id, response.status, response.body.error.code]).toEqual([id, 400, 'VALIDATION_FAILED']);
       expect(response.body.error.details[0].path).toBe('path.roomId');
@@ -413,15 +413,6 @@ describe('DELETE /v1/rooms/{roomId}', () => {
     expect([again.status, again.body.id, again.body.status, again.body.attempts]).toEqual([202, id, 'pending', 1]);
     const row = await api.database.prisma.runtimeOperation.findUniqueOrThrow({ where: { id } });
     expect([row.run, row.runAttempts]).toEqual([2, 0]);
-  });
-
-  test('does not wait with respond-async', async () => {
-    const slow = await startTestApi({ operationWaitMs: 60_000 });
-    const room = await slow.room();
-    const startedAt = performance.now();
-    const response = await slow.call('DELETE', `/v1/rooms/${room}`, { headers: { prefer: 'respond-async' } });
-    expect([response.status, response.headers['preference-applied']]).toEqual([202, 'respond-async']);
-    expect(performance.now() - startedAt).toBeLessThan(30_000);
   });
 
   test('stops the issue of tokens, and keeps the room readable', async () => {

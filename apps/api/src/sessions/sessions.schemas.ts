@@ -23,7 +23,7 @@ const QualitySchema = Type.Object(
   { title: 'SessionQuality', additionalProperties: false },
 );
 
-export const SessionSchema = Type.Object(
+const SessionSchema = Type.Object(
   {
     id: Type.String({ description: 'Session identifier, `sess_…`.' }),
     roomId: Type.String(),

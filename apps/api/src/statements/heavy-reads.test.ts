@@ -1,7 +1,12 @@
+import { SCOPES } from '@callplane/core';
 import { OverloadedError } from '@callplane/runtime';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
+import type { Deps } from '../deps.js';
+import type { Route } from '../http/route.js';
+import { apiRoutes } from '../routes.js';
 import { HEAVY_READS_AT_ONCE, HEAVY_READS_WAITING_MAX, HeavyReads } from './heavy-reads.js';
+import { ListTurns } from './list-turns.js';
 
 let reads: HeavyReads;
 /** Reads that run, by name, with the function that ends them. */
@@ -81,4 +86,14 @@ describe('heavy reads', () => {
     end();
     expect(await next).toBe('a 1');
   });
+});
+
+test.each(['readOverview', 'readUsage'])('%s is a heavy read of its environment', async (operationId) => {
+  const deps = { heavyReads: { read: readOf }, lists: new ListTurns(1), console: null } as unknown as Deps;
+  const route = apiRoutes(deps).find((one) => one.operationId === operationId)!;
+  const caller = { environmentId: 'env_a', keyType: 'secret', scopes: SCOPES };
+  const call = { caller, query: { from: '2026-11-01', to: '2026-11-02' } } as unknown as Parameters<Route['handle']>[0];
+  const answer = await Promise.race([route.handle(call), eventually(() => running.size === 1)]);
+  expect(answer).toBe(true);
+  expect([...running.keys()]).toEqual([expect.stringMatching(/^env_a /)]);
 });

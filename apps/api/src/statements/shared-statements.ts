@@ -18,9 +18,9 @@ import { Batches, ONE_QUEUE, type BatchSettings } from '@callplane/runtime';
 import pLimit from 'p-limit';
 
 /** Maximum number of requests that share a statement. */
-export const REQUESTS_PER_STATEMENT_MAX = 64;
+const REQUESTS_PER_STATEMENT_MAX = 64;
 /** How many statements of a kind run at once. */
-export const STATEMENTS_AT_ONCE = 2;
+const STATEMENTS_AT_ONCE = 2;
 /** How many statements wait for locked rooms at once. */
 const LOCKED_ROOMS_AT_ONCE = 4;
 /** Maximum number of requests of a kind that wait for their statement: in all, and of one environment. */

@@ -59,9 +59,3 @@ export function parsePosition(text: string): EventPosition | null {
   if (transactionId === undefined || id === undefined || BigInt(transactionId) >= 2n ** 63n) return null;
   return { transactionId, id, roomId: null, sequence: null };
 }
-
-/** Whether `a` is after `b`. */
-export function isAfter(a: EventPosition, b: EventPosition): boolean {
-  const [ours, theirs] = [BigInt(a.transactionId), BigInt(b.transactionId)];
-  return ours === theirs ? a.id > b.id : ours > theirs;
-}

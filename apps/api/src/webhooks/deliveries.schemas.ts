@@ -57,7 +57,7 @@ const headers = (description: string) => orNull(Type.Record(Type.String(), Type.
 
 const milliseconds = (description: string) => orNull(Type.Integer({ description: `${description}, in milliseconds.` }));
 
-export const AttemptSchema = Type.Object(
+const AttemptSchema = Type.Object(
   {
     id: Type.String({ description: 'Attempt identifier, `att_…`.' }),
     deliveryId: Type.String(),
@@ -88,7 +88,7 @@ export const AttemptSchema = Type.Object(
     ),
     requestHeaders: headers(
       'Headers of the request, without `host`, `content-length` and `connection`. Signatures are cut to their first 8 ' +
-        'characters. Null if no request was sent, and in attempts of an earlier release.',
+        'characters. Null if no request was sent, or if its worker died.',
     ),
     earlierAddresses: Type.Array(
       Type.Object(

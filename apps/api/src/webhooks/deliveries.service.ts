@@ -61,7 +61,7 @@ export async function pageOfDeliveries(
 }
 
 /** Reads a delivery. Also works with the id of a deleted endpoint. */
-export async function readDelivery(
+async function readDelivery(
   deps: Pick<Deps, 'database'>,
   tenant: Tenant,
   endpointId: string,

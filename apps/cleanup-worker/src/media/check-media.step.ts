@@ -1,5 +1,5 @@
 import { belongingAmong, mediaPlacesOfParticipant } from '@callplane/db';
-import type { Step, StepDeps } from '../operations/steps.js';
+import type { Step, StepDeps } from '../deps.js';
 import { destroyMediaRoom, endMediaSessions, removeFeedsOf } from './media-clean-up.js';
 
 /**

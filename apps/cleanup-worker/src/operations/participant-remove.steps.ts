@@ -11,11 +11,11 @@ import {
   type ClaimedOperation,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import type { Step } from '../deps.js';
 import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
 import { endMediaSessions, removeFeedsOf } from '../media/media-clean-up.js';
 import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
 import { writeLeft } from './events.js';
-import type { Step } from './steps.js';
 
 /** How long the signaling instance may take to close the connection, and the interval between checks. */
 const LET_GO_WITHIN_MS = 2000;

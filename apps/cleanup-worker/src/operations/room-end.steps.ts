@@ -1,10 +1,10 @@
 import { assertLease, endRoomPresence, markRoomEnded, settleCompleted } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import type { Step } from '../deps.js';
 import { CHECK_MEDIA_STEP } from '../media/check-media.step.js';
 import { destroyMediaRoom } from '../media/media-clean-up.js';
 import { CLOSE_RELAYS_STEP } from '../relays/close-relays.step.js';
 import { writeLeft, writeRoomEnded } from './events.js';
-import type { Step } from './steps.js';
 
 export const ROOM_END_STEPS: readonly Step[] = [
   {

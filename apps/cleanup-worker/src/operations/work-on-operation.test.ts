@@ -5,7 +5,8 @@ import { assertLease, claimOperation, settleCompleted } from '@callplane/db';
 import { NoticeListener } from '@callplane/queue';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
-import { stepsOf, type Step } from './steps.js';
+import type { Step } from '../deps.js';
+import { stepsOf } from './steps.js';
 import { workOnOperation } from './work-on-operation.js';
 
 let worker: TestWorker;

@@ -12,9 +12,9 @@ import {
 } from '@callplane/db';
 import { publishNotice, QUEUE_OF_OPERATION, SENT_AHEAD_MS } from '@callplane/queue';
 import { startSpan, type Span } from '@callplane/runtime';
-import type { Deps } from '../deps.js';
+import type { Deps, Step } from '../deps.js';
 import { writeOperationFailed } from './events.js';
-import { stepsOf, type Step } from './steps.js';
+import { stepsOf } from './steps.js';
 
 /**
  * How long to retry settling a failure while PostgreSQL is unavailable, and the pause between tries, in milliseconds.

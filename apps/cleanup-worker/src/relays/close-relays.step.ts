@@ -1,5 +1,5 @@
 import { belongingAmong } from '@callplane/db';
-import type { Step } from '../operations/steps.js';
+import type { Step } from '../deps.js';
 
 /**
  * Runs after the sessions have ended, so that an unresponsive TURN server delays only the outcome of the operation. If

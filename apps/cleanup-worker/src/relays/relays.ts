@@ -5,7 +5,7 @@ import { closeRelays, type Which } from './close-relays.js';
 import { TurnAdminError, type TurnServer } from './turn-admin.js';
 
 /** Result of closing relays on one TURN server. */
-export interface CloseOutcome {
+interface CloseOutcome {
   address: string;
   state: TurnServerState;
   closed: number;

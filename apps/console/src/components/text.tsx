@@ -22,7 +22,7 @@ export function Id({ value, label = 'identifier' }: { value: string; label?: str
 
 const COPIED_MS = 1_500;
 
-export function CopyButton({ text, label }: { text: string; label: string }) {
+function CopyButton({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return undefined;

@@ -28,7 +28,7 @@ export function preloadPage(path: string): void {
 }
 
 /** Each page is a file of its own, which the browser loads when the page opens. */
-export const ROUTES: readonly Route[] = [
+const ROUTES: readonly Route[] = [
   pageOf('/', () => import('../pages/overview/overview.page.js')),
   pageOf('/rooms', () => import('../pages/rooms/rooms.page.js')),
   pageOf('/webhooks', () => import('../pages/webhooks/endpoints.page.js')),

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { CLOSE_REASONS, PROTOCOL_LIMITS, type CloseReason } from '@callplane/protocol';
-import { eventually } from '@callplane/testing';
+import { publishNotice } from '@callplane/queue';
+import { connectToTestRedis, eventually } from '@callplane/testing';
 import { connectClient, type TestClient } from '../client.testkit.js';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
 
@@ -8,14 +9,23 @@ const GENERAL_BURST = 50;
 
 let kit: TestSignaling;
 let usual: TestInstance;
+/** Pings often, and allows one failed arrival. */
+let impatient: TestInstance;
 beforeAll(async () => {
   kit = await startTestSignaling();
-  usual = await kit.start({
-    rosterFullMax: 2,
-    limits: { general: { perSecond: 1, burst: GENERAL_BURST } },
-  });
+  [usual, impatient] = await Promise.all([
+    kit.start({
+      ROSTER_FULL_MAX: '2',
+      RATE_LIMIT_SIGNALING_PER_SECOND: '1',
+      RATE_LIMIT_SIGNALING_BURST: String(GENERAL_BURST),
+    }),
+    kit.start({
+      PING_INTERVAL_SECONDS: '1',
+      RATE_LIMIT_FAILED_ARRIVALS_PER_MINUTE: '1',
+      RATE_LIMIT_FAILED_ARRIVALS_BURST: '1',
+    }),
+  ]);
 });
-afterAll(() => kit.close());
 
 async function send(message: object, instance = usual): Promise<TestClient> {
   const client = await connectClient(instance.url);
@@ -70,20 +80,19 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
     return closes(await send({ type: 'join', token, requireMedia: true }), 'media_unavailable');
   },
   async drain() {
-    const draining = await kit.start();
-    const { client } = await joined(await kit.newRoom(), draining);
-    await draining.close();
-    return closes(client, 'drain', draining);
+    const { client } = await joined(await kit.newRoom(), impatient);
+    impatient.app.kill('SIGTERM');
+    return closes(client, 'drain', impatient);
   },
   async unavailable() {
     const { token } = await kit.invite(await kit.newRoom());
-    // It has not loaded the keys yet, and cannot while their table has another name.
-    const instance = await kit.start();
     const rename = (from: string, to: string) =>
       kit.database.prisma.$executeRawUnsafe(`ALTER TABLE ${from} RENAME TO ${to}`);
     await rename('signing_keys', 'signing_keys_away');
     try {
-      return await closes(await send({ type: 'join', token }, instance), 'unavailable', instance);
+      // The gateway reads the keys again after the notice, and cannot while their table has another name.
+      await publishNotice(await connectToTestRedis(kit.redis.url), 'signingKeysChanged', '');
+      return await eventually(async () => closes(await send({ type: 'join', token }), 'unavailable'));
     } finally {
       await rename('signing_keys_away', 'signing_keys');
     }
@@ -105,33 +114,30 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
   },
   async slow_consumer() {
     const roomId = await kit.newRoom();
-    const [slow, sender] = [await joined(roomId), await joined(roomId)];
+    const patient = await kit.start();
+    const [slow, sender] = [await joined(roomId, patient), await joined(roomId, patient)];
     slow.client.socket.pause();
-    const { rooms, sessions } = usual.gateway;
-    const { room } = sessions.get(sender.welcome.sessionId)!;
-    const data = JSON.stringify('x'.repeat(60_000));
-    const hasLeft = () => sessions.get(slow.welcome.sessionId)?.isConnected !== true;
     // At most 24 MB: more than the sockets of both sides buffer.
-    for (let n = 0; n < 400 && !hasLeft(); n++) {
-      await rooms.pass(room, sender.participantId, null, data, 'now');
-      await new Promise(setImmediate);
+    for (let n = 0; n < 1500 && !patient.log().includes('slow_consumer'); n++) {
+      await sender.client.ask({ type: 'message', data: 'x'.repeat(16_000) }, 'ok');
     }
-    expect(hasLeft()).toBe(true);
+    await eventually(() => causesOf(patient).has('slow_consumer'));
     slow.client.terminate();
-    return usual;
+    return patient;
   },
   async timeout() {
-    const impatient = await kit.start({ pingIntervalSeconds: 1 });
-    const { client } = await joined(await kit.newRoom(), impatient);
+    const roomId = await kit.newRoom();
+    const [silent, alive] = [await joined(roomId, impatient), await joined(roomId, impatient)];
     // Its pings stay unanswered.
-    client.socket.pause();
-    await eventually(() => impatient.gateway.connections.count === 0);
+    silent.client.socket.pause();
+    await eventually(async () => (await impatient.valueOf('callplane_signaling_connections{')) === 1);
+    await alive.client.ask({ type: 'ping' }, 'pong');
+    alive.client.terminate();
     return impatient;
   },
   async too_many_attempts() {
-    const strict = await kit.start({ arrivals: { failures: { perMinute: 1, burst: 1 } } });
-    await closes(await send({ type: 'join', token: 'nonsense' }, strict), 'invalid_token', strict);
-    return closes(await send({ type: 'join', token: 'nonsense' }, strict), 'too_many_attempts', strict);
+    await closes(await send({ type: 'join', token: 'nonsense' }, impatient), 'invalid_token', impatient);
+    return closes(await send({ type: 'join', token: 'nonsense' }, impatient), 'too_many_attempts', impatient);
   },
   async room_too_large() {
     const roomId = await kit.newRoom();
@@ -162,7 +168,8 @@ function causesOf(instance: TestInstance): Map<string, unknown> {
   ]);
 }
 
-test.each(Object.keys(CLOSE_REASONS) as CloseReason[])(
+// The drain ends a gateway, so it comes last.
+test.each([...(Object.keys(CLOSE_REASONS) as CloseReason[]).filter((reason) => reason !== 'drain'), 'drain' as const])(
   'a connection that is closed as %s has its cause in the log',
   async (reason) => {
     const instance = await PROVOKE[reason]();

@@ -9,7 +9,7 @@ export const QUEUED_CHARS_MAX = 1024 * 1024;
  */
 export const QUEUED_CHARS_BEFORE_ARRIVAL_MAX = 32 * 1024;
 /** Characters that may wait in all connections of this process. Above them, those where most wait are closed. */
-export const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
+const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 
 /** The receiving half of a connection: handles one message after another, and bounds those that wait. */
 export class Inbox<Message> implements Holder {

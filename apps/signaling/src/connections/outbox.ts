@@ -9,7 +9,7 @@ export const UNSENT_BYTES_MAX = 1024 * 1024;
  * Bytes that all connections of this process may hold unsent. Above them, the clients that leave most unread count as
  * slow consumers. A text with characters beyond Latin-1 takes up to twice its bytes.
  */
-export const UNSENT_BYTES_OF_ALL = 64 * 1024 * 1024;
+const UNSENT_BYTES_OF_ALL = 64 * 1024 * 1024;
 /** Bytes that may wait for the end of the current event-loop tick. With more, they leave after the current callback. */
 const TICK_BYTES_MAX = 16 * 1024 * 1024;
 /** What a waiting frame takes beside its text, in bytes. */

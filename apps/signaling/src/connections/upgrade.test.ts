@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { rawExchange } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
@@ -11,9 +11,8 @@ let kit: TestSignaling;
 let gateway: TestInstance;
 beforeAll(async () => {
   kit = await startTestSignaling();
-  gateway = await kit.start({ allowedOrigins: ['https://app.example.com'] });
+  gateway = await kit.start();
 });
-afterAll(() => kit.close());
 
 const exchange = (bytes: string) => rawExchange(gateway.url, bytes);
 const UPGRADE = [

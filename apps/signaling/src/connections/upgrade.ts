@@ -7,7 +7,7 @@ import type { CallerAddress } from './caller-address.js';
 import type { Connection } from './connection.js';
 import type { Connections } from './connections.js';
 
-export const SIGNALING_PATH = '/v1/signaling';
+const SIGNALING_PATH = '/v1/signaling';
 
 /**
  * ws refuses larger frames by itself, with close code 1009 and no `closing` message. The gateway reads a frame between

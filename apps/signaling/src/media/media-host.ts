@@ -6,8 +6,7 @@ import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
 import type { TrackIndex } from '../rooms/track-index.js';
 import type { TrackOrder } from '../rooms/track-order.js';
-import type { MediaState } from './handover/media-state.js';
-import type { ClaimOutcome } from './handover/take-over.js';
+import type { ClaimOutcome, MediaState } from './handover/media-state.js';
 
 /** The part of a session that its media needs. */
 export interface MediaHost {

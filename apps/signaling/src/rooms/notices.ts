@@ -2,7 +2,7 @@ import type { RoomChanges } from '@callplane/db';
 import type { RoomNotice } from '@callplane/queue';
 
 /** What an instance does with a notice about a room. */
-export type Reaction = 'ignore' | 'apply' | 'read' | 'read completely';
+export type Reaction = 'ignore' | 'apply' | 'read';
 
 /**
  * Notices may be lost, repeated and reordered. One is applied only if it continues what is known; after a gap the
@@ -10,8 +10,6 @@ export type Reaction = 'ignore' | 'apply' | 'read' | 'read completely';
  * @param known the version of the room that this instance knows; null if it has not read the room yet.
  */
 export function reactionTo({ range, changes }: RoomNotice, known: number | null): Reaction {
-  // From an instance of the release before, which writes no versions.
-  if (range === undefined) return 'read completely';
   if (known === null || range.version === null) return 'read';
   if (known >= range.version) return 'ignore';
   return changes !== undefined && range.after !== null && range.after <= known ? 'apply' : 'read';

@@ -83,7 +83,7 @@ function sameTrack(before: Track, after: Track | undefined): boolean {
 }
 
 /** Compares the text: both values come from a `jsonb` column, where PostgreSQL keeps the keys in one order. */
-export function sameJson(a: unknown, b: unknown): boolean {
+function sameJson(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 

@@ -13,7 +13,7 @@ export const READ_REASONS = [
   'gap',
   /** The periodic resync, and the one after an outage of Redis. */
   'poll',
-  /** The sessions have to be read completely: after notices without a range, and when a roster is no longer paged. */
+  /** A roster is no longer paged, so the sessions have to be read completely. */
   'complete',
   /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
   'check',

@@ -34,9 +34,8 @@ export function isMoved({ before, after }: Applied): boolean {
 }
 
 /**
- * The sessions of a room at one version. Changes lead from version to version. A complete read replaces all sessions,
- * even those with an unchanged version, because an instance of the previous release writes none. Only sessions that are
- * newer than the read stay, unless the read comes from a restored database.
+ * The sessions of a room at one version. Changes lead from version to version. A complete read replaces all sessions.
+ * Only sessions that are newer than the read stay, unless the read comes from a restored database.
  */
 export class RoomState {
   #info: RoomInfo | null = null;

@@ -23,18 +23,16 @@ export interface RoomsDeps {
 
 /**
  * Interval of the periodic work of all rooms: connection quality, speakers and layers. A paged room also sends its
- * number of viewers, and is read completely after notices without a range.
+ * number of viewers.
  */
 const EACH_SECOND_MS = 1000;
-/** How often a paged room is read completely, in case an instance of the release before has changed it. */
+/** How often a paged room is read completely, in case the database was restored. */
 const COMPLETE_EVERY_MS = 60_000;
 
 /** What this class knows of a room beside the room itself. */
 interface Held {
   room: Room;
   completeAtMs: number;
-  /** Whether a complete read is due, which a paged room gets once a second. */
-  isCompleteDue: boolean;
   countsSent: string;
 }
 
@@ -77,7 +75,7 @@ export class Rooms {
         speakers: (talking) => room.isElsewhere && void bus.publishSpeakers(roomId, talking),
         layers: (layers) => void bus.publishLayers(roomId, layers),
       });
-      held = { room, completeAtMs: performance.now(), isCompleteDue: false, countsSent: '' };
+      held = { room, completeAtMs: performance.now(), countsSent: '' };
       this.#held.set(roomId, held);
       this.#deps.bus.subscribe(roomId, {
         changed: (notice) => this.#onChanged(roomId, notice),
@@ -180,10 +178,6 @@ export class Rooms {
         return;
       case 'read':
         this.#reload(roomId, { why: 'gap' });
-        return;
-      case 'read completely':
-        if (state?.rosterPaged === true) held.isCompleteDue = true;
-        else this.#reloadCompletely(roomId);
     }
   }
 
@@ -216,10 +210,6 @@ export class Rooms {
       room.speakers.eachSecond();
       room.layers.eachSecond();
       if (room.state?.rosterPaged !== true) continue;
-      if (held.isCompleteDue) {
-        held.isCompleteDue = false;
-        this.#reloadCompletely(roomId);
-      }
       const counts = JSON.stringify(room.counts);
       if (counts !== held.countsSent) room.sendCounts();
       held.countsSent = counts;

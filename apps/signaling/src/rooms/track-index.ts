@@ -1,5 +1,5 @@
 import type { SessionState } from '@callplane/db';
-import type { TrackKind, TrackSource } from '@callplane/protocol';
+import type { TrackKind, TrackReference, TrackSource } from '@callplane/protocol';
 import type { RoomChange } from './room-change.js';
 import { SortedIds } from './sorted-ids.js';
 
@@ -15,6 +15,12 @@ export interface IndexedTrack {
 
 export function trackKey(participantId: string, trackId: string): string {
   return `${participantId}/${trackId}`;
+}
+
+/** The inverse of {@link trackKey}. */
+export function trackOf(key: string): TrackReference {
+  const at = key.indexOf('/');
+  return { participantId: key.slice(0, at), trackId: key.slice(at + 1) };
 }
 
 /** The published tracks of a room with their locations on the media server. */

@@ -13,7 +13,7 @@ import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { MediaState } from '../media/handover/media-state.js';
 import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
-import type { ClaimOutcome } from '../media/handover/take-over.js';
+import type { ClaimOutcome } from '../media/handover/media-state.js';
 import type { MediaHost } from '../media/media-host.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { trackKey, type TrackIndex } from '../rooms/track-index.js';
@@ -44,7 +44,7 @@ const TALKING_PUBLISHERS = 100;
  * Audio packets whose average level decides whether a track carries speech. The media server tells every publisher of the room
  * when that changes for one of them, so the time between two changes grows with the number of publishers.
  */
-export function audioActivePacketsIn(publishers: number): number {
+function audioActivePacketsIn(publishers: number): number {
   const packets = Math.round((AUDIO_ACTIVE_PACKETS_MIN * publishers) / TALKING_PUBLISHERS);
   return Math.min(AUDIO_ACTIVE_PACKETS_MAX, Math.max(AUDIO_ACTIVE_PACKETS_MIN, packets));
 }

@@ -1,10 +1,10 @@
 /** Welcomes of this instance that have not left it, in bytes. */
-export const WELCOME_BYTES_MAX = 16 * 1024 * 1024;
+const WELCOME_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * How long a welcome counts that does not leave, in milliseconds. Otherwise a few clients that read nothing could keep
  * everyone else from joining. The outbox of the slow connection still bounds its own bytes.
  */
-export const WELCOME_STALLED_MS = 2000;
+const WELCOME_STALLED_MS = 2000;
 
 /**
  * Bounds the memory that welcomes take when thousands of clients arrive at once. A welcome is built only when its turn

@@ -74,7 +74,7 @@ export function frameEvidence({ n, connection, what, frame, atMs, participantId 
 }
 
 /** @returns the objects of a list's page, or the object itself. */
-export function objectsOf(answer: unknown): JsonObject[] {
+function objectsOf(answer: unknown): JsonObject[] {
   if (!isObject(answer)) return [];
   for (const value of Object.values(answer)) if (Array.isArray(value)) return value.filter(isObject);
   return [answer];

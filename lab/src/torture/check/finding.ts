@@ -22,7 +22,7 @@ export interface Finding {
   remark: string | null;
 }
 
-export interface Proof {
+interface Proof {
   sentence: string;
   evidence: Evidence[];
 }

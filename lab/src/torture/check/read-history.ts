@@ -5,7 +5,7 @@ import { HISTORY_FILES, HISTORY_VERSION } from '../history.js';
 import type { History } from './facts.js';
 
 /** Lines of a history, all files together, at most: some GiB of memory. An hour of load writes about a million. */
-export const HISTORY_LINES_MAX = 2_000_000;
+const HISTORY_LINES_MAX = 2_000_000;
 
 /**
  * Reads a folder of histories.

@@ -1,5 +1,5 @@
 /** Counters of one received video stream. */
-export interface VideoCounters {
+interface VideoCounters {
   /** With RTP headers. */
   bytes: number;
   framesDecoded: number;

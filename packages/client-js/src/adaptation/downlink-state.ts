@@ -7,7 +7,7 @@ export const PAUSE_MS = 2_500;
  * `free`: everything is received in full. `held`: the budget limits what is received. `probing`: a higher budget is
  * tried.
  */
-export type DownlinkMode = 'free' | 'held' | 'probing';
+type DownlinkMode = 'free' | 'held' | 'probing';
 
 export type Brake = 'none' | 'slow' | 'stop';
 

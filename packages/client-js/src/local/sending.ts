@@ -1,7 +1,7 @@
 import { invalidArgument } from '../errors.js';
 import type { TrackSource } from '../protocol.generated.js';
 
-export type VideoCodec = 'vp8' | 'vp9' | 'h264' | 'av1';
+type VideoCodec = 'vp8' | 'vp9' | 'h264' | 'av1';
 
 /** How a track is encoded. */
 export interface SendingOptions {

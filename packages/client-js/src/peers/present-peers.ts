@@ -1,9 +1,7 @@
-import type { PeerTarget, ResumeRequest } from '../protocol.generated.js';
+import type { PeerTarget } from '../protocol.generated.js';
+import type { PresentPeers } from '../signaling/session.js';
 import type { Publisher } from './publisher.js';
 import type { Subscriber } from './subscriber.js';
-
-/** The peer connections that exist, and the last offer that was answered over the receiving one. */
-export type PresentPeers = Pick<ResumeRequest, 'peers' | 'offerId'>;
 
 export function presentPeers(publisher: Publisher, subscriber: Subscriber): PresentPeers {
   const peers: PeerTarget[] = [];

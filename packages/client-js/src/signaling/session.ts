@@ -1,8 +1,13 @@
 import { CallplaneError } from '../errors.js';
 import type { Settings } from '../options.js';
-import type { PresentPeers } from '../peers/present-peers.js';
 import type { Platform } from '../platform.js';
-import type { ClientMessage, CloseReason, ServerMessage, WelcomeMessage } from '../protocol.generated.js';
+import type {
+  ClientMessage,
+  CloseReason,
+  ResumeRequest,
+  ServerMessage,
+  WelcomeMessage,
+} from '../protocol.generated.js';
 import { backoffMs } from './backoff.js';
 import { onNetworkChange } from './network-changes.js';
 import { pause } from './pause.js';
@@ -16,6 +21,9 @@ export interface CloseInfo {
   reason: CloseReason | 'unreachable' | 'connection_lost';
   message: string;
 }
+
+/** The peer connections that exist, and the last offer that was answered over the receiving one. */
+export type PresentPeers = Pick<ResumeRequest, 'peers' | 'offerId'>;
 
 export interface SessionListener {
   onState: (state: ConnectionState) => void;

@@ -1,21 +1,6 @@
 import { formatChecked, isChecked } from './api-key.js';
 import type { Scope } from './scopes.js';
 
-/** Where a console session comes from: an API key, or a one-time link of `rtc console login`. */
-export const CONSOLE_SESSION_SOURCES = ['api_key', 'link'] as const;
-export type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
-
-/** What a caller may know of its console session. */
-export interface ConsoleSession {
-  readonly id: string;
-  readonly source: ConsoleSessionSource;
-  readonly readOnly: boolean;
-  readonly projectName: string;
-  readonly environmentName: string;
-  readonly createdAt: Date;
-  readonly endsAt: Date;
-}
-
 /** How long a session lasts, in seconds. `rtc console login --ttl` chooses within the bounds. */
 export const CONSOLE_SESSION_SECONDS = 8 * 3600;
 export const CONSOLE_SESSION_SECONDS_MIN = 60;

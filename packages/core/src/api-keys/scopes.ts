@@ -1,5 +1,3 @@
-import type { ConsoleSession } from './console-session.js';
-
 /** Permissions of secret keys; each route names the scope that it needs. */
 export const SCOPES = [
   'rooms:create',
@@ -28,6 +26,21 @@ export interface Tenant {
   readonly environmentId: string;
   /** W3C Trace Context of the request, if it sent one; the events and operations of the request carry it. */
   readonly traceparent?: string | null;
+}
+
+/** Where a console session comes from: an API key, or a one-time link of `rtc console login`. */
+export const CONSOLE_SESSION_SOURCES = ['api_key', 'link'] as const;
+type ConsoleSessionSource = (typeof CONSOLE_SESSION_SOURCES)[number];
+
+/** What a caller may know of its console session. */
+export interface ConsoleSession {
+  readonly id: string;
+  readonly source: ConsoleSessionSource;
+  readonly readOnly: boolean;
+  readonly projectName: string;
+  readonly environmentName: string;
+  readonly createdAt: Date;
+  readonly endsAt: Date;
 }
 
 /** An authenticated caller. */

@@ -1,5 +1,5 @@
 /** How a connection is encrypted, and what it checks. The words and their meaning are libpq's. */
-export type TlsMode = 'disable' | 'require' | 'verify-ca' | 'verify-full';
+type TlsMode = 'disable' | 'require' | 'verify-ca' | 'verify-full';
 
 export interface DatabaseHost {
   /** A name, an address, or the directory of a Unix socket. */
@@ -38,7 +38,7 @@ export class DatabaseUrlError extends Error {
   }
 }
 
-export const DATABASE_HOSTS_MAX = 16;
+const DATABASE_HOSTS_MAX = 16;
 const DEFAULT_PORT = '5432';
 const TLS_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies TlsMode[];
 /** Parameters of libpq and Prisma that change nothing here. All other unknown ones are refused. */

@@ -3,7 +3,7 @@ import type { ErrorDetail } from './errors.js';
 /** Maximum number of details of one error. A hostile request could cause one for each of its bytes. */
 export const ERROR_DETAILS_MAX = 20;
 export const ERROR_PATH_CHARACTERS_MAX = 200;
-export const ERROR_MESSAGE_CHARACTERS_MAX = 400;
+const ERROR_MESSAGE_CHARACTERS_MAX = 400;
 /** Maximum size of one error as sent, envelope included. */
 export const ERROR_BODY_BYTES_MAX = 16 * 1024;
 /** Reserved for the rest of an error: code, message and request id, whose characters take up to six bytes each. */

@@ -10,7 +10,7 @@ export interface JoiningRoom {
 }
 
 /** A participant that joins, as its row says. Null: this room has no such participant, or it has no such token. */
-export interface JoiningParticipant {
+interface JoiningParticipant {
   removed: boolean;
   tokenRevoked: boolean;
   /** Number of the participant's latest admitted join. */

@@ -7,7 +7,7 @@ import type { TrackIdentity } from './track.js';
 export const PAST_TRACKS_MAX = 100;
 
 /** A track that a session publishes, or has published. */
-export interface TrackRecord extends TrackIdentity {
+interface TrackRecord extends TrackIdentity {
   publishedAt: Date;
   /** Null while the track is published. */
   unpublishedAt: Date | null;

@@ -1,7 +1,7 @@
 import type { Permission } from '../participants/participant.js';
 
 export const TRACK_KINDS = ['audio', 'video'] as const;
-export type TrackKind = (typeof TRACK_KINDS)[number];
+type TrackKind = (typeof TRACK_KINDS)[number];
 
 /**
  * Sources of a track. The publisher declares the source, because a browser's SDP does not distinguish a camera from a

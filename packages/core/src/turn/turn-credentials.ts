@@ -8,7 +8,7 @@ const SESSION_USERNAME = new RegExp(`^\\d{1,12}:(${ID_PREFIXES.session}_[0-9a-z]
 export const TURN_TTL_SECONDS = { min: 60, default: 3600, max: 86_400 } as const;
 
 /** An entry of `RTCConfiguration.iceServers`; STUN entries have only `urls`. */
-export interface IceServer {
+interface IceServer {
   urls: string[];
   username?: string;
   credential?: string;

@@ -2,7 +2,7 @@ import type { AttemptOutcome } from './vocabulary.js';
 
 /** `earlier_addresses`: connections to addresses of the same host that failed before the one of the attempt. */
 export const ATTEMPT_PHASES = ['dns', 'earlier_addresses', 'connect', 'tls', 'first_byte', 'body'] as const;
-export type AttemptPhaseName = (typeof ATTEMPT_PHASES)[number];
+type AttemptPhaseName = (typeof ATTEMPT_PHASES)[number];
 
 /** A part of an attempt's time. Phases follow one another without gaps. */
 export interface AttemptPhase {

@@ -97,7 +97,7 @@ export function mayConnectTo(addresses: readonly string[], isAllowed: (address: 
  * Maximum number of addresses per family that an attempt tries, so that an attempt does not scan a host with thousands
  * of addresses.
  */
-export const ADDRESSES_TRIED_PER_FAMILY_MAX = 2;
+const ADDRESSES_TRIED_PER_FAMILY_MAX = 2;
 
 /** Selects the addresses to try, in their order. The caller has checked all of them. */
 export function addressesToTry(addresses: readonly string[]): string[] {

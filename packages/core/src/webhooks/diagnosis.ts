@@ -125,7 +125,7 @@ export const DIAGNOSES = {
     advice: 'Answer 2xx once the event is stored, then replay.',
   },
 } as const satisfies Record<string, Diagnosis>;
-export type DiagnosisCode = keyof typeof DIAGNOSES;
+type DiagnosisCode = keyof typeof DIAGNOSES;
 
 /** Codes of Node.js and OpenSSL that mean one of the rows above. */
 const SAME_AS: Record<string, DiagnosisCode> = {

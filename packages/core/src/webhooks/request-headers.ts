@@ -45,7 +45,7 @@ export interface StoredRequest {
 }
 
 /** Characters of a signature that the log of attempts keeps. */
-export const SIGNATURE_SHOWN_CHARACTERS = 8;
+const SIGNATURE_SHOWN_CHARACTERS = 8;
 
 /** Reduces the headers of a request to what the log of attempts stores. */
 export function toStoredRequest(headers: Record<string, string>, signedAt: number): StoredRequest {
@@ -100,7 +100,7 @@ export interface AttemptExchange {
  * Headers of an answer that help to find out who refused a request, and where to look. Others, such as cookies, are not
  * stored.
  */
-export const RESPONSE_HEADERS_KEPT = [
+const RESPONSE_HEADERS_KEPT = [
   'allow',
   'content-type',
   'location',
@@ -110,7 +110,7 @@ export const RESPONSE_HEADERS_KEPT = [
   'www-authenticate',
 ] as const;
 /** Characters of a header's value that the log keeps. */
-export const RESPONSE_HEADER_CHARACTERS_MAX = 200;
+const RESPONSE_HEADER_CHARACTERS_MAX = 200;
 
 /** Selects the headers of an answer for the log; undefined without any. PostgreSQL cannot store U+0000. */
 export function keptResponseHeaders(

@@ -10,13 +10,8 @@ export interface IdempotencyScope {
 
 export interface IdempotencyRecord {
   requestHash: Uint8Array;
-  responseStatus: number;
-  /**
-   * Values that the request generated beside those in its body, as JSON. Null in records that an earlier release wrote.
-   */
-  made: string | null;
-  /** The whole response, in records that an earlier release wrote. */
-  responseBody: string | null;
+  /** Values that the request generated beside those in its body, as JSON. */
+  made: string;
 }
 
 /**
@@ -45,14 +40,14 @@ export async function findIdempotencyRecord(
 export async function saveIdempotencyRecord(
   tx: Db,
   scope: IdempotencyScope,
-  record: { requestHash: Uint8Array<ArrayBuffer>; responseStatus: number; made: string },
+  record: { requestHash: Uint8Array<ArrayBuffer>; made: string },
   times: { createdAt: Date; expiresAt: Date },
 ): Promise<void> {
   // Overwrites an expired record that the sweep has not deleted yet.
   await tx.idempotencyRecord.upsert({
     where: { environmentId_route_key: { environmentId: scope.environmentId, route: scope.route, key: scope.key } },
     create: { ...scope, ...record, ...times },
-    update: { ...record, ...times, responseBody: null },
+    update: { ...record, ...times },
   });
 }
 

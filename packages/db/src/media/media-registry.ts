@@ -9,7 +9,7 @@ export const NODE_CAPACITY_MAX = 1_000_000;
 /** A media server whose agent has sent no heartbeat for this time counts as silent. */
 export const AGENT_SILENT_MS = 30_000;
 /** A silent media server that no worker reaches and that carries no rooms is removed after this time. */
-export const SILENT_NODE_KEPT_MS = 3_600_000;
+const SILENT_NODE_KEPT_MS = 3_600_000;
 
 export interface RegisteredNode {
   id: string;
@@ -94,7 +94,7 @@ export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
 }
 
 /** States of media servers in `callplane_media_nodes`. */
-export const NODE_COUNT_STATES = ['up', 'draining', 'down', 'unknown'] as const;
+const NODE_COUNT_STATES = ['up', 'draining', 'down', 'unknown'] as const;
 export type NodeCountState = (typeof NODE_COUNT_STATES)[number];
 
 /** Number of media servers by state. `draining` are those that are up and draining. */

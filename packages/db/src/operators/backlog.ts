@@ -45,7 +45,7 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
 }
 
 /** Due rows are counted up to this number, so that the cost is bounded. */
-export const DUE_COUNT_MAX = 10_000;
+const DUE_COUNT_MAX = 10_000;
 
 /** Due rows of each queue without a lease. */
 export interface DueNow {

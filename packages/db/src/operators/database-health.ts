@@ -3,7 +3,7 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 /** Tables whose rows change often. docs/data-model.md has the reasons for their autovacuum settings. */
-export const HOT_TABLES = [
+const HOT_TABLES = [
   'events',
   'idempotency_records',
   'participant_sessions',
@@ -35,8 +35,8 @@ export async function readTableHealth(db: TypedSql): Promise<TableHealth[]> {
 }
 
 /** What keeps PostgreSQL from removing dead rows. */
-export const SNAPSHOT_HOLDERS = ['session', 'prepared', 'slot', 'standby'] as const;
-export type SnapshotHolder = (typeof SNAPSHOT_HOLDERS)[number];
+const SNAPSHOT_HOLDERS = ['session', 'prepared', 'slot', 'standby'] as const;
+type SnapshotHolder = (typeof SNAPSHOT_HOLDERS)[number];
 
 export interface OldestSnapshot {
   holder: SnapshotHolder;
@@ -74,7 +74,7 @@ export async function readOldestSnapshots(db: TypedSql): Promise<OldestSnapshot[
 }
 
 /** Rows that retention deletes, and whose lag {@link readRetentionLags} reads. */
-export const RETAINED = ['deliveries', 'idempotency_records', 'rooms'] as const;
+const RETAINED = ['deliveries', 'idempotency_records', 'rooms'] as const;
 export type Retained = (typeof RETAINED)[number];
 
 /** The oldest times that the reader has seen: it begins there next time, and reads no rows that were deleted since. */

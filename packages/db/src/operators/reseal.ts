@@ -41,6 +41,6 @@ export async function resealSecrets(db: TypedSql, masterKeys: MasterKeys): Promi
   }
   const [{ left }] = await db.$queryRaw<[{ left: number }]>`
     SELECT count(*)::int AS left FROM idempotency_records
-    WHERE starts_with(coalesce(made, response_body), 's1.') AND NOT starts_with(coalesce(made, response_body), ${prefix})`;
+    WHERE starts_with(made, 's1.') AND NOT starts_with(made, ${prefix})`;
   return { webhookSecrets, signingKeys, answersLeft: left };
 }

@@ -82,14 +82,6 @@ describe('erasing a participant', () => {
     expect(await erase('part_0')).toBe('unknown');
   });
 
-  test('finds events of earlier releases that do not name their participant', async () => {
-    const participantId = await leftParticipant(await rooms.newRoom());
-    await rooms.sql('UPDATE events SET participant_id = NULL');
-    await erase(participantId);
-    expect(await eraseAll(participantId)).toBe(2);
-    expect(await bodies()).not.toMatch(PERSONAL);
-  });
-
   test('erases events of a participant that retention has deleted', async () => {
     const participantId = await leftParticipant(await rooms.newRoom());
     for (const table of ['participant_sessions', 'participant_tokens', 'participants', 'rooms']) {

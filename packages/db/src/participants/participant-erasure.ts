@@ -26,8 +26,8 @@ export type ErasureOutcome = 'requested' | 'unknown' | 'in a call';
 export function requestErasure(database: Database, participantId: string, now: Date): Promise<ErasureOutcome> {
   return database.transaction(async (tx) => {
     // Locks the participant, as joins do first, so that no join can run in between.
-    const [participant] = await tx.$queryRaw<{ environmentId: string; roomId: string }[]>`
-      SELECT environment_id AS "environmentId", room_id AS "roomId" FROM participants
+    const [participant] = await tx.$queryRaw<{ environmentId: string }[]>`
+      SELECT environment_id AS "environmentId" FROM participants
       WHERE id = ${participantId} FOR NO KEY UPDATE`;
     if (participant === undefined) return requestOfDeleted(tx, participantId);
     const live = await tx.participantSession.count({ where: { participantId, endedAt: null } });
@@ -35,7 +35,6 @@ export function requestErasure(database: Database, participantId: string, now: D
     await tx.participant.update({ where: { id: participantId }, data: { ...ERASED_PARTICIPANT } });
     // The tokens hold the name, so they must not admit another join.
     await tx.participantToken.updateMany({ where: { participantId, revokedAt: null }, data: { revokedAt: now } });
-    await tagEarlierEvents(tx, participantId, participant.roomId);
     await insertRequest(tx, participantId, participant.environmentId);
     return 'requested';
   });
@@ -53,14 +52,6 @@ async function insertRequest(tx: Prisma.TransactionClient, participantId: string
   await tx.$executeRaw`
     INSERT INTO participant_erasures (participant_id, environment_id) VALUES (${participantId}, ${environmentId})
     ON CONFLICT (participant_id) DO UPDATE SET requested_at = now()`;
-}
-
-/** Sets the participant of events from earlier releases, which did not fill this column. */
-async function tagEarlierEvents(tx: Prisma.TransactionClient, participantId: string, roomId: string): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE events SET participant_id = ${participantId}
-    WHERE room_id = ${roomId} AND participant_id IS NULL AND type NOT LIKE 'room.%'
-      AND body::jsonb #>> '{data,participant,id}' = ${participantId}`;
 }
 
 /**

@@ -6,7 +6,7 @@ import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../eve
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
-export type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
+type NewRoom = Pick<RoomState, 'id' | 'name' | 'metadata' | 'maxParticipants' | 'createdAt'>;
 
 /** A room of a tenant, with its event `room.created`. */
 export interface RoomToInsert {

@@ -16,7 +16,7 @@ type TrackTuple = [
 ];
 
 /** A session that has ended, or a viewer of a paged room: only what the instance that holds it has to know. */
-export type ShortTuple = [
+type ShortTuple = [
   sessionId: string,
   participantId: string,
   connection: number,

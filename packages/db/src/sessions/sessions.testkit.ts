@@ -22,7 +22,7 @@ export interface Invited {
   participantId: string;
   tokenId: string;
 }
-export type Joined = Extract<JoinOutcome, { outcome: 'joined' }>;
+type Joined = Extract<JoinOutcome, { outcome: 'joined' }>;
 
 export interface StoredEvent {
   type: string;
@@ -31,7 +31,7 @@ export interface StoredEvent {
 }
 
 /** A room with all its live sessions. */
-export type RoomSnapshot = Omit<RoomChanges, 'sessions'> & { sessions: SessionState[] };
+type RoomSnapshot = Omit<RoomChanges, 'sessions'> & { sessions: SessionState[] };
 
 export interface TestRooms {
   database: Database;

@@ -9,7 +9,7 @@ import { generateSigningKey } from './signing-key.js';
 const RETIREMENT_MARGIN_SECONDS = 300;
 
 /** The published key that does not sign yet. */
-export interface WaitingSigningKey {
+interface WaitingSigningKey {
   kid: string;
   activatesAt: Date;
 }

@@ -4,7 +4,7 @@ import type { Database, Db } from '../client/database.js';
 import { openSigningKey, publishedJwk, type PublicJwk, type PublishedJwk } from './signing-key.js';
 
 /** `next` is published and does not sign yet, `active` signs, `retired` only verifies. */
-export type SigningKeyStatus = 'next' | 'active' | 'retired';
+type SigningKeyStatus = 'next' | 'active' | 'retired';
 
 /** A key as shown to operators. */
 export interface SigningKeyRow {

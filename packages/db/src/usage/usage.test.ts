@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { DAY_MS, dayOf, firstIdAt, newId, noUsage, type UsageDay } from '@callplane/core';
 import fc from 'fast-check';
-import { planOf } from '../client/plan.testkit.js';
 import { purgeExpiredRooms } from '../rooms/room-retention.js';
 import { listSessions } from '../sessions/session-history.js';
 import { addQuality } from '../sessions/session-quality.js';
 import { startTestRooms, type TestRooms } from '../sessions/sessions.testkit.js';
 import { rollUpUsage } from './usage-rollup.js';
-import { computeUsage, readUsage } from './usage.js';
+import { readUsage } from './usage.js';
 
 let rooms: TestRooms;
 beforeEach(async () => {
@@ -215,36 +214,6 @@ describe('the roll-up', () => {
     expect(await left()).toEqual([young]);
     expect(await readDays(before(4), yesterday)).toEqual(live.filter(({ day }) => day <= yesterday));
   });
-});
-
-test('the cost of usage and history depends on the days and the page, not on what was before', async () => {
-  const { environmentId } = rooms.tenant;
-  const room = await rooms.newRoom();
-  await rooms.sql(`
-    INSERT INTO participants (id, environment_id, room_id, name, metadata, role, created_at, token_expires_at)
-    SELECT 'part_p' || n, '${environmentId}', '${room}', 'Ada', '{}', 'participant', now(), now()
-    FROM generate_series(1, 20000) n`);
-  await rooms.sql(`
-    INSERT INTO participant_sessions (id, environment_id, room_id, participant_id, started_at, ended_at, end_reason)
-    SELECT 'sess_p' || n, '${environmentId}', '${room}', 'part_p' || n, now() - interval '1 day' - n * interval '1 hour',
-      now() - interval '1 day' - n * interval '1 hour' + interval '1 minute', 'left' FROM generate_series(1, 20000) n`);
-  await deliveries(Array.from({ length: 5000 }, (_, n) => at(-1 - n)));
-  await rooms.sql('ANALYZE');
-  const today = dayOf(new Date());
-  const plans = await Promise.all([
-    planOf(rooms.database, (db) => computeUsage(db, environmentId, [today], new Date())),
-    planOf(rooms.database, (db) =>
-      listSessions(db, rooms.tenant, { roomId: room, participantId: null, beforeId: 'sess_p2', limit: 21 }),
-    ),
-    planOf(rooms.database, (db) =>
-      listSessions(db, rooms.tenant, { roomId: room, participantId: 'part_p1', beforeId: null, limit: 21 }),
-    ),
-  ]);
-  for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on (participant_sessions|webhook_deliveries)/);
-  expect(plans[0]).toContain('participant_sessions_environment_id_ended_at_idx');
-  expect(plans[1]).toContain('participant_sessions_room_id_id_idx');
-  expect(plans[1]).not.toContain('Sort Key: s.id');
-  expect(plans[2]).toContain('participant_sessions_participant_id_id_idx');
 });
 
 /** Writes finished deliveries of one endpoint that were created at these times. */

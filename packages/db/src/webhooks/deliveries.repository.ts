@@ -58,7 +58,7 @@ export interface AttemptRow {
   firstByteMs: number | null;
   responseBody: string | null;
   responseTruncated: boolean;
-  /** Null in attempts of an earlier release. */
+  /** Null if the worker died during the attempt. */
   exchange: AttemptExchange | null;
 }
 

@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { expectation, isSecret } from '@callplane/runtime';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
 import { eventTypes, openApiTypes, operationFacts, operationTypes } from './rest-types.js';
@@ -95,14 +96,13 @@ export async function main(args: string[]): Promise<void> {
 }
 
 async function configuration() {
-  const runtime = await built('packages/runtime/dist/index.js');
   const tables = [];
   for (const { folder, schema, about } of APPS) {
     const config = (await built(`apps/${folder}/dist/config.js`))[schema] as Config;
     const settings = Object.entries(config.properties);
     const rows = settings.map(([name, setting]) => {
-      const secret = runtime.isSecret(setting) ? ` or \`${name}_FILE\`` : '';
-      const form = formOf(runtime.expectation(setting), setting);
+      const secret = isSecret(setting) ? ` or \`${name}_FILE\`` : '';
+      const form = formOf(expectation(setting), setting);
       const cells = [`\`${name}\`${secret}`, defaultOf(setting, config.required?.includes(name)), form];
       return row([...cells, setting.description ?? '']);
     });

@@ -7,6 +7,7 @@ const PACKAGE_MANAGER = /(?:^|[\s/])(?:npm|pnpm|yarn)(?:[\s.-]|$)/;
 /**
  * The npm that runs this script, or undefined. It is the parent, or the parent of a shell in between. The process that
  * started npm does not count, because it may end first, as a shell does after `npm start &`.
+ * @public a program of the test calls it, which knip does not see.
  */
 export function findNpm(): RecordedProcess | undefined {
   const { ppid } = process;

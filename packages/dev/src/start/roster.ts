@@ -6,7 +6,7 @@ import { readJson } from '../bootstrap.js';
 import { writeJson } from '../local-data.js';
 
 /** The content of dev.json, besides the processes. */
-export interface Published {
+interface Published {
   baseUrl: string;
   projectId: string;
   environmentId: string;

@@ -4,6 +4,7 @@
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
  * - `--all`: the slow files and tests/ too; `--rest`: only these
  * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 24, too
+ * - `--image`: the contract of the API, against the file system of its container image
  * - `--lab`: the tests of lab/; `--containers`: tests/containers, on this machine's Docker engine
  *
  * A path or `--testPathPatterns` selects files of all tiers. `--retry` runs a few failed files once more, alone, and
@@ -22,18 +23,20 @@ import {
   progress,
   readJson,
   root,
+  run,
   toolsEnvironment,
 } from '../bootstrap.js';
 import type { FileCounts } from './count-reporter.js';
 import { nodePrograms } from './node-versions.js';
 import { countRun, mergeRetry, RETRIED_FILES_MAX, type Counts, type TestRun } from './run-counts.js';
 
-const TIERS = ['all', 'rest', 'full', 'lab', 'containers'] as const;
+const TIERS = ['all', 'rest', 'full', 'image', 'lab', 'containers'] as const;
 type Tier = 'quick' | 'some' | (typeof TIERS)[number];
 
-/** The programs that the quick tier starts, and those of all tests. */
+/** The programs that tests start. */
 const QUICK_PROGRAMS = ['redis-server', 'janus', 'chromium-headless-shell'];
 const PROGRAMS = [...QUICK_PROGRAMS, 'turnserver', 'nginx', 'prometheus', 'pgbouncer'];
+const PROGRAMS_OF: Partial<Record<Tier, string[]>> = { quick: QUICK_PROGRAMS, image: ['redis-server'] };
 
 const NODE_OPTIONS = [
   '--experimental-vm-modules',
@@ -52,13 +55,13 @@ export async function main(args: string[]): Promise<void> {
   try {
     // The container tests run all servers in containers.
     if (tier === 'containers') needsDocker();
-    else await needsPrograms(tier === 'quick' ? QUICK_PROGRAMS : PROGRAMS);
+    else await needsPrograms(PROGRAMS_OF[tier] ?? PROGRAMS);
     const programs = await nodePrograms(tier === 'full', progress(say));
     for (const program of programs) {
       if (programs.length > 1) console.log(`\nWith ${program}:\n`);
-      let run = await runJest(program, jestArgs, tier);
-      if (args.includes('--retry')) run = await retryFailed(program, run);
-      const counts = countRun(run);
+      let tests = await runJest(program, jestArgs, tier);
+      if (args.includes('--retry')) tests = await retryFailed(program, tests, tier);
+      const counts = countRun(tests);
       if (counts.failed !== 0) process.exitCode = 1;
       total.passed += counts.passed;
       total.failed += counts.failed;
@@ -82,8 +85,10 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
   const scratch = mkdtempSync(join(tmpdir(), 'callplane-counts-'));
   try {
     const countsFile = join(scratch, 'counts.json');
+    if (tier === 'image') await makeImage('api', join(scratch, 'api'));
     const exitCode = await jest(program, args, {
       CALLPLANE_TEST_TIER: tier,
+      ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
       CALLPLANE_TEST_COUNTS: countsFile,
       CALLPLANE_TEST_USAGE: join(scratch, 'usage.jsonl'),
     });
@@ -97,14 +102,20 @@ async function runJest(program: string, args: string[], tier: Tier): Promise<Tes
  * Runs the files that failed once more, one after the other. A file that passes then depends on timing: it is listed, so
  * that it gets mended, but does not fail the run. Many failed files are a defect and are not run again.
  */
-async function retryFailed(program: string, run: TestRun): Promise<TestRun> {
-  const failed = (run.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
-  if (failed.length === 0 || failed.length > RETRIED_FILES_MAX) return run;
+async function retryFailed(program: string, first: TestRun, tier: Tier): Promise<TestRun> {
+  const failed = (first.files ?? []).filter((file) => file.failed > 0).map((file) => file.path);
+  if (failed.length === 0 || failed.length > RETRIED_FILES_MAX) return first;
   console.log(`\nRunning ${failed.length} failed file(s) once more:\n`);
-  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], 'some');
-  const { merged, unstable } = mergeRetry(run, retry);
+  const retry = await runJest(program, ['--runInBand', '--runTestsByPath', ...failed], tier);
+  const { merged, unstable } = mergeRetry(first, retry);
   for (const path of unstable) console.log(`UNSTABLE  ${path} failed, and passed when it ran again alone`);
   return merged;
+}
+
+/** Copies what the image of an app contains, with the script of its Dockerfile. The install has checked the lockfile. */
+async function makeImage(app: string, to: string): Promise<void> {
+  const env = { ...toolsEnvironment(), pnpm_config_trust_lockfile: 'true' };
+  await progress(say)(`Copying the image of ${app}`, () => run('infra/image/prune.sh', [app, to], { env }));
 }
 
 async function needsPrograms(programs: string[]): Promise<void> {

@@ -2,8 +2,8 @@ import type { OperationKind } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
 /** A job says only that a worker should look at this row now. */
-export const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
-export type OperationJob = Static<typeof OperationJob>;
+const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
+type OperationJob = Static<typeof OperationJob>;
 
 /** A turn of an endpoint with due deliveries, see `turns.ts`. */
 export const TurnJob = Type.Object(

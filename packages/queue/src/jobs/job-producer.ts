@@ -19,8 +19,6 @@ export interface ProducerEvents extends RedisEvents {
   onNotSent?(notSent: NotSent): void;
 }
 
-export type WakeResult = { ok: true } | { ok: false; error: Error };
-
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 

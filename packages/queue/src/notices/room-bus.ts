@@ -5,11 +5,8 @@ import { publish, withRedis } from './notices.js';
 
 /** What a notice says about a change of a room. Its receiver may have to read the room. */
 export interface RoomNotice {
-  /**
-   * The versions that the notice covers: from `after` (null: unknown) to `version` (null: the newest one). Undefined:
-   * the publisher belongs to a release that writes no versions.
-   */
-  range?: { after: number | null; version: number | null };
+  /** The versions that the notice covers: from `after` (null: unknown) to `version` (null: the newest one). */
+  range: { after: number | null; version: number | null };
   /** What has changed in the range, so that a receiver that knows `after` need not read it. */
   changes?: unknown;
 }
@@ -175,7 +172,7 @@ export class RoomBus {
     else if (notice.type === 'layers') handlers.layers?.(notice.layers, notice.from);
     else {
       const { range, changes } = notice;
-      handlers.changed({ ...(range === undefined ? {} : { range }), ...(changes === undefined ? {} : { changes }) });
+      handlers.changed({ range, ...(changes === undefined ? {} : { changes }) });
     }
   }
 }
@@ -184,7 +181,7 @@ export class RoomBus {
 function parse(payload: string): Payload | null {
   try {
     const notice = JSON.parse(payload) as Partial<Payload> | null;
-    if (notice?.type === 'changed') return notice as Payload;
+    if (notice?.type === 'changed') return notice.range === undefined ? null : (notice as Payload);
     const hasSender = ['message', 'speakers', 'layers'].includes(notice?.type ?? '');
     if (hasSender && typeof notice?.from === 'string') return notice as Payload;
     return null;

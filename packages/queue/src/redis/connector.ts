@@ -109,7 +109,7 @@ function isAborted(signal: AbortSignal): boolean {
 }
 
 /** The name for SNI. Addresses have none. */
-export function serverName(host: string): { servername?: string } {
+function serverName(host: string): { servername?: string } {
   return /^[\d.]+$|:/.test(host) ? {} : { servername: host };
 }
 

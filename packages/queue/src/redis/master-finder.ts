@@ -92,7 +92,7 @@ export class MasterFinder implements Guide {
 }
 
 /** Options of a connection to a Sentinel. */
-export function sentinelOptions(target: SentinelTarget, { host, port }: RedisAddress): ConnectionOptions {
+function sentinelOptions(target: SentinelTarget, { host, port }: RedisAddress): ConnectionOptions {
   return {
     host,
     port,

@@ -64,7 +64,7 @@ export class RedisSettingsError extends Error {
 }
 
 /** The most hosts that REDIS_URL may name. */
-export const REDIS_HOSTS_MAX = 32;
+const REDIS_HOSTS_MAX = 32;
 const DATABASE_MAX = 65_535;
 const DEFAULT_PORT = { server: 6379, sentinel: 26_379, cluster: 6379 } as const;
 const FORMS =

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 
 /** Maximum text that waits for a slow reader, in bytes; about a thousand lines. */
-export const BUFFER_BYTES_MAX = 1024 * 1024;
+const BUFFER_BYTES_MAX = 1024 * 1024;
 
 let droppedLines = 0;
 

@@ -4,7 +4,7 @@ import { droppedLogLines } from '../logging/line-writer.js';
 import type { Lifecycle } from '../lifecycle/lifecycle.js';
 
 /** Name and labels of a metric. Every label has only a few values, so it is never an id, a path or a URL. */
-export interface MetricSettings<Label extends string> {
+interface MetricSettings<Label extends string> {
   /** `callplane_…`, with the unit at the end. */
   name: string;
   help: string;

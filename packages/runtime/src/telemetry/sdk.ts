@@ -6,10 +6,10 @@ import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from 
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { addTransport, type Logger } from '../logging/logger.js';
+import type { Metrics } from '../metrics/metrics.js';
 import { LogTransport } from './log-transport.js';
 import { PrometheusProducer } from './prometheus-producer.js';
 import type { StartSpan } from './spans.js';
-import type { TelemetryDeps } from './telemetry.js';
 
 // Loaded on demand: telemetry.ts is the only importer. The SDK reads most OTEL_… settings from the environment itself.
 
@@ -50,7 +50,10 @@ const KINDS = {
 } as const;
 
 /** Starts the SDK. It exports in the background, from bounded queues. */
-export async function startSdk(settings: SdkSettings, { logger, metrics }: TelemetryDeps): Promise<Sdk> {
+export async function startSdk(
+  settings: SdkSettings,
+  { logger, metrics }: { logger: Logger; metrics: Metrics },
+): Promise<Sdk> {
   reportFailures(logger);
   const resource = resourceOf(settings.app);
   const exporters = await loadExporters(settings);

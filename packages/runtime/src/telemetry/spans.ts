@@ -3,13 +3,13 @@
  * file of the SDK is loaded.
  */
 
-export type SpanKind = 'server' | 'client' | 'consumer' | 'internal';
+type SpanKind = 'server' | 'client' | 'consumer' | 'internal';
 
 /**
  * Names follow the semantic conventions of OpenTelemetry, or begin with `callplane.`. Never tokens, keys, bodies,
  * metadata, paths, or addresses of clients. Undefined values are left out.
  */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface SpanOptions {
   kind: SpanKind;
@@ -18,7 +18,7 @@ export interface SpanOptions {
   attributes?: SpanAttributes;
 }
 
-export interface SpanEnd {
+interface SpanEnd {
   /** Replaces the name that the span began with. */
   name?: string;
   attributes?: SpanAttributes;

@@ -4,7 +4,7 @@ import type { Sdk, SdkSettings } from './sdk.js';
 import { setSpanMaker } from './spans.js';
 
 /** How long the end of a process waits for the last export, in milliseconds. */
-export const LAST_EXPORT_MS = 2000;
+const LAST_EXPORT_MS = 2000;
 
 export interface TelemetryConfig extends Omit<SdkSettings, 'app'> {
   OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;

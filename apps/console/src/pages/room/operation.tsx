@@ -46,7 +46,7 @@ export function OperationPanel({ roomId }: { roomId: string }) {
   return <OperationFacts operation={query.data} />;
 }
 
-export function OperationFacts({ operation }: { operation: RuntimeOperation }) {
+function OperationFacts({ operation }: { operation: RuntimeOperation }) {
   const { id, kind, status, attempts, lastError, completedAt } = operation;
   return (
     <div className="card">

@@ -96,7 +96,7 @@ function Figure({ name, value }: { name: string; value: number }) {
   );
 }
 
-export function CancelRecovery({ recovery }: { recovery: WebhookRecovery }) {
+function CancelRecovery({ recovery }: { recovery: WebhookRecovery }) {
   const confirm = useConfirm();
   const { id: recoveryId, endpointId } = recovery;
   const cancelling = useApiAction('cancelRecovery', { done: 'The recovery is cancelled.' });

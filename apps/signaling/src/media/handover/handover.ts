@@ -6,8 +6,8 @@ import type { MediaHost, MediaPlace } from '../media-host.js';
 import type { OwnSession } from '../own-session.js';
 import type { Publisher } from '../peers/publisher.js';
 import type { Subscriber } from '../peers/subscriber.js';
-import { readMediaState, type MediaState, type PublisherState } from './media-state.js';
-import { claimSession, type ClaimOutcome } from './take-over.js';
+import { readMediaState, type ClaimOutcome, type MediaState, type PublisherState } from './media-state.js';
+import { claimSession } from './take-over.js';
 
 /** What a gateway knows about the media of a session that a client has resumed there. */
 export interface ResumedMedia {

@@ -33,6 +33,22 @@ export interface SubscriberState {
   sections: readonly Section[];
 }
 
+/** Outcomes for the media of a session that was resumed at this gateway. */
+export const CLAIM_OUTCOMES = [
+  /** Each half that the other gateway had handed over goes on. */
+  'continued',
+  /** One half goes on. */
+  'partly',
+  /** An older gateway held the session in between, or the room's media is elsewhere by now. */
+  'outdated',
+  /** The client has lost its peer connections. */
+  'reset',
+  /** The media server does not have the session any more, or did not answer. */
+  'lost',
+] as const;
+
+export type ClaimOutcome = (typeof CLAIM_OUTCOMES)[number];
+
 /** @returns null for anything that this version has not written. */
 export function readMediaState(value: unknown): MediaState | null {
   const { connection, nodeId, generation, janusSession, publisher, subscriber, choices } = objectOf(value);

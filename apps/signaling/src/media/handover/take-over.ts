@@ -1,22 +1,6 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import type { MediaHost } from '../media-host.js';
-import type { MediaState } from './media-state.js';
-
-/** Outcomes for the media of a session that was resumed at this gateway. */
-export const CLAIM_OUTCOMES = [
-  /** Each half that the other gateway had handed over goes on. */
-  'continued',
-  /** One half goes on. */
-  'partly',
-  /** An older gateway held the session in between, or the room's media is elsewhere by now. */
-  'outdated',
-  /** The client has lost its peer connections. */
-  'reset',
-  /** The media server does not have the session any more, or did not answer. */
-  'lost',
-] as const;
-
-export type ClaimOutcome = (typeof CLAIM_OUTCOMES)[number];
+import type { ClaimOutcome, MediaState } from './media-state.js';
 
 export interface ClaimContext {
   /** Where the room's media is; null if its media server is unreachable. */

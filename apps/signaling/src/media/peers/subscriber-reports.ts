@@ -1,7 +1,7 @@
 import { ERROR_CODES, type ErrorCode, type ServerMessagesV2 } from '@callplane/protocol';
+import { trackOf } from '../../rooms/track-index.js';
 import type { MediaHost } from '../media-host.js';
 import type { Selection } from '../tracks/select-tracks.js';
-import { trackOf } from '../tracks/wanted-tracks.js';
 import type { Subscription } from './subscription.js';
 
 /** Attempts after which the client learns that the media server does not have a stream. */

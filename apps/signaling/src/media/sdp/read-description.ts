@@ -13,7 +13,7 @@ const MID_PATTERN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,64}$/;
 /** Printable ASCII, tab, CR and LF. With other characters, two parsers could disagree on where a line ends. */
 const TEXT_PATTERN = /^[\x20-\x7e\t\r\n]*$/;
 
-export interface Section {
+interface Section {
   mid: string;
   kind: TrackKind;
   direction: Direction;

@@ -1,8 +1,8 @@
 import type { CarriedSection, CarriedStream, StreamReference, StreamSettings } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
+import { trackOf } from '../../rooms/track-index.js';
 import type { Want } from './select-tracks.js';
 import { streamName, type StreamNotes } from './stream-notes.js';
-import { trackOf } from './wanted-tracks.js';
 
 /** A media section of a receiving connection. */
 export interface Section {

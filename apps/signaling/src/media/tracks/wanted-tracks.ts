@@ -147,8 +147,3 @@ function isSame(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
 function keyOf({ participantId, trackId }: TrackReference): string {
   return trackKey(participantId, trackId);
 }
-
-export function trackOf(key: string): TrackReference {
-  const at = key.indexOf('/');
-  return { participantId: key.slice(0, at), trackId: key.slice(at + 1) };
-}

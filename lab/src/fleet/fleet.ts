@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort, startNginx } from '@callplane/local-servers';
+import { root } from '../bootstrap.js';
+import { APPS, newInstance, type AppName, type Instance } from './apps.js';
+import { buildWithBugs } from './bug-build.js';
+import { Machine } from './machine.js';
+import { MediaServers } from './media-servers.js';
+import { Operator, type KnownTenant } from './operator.js';
+import { PostgresPair } from './postgres-pair.js';
+import { Processes } from './processes.js';
+import { RedisTrio } from './redis-trio.js';
+
+const EACH = 2;
+const JANUSES = 2;
+
+export interface Fleet {
+  baseUrl: string;
+  postgres: PostgresPair;
+  redis: RedisTrio;
+  media: MediaServers;
+  nginx: Machine;
+  instances: Instance[];
+  tenants: KnownTenant[];
+  operator: Operator;
+  /** A URL of PostgreSQL that passes no cable. */
+  databaseUrl: string;
+  /** Copies the logs of all servers. */
+  keepLogs(folder: string): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels, two
+ * Janus and coturn.
+ * @param bugs the seeded bugs that the apps are built with.
+ */
+export async function startFleet(
+  tenantNames: readonly string[],
+  say: (line: string) => void,
+  bugs: readonly string[] = [],
+): Promise<Fleet> {
+  const processes = new Processes();
+  const password = randomBytes(16).toString('hex');
+  const postgres = new PostgresPair(processes, password);
+  const redis = new RedisTrio(processes, password);
+  const media = new MediaServers(processes, JANUSES);
+  const instances: Instance[] = [];
+  let nginx: (Machine & { port: number }) | undefined;
+  const close = async (): Promise<void> => {
+    await nginx?.stop();
+    await Promise.all(instances.map(({ machine }) => machine.stop()));
+    for (const each of instances) for (const cable of [...each.database, ...each.media, each.front]) cable?.close();
+    await Promise.all([redis.stop(), media.stop()]);
+    await postgres.stop();
+    processes.destroy();
+  };
+  try {
+    const built = bugs.length === 0 ? root : await buildWithBugs(join(processes.dir, 'built'), bugs);
+    await Promise.all([postgres.start(), redis.start(), media.start()]);
+    say('PostgreSQL with a standby, Redis with three Sentinels, two Janus and coturn run');
+    const databaseUrl = postgres.urlFor(postgres.nodes.map(({ port }) => port));
+    const env = {
+      NODE_ENV: 'production',
+      REDIS_URL: redis.url,
+      ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    };
+    const operator = new Operator({ ...env, DATABASE_URL: databaseUrl });
+    await operator.rtc('db', 'migrate');
+    const tenants = await Promise.all(tenantNames.map((name) => operator.newTenant(name)));
+    for (const app of Object.keys(APPS) as AppName[]) {
+      for (let n = 1; n <= EACH; n += 1)
+        instances.push(await newInstance(app, n, { processes, postgres, media, env, built }));
+    }
+    await Promise.all(instances.map(({ machine }) => machine.start()));
+    say(`${instances.length} apps run`);
+    nginx = await newNginx(processes, instances);
+    const keep = (folder: string): void => keepLogs(processes.dir, folder);
+    const servers = { postgres, redis, media, nginx, instances };
+    const baseUrl = `http://127.0.0.1:${nginx.port}`;
+    return { baseUrl, ...servers, tenants, operator, databaseUrl, keepLogs: keep, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function newNginx(processes: Processes, instances: readonly Instance[]): Promise<Machine & { port: number }> {
+  const frontsOf = (wanted: AppName): number[] =>
+    instances.flatMap(({ app, front }) => (app === wanted && front !== null ? [front.port] : []));
+  const upstreams = { api: frontsOf('api'), signaling: frontsOf('signaling') };
+  const port = await freePort();
+  const dir = join(processes.dir, 'nginx');
+  mkdirSync(dir);
+  const from = join(root, 'infra', 'nginx');
+  const nginx = new Machine('nginx', (onSpawn) => startNginx({ dir, from, port, upstreams, onSpawn }), processes);
+  await nginx.start();
+  return Object.assign(nginx, { port });
+}
+
+/** Copies the logs of all servers, for the search after a broken guarantee. */
+function keepLogs(dir: string, folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const inside = readdirSync(dir, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? each.name : []));
+  for (const from of ['', ...inside]) {
+    for (const name of readdirSync(join(dir, from)).filter((file) => file.endsWith('.log')))
+      copyFileSync(join(dir, from, name), join(folder, from === '' ? name : `${from}.log`));
+  }
+}

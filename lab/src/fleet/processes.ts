@@ -1,0 +1,70 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { childrenOf, startWatchdog, type Watchdog } from '@callplane/local-servers';
+
+/** The part of a process that signals reach. */
+type Interruptible = Pick<NodeJS.Process, 'on' | 'exit'>;
+
+/**
+ * Ends this process at the usual signals. At its exit, it ends the processes of the fleet and removes their files. A
+ * further signal, such as the one that npm sends after that of the terminal, does not interrupt this.
+ */
+export function exitOnSignals(own: Interruptible = process): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) own.on(signal, () => own.exit(130));
+}
+
+/** The folder and the processes of one run, of which nothing is left after its end, whatever ends it. */
+export class Processes {
+  readonly dir: string;
+  readonly #pids = new Set<number>();
+  readonly #watchdog: Watchdog;
+  readonly #cleanUps: (() => void)[] = [];
+  readonly #atExit = (): void => this.destroy();
+
+  constructor() {
+    this.dir = mkdtempSync(join(tmpdir(), 'callplane-lab-'));
+    // The servers run as another user.
+    chmodSync(this.dir, 0o755);
+    // It also acts if this process is killed.
+    this.#watchdog = startWatchdog();
+    process.once('exit', this.#atExit);
+  }
+
+  /** For `onSpawn` of servers that stop at SIGTERM, or PostgreSQL at SIGINT. */
+  watch(pid: number, signal: 'TERM' | 'INT' = 'TERM'): void {
+    this.#pids.add(pid);
+    this.#watchdog.watch(pid, signal);
+  }
+
+  /** A process that has ended. Another one may get its id. */
+  unwatch(pid: number): void {
+    this.#pids.delete(pid);
+    this.#watchdog.unwatch(pid);
+  }
+
+  /** Runs before the folder is removed. */
+  onDestroy(cleanUp: () => void): void {
+    this.#cleanUps.push(cleanUp);
+  }
+
+  /** Kills what still runs, and removes the folder. Idempotent. */
+  destroy(): void {
+    process.off('exit', this.#atExit);
+    for (const pid of this.#pids) {
+      // Each server has a process group of its own. The processes of PostgreSQL leave it, and would outlive their parent
+      // while they are frozen.
+      for (const each of [...childrenOf(pid), -pid]) {
+        try {
+          process.kill(each, 'SIGKILL');
+        } catch {
+          // It has ended.
+        }
+      }
+    }
+    this.#pids.clear();
+    this.#watchdog.release();
+    for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort, startPostgres, startRedis, type LocalServer } from '@callplane/local-servers';
+import { root } from '../bootstrap.js';
+import { ApiClient } from '../client.js';
+import { APPS, LOCAL_RECEIVERS, mainOf, startNode, type AppName } from './apps.js';
+import { Operator } from './operator.js';
+import { Processes } from './processes.js';
+
+/** A process of a stage. */
+export interface Started extends Pick<LocalServer, 'pid' | 'stop'> {
+  /** Its HTTP address. */
+  origin: string;
+}
+
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/**
+ * The real servers and processes of one benchmark, with a migrated database and one tenant; `close` stops them all.
+ * PostgreSQL is durable: a commit waits for the disk, as in production.
+ * @param postgresSettings more settings of PostgreSQL, such as `work_mem=8MB`.
+ */
+export async function openStage({ postgresSettings = [] }: { postgresSettings?: string[] } = {}) {
+  const processes = new Processes();
+  const { dir } = processes;
+  const closers: (() => unknown)[] = [];
+  const onClose = (close: () => unknown): void => void closers.push(close);
+  const onSpawn = (pid: number): void => processes.watch(pid);
+  const close = async (): Promise<void> => {
+    for (const each of closers.reverse()) await each();
+    processes.destroy();
+  };
+  const password = randomBytes(16).toString('hex');
+  const postgres = await startPostgres({
+    dataDir: join(dir, 'postgres'),
+    port: await freePort(),
+    password,
+    durable: true,
+    settings: postgresSettings,
+    onSpawn: (pid) => processes.watch(pid, 'INT'),
+  });
+  onClose(() => postgres.stop());
+  const redis = await startRedis({ dir: join(dir, 'redis'), port: await freePort(), password, onSpawn });
+  onClose(() => redis.stop());
+  const environment = {
+    NODE_ENV: 'production',
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    ...LOCAL_RECEIVERS,
+    // Otherwise a benchmark would measure the rate limits.
+    RATE_LIMIT_READS_PER_SECOND: '0',
+    RATE_LIMIT_WRITES_PER_SECOND: '0',
+    RATE_LIMIT_SIGNALING_PER_SECOND: '0',
+    RATE_LIMIT_MESSAGES_PER_SECOND: '0',
+    RATE_LIMIT_METADATA_PER_SECOND: '0',
+    // For example a `--require` that starts a profiler.
+    NODE_OPTIONS: process.env['BENCH_NODE_OPTIONS'] ?? '',
+  };
+  const operator = new Operator(environment);
+  await operator.rtc('db', 'migrate');
+  const tenant = await operator.newTenant('bench');
+
+  const startProgram = async (script: string, portName: string, readyPath: string, env: NodeJS.ProcessEnv) => {
+    const port = await freePort();
+    const all = { ...environment, ...env, [portName]: String(port) };
+    const server = await startNode({ name: script, script, port, readyPath, env: all, onSpawn });
+    onClose(() => server.stop());
+    return { pid: server.pid, origin: server.url, stop: () => server.stop() };
+  };
+  return {
+    dir,
+    processes,
+    environment,
+    operator,
+    tenant,
+    postgres,
+    redis,
+    /** Registers a server of one benchmark, to be stopped by `close`. */
+    onClose,
+    /** Starts an app. Its logs are discarded. */
+    start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
+      startProgram(mainOf(app), APPS[app], '/readyz', env),
+    /** Starts the floor of REST. */
+    startFloor: (): Promise<Started> => startProgram(join(root, 'lab/dist/bench/floor.js'), 'PORT', '/ready', {}),
+    /** A client of an API with the key of the tenant. */
+    clientOf: ({ origin }: Started) => new ApiClient(origin, tenant.key),
+    close,
+  };
+}
+
+/**
+ * CPU time of a process in user and kernel mode; its steps are 10 ms.
+ * @param withEnded adds the time of children that have ended.
+ */
+export function cpuMs(pid: number, { withEnded = false } = {}): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name of the program, in parentheses, may contain spaces.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const own = Number(fields[11]) + Number(fields[12]);
+  return (own + (withEnded ? Number(fields[13]) + Number(fields[14]) : 0)) * 10;
+}
+
+/** Resident memory of a process, now or at most, in KiB. */
+export function memoryKiB(pid: number, what: 'VmRSS' | 'VmHWM'): number {
+  return Number(new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}

@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { childrenOf } from '@callplane/local-servers';
+import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { localStarts, SLOW_MS } from './start.testkit.js';
+
+const local = localStarts();
+const { start, devFile } = local;
+
+test.each([
+  ['PORT', () => local.port()],
+  ['SIGNALING_PORT', () => local.signalingPort()],
+])('npm start reports a taken %s in one clear line and starts nothing', async (setting, portOf) => {
+  const port = portOf();
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  try {
+    const untouched = join(local.dataDir(), '..', 'untouched');
+    const begun = start({ DATA_DIR: untouched });
+    expect(await begun.ended).toBe(1);
+    // A look at the build may come first, which is announced if it takes a second.
+    expect(begun.output().trim().split('\n').at(-1)).toBe(
+      `Error: Port ${port} is taken by another program. Stop it, or choose another port: ${setting}=${port + 1} npm start`,
+    );
+    expect(existsSync(join(untouched, 'postgres'))).toBe(false);
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test.each(['70000', 'http'])('npm start refuses PORT=%s', async (value) => {
+  const begun = start({ PORT: value });
+  expect(await begun.ended).toBe(1);
+  expect(begun.output()).toContain(`PORT must be a number from 1 to 65535, not "${value}"`);
+});
+
+test('in a bare clone, npm start names the command that installs a missing program before it installs or builds anything', () => {
+  const clone = join(temporaryDirectory('clone'), 'clone');
+  const empty = join(clone, '..', 'no-programs');
+  mkdirSync(empty);
+  cpSync(join(repositoryRoot, 'scripts'), join(clone, 'scripts'), { recursive: true });
+  cpSync(join(repositoryRoot, 'package.json'), join(clone, 'package.json'));
+  // Without apt-get on its PATH, the start cannot install programs, whichever user runs the tests.
+  const begun = spawnSync(process.execPath, ['scripts/dev.mjs', 'start'], {
+    cwd: clone,
+    env: { PATH: empty },
+    encoding: 'utf8',
+  });
+  expect(begun.stderr).toMatch(
+    /^\nError: Redis is not installed\. Run "(?:sudo )?apt-get install --no-install-recommends redis-server coturn janus"/,
+  );
+  expect(begun).toMatchObject({ status: 1, stdout: '' });
+  expect(readdirSync(clone).sort()).toEqual(['package.json', 'scripts']);
+});
+
+test(
+  'a setting that an app rejects ends npm start with the app’s own error message',
+  async () => {
+    const begun = start({ LOG_LEVEL: 'loudest' });
+    expect(await begun.ended).toBe(1);
+    expect(begun.output()).toMatch(
+      /Error: (api|cleanup-worker) ended before it was ready \(exit code 1\)[^]*LOG_LEVEL/,
+    );
+    await eventually(() => childrenOf(begun.child.pid!).length === 0);
+    expect(existsSync(devFile())).toBe(false);
+  },
+  SLOW_MS,
+);
