@@ -85,7 +85,8 @@ async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
     0.5,
   );
   const many: Target = { receiver: fast.receiver, endpointId: [] };
-  for (let n = 0; n < 100; n++) many.endpointId = [many.endpointId, await webhooks.newEndpoint(fast.receiver.url)].flat();
+  for (let n = 0; n < 100; n++)
+    many.endpointId = [many.endpointId, await webhooks.newEndpoint(fast.receiver.url)].flat();
   const ratios = [];
   for (let round = 0; round < ROUNDS; round++) {
     const bare = rateOf(await loop.send(fast.receiver, ROUND));

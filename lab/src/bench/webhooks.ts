@@ -93,7 +93,12 @@ export function openWebhooks(stage: Stage) {
       count = 1,
       { isAnnounced = true, environmentId = tenant.environmentId } = {},
     ): Promise<string> {
-      const { rows } = await pool.query<{ id: string; endpointId: string; environmentId: string; slotMs: number | null }>(
+      const { rows } = await pool.query<{
+        id: string;
+        endpointId: string;
+        environmentId: string;
+        slotMs: number | null;
+      }>(
         `WITH event AS (
            INSERT INTO events (id, environment_id, type, body, created_at)
            SELECT callplane_typeid('evt'), $1, 'webhook.test', '${BODY}', now() FROM generate_series(1, $3) RETURNING id

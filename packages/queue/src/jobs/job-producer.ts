@@ -19,6 +19,8 @@ export interface ProducerEvents extends RedisEvents {
   onNotSent?(notSent: NotSent): void;
 }
 
+type WakeResult = { ok: true } | { ok: false; error: Error };
+
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
 
