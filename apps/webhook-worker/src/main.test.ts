@@ -81,29 +81,27 @@ describe('the webhook worker process', () => {
     const app = await spawnWorker();
     const ids = await wake(await kit.newEndpoint(receiver.url, { slotMs: 200 }), 10);
     await eventually(() => receiver.requests.length === 4);
-    const successor = await spawnWorker();
-    await eventually(() => receiver.requests.length === 8);
+    const held = new Set(receiver.requests.map(({ headers }) => headers['x-service-delivery-id']));
     app.kill('SIGKILL');
     await app.exited;
     const killedAt = performance.now();
     hangs = false;
-    const inState = async (status: string) => {
-      const rows = await Promise.all(ids.map((id) => kit.row(id)));
-      return rows.filter((row) => row.status === status).length;
-    };
-    await eventually(async () => (await inState('succeeded')) === 10, { timeoutMs: 120_000 });
+    const successor = await spawnWorker();
+    await eventually(async () => (await Promise.all(ids.map((id) => kit.row(id)))).every((row) => row.completedAt), {
+      timeoutMs: 120_000,
+    });
     const lastAt = Math.max(...receiver.requests.map(({ at }) => at));
     const attempts = (await Promise.all(ids.map((id) => kit.attempts(id)))).flat();
-    const expired = attempts.filter(({ errorCode }) => errorCode === 'LEASE_EXPIRED');
-    // The attempts of the other worker time out, and their retries are due after 5 s.
-    expect(attempts.filter(({ errorCode }) => errorCode === 'RESPONSE_TIMEOUT')).toHaveLength(4);
-    expect(expired).toHaveLength(4);
-    expect(receiver.requests).toHaveLength(18);
-    for (const { startedAt, durationMs } of expired) {
-      expect(startedAt.getTime() + durationMs).toBeLessThan(Date.now() - (performance.now() - killedAt) + 30_000);
-    }
-    expect(lastAt - killedAt).toBeLessThan(60_000);
-    await successor.stop();
+    expect(
+      attempts
+        .filter(({ errorCode }) => errorCode === 'LEASE_EXPIRED')
+        .map(({ deliveryId }) => deliveryId)
+        .sort(),
+    ).toEqual([...held].sort());
+    expect(receiver.requests).toHaveLength(14);
+    // The rest is for a slow machine.
+    expect(lastAt - killedAt).toBeLessThan(45_000);
+    expect(await successor.stop()).toEqual({ code: 0, signal: null });
   });
 
   test('delivers rows that have no job in Redis', async () => {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   CONCURRENCY_PER_WORKER,
@@ -257,10 +257,12 @@ export class Turns {
 
   /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
   #useMoreSlots(turn: TakenTurn, { endpoint, claimed }: Claim): void {
-    const ticket = turn.ticket + 1;
-    if (endpoint === null || claimed.length === 0 || ticket >= ticketsOf(endpoint.slotMs, endpoint.maxConcurrent))
-      return;
+    if (endpoint === null || claimed.length === 0) return;
+    const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
+    if (tickets === 1) return;
     if (endpoint.paceMs === null && !this.#hasFreeSlot) return;
+    // Any other ticket: the turns with some of them are running, in this worker or in another one.
+    const ticket = randomInt(1, tickets);
     const next = this.#again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
     for (const each of next.announce) {
       if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);

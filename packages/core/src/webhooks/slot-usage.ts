@@ -12,6 +12,8 @@ const SLACK_STEPS = 10;
 const NEW_STEPS = 250;
 /** Use that is charged in advance for an endpoint that was never tried, in milliseconds. */
 const NEW_SLOT_MS = 1000;
+/** An environment is active for this time after its last turn, in milliseconds. */
+const ACTIVE_MS = 60_000;
 /** Environments that are remembered before those without a use are forgotten. */
 const REMEMBERED_MAX = 1000;
 
@@ -40,18 +42,18 @@ export class SlotUsage {
     return this.priority(environmentId, nowMs) > 2 * (priority === 0 ? NEW_STEPS : priority) + SLACK_STEPS;
   }
 
-  /** Whether other environments have used slots within the last minute or two. */
+  /** Whether other environments have used slots within the last minute. */
   hasOthers(environmentId: string, nowMs: number): boolean {
-    for (const other of this.#used.keys()) {
-      if (other !== environmentId && this.#usedMs(other, nowMs) >= STEP_MS) return true;
-    }
+    for (const [other, { atMs }] of this.#used) if (other !== environmentId && nowMs - atMs < ACTIVE_MS) return true;
     return false;
   }
 
   #add(environmentId: string, ms: number, nowMs: number): void {
     this.#used.set(environmentId, { ms: this.#usedMs(environmentId, nowMs) + ms, atMs: nowMs });
     if (this.#used.size <= REMEMBERED_MAX) return;
-    for (const other of [...this.#used.keys()]) if (this.#usedMs(other, nowMs) < STEP_MS) this.#used.delete(other);
+    for (const [other, { atMs }] of [...this.#used]) {
+      if (nowMs - atMs >= ACTIVE_MS && this.#usedMs(other, nowMs) < STEP_MS) this.#used.delete(other);
+    }
   }
 
   #usedMs(environmentId: string, nowMs: number): number {

@@ -40,14 +40,17 @@ export function turnJob(turn: Turn): { queue: QueueName; job: { name: string; da
     delayMs === undefined
       ? { deduplication: { id: `${endpointId}.${ticket}`, keepLastIfActive: true }, ...place }
       : {
-          // oxlint-disable-next-line callplane/ambient-time
-          jobId: `${endpointId}@${Math.ceil((Date.now() + delayMs) / LATER_STEP_MS)}`,
+          jobId: `${endpointId}@${Math.ceil((nowMs() + delayMs) / LATER_STEP_MS)}`,
           delay: delayMs,
           priority: priority ?? 1,
         };
   const data = { turn: randomUUID(), endpointId, environmentId, slotMs, ticket };
   return { queue: QUEUE_OF_LANE[lane], job: { name: 'turn', data, opts: identity } };
 }
+
+/** BullMQ takes times by the clock of this machine. */
+// oxlint-disable-next-line no-restricted-properties
+const nowMs = (): number => Date.now();
 
 /** How BullMQ hands a turn to a worker. */
 export interface Handed {
@@ -96,9 +99,7 @@ export class TurnWorker {
         const { priority, attemptsStarted: run, stalledCounter } = job;
         const backInMs = await take(job.data, { priority, run, isStalled: stalledCounter > 0 });
         if (backInMs === null) return;
-        // BullMQ takes a time by the clock of this machine.
-        // oxlint-disable-next-line callplane/ambient-time
-        await job.moveToDelayed(Date.now() + backInMs, token);
+        await job.moveToDelayed(nowMs() + backInMs, token);
         throw new DelayedError();
       },
       {
