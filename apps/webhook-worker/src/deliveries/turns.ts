@@ -78,8 +78,8 @@ export class Turns {
   readonly #lastRooms = new Map<string, string>();
   readonly #pauses = new Map<string, number>();
   readonly #running = new Set<Promise<unknown>>();
-  /** Turns that run without Redis, by endpoint and ticket. */
-  readonly #direct = new Set<string>();
+  /** Turns of this worker, by endpoint and ticket. */
+  readonly #taken = new Set<string>();
   #isDraining = false;
 
   constructor(deps: Deps) {
@@ -100,7 +100,7 @@ export class Turns {
   async take(turn: TakenTurn, { priority, run, isStalled }: Handed): Promise<number | null> {
     if (this.#isDraining) return 0;
     if (isStalled) await this.#takeOver(turn, run);
-    const next = this.#placeOf(turn, priority) ?? (await this.#track(this.#run(turn, tokenOf(turn.turn, run))));
+    const next = this.#placeOf(turn, priority) ?? (await this.#track(turn, this.#run(turn, tokenOf(turn.turn, run))));
     if ('backInMs' in next) return next.backInMs;
     await this.#deps.producer.wakeDeliveries(next.announce);
     return null;
@@ -108,21 +108,17 @@ export class Turns {
 
   /** Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. */
   async runDirectly(turn: Turn): Promise<void> {
-    const key = `${turn.endpointId} ${turn.ticket ?? 0}`;
-    if (this.#direct.has(key)) return;
-    this.#direct.add(key);
+    if (this.#taken.has(keyOf(turn))) return;
     try {
       let next: Turn | undefined = turn;
       while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
         const { slotMs, lane = laneOf(slotMs), ticket = 0 }: Turn = next;
         const token = randomUUID();
-        const after: Next = await this.#track(this.#run({ ...next, lane, ticket, turn: token }, token));
+        const after: Next = await this.#track(next, this.#run({ ...next, lane, ticket, turn: token }, token));
         next = 'announce' in after ? after.announce[0] : undefined;
       }
     } catch {
       // The claim is logged. The next scan finds the endpoint.
-    } finally {
-      this.#direct.delete(key);
     }
   }
 
@@ -136,12 +132,14 @@ export class Turns {
     return this.#deps.producer.health.trouble === null;
   }
 
-  async #track<T>(work: Promise<T>): Promise<T> {
+  async #track<T>(turn: Turn, work: Promise<T>): Promise<T> {
     this.#running.add(work);
+    this.#taken.add(keyOf(turn));
     try {
       return await work;
     } finally {
       this.#running.delete(work);
+      this.#taken.delete(keyOf(turn));
     }
   }
 
@@ -261,8 +259,12 @@ export class Turns {
     const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
     if (tickets === 1) return;
     if (endpoint.paceMs === null && !this.#hasFreeSlot) return;
-    // Any other ticket: the turns with some of them are running, in this worker or in another one.
-    const ticket = randomInt(1, tickets);
+    // Any ticket will do that no turn of this worker has. If another worker has it, that turn is repeated.
+    const free = Array.from({ length: tickets }, (_, ticket) => ticket).filter(
+      (ticket) => !this.#taken.has(keyOf({ ...turn, ticket })),
+    );
+    if (free.length === 0) return;
+    const ticket = free[randomInt(free.length)] as number;
     const next = this.#again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
     for (const each of next.announce) {
       if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);
@@ -307,6 +309,8 @@ export class Turns {
     else this.#held.set(environmentId, held);
   }
 }
+
+const keyOf = ({ endpointId, ticket = 0 }: Turn): string => `${endpointId} ${ticket}`;
 
 /** The fencing token of a worker: the last four digits of the turn's UUID are the number of its worker. */
 function tokenOf(turn: string, run: number): string {
