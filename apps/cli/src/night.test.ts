@@ -9,7 +9,7 @@ import {
   settleFailed,
   writeEvents,
 } from '@callplane/db';
-import { JobWorker, OperationWorkers } from '@callplane/queue';
+import { OperationWorkers, TurnWorker } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
@@ -121,7 +121,7 @@ describe('rtc webhooks and rtc deliveries', () => {
       attempts: 0,
       workersNotified: true,
     });
-    await eventually(() => woken.includes(deliveryId));
+    await eventually(() => woken.includes(endpointId));
     await expectFailure(1, ['deliveries', 'replay', deliveryId], 'it is not finished');
     await expectFailure(2, ['deliveries', 'show', 'dlv_x'], 'rtc deliveries list');
   });
@@ -292,32 +292,39 @@ async function dueDeliveries(): Promise<number> {
   return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
 }
 
-/** Starts a worker, and returns the ids of the rows that the jobs of this queue wake from now on. */
+/** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
   const ignored = () => undefined;
   const events = { onLost: ignored, onReady: ignored };
-  const worker =
+  const workers =
     queue === 'room-end'
-      ? new OperationWorkers({
-          redisUrl: redis.url,
-          concurrency: 1,
-          work: (operationId) => {
-            woken.push(operationId);
-            return Promise.resolve(null);
-          },
-          clock: { now: () => new Date() },
-          events: { ...events, onFailed: ignored, onError: ignored },
-        })
-      : new JobWorker({
-          redisUrl: redis.url,
-          queue,
-          concurrency: 1,
-          lockSeconds: 30,
-          process: ({ deliveryId }) => void woken.push(deliveryId),
-          events: { ...events, onJobError: ignored },
-        });
-  closers.push(() => worker.close());
+      ? [
+          new OperationWorkers({
+            redisUrl: redis.url,
+            concurrency: 1,
+            work: (operationId) => {
+              woken.push(operationId);
+              return Promise.resolve(null);
+            },
+            clock: { now: () => new Date() },
+            events: { ...events, onFailed: ignored, onError: ignored },
+          }),
+        ]
+      : (['fast', 'slow'] as const).map(
+          (lane) =>
+            new TurnWorker({
+              redisUrl: redis.url,
+              lane,
+              concurrency: 1,
+              take: ({ endpointId }) => {
+                woken.push(endpointId);
+                return Promise.resolve(null);
+              },
+              events: { ...events, onJobError: ignored },
+            }),
+        );
+  for (const worker of workers) closers.push(() => worker.close());
   // A worker is counted only once it has named its Redis connection.
   await eventually(async () => {
     const queues = (await json('queues')).data as { queue: string; redis: { workers: number } | null }[];
