@@ -220,14 +220,14 @@ export const BUGS = [
   ),
   bug(
     'order-ignored',
-    'an ordered endpoint gets the oldest due event of a room, whichever events are open before it',
+    'an ordered endpoint gets the latest due event of a room, whichever events are open before it',
     CLAIMS,
     'room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n   ORDER BY sequence LIMIT 1)',
     "room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n     AND status = 'pending' AND due_at <= now() ORDER BY sequence DESC LIMIT 1)",
   ),
   bug(
     'order-across-lines',
-    'replays and first runs of a room are one line, whose first one waits for itself',
+    'a replay and a first run of one room wait for each other',
     CLAIMS,
     "WHERE status = 'pending' AND due_at <= now() ORDER BY due_at LIMIT 1\n   ) head",
     "WHERE status = 'pending' AND due_at <= now() AND NOT EXISTS (SELECT 1 FROM webhook_deliveries b WHERE b.endpoint_id = ${endpointId} AND b.room_id = room.room_id AND b.id <> line.id AND b.status <> 'delivering') ORDER BY due_at LIMIT 1\n   ) head",
