@@ -263,7 +263,7 @@ describe('a recovery', () => {
     await newRecovery(endpointId);
     await Promise.all(Array.from({ length: 4 }, () => sweepRecoveries(worker.deps, signal, 60_000)));
     expect(await recovery()).toMatchObject({ status: 'pending', matched: 100, replayed: 99, skipped: 1 });
-    // One doorbell wakes the endpoint, regardless of the number of replayed deliveries.
+    // One turn of the endpoint is added, regardless of the number of replayed deliveries.
     expect(await waitingJobs()).toBe(1);
     await step();
     await step();
