@@ -112,7 +112,8 @@ describe('rtc webhooks and rtc deliveries', () => {
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
     expect(stdout).toMatch(/^ {2}server: "evil\\u001b\[2J"$/m);
 
-    const woken = await wakeUpsOf('webhook-delivery-slow');
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { slotMs: 64 } });
+    const woken = await wakeUpsOf('webhook-delivery');
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
       replayCount: 1,
@@ -291,7 +292,7 @@ async function dueDeliveries(): Promise<number> {
 }
 
 /** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */
-async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery-slow'): Promise<string[]> {
+async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
   const worker = new JobWorker({
     redisUrl: redis.url,
