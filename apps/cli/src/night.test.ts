@@ -114,6 +114,7 @@ describe('rtc webhooks and rtc deliveries', () => {
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
     expect(stdout).toMatch(/^ {2}server: "evil\\u001b\[2J"$/m);
 
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { slotMs: 64 } });
     const woken = await wakeUpsOf('webhook-delivery');
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
@@ -297,34 +298,29 @@ async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string
   const woken: string[] = [];
   const ignored = () => undefined;
   const events = { onLost: ignored, onReady: ignored };
-  const workers =
+  const worker =
     queue === 'room-end'
-      ? [
-          new OperationWorkers({
-            redisUrl: redis.url,
-            concurrency: 1,
-            work: (operationId) => {
-              woken.push(operationId);
-              return Promise.resolve(null);
-            },
-            clock: { now: () => new Date() },
-            events: { ...events, onFailed: ignored, onError: ignored },
-          }),
-        ]
-      : (['fast', 'slow'] as const).map(
-          (lane) =>
-            new TurnWorker({
-              redisUrl: redis.url,
-              lane,
-              concurrency: 1,
-              take: ({ endpointId }) => {
-                woken.push(endpointId);
-                return Promise.resolve(null);
-              },
-              events: { ...events, onJobError: ignored },
-            }),
-        );
-  for (const worker of workers) closers.push(() => worker.close());
+      ? new OperationWorkers({
+          redisUrl: redis.url,
+          concurrency: 1,
+          work: (operationId) => {
+            woken.push(operationId);
+            return Promise.resolve(null);
+          },
+          clock: { now: () => new Date() },
+          events: { ...events, onFailed: ignored, onError: ignored },
+        })
+      : new TurnWorker({
+          redisUrl: redis.url,
+          lane: 'fast',
+          concurrency: 1,
+          take: ({ endpointId }) => {
+            woken.push(endpointId);
+            return Promise.resolve(null);
+          },
+          events: { ...events, onJobError: ignored },
+        });
+  closers.push(() => worker.close());
   // A worker is counted only once it has named its Redis connection.
   await eventually(async () => {
     const queues = (await json('queues')).data as { queue: string; redis: { workers: number } | null }[];
