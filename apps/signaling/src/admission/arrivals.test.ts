@@ -80,10 +80,14 @@ describe('joins of one participant', () => {
       const outcomes = await Promise.all(Array.from({ length: 100 }, () => joinAs(ada)));
       expect(new Set(outcomes)).toEqual(new Set(['too_many_attempts']));
     });
-    const seconds = (performance.now() - startedAt) / 1000;
     expect((await instance.valueOf(counter)) - counted).toBe(100);
-    const lines = await eventually(() => instance.log().slice(logged).split('"message":"arrival refused"').length - 1);
-    expect(lines).toBeGreaterThan(0);
+    // A refusal of the test before may have been logged less than a second ago.
+    const lines = await eventually(async () => {
+      await joinAs(ada);
+      const count = instance.log().slice(logged).split('"message":"arrival refused"').length - 1;
+      return count > 0 && count;
+    });
+    const seconds = (performance.now() - startedAt) / 1000;
     expect(lines).toBeLessThanOrEqual(seconds + 3);
   });
 
