@@ -23,9 +23,8 @@ import pLimit from 'p-limit';
 import type { Deps } from '../deps.js';
 import { logEndedLeases } from '../sweep/sweep.js';
 import { attemptDelivery, type Settled } from './attempt.js';
+import { FastSlots, remember, SHARED_SLOTS_MAX } from './fast-slots.js';
 
-/** Slots that the turns of the slow lane, and those of one environment beside others, may hold at once. */
-export const SHARED_SLOTS_MAX = CONCURRENCY_PER_WORKER - 1;
 /** A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds. */
 const TURN_MS = 100;
 const TURN_MS_MAX = 250;
@@ -33,15 +32,11 @@ const TURN_MS_MAX = 250;
 const CLAIM_MS_MAX = 5000;
 /** Pause of a turn whose environment has all slots that it may hold, in milliseconds. */
 const SHARE_PAUSE_MS = 250;
-/** How long the turns of an environment stay in the slow lane after an attempt in the fast lane got slow. */
-const SUSPECT_MS = 60_000;
 /** Pause after a claim that failed, in milliseconds, so that PostgreSQL can recover. */
 const FAILED_PAUSE_MS = 500;
 /** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
 const EMPTY_PAUSE_FACTOR = 10;
 const EMPTY_MS_MAX = 20;
-/** Endpoints whose last room, and whose pause, is remembered. Beyond it, all are forgotten. */
-const REMEMBERED_MAX = 10_000;
 
 /** A turn with the worker's part of its fencing token. */
 export interface TakenTurn extends Turn {
@@ -71,10 +66,7 @@ export class Turns {
   readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
   readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
   readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
-  /** Slots that environments hold in the fast lane. */
-  readonly #held = new Map<string, number>();
-  /** Until when the turns of an environment stay out of the fast lane, in the time of `performance.now()`. */
-  readonly #suspects = new Map<string, number>();
+  readonly #fastSlots = new FastSlots();
   readonly #lastRooms = new Map<string, string>();
   readonly #pauses = new Map<string, number>();
   readonly #running = new Set<Promise<unknown>>();
@@ -146,7 +138,7 @@ export class Turns {
   /** Where a turn goes instead of into a slot: to the slow lane, or back in its line; null if it may begin. */
   #placeOf(turn: TakenTurn, priority: number): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
     const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
     return isAhead && !this.#hasFreeSlot ? this.#again(turn) : null;
   }
@@ -177,7 +169,7 @@ export class Turns {
     if (refused !== null) return refused;
     const startedAtMs = performance.now();
     const ended = this.#usage[lane].begin(environmentId, turn.slotMs, startedAtMs);
-    if (lane === 'fast') this.#hold(environmentId, 1);
+    if (lane === 'fast') this.#fastSlots.hold(environmentId, 1);
     const settling: Promise<Settled | null>[] = [];
     let { slotMs } = turn;
     try {
@@ -206,7 +198,7 @@ export class Turns {
       }
     } finally {
       ended(performance.now());
-      if (lane === 'fast') this.#hold(environmentId, -1);
+      if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
     }
   }
 
@@ -221,9 +213,9 @@ export class Turns {
     const pauseMs = (this.#pauses.get(endpointId) ?? 0) - performance.now();
     if (pauseMs > 0) return { backInMs: Math.ceil(pauseMs) };
     if (lane === 'slow') return null;
-    if (this.#isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
-    const isFull = (this.#held.get(environmentId) ?? 0) >= SHARED_SLOTS_MAX;
-    return isFull && this.#hasOthers(environmentId) ? { backInMs: SHARE_PAUSE_MS } : null;
+    if (this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    const isFull = this.#fastSlots.isFull(environmentId) && this.#hasOthers(environmentId);
+    return isFull ? { backInMs: SHARE_PAUSE_MS } : null;
   }
 
   #hasOthers(environmentId: string): boolean {
@@ -274,7 +266,7 @@ export class Turns {
 
   async #attempt({ environmentId, lane }: TakenTurn, delivery: ClaimedDelivery, waitedMs: number) {
     const overdue = setTimeout(() => {
-      if (lane === 'fast') remember(this.#suspects, environmentId, performance.now() + SUSPECT_MS);
+      if (lane === 'fast') this.#fastSlots.suspect(environmentId);
     }, SLOW_FROM_MS);
     try {
       const startedAt = new Date(delivery.startedAt.getTime() + waitedMs);
@@ -293,20 +285,10 @@ export class Turns {
   /** The turn at the end of its line. */
   #again(turn: TakenTurn, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
-    const lane = more.lane ?? (this.#isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const lane = more.lane ?? (this.#fastSlots.isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
     const next = { endpointId, environmentId, slotMs, ticket, lane };
     const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
     return { announce: [{ ...next, priority: this.priority(next), ...later }] };
-  }
-
-  #isSuspect(environmentId: string): boolean {
-    return (this.#suspects.get(environmentId) ?? 0) > performance.now();
-  }
-
-  #hold(environmentId: string, slots: number): void {
-    const held = (this.#held.get(environmentId) ?? 0) + slots;
-    if (held === 0) this.#held.delete(environmentId);
-    else this.#held.set(environmentId, held);
   }
 }
 
@@ -315,9 +297,4 @@ const keyOf = ({ endpointId, ticket = 0 }: Turn): string => `${endpointId} ${tic
 /** The fencing token of a worker: the last four digits of the turn's UUID are the number of its worker. */
 function tokenOf(turn: string, run: number): string {
   return turn.slice(0, -4) + (run % 0x10000).toString(16).padStart(4, '0');
-}
-
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (map.size >= REMEMBERED_MAX) map.clear();
-  map.set(key, value);
 }
