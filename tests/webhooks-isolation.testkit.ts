@@ -31,7 +31,7 @@ export interface IsolationStage {
   worker: TestApp;
   newTenant(): Promise<Tenant>;
   newEndpoint(tenant: Tenant, url: string): Promise<string>;
-  /** Commits deliveries to this endpoint and rings its doorbell. */
+  /** Commits deliveries to this endpoint and adds its turn. */
   emit(tenant: Tenant, endpointId: string, count: number): Promise<string[]>;
 }
 

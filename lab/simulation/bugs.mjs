@@ -9,9 +9,9 @@ const DUE_OPERATIONS = 'packages/db/src/operations/due-operations.ts';
 const ROOM_END = 'apps/cleanup-worker/src/operations/room-end.steps.ts';
 const ROOM_CLEANUP = 'packages/db/src/rooms/room-cleanup.ts';
 const DELIVERY_LEASES = 'packages/db/src/webhooks/delivery-leases.ts';
-const CLAIM = 'packages/db/src/webhooks/claim.sql.ts';
-const GATED = 'packages/db/src/webhooks/gated-claims.ts';
-const LINES = 'packages/db/src/webhooks/delivery-lines.ts';
+const CLAIMS = 'packages/db/src/webhooks/claims.ts';
+const TURNS = 'apps/webhook-worker/src/deliveries/turns.ts';
+const SCAN = 'apps/webhook-worker/src/deliveries/scan.ts';
 const DELIVERY_SWEEP = 'packages/db/src/webhooks/delivery-sweep.ts';
 const DELIVERY_SQL = 'packages/db/src/webhooks/delivery.sql.ts';
 const DELIVERY = 'packages/core/src/webhooks/delivery.ts';
@@ -168,7 +168,7 @@ export const BUGS = [
     name: 'attempt-counted-at-settle',
     what: 'an attempt counts when it is settled, not when it is claimed',
     patches: [
-      { file: CLAIM, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
+      { file: CLAIMS, find: 'run_attempts = d.run_attempts + 1,', replace: 'run_attempts = d.run_attempts,' },
       {
         file: DELIVERY_LEASES,
         find: 'SET status = ended.status,',
@@ -180,8 +180,8 @@ export const BUGS = [
     'lease-of-delivery-never-ends',
     'no sweep ends the leases of dead webhook workers',
     DELIVERY_SWEEP,
-    'WHERE lease_expires_at <= now() AND lease_expires_at >= ${from.toISOString()}::timestamptz',
-    "WHERE lease_expires_at <= now() - interval '1 day' AND lease_expires_at >= ${from.toISOString()}::timestamptz",
+    'lease_expires_at <= now() ORDER BY',
+    "lease_expires_at <= now() - interval '1 day' ORDER BY",
   ),
   bug(
     'expired-attempt-not-logged',
@@ -220,73 +220,78 @@ export const BUGS = [
   ),
   bug(
     'order-ignored',
-    'an ordered endpoint gets events without waiting for earlier ones',
-    GATED,
-    'SELECT c.*, c.in_order AND EXISTS (',
-    'SELECT c.*, false AND EXISTS (',
+    'an ordered endpoint gets the latest due event of a room, whichever events are open before it',
+    CLAIMS,
+    'room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n   ORDER BY sequence LIMIT 1)',
+    "room_id = room.room_id AND (replay_count > 0) = ${isReplay}::boolean\n     AND status = 'pending' AND due_at <= now() ORDER BY sequence DESC LIMIT 1)",
   ),
   bug(
     'order-across-lines',
-    'replays count as earlier deliveries of the line of first runs',
-    GATED,
-    'AND (b.replay_count > 0) = c.is_replay AND ${IS_OPEN} AND b.sequence < c.sequence',
-    'AND ${IS_OPEN} AND b.sequence <= c.sequence',
+    'a replay and a first run of one room wait for each other',
+    CLAIMS,
+    "WHERE status = 'pending' AND due_at <= now() ORDER BY due_at LIMIT 1\n   ) head",
+    "WHERE status = 'pending' AND due_at <= now() AND NOT EXISTS (SELECT 1 FROM webhook_deliveries b WHERE b.endpoint_id = ${endpointId} AND b.room_id = room.room_id AND b.id <> line.id AND b.status <> 'delivering') ORDER BY due_at LIMIT 1\n   ) head",
   ),
   bug(
-    'line-never-advanced-by-sweep',
-    'no sweep frees the next delivery of a room if its worker died',
-    LINES,
-    'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
-    'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+    'limit-forgets-attempts',
+    'a claim does not count the deliveries in flight',
+    CLAIMS,
+    "SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND status = 'delivering')))",
+    "SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = ${endpointId} AND status = 'delivering' AND false)))",
   ),
   bug(
-    'gate-forgets-attempts',
-    'the gate does not remember the deliveries in flight',
-    GATED,
-    'in_flight = ARRAY(SELECT id FROM in_flight UNION ALL SELECT id FROM claimed)',
-    "in_flight = '{}'",
+    'claims-at-once',
+    'claims of one endpoint with limits run at once, on snapshots without each other',
+    CLAIMS,
+    'WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;',
+    'WHERE id = ${request.endpointId}`;',
   ),
-  {
-    name: 'no-scan-of-deliveries',
-    what: 'no scan finds deliveries whose doorbell was lost',
-    patches: [
-      {
-        file: 'apps/webhook-worker/src/deliveries/scan.ts',
-        find: 'if (isDue) await this.scan();',
-        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
-      },
-    ],
-  },
+  bug(
+    'no-scan-of-deliveries',
+    'no scan finds deliveries whose job was lost',
+    SCAN,
+    'await this.scan(hasRedis);',
+    'if (this.#intervalMs < 0) await this.scan(hasRedis);',
+  ),
   {
     name: 'deliveries-never-woken',
-    what: 'no process rings a doorbell, and no scan finds deliveries without one',
+    what: 'no process adds a turn, and no scan finds deliveries without one',
     patches: [
       {
-        file: 'packages/queue/src/jobs/doorbells.ts',
-        find: 'return this.#send([...byEndpoint.values()]);',
-        replace: 'return this.#send([...byEndpoint.values()].slice(0, 0));',
+        file: 'packages/queue/src/jobs/turns.ts',
+        find: 'const { endpointId, environmentId, slotMs, lane = laneOf(slotMs), ticket = 0, priority, delayMs } = turn;',
+        replace:
+          "const { endpointId, environmentId, slotMs, ticket = 0, priority, delayMs } = turn;\n  const lane = 'none' as Lane;",
       },
       {
-        file: 'apps/webhook-worker/src/deliveries/scan.ts',
-        find: 'if (isDue) await this.scan();',
-        replace: 'if (isDue && this.#fastScans < 0) await this.scan();',
+        file: SCAN,
+        find: 'await this.scan(hasRedis);',
+        replace: 'if (this.#intervalMs < 0) await this.scan(hasRedis);',
       },
     ],
   },
   {
-    name: 'line-never-advanced',
-    what: 'neither a worker nor a sweep frees the next delivery of a room',
+    name: 'take-over-without-a-stall',
+    what: 'a worker ends the leases of all other turns of its endpoint',
     patches: [
       {
-        file: 'apps/webhook-worker/src/deliveries/attempt.ts',
-        find: 'if (roomId === null) return null;',
-        replace: 'if (roomId !== undefined) return null;',
+        file: TURNS,
+        find: 'if (isStalled) await this.#takeOver(turn, run);',
+        replace: 'await this.#takeOver(turn, run);',
       },
       {
-        file: LINES,
-        find: 'const freed = [...(await freeHeads(db, heads)), ...(await freeUnordered(db, unordered, limit))];',
-        replace: 'const freed = await freeUnordered(db, [...unordered, ...heads].slice(0, 0), limit);',
+        file: DELIVERY_SWEEP,
+        find: "status = 'delivering' AND lease_token = ANY(${[...tokens]}::uuid[])",
+        replace: "status = 'delivering' AND ${[...tokens]}::uuid[] IS NOT NULL",
       },
+    ],
+  },
+  {
+    name: 'one-token-for-all-workers',
+    what: 'the worker that takes a turn over has the token of the one before, which goes on to send',
+    patches: [
+      { file: TURNS, find: '(run % 0x10000)', replace: '(run % 1)' },
+      { file: TURNS, find: 'Array.from({ length: run - 1 }', replace: 'Array.from({ length: run }' },
     ],
   },
   bug(
@@ -306,9 +311,9 @@ export const BUGS = [
   bug(
     'retries-send-other-bytes',
     'a retry sends other bytes',
-    CLAIM,
-    's.secret_sealed, v.body, v.traceparent',
-    "s.secret_sealed, CASE WHEN d.run_attempts > 1 THEN v.body || ' ' ELSE v.body END AS body, v.traceparent",
+    CLAIMS,
+    's.secret_sealed, v.body, v.traceparent\n',
+    "s.secret_sealed, CASE WHEN d.run_attempts > 1 THEN v.body || ' ' ELSE v.body END AS body, v.traceparent\n",
   ),
   bug(
     'replay-keeps-its-number',
@@ -439,14 +444,6 @@ export const BUGS = [
     IDEMPOTENCY,
     'return record !== null && record.expiresAt > now ? record : null;',
     'return record !== null && record.expiresAt < now ? record : null;',
-  ),
-  // Sweeps.
-  bug(
-    'floor-ahead-of-rows',
-    'the floor of due rows moves to the present, past rows that are not claimed yet',
-    'packages/db/src/sweeps/due-floor.ts',
-    'await addBacklogs(tx, queue, last);',
-    '',
   ),
 ];
 

@@ -44,14 +44,7 @@ export async function finalViolations(run: Run): Promise<Violation[]> {
 const DAY_MS = 86_400_000;
 
 /** Messages that only a defect causes. */
-const DEFECTS = [
-  'scheduler failed',
-  'claim failed',
-  'doorbell failed',
-  'delivery attempt failed',
-  'delivery attempt not logged',
-  'event impossible in this state',
-];
+const DEFECTS = ['claim failed', 'delivery attempt not logged', 'event impossible in this state'];
 
 function unexpectedLines({ fleet }: Run): Violation[] {
   return fleet.lines.flatMap(({ process, message, fields }) => {

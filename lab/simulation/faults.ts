@@ -12,7 +12,7 @@ import type { Until } from './settle.js';
 import type { World } from './world.js';
 
 /** Statements that only keep the fleet alive: a fault after them finds little. */
-const DULL = /sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
+const DULL = /sweeps|signaling_instances|media_nodes|pg_stat_activity|LATERAL/;
 
 /** How long the others run before a process wakes up that was frozen for long, in milliseconds. */
 const OTHERS_RUN_MS = 10_000;

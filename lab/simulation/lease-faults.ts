@@ -11,12 +11,6 @@ const OUTCOME = /lease_token = NULL/;
 /** In which another worker claims the row of a frozen one whose lease has expired, in milliseconds. */
 const WHILE_OTHERS_CLAIM_MS = 20_000;
 
-/** Deliveries that wait for one of their line, although no open one is before them. */
-const LINE_WITHOUT_HEAD = `
-  SELECT 1 FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at >= '9999-01-01' AND NOT EXISTS (
-    SELECT 1 FROM webhook_deliveries b WHERE b.endpoint_id = d.endpoint_id AND b.room_id = d.room_id
-      AND (b.replay_count > 0) = (d.replay_count > 0) AND b.status IN ('pending', 'delivering')
-      AND b.sequence < d.sequence) LIMIT 1`;
 const LAST_ATTEMPTS = `
   SELECT 1 FROM runtime_operations WHERE status = 'pending' AND lease_token IS NOT NULL AND run_attempts >= $1
   UNION ALL SELECT 1 FROM webhook_deliveries WHERE status = 'delivering' AND run_attempts >= $1 LIMIT 1`;
@@ -62,7 +56,7 @@ export class LeaseFaults {
         this.points.add(`${label} | stop`);
         this.fleet.stop(process.name);
       } else if (fault.do === 'crash after outcome') {
-        if (!isOutcome || (fault.role === 'webhook-worker' && !(await this.#finds(LINE_WITHOUT_HEAD)))) continue;
+        if (!isOutcome) continue;
         if (!this.#isTimeFor(fault, fault.afterOutcomes)) continue;
         this.points.add(`${label} | after the outcome`);
         await this.fleet.crash(process, `right after the outcome ${label}`);

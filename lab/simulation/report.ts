@@ -3,7 +3,7 @@ import { CALM } from './ports/redis.js';
 import type { Outcome } from './run.js';
 
 const DULL =
-  /^\S+ setup: |sweep taken over|sweeps|due_floors|due_backlogs|signaling_instances|media_nodes|pg_stat_activity|webhook_gates|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
+  /^\S+ setup: |sweep taken over|sweeps|signaling_instances|media_nodes|pg_stat_activity|LATERAL|: (sends|gets) |BEGIN has|SELECT|has 0 rows$|lists rooms/;
 const LINES_MAX = 160;
 /** Runs that look for a shorter plan. */
 const TRIES_MAX = 80;

@@ -11,7 +11,7 @@ export type Until = (isOver: () => boolean) => Promise<void>;
 
 /**
  * Open rows, and when work on them can begin at the latest: a leased one when its lease ends; a delivery that waits for
- * another one of its endpoint or its room when the lease of that ends. Parked deliveries wait for others.
+ * another one of its endpoint or its room when the lease of that ends. One behind another of its line waits for that.
  */
 const PENDING = `
   SELECT id, (extract(epoch FROM coalesce(lease_expires_at, due_at)) * 1000)::float8 AS "dueMs",
@@ -26,7 +26,10 @@ const PENDING = `
     WHERE b.endpoint_id = d.endpoint_id AND b.status = 'delivering'
       AND (b.id = d.id OR e.max_concurrent IS NOT NULL OR (e.ordering = 'room' AND b.room_id = d.room_id))
   ) before
-  WHERE d.status IN ('pending', 'delivering') AND d.due_at < '9999-01-01'
+  WHERE d.status IN ('pending', 'delivering') AND NOT (e.ordering = 'room' AND EXISTS (
+    SELECT 1 FROM webhook_deliveries b WHERE b.endpoint_id = d.endpoint_id AND b.room_id = d.room_id
+      AND (b.replay_count > 0) = (d.replay_count > 0) AND b.status IN ('pending', 'delivering')
+      AND b.sequence < d.sequence))
   UNION ALL
   SELECT id, (extract(epoch FROM coalesce(lease_expires_at, created_at)) * 1000)::float8,
     coalesce(lease_expires_at > sim.now(), false)

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { CONCURRENCY_PER_WORKER, TURN_DELIVERIES_MAX } from '@callplane/core';
 import { eventually } from '@callplane/testing';
 import { measured } from '../faults/faults.testkit.js';
 import { closedGate, deliveriesIn, startReceiver, startWebhookStack } from '../faults/webhooks.testkit.js';
@@ -13,12 +14,12 @@ test('after a cleanup worker and a webhook worker are killed at work, others com
   await stack.register(api, receiver);
   const ending = await stack.newRoom(api);
   await stack.join(ending);
-  // Proves the endpoint with a success: only then may it use all slots.
+  // After a quick success a turn may claim several deliveries of the endpoint.
   await stack.allDelivered();
   const known = receiver.requests.length;
   const gate = closedGate();
   receiver.answer = () => gate.opened.then(() => 200);
-  const rooms = await Promise.all(Array.from({ length: 12 }, () => stack.newRoom(api)));
+  const rooms = await Promise.all(Array.from({ length: 40 }, () => stack.newRoom(api)));
 
   const claimed = await stack.holding([ending], async () => {
     const { status } = await stack.call(api, 'DELETE', `/v1/rooms/${ending}`, { prefer: 'respond-async' });
@@ -27,7 +28,7 @@ test('after a cleanup worker and a webhook worker are killed at work, others com
       const row = await stack.operationOf(ending);
       return row?.leaseToken == null ? null : row;
     });
-    // How many slots the endpoint gets depends on the machine: once a request hangs for a second, it gets no more.
+    // How many turns of the endpoint have begun depends on the machine.
     await eventually(() => receiver.requests.length > known);
     for (const worker of killed) worker.kill('SIGKILL');
     await Promise.all(killed.map(({ exited }) => exited));
@@ -52,10 +53,10 @@ test('after a cleanup worker and a webhook worker are killed at work, others com
   expect(receiver.rooms('room.ended')).toEqual(new Map([[ending, 1]]));
   const twice = [...receiver.counts()].filter(([, count]) => count > 1);
   expect(new Map(twice)).toEqual(new Map(inFlight.map((id) => [id, 2])));
-  // The killed worker had claimed up to four more deliveries than the four in flight: these also waited for the lease.
+  // Each turn of the killed worker had claimed up to eight deliveries, and sent one of them.
   const lost = await stack.leasesLost();
   expect([...lost.keys()]).toEqual(expect.arrayContaining(inFlight));
-  expect(lost.size).toBeLessThanOrEqual(4 + 4);
+  expect(lost.size).toBeLessThanOrEqual(CONCURRENCY_PER_WORKER * TURN_DELIVERIES_MAX);
   expect([...lost.values()].every((count) => count === 1)).toBe(true);
   // The log lines arrive through a pipe, later than the rows.
   await eventually(() => deliveriesIn(heir).length >= rooms.length);

@@ -62,7 +62,7 @@ test('one call sends everything that failed or waits for hours once the receiver
     UPDATE webhook_deliveries SET run_attempts = 5, due_at = now() + interval '1 hour' WHERE id = ANY(${idsOf(6, 12)})`;
   await prisma.$executeRaw`
     UPDATE webhook_deliveries SET run_attempts = 7, due_at = now() - interval '1 second' WHERE id = ANY(${idsOf(0, 6)})`;
-  await stack.producer.wakeDeliveries(idsOf(0, 6).map((id) => ({ id, endpointId })));
+  await stack.producer.wakeDeliveries([{ endpointId, environmentId: stack.tenant.environmentId, slotMs: 64 }]);
   await inState('failed', 8, 6);
   const path = `/v1/webhooks/${endpointId}`;
   const read = async (id: string) => (await stack.call(api, 'GET', `${path}/deliveries/${id}`)).body;

@@ -119,11 +119,11 @@ test('operations and deliveries that two workers are woken for many times are ea
   const rows = await stack.database.prisma.webhookDelivery.findMany({
     orderBy: { id: 'desc' },
     take: 40,
-    select: { id: true, endpointId: true },
+    select: { id: true, endpointId: true, environmentId: true },
   });
   for (let n = 0; n < 5; n += 1) {
     await stack.producer.wakeOperations(ending.map(({ wake }) => ({ ...wake, runAttempts: n })));
-    for (const row of rows) await stack.producer.wakeDeliveries([row]);
+    for (const row of rows) await stack.producer.wakeDeliveries([{ ...row, slotMs: 64, ticket: n }]);
   }
   const operations = await stack.allCompleted(ending.map(({ roomId }) => roomId));
   await stack.allDelivered();
@@ -132,7 +132,9 @@ test('operations and deliveries that two workers are woken for many times are ea
     const left = await stack.producer.redis.keys('callplane:room-end:op_*');
     return !ending.some(({ operationId }) => left.some((key) => key.includes(operationId)));
   });
-  await eventually(async () => (await stack.producer.waitingCount(['webhook-delivery'])) === 0);
+  await eventually(
+    async () => (await stack.producer.waitingCount(['webhook-delivery', 'webhook-delivery-slow'])) === 0,
+  );
   expect(new Set(operations.map(({ attempts }) => attempts))).toEqual(new Set([1]));
   const attempted = attemptsIn(...cleaners).map((line) => line['operationId']);
   expect(attempted.sort()).toEqual(ending.map(({ operationId }) => operationId).sort());

@@ -1,5 +1,5 @@
 import { parseMasterKeys, type Clock, type MasterKeys } from '@callplane/core';
-import { Database, type WakeableDelivery, type WakeableOperation } from '@callplane/db';
+import { Database, type DueEndpoint, type WakeableOperation } from '@callplane/db';
 import type { MigrationTarget } from '@callplane/migrations';
 import type { Notice } from '@callplane/queue';
 import { readRedisTarget, RedisSettingsError, type RedisTarget } from '@callplane/queue/redis-target';
@@ -102,7 +102,7 @@ export async function wakeWorkers(config: CliConfig, operations: readonly Wakeab
 }
 
 /** Wakes the webhook workers for these deliveries. Returns false if Redis is not configured or fails. */
-export async function wakeDeliveries(config: CliConfig, deliveries: readonly WakeableDelivery[]): Promise<boolean> {
+export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
   if (deliveries.length === 0) return true;
   const redis = redisOf(config);
   if (redis === undefined) return false;

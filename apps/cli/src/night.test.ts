@@ -9,7 +9,7 @@ import {
   settleFailed,
   writeEvents,
 } from '@callplane/db';
-import { JobWorker, OperationWorkers } from '@callplane/queue';
+import { OperationWorkers, TurnWorker } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
 import {
   createTestDatabase,
@@ -114,6 +114,7 @@ describe('rtc webhooks and rtc deliveries', () => {
     expect(stdout).toMatch(/^ {2}x-service-signature: t=1795000000,v1=0123abcd…$/m);
     expect(stdout).toMatch(/^ {2}server: "evil\\u001b\[2J"$/m);
 
+    await database.prisma.webhookEndpoint.update({ where: { id: endpointId }, data: { slotMs: 64 } });
     const woken = await wakeUpsOf('webhook-delivery');
     expect(await json('deliveries', 'replay', deliveryId)).toEqual({
       id: deliveryId,
@@ -121,7 +122,7 @@ describe('rtc webhooks and rtc deliveries', () => {
       attempts: 0,
       workersNotified: true,
     });
-    await eventually(() => woken.includes(deliveryId));
+    await eventually(() => woken.includes(endpointId));
     await expectFailure(1, ['deliveries', 'replay', deliveryId], 'it is not finished');
     await expectFailure(2, ['deliveries', 'show', 'dlv_x'], 'rtc deliveries list');
   });
@@ -292,7 +293,7 @@ async function dueDeliveries(): Promise<number> {
   return (await readBacklogs(database.sql)).find(({ queue }) => queue === 'webhook-delivery')!.due;
 }
 
-/** Starts a worker, and returns the ids of the rows that the jobs of this queue wake from now on. */
+/** Starts a worker, and returns the ids of the operations or endpoints that the jobs of this queue wake from now on. */
 async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string[]> {
   const woken: string[] = [];
   const ignored = () => undefined;
@@ -309,12 +310,14 @@ async function wakeUpsOf(queue: 'room-end' | 'webhook-delivery'): Promise<string
           clock: { now: () => new Date() },
           events: { ...events, onFailed: ignored, onError: ignored },
         })
-      : new JobWorker({
+      : new TurnWorker({
           redisUrl: redis.url,
-          queue,
+          lane: 'fast',
           concurrency: 1,
-          lockSeconds: 30,
-          process: ({ deliveryId }) => void woken.push(deliveryId),
+          take: ({ endpointId }) => {
+            woken.push(endpointId);
+            return Promise.resolve(null);
+          },
           events: { ...events, onJobError: ignored },
         });
   closers.push(() => worker.close());

@@ -9,7 +9,7 @@ import {
   type DeliveryListing,
   type ReplayResult,
   type RetryResult,
-  type WakeableDelivery,
+  type DueEndpoint,
 } from '@callplane/db';
 import { wakeDeliveries, withDatabase, type Cli } from './cli.js';
 import { deliveryFilterOf, noDelivery, type SendAgainOptions } from './delivery-options.js';
@@ -91,7 +91,7 @@ function sendMany(cli: Cli, options: SendAgainOptions, verb: Verb): Promise<void
         `${rows.length} deliveries${more} would be ${verb.done}. Repeat the command with --yes. "rtc webhooks recover" sends any number, at a limited pace.`,
       );
     }
-    const wakes: WakeableDelivery[] = [];
+    const wakes: DueEndpoint[] = [];
     const refused: { id: string; reason: string }[] = [];
     const tenants = new Map<string, Tenant | null>();
     // Oldest first, as they would have arrived.

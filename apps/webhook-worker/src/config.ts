@@ -12,9 +12,6 @@ import {
 } from '@callplane/runtime';
 import { Type, type Static } from 'typebox';
 
-/** One process is one CPU core, which more slots would not use better. */
-const WORKERS_PER_PROCESS_MAX = 16;
-
 /** The environment variables of this app, parsed once at its start. The source of docs/configuration.md. */
 export const WebhookWorkerConfig = Type.Object({
   ...databaseSettings,
@@ -27,19 +24,12 @@ export const WebhookWorkerConfig = Type.Object({
     maximum: 365,
     description: 'Days after which an endpoint is disabled if all its attempts in that time have failed; 0 = never.',
   }),
-  WORKERS_PER_PROCESS: Type.Integer({
-    default: 1,
-    minimum: 1,
-    maximum: WORKERS_PER_PROCESS_MAX,
-    description:
-      'Workers in this process, with four slots each. They share connections and statements, so 8 workers need no more connections to PostgreSQL than one.',
-  }),
   LEASE_MS: Type.Integer({
     default: LEASE_SECONDS * 1000,
     minimum: 100,
     maximum: 3_600_000,
     description:
-      "Lease of a claimed delivery, in milliseconds. If its worker dies, the delivery is due again when the lease expires. The default is the contract's value; tests shorten it.",
+      "Lease of a claimed delivery, in milliseconds. If its worker dies, the delivery is due again once another worker has its turn, and without Redis when the lease expires. The default is the contract's value; tests shorten it.",
   }),
   DELIVERY_DEADLINE_MS: Type.Integer({
     default: DELIVERY_DEADLINE_SECONDS * 1000,
@@ -58,7 +48,7 @@ export const WebhookWorkerConfig = Type.Object({
     default: 5000,
     minimum: 50,
     maximum: 10_000,
-    description: 'Interval between scans for due deliveries that no doorbell announced, in milliseconds.',
+    description: 'Interval between scans for due deliveries without a job in Redis, in milliseconds.',
   }),
   ...healthSettings,
   ...metricsSettings,

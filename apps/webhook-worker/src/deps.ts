@@ -2,8 +2,6 @@ import type { Clock, Random } from '@callplane/core';
 import type { Database } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
-import type { Beginnings } from './deliveries/beginnings.js';
-import type { OpenClaims } from './deliveries/open-claims.js';
 import type { OpenedSecrets } from './deliveries/opened-secrets.js';
 import type { Settling } from './deliveries/settling.js';
 import type { Resolver } from './destinations/resolver.js';
@@ -11,12 +9,9 @@ import type { WebhookMetrics } from './metrics.js';
 import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
-  /** Where claims begin, shared by the workers of the process. A scan reports it. */
-  beginnings: Beginnings;
   database: Database;
-  /** Its commits do not wait for the disk. For claims of endpoints without a gate, and for reads of endpoints. */
+  /** Its commits do not wait for the disk. For claims of endpoints without an order or limits, and for scans. */
   claimsDatabase: Database;
-  openClaims: OpenClaims;
   settling: Settling;
   producer: JobProducer;
   logger: Logger;

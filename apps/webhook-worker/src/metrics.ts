@@ -6,8 +6,8 @@ import {
 } from '@callplane/core';
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 
-/** Reasons why a sweep ended deliveries or leases; `freed`: made deliveries due whose turn in their room has come. */
-const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted', 'freed'] as const;
+/** Reasons why a sweep ended deliveries or leases. */
+const SWEPT = ['lease_expired', 'run_expired', 'endpoint_deleted'] as const;
 type Swept = (typeof SWEPT)[number];
 /** The kinds of rows that retention deletes. */
 const PURGED = ['deliveries', 'recoveries', 'endpoints', 'secrets', 'events'] as const;
@@ -17,7 +17,7 @@ export interface WebhookMetrics {
   attempt(outcome: AttemptOutcome, lagMs: number, durationMs: number): void;
   finished(status: 'succeeded' | 'failed', reason?: DeliveryFailureReason, count?: number): void;
   leaseLost(): void;
-  /** Counts endpoints with due deliveries that a scan found, because no doorbell announced them. */
+  /** Counts endpoints whose deliveries had been due for a while when a scan found them. */
   foundByScan(count: number): void;
   /** Counts deliveries that a sweep handled. */
   swept(what: Swept, count: number): void;

@@ -1,6 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { createAddressFilter, createPortFilter, newId, parseMasterKeys, seal, type EventType } from '@callplane/core';
-import { claimDueDeliveries, Database, writeEvents, type ClaimedDelivery, type WakeableDelivery } from '@callplane/db';
+import {
+  createAddressFilter,
+  createPortFilter,
+  newId,
+  parseMasterKeys,
+  seal,
+  slotMsAfter,
+  type EventType,
+} from '@callplane/core';
+import {
+  claimDeliveries,
+  Database,
+  releaseDelivery,
+  writeEvents,
+  type ClaimedDelivery,
+  type WrittenDelivery,
+} from '@callplane/db';
 import { JobProducer } from '@callplane/queue';
 import { createLogger, createMetrics } from '@callplane/runtime';
 import {
@@ -18,11 +34,8 @@ import {
   PATIENT_DEADLINES,
 } from '@callplane/testing';
 import { attemptDelivery } from './deliveries/attempt.js';
-import { Beginnings } from './deliveries/beginnings.js';
-import { OpenClaims } from './deliveries/open-claims.js';
 import { OpenedSecrets } from './deliveries/opened-secrets.js';
 import { Settling } from './deliveries/settling.js';
-import { Workers } from './deliveries/workers.js';
 import type { Deps } from './deps.js';
 import { systemResolver } from './destinations/resolver.js';
 import { webhookMetrics } from './metrics.js';
@@ -42,10 +55,10 @@ export interface TestWorker {
   metrics(): Promise<string>;
   newEndpoint(
     url: string,
-    more?: { proven?: boolean; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
+    more?: { environmentId?: string; slotMs?: number; enabled?: boolean; failingSince?: Date; lastFailedAt?: Date },
   ): Promise<string>;
   /** Writes events for this endpoint only. */
-  emit(endpointId: string, count?: number, type?: EventType): Promise<WakeableDelivery[]>;
+  emit(endpointId: string, count?: number, type?: EventType): Promise<WrittenDelivery[]>;
   /**
    * Writes events of one room for this endpoint only; their `data.room` is its id. Returns the ids of the deliveries in
    * the order of the events.
@@ -56,11 +69,10 @@ export interface TestWorker {
   row(deliveryId: string): ReturnType<Database['prisma']['webhookDelivery']['findUniqueOrThrow']>;
   endpoint(endpointId: string): ReturnType<Database['prisma']['webhookEndpoint']['findUniqueOrThrow']>;
   attempts(deliveryId: string): ReturnType<Database['prisma']['webhookAttempt']['findMany']>;
-  /** Claims due deliveries of the endpoint, first attempts before retries. */
+  /** Claims due deliveries of the endpoint, the oldest first. */
   claim(endpointId: string, count?: number, leaseMs?: number): Promise<ClaimedDelivery[]>;
   /** Makes one attempt at a due delivery of the same endpoint, like a slot does. False if nothing was attempted. */
   attempt(deliveryId: string, deps?: Deps): Promise<boolean>;
-  newWorkers(deps?: Deps, count?: number): Workers;
   sql(statement: string): Promise<unknown>;
 }
 
@@ -93,10 +105,8 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
   const clock = testClock(NOON);
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
-    beginnings: new Beginnings(),
     database,
     claimsDatabase,
-    openClaims: new OpenClaims(claimsDatabase.sql, more.leaseMs ?? 60_000),
     settling: new Settling(database.sql, logger),
     producer,
     logger,
@@ -127,17 +137,17 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     tenant,
     lines,
     metrics: () => metrics.text(),
-    async newEndpoint(endpointUrl, { proven = false, enabled = true, failingSince, lastFailedAt } = {}) {
+    async newEndpoint(endpointUrl, { environmentId, slotMs, enabled = true, failingSince, lastFailedAt } = {}) {
       const id = newId('webhookEndpoint');
       await prisma.webhookEndpoint.create({
         data: {
           id,
-          environmentId: tenant.environmentId,
+          environmentId: environmentId ?? tenant.environmentId,
           url: endpointUrl,
           events: ['*'],
           enabled,
           signingKeyVersion: 1,
-          proven,
+          slotMs: slotMs ?? null,
           failingSince: failingSince ?? null,
           lastFailedAt: lastFailedAt ?? null,
           createdAt: NOON,
@@ -155,7 +165,9 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     },
     async emit(endpointId, count = 1, type = 'webhook.test') {
       const data = { greeting: 'Grüße' };
-      const event = { type, tenant, roomId: null, participantId: null, createdAt: clock.now(), data };
+      const { environmentId } = await worker.endpoint(endpointId);
+      const owner = { ...tenant, environmentId };
+      const event = { type, tenant: owner, roomId: null, participantId: null, createdAt: clock.now(), data };
       const events = Array.from({ length: count }, () => event);
       const written = await database.transaction((tx) => writeEvents(tx, events, { only: endpointId }));
       return written.deliveries;
@@ -190,20 +202,24 @@ export async function startTestWorker(more: Partial<Deps> = {}): Promise<TestWor
     attempts: (deliveryId) => prisma.webhookAttempt.findMany({ where: { deliveryId }, orderBy: { id: 'asc' } }),
     async claim(endpointId, count = 1, leaseMs = deps.leaseMs) {
       const rows: ClaimedDelivery[] = [];
-      for (const isRetry of [false, true]) {
-        const ask = { endpointId, isRetry, count: count - rows.length, since: null };
-        if (ask.count > 0) rows.push(...(await claimDueDeliveries(claimsDatabase.sql, [ask], leaseMs))[0]!.claimed);
+      for (;;) {
+        const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs, afterRoomId: '' };
+        const { claimed } = await claimDeliveries(deps, request);
+        rows.push(...claimed);
+        if (claimed.length === 0 || rows.length >= count) return rows;
       }
-      return rows;
     },
     async attempt(deliveryId, own = deps) {
-      const [claim] = await worker.claim((await worker.row(deliveryId)).endpointId);
+      const [claim, ...others] = await worker.claim((await worker.row(deliveryId)).endpointId);
+      await Promise.all(others.map((other) => releaseDelivery(database.sql, other, 0)));
       if (claim === undefined) return false;
       const attempted = await attemptDelivery(own, claim);
-      await attempted?.settle(attempted.attempt.durationMs);
+      if (attempted !== null) {
+        const { attempt, hung } = attempted;
+        await attempted.settle(slotMsAfter(null, { durationMs: attempt.durationMs, hung }));
+      }
       return attempted !== null;
     },
-    newWorkers: (own = deps, count = 1) => new Workers(own, count, { slots: 4, ahead: 4 }),
     sql: (statement) => prisma.$executeRawUnsafe(statement),
   };
   return worker;

@@ -7,20 +7,17 @@ import {
   LEASE_SECONDS,
   WEBHOOK_PORTS_DEFAULT,
 } from '@callplane/core';
-import { moveDueFloor } from '@callplane/db';
-import { Beginnings } from '../../../apps/webhook-worker/src/deliveries/beginnings.js';
-import { Doorbells } from '../../../apps/webhook-worker/src/deliveries/doorbells.js';
-import { OpenClaims } from '../../../apps/webhook-worker/src/deliveries/open-claims.js';
 import { OpenedSecrets } from '../../../apps/webhook-worker/src/deliveries/opened-secrets.js';
 import { SCAN_FAST_MS, Scan } from '../../../apps/webhook-worker/src/deliveries/scan.js';
 import { Settling } from '../../../apps/webhook-worker/src/deliveries/settling.js';
-import { Workers } from '../../../apps/webhook-worker/src/deliveries/workers.js';
+import { Turns } from '../../../apps/webhook-worker/src/deliveries/turns.js';
 import type { Deps } from '../../../apps/webhook-worker/src/deps.js';
 import { webhookMetrics } from '../../../apps/webhook-worker/src/metrics.js';
 import { PinnedAgents } from '../../../apps/webhook-worker/src/sending/pinned-agents.js';
 import { sweepRecoveries } from '../../../apps/webhook-worker/src/sweep/recoveries.js';
 import { newRetentionPosition, sweepRetention } from '../../../apps/webhook-worker/src/sweep/retention.js';
-import { sweepDeliveries, type SweepPosition } from '../../../apps/webhook-worker/src/sweep/sweep.js';
+import { sweepDeliveries } from '../../../apps/webhook-worker/src/sweep/sweep.js';
+import { QUEUE_OF_LANE } from '../../../packages/queue/src/jobs/turns.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { MASTER_KEYS } from '../secrets.js';
 import { noMetrics } from './metrics.js';
@@ -30,7 +27,6 @@ const SWEEP_INTERVAL_MS = 5000;
 const RETENTION_INTERVAL_MS = 60_000;
 /** A second in production, which would be most of the statements of a run. */
 const RECOVERY_INTERVAL_MS = 10_000;
-const CLAIMS_AHEAD = 4;
 /** A public address: all receivers resolve to it. */
 const ADDRESS = '93.184.216.34';
 
@@ -43,10 +39,8 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
   const claimsDatabase = openDatabase(databaseUrl, { indexesOnly: true, poolMax: CONCURRENCY_PER_WORKER + 1 });
   const leaseMs = LEASE_SECONDS * 1000;
   const deps: Deps = {
-    beginnings: new Beginnings(),
     database,
     claimsDatabase,
-    openClaims: new OpenClaims(claimsDatabase.sql, leaseMs),
     settling: new Settling(database.sql, logger),
     producer: redis.producer(),
     logger,
@@ -64,17 +58,16 @@ export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts):
     deliveryDeadlineMs: DELIVERY_DEADLINE_SECONDS * 1000,
     dnsDeadlineMs: DNS_DEADLINE_SECONDS * 1000,
   };
-  const workers = new Workers(deps, 1, { slots: CONCURRENCY_PER_WORKER, ahead: CLAIMS_AHEAD });
-  const doorbells = new Doorbells(deps, workers);
-  redis.consume((job) => doorbells.received(job.jobId, job.deliveryId));
-  const scan = new Scan(deps, workers, SWEEP_INTERVAL_MS);
-  const sweepPosition: SweepPosition = { parkedFrom: null };
+  const turns = new Turns(deps);
+  for (const lane of ['fast', 'slow'] as const) {
+    redis.consumeTurns(QUEUE_OF_LANE[lane], (job, handed) => turns.take({ ...job, lane }, handed));
+  }
+  const scan = new Scan(deps, turns, SWEEP_INTERVAL_MS);
   const retention = newRetentionPosition();
   const { repeat, repeatElected } = periodicTasks('webhook-worker', name, database, logger);
   repeat('scan', SCAN_FAST_MS, () => scan.tick());
-  repeatElected('due floor', SWEEP_INTERVAL_MS, async () => void (await moveDueFloor(database, 'deliveries')));
-  repeatElected('deliveries', SWEEP_INTERVAL_MS, () => sweepDeliveries(deps, sweepPosition));
+  repeatElected('deliveries', SWEEP_INTERVAL_MS, () => sweepDeliveries(deps));
   repeatElected('recoveries', RECOVERY_INTERVAL_MS, (signal) => sweepRecoveries(deps, signal));
   repeatElected('retention', RETENTION_INTERVAL_MS, (signal) => sweepRetention(deps, signal, retention));
-  return () => workers.drain();
+  return () => turns.drain();
 }

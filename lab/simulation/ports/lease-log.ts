@@ -1,4 +1,4 @@
-import { BACKOFF_SECONDS } from '@callplane/core';
+import { BACKOFF_SECONDS, LEASE_SECONDS } from '@callplane/core';
 
 const TABLES = ['runtime_operations', 'webhook_deliveries'];
 
@@ -22,6 +22,9 @@ export const LEASE_LOG = `
     is_success boolean := NEW.status IN ('completed', 'succeeded');
     -- The removal of an endpoint ends its deliveries, also those in flight.
     is_removal boolean := to_jsonb(NEW) ->> 'failure_reason' = 'endpoint_deleted';
+    -- A worker that gets the turn of a dead or frozen one ends its leases. Its lock lasts for 10 s at least.
+    is_stalled boolean := NOT is_operation AND NOT is_success AND NEW.lease_token IS NULL
+      AND OLD.lease_expires_at <= sim.now() + interval '${LEASE_SECONDS - 10} seconds';
     wrong text;
     failed_at timestamptz;
   BEGIN
@@ -43,14 +46,14 @@ export const LEASE_LOG = `
       END IF;
     ELSIF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
       IF is_held AND NEW.lease_token IS NOT NULL THEN wrong := 'claims the row too early';
-      ELSIF is_held AND writer <> held_by AND is_removal IS NOT TRUE THEN wrong := 'ends the lease';
+      ELSIF is_held AND writer <> held_by AND is_removal IS NOT TRUE AND is_stalled IS NOT TRUE THEN wrong := 'ends the lease';
       ELSIF is_operation AND NOT is_held AND NEW.lease_token IS NULL AND NEW.status <> 'failed' THEN
         wrong := 'writes an outcome after the end of the lease';
       ELSIF NOT is_held AND is_success AND writer <> held_by THEN wrong := 'writes an outcome';
       END IF;
     END IF;
     IF NEW.lease_token IS NOT NULL AND NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
-      INSERT INTO sim.leases VALUES (NEW.lease_token, writer);
+      INSERT INTO sim.leases VALUES (NEW.lease_token, writer) ON CONFLICT DO NOTHING;
     END IF;
     IF wrong IS NOT NULL THEN
       INSERT INTO sim.breaks (guarantee, what) VALUES ('one-writer',

@@ -1,22 +1,14 @@
 import type { OperationKind } from '@callplane/core';
 import type { JobProducer, NoticeListener, OperationWakeUp } from '@callplane/queue';
-import { Doorbells } from '../../../packages/queue/src/jobs/doorbells.js';
 import { operationJobId, QUEUE_OF_OPERATION } from '../../../packages/queue/src/jobs/catalogue.js';
 import { OperationQueue } from './operation-queue.js';
+import { TurnQueues } from './turn-queues.js';
 import { running, type SimProcess } from '../processes.js';
 import type { Random } from '../../src/random.js';
 import type { World } from '../world.js';
 
-interface Job {
-  deliveryId: string;
-  jobId: string;
-}
 type OperationQueueName = (typeof QUEUE_OF_OPERATION)[OperationKind];
 
-interface Consumer {
-  process: SimProcess;
-  take(job: Job): void;
-}
 interface Subscriber {
   process: SimProcess;
   channel: string;
@@ -35,11 +27,9 @@ export const CALM: Weather = { lose: 0, repeat: 0, delayMs: 2 };
 export class SimRedis {
   readonly #world: World;
   readonly #random: Random;
-  readonly #consumers = new Set<Consumer>();
   readonly #operations: Readonly<Record<OperationQueueName, OperationQueue>>;
+  readonly #turns: TurnQueues;
   readonly #subscribers = new Set<Subscriber>();
-  /** BullMQ ignores a job whose id exists. */
-  readonly #jobs = new Set<string>();
   weather: Weather = CALM;
   isAway = false;
 
@@ -48,6 +38,7 @@ export class SimRedis {
     this.#random = random;
     const queue = (name: string) => new OperationQueue(name, world, random, () => this.isAway);
     this.#operations = { 'room-end': queue('room-end'), 'participant-remove': queue('participant-remove') };
+    this.#turns = new TurnQueues(world, random, () => this.weather);
   }
 
   /** The producer of the process that runs. */
@@ -59,11 +50,6 @@ export class SimRedis {
       add();
       return { ok: true as const };
     };
-    const doorbells = new Doorbells((rung) =>
-      send(() => {
-        for (const { id, endpointId } of rung) this.#add(endpointId, { deliveryId: id, jobId: endpointId });
-      }),
-    );
     const isAway = (): boolean => this.isAway;
     const sendOperations = (rows: readonly (OperationWakeUp & { priority: number })[]) =>
       rows.length === 0
@@ -78,7 +64,10 @@ export class SimRedis {
       wakeOperations: (rows) => sendOperations(rows.map((row) => ({ ...row, priority: 0 }))),
       addDueOperations: async (rows) =>
         (await sendOperations(rows.map((row) => ({ ...row, priority: row.place - 1 })))).ok,
-      wakeDeliveries: (deliveries) => doorbells.ring(deliveries),
+      wakeDeliveries: (turns) =>
+        send(() => {
+          for (const turn of turns) this.#turns.add(turn);
+        }),
       redis: {
         get status() {
           return isAway() ? 'reconnecting' : 'ready';
@@ -122,17 +111,14 @@ export class SimRedis {
     return end;
   }
 
-  /** Makes the process that runs take doorbells. */
-  consume(take: (job: Job) => void): void {
-    const process = running.getStore() as SimProcess;
-    const consumer = { process, take };
-    this.#consumers.add(consumer);
-    process.onDeath.push(() => this.#consumers.delete(consumer));
-  }
-
   /** Makes the process that runs work on operations. */
   work(queue: OperationQueueName, ...worker: Parameters<OperationQueue['work']>): void {
     this.#operations[queue].work(...worker);
+  }
+
+  /** Makes the process that runs take turns of a queue. */
+  consumeTurns(...worker: Parameters<TurnQueues['consume']>): void {
+    this.#turns.consume(...worker);
   }
 
   #command(process: SimProcess, what: string): Promise<void> {
@@ -152,24 +138,6 @@ export class SimRedis {
     const isLost = this.#random.chance(this.weather.lose);
     if (isLost) this.#world.note(`job ${queue} gets lost`);
     return isLost;
-  }
-
-  #add(id: string, job: Job): void {
-    if (this.#jobs.has(id) || this.#isLost('webhook-delivery')) return;
-    this.#jobs.add(id);
-    for (let times = this.#random.chance(this.weather.repeat) ? 2 : 1; times > 0; times -= 1) {
-      this.#world.after(this.#random.between(1, this.weather.delayMs), null, 'job of webhook-delivery is due', () =>
-        this.#hand(id, job),
-      );
-    }
-  }
-
-  #hand(id: string, job: Job): void {
-    this.#jobs.delete(id);
-    const consumers = [...this.#consumers];
-    if (consumers.length === 0) return;
-    const { process, take } = this.#random.pick(consumers);
-    this.#world.after(0, process, 'takes a job of webhook-delivery', () => running.run(process, () => take(job)));
   }
 
   #publish(channel: string, payload: string): void {

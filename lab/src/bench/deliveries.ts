@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openStage, type Stage, type Started } from '../fleet/stage.js';
+import { openStage, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf, spread } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
 
@@ -13,9 +13,9 @@ const WORKERS = [1, 2, 4, 8];
 /** For each worker, at the slow receiver. */
 const SLOW_ROUND = 300;
 
-/** An endpoint and its receiver. */
+/** Endpoints and their receiver. */
 interface Target {
-  endpointId: string;
+  endpointId: string | string[];
   receiver: BenchReceiver;
 }
 type Bench = Awaited<ReturnType<typeof openBench>>;
@@ -67,7 +67,7 @@ async function openBench(stage: Stage) {
   };
 }
 
-async function againstBareLoop({ stage, fast, deliver }: Bench) {
+async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
   const loop = await openBareLoop(stage);
   await deliver(fast, 300);
   await loop.send(fast.receiver, 300);
@@ -84,6 +84,15 @@ async function againstBareLoop({ stage, fast, deliver }: Bench) {
     `${own.toFixed(0)} of ${floor.toFixed(0)} /s: ${ratio}`,
     0.5,
   );
+  const many: Target = { receiver: fast.receiver, endpointId: [] };
+  for (let n = 0; n < 100; n++)
+    many.endpointId = [many.endpointId, await webhooks.newEndpoint(fast.receiver.url)].flat();
+  const ratios = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const bare = rateOf(await loop.send(fast.receiver, ROUND));
+    ratios.push((await deliver(many, ROUND)) / bare);
+  }
+  printRow('the same over 100 endpoints', ratioOf(ratios), 0.9);
   process.kill(stage.redis.pid, 'SIGSTOP');
   const frozen = [];
   for (let round = 0; round < ROUNDS; round++) frozen.push(await deliver(fast, ROUND, false));
@@ -92,7 +101,7 @@ async function againstBareLoop({ stage, fast, deliver }: Bench) {
   printRow('one worker, receiver 0 ms, Redis frozen, against the same with Redis', without, 0.5);
 }
 
-async function severalWorkers({ stage, webhooks, slow, setWorkers, deliver }: Bench) {
+async function severalWorkers({ slow, setWorkers, deliver }: Bench) {
   const rateOfRounds = async (workers: number) => {
     const rates = [];
     for (let round = 0; round < 3; round++) rates.push(await deliver(slow, workers * SLOW_ROUND));
@@ -109,26 +118,13 @@ async function severalWorkers({ stage, webhooks, slow, setWorkers, deliver }: Be
   printRow('two workers against one, 50 ms', against(two, one), 1.8);
   printRow('four workers against one, 50 ms', against(four, one), 3.4);
   printRow('eight workers against one, 50 ms', against(eight, one), '');
-  await setWorkers(0);
-  const together: Started = await stage.start('webhook-worker', { WORKERS_PER_PROCESS: '8' });
-  const rate = await rateOfRounds(8);
-  const { rows } = await webhooks.pool.query(
-    `SELECT count(*)::int AS connections FROM pg_stat_activity WHERE application_name LIKE $1`,
-    [`callplane webhook-worker ${together.pid}@%`],
-  );
-  printRow(
-    `eight workers in one process (${rows[0].connections} connections) against eight processes, 50 ms`,
-    against(rate, eight),
-    '1, 15 connections',
-  );
-  await together.stop();
   await setWorkers(1);
 }
 
 async function answerToFirstByte({ api, webhooks, fast }: Bench) {
   const url = `${fast.receiver.url}/latency`;
   await api.call('POST', '/v1/webhooks', { url, events: ['room.created'] });
-  await webhooks.pool.query('UPDATE webhook_endpoints SET proven = true');
+  await webhooks.pool.query('UPDATE webhook_endpoints SET slot_ms = 64');
   const lags = [];
   for (let n = 0; n < 200; n++) {
     const arrived = fast.receiver.arrivals(1);

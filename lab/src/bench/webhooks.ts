@@ -72,15 +72,15 @@ export function openWebhooks(stage: Stage) {
       ]);
       return id;
     },
-    /** @param isProven as with a long history of good answers: unproven endpoints share two slots. */
+    /** @param isProven as with a long history of quick answers. */
     async newEndpoint(url: string, { isProven = true, environmentId = tenant.environmentId } = {}): Promise<string> {
       const id = newId('webhookEndpoint');
       const sealed = seal(masterKeys, 'whsec_bench', `webhook-secret:${id}:1`);
       await pool.query(
         `WITH endpoint AS (
            INSERT INTO webhook_endpoints (id, environment_id, url, events, enabled, signing_key_version, created_at,
-             updated_at, proven)
-           VALUES ($1, $2, $3, '{webhook.test}', true, 1, now(), now(), $5) RETURNING id
+             updated_at, slot_ms)
+           VALUES ($1, $2, $3, '{webhook.test}', true, 1, now(), now(), CASE WHEN $5 THEN 64 END) RETURNING id
          )
          INSERT INTO webhook_secrets (endpoint_id, version, secret_sealed, created_at) SELECT id, 1, $4, now() FROM endpoint`,
         [id, environmentId, url, sealed, isProven],
@@ -89,19 +89,26 @@ export function openWebhooks(stage: Stage) {
     },
     /** Inserts pending deliveries, and announces them unless `isAnnounced` is false. @returns the id of the first. */
     async emit(
-      endpointId: string,
+      endpointIds: string | readonly string[],
       count = 1,
       { isAnnounced = true, environmentId = tenant.environmentId } = {},
     ): Promise<string> {
-      const { rows } = await pool.query<{ id: string; endpointId: string }>(
+      const { rows } = await pool.query<{
+        id: string;
+        endpointId: string;
+        environmentId: string;
+        slotMs: number | null;
+      }>(
         `WITH event AS (
            INSERT INTO events (id, environment_id, type, body, created_at)
            SELECT callplane_typeid('evt'), $1, 'webhook.test', '${BODY}', now() FROM generate_series(1, $3) RETURNING id
          )
          INSERT INTO webhook_deliveries (id, environment_id, endpoint_id, event_id, event_type, status, created_at)
-         SELECT callplane_typeid('dlv'), $1, $2, id, 'webhook.test', 'pending', now() FROM event
-         RETURNING id, endpoint_id AS "endpointId"`,
-        [environmentId, endpointId, count],
+         SELECT callplane_typeid('dlv'), $1, ($2::text[])[1 + row_number() OVER () % cardinality($2::text[])], id,
+           'webhook.test', 'pending', now() FROM event
+         RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId",
+           (SELECT slot_ms FROM webhook_endpoints e WHERE e.id = endpoint_id) AS "slotMs"`,
+        [environmentId, [endpointIds].flat(), count],
       );
       for (let at = 0; isAnnounced && at < rows.length; at += 100)
         await producer.wakeDeliveries(rows.slice(at, at + 100));

@@ -58,6 +58,6 @@ export * from './webhooks/replay.js';
 export * from './webhooks/request-headers.js';
 export * from './webhooks/signature-contract.js';
 export * from './webhooks/signature.js';
-export * from './webhooks/scheduling/delivery-schedule.js';
-export * from './webhooks/scheduling/slot-time.js';
+export * from './webhooks/slot-usage.js';
+export * from './webhooks/slot-time.js';
 export * from './webhooks/vocabulary.js';

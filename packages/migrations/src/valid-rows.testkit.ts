@@ -103,7 +103,6 @@ const VALID = {
     created_at: AT,
     updated_at: AT,
   },
-  webhook_gates: { endpoint_id: 'whep' },
   webhook_secrets: { endpoint_id: 'whep', version: 1, secret_sealed: 's1', created_at: AT },
   events: {
     id: 'evt',

@@ -7,10 +7,13 @@
 import { join } from 'node:path';
 import { build } from 'vite';
 
-const JOINED = ['typebox', 'bullmq'];
+/** Each with a package that may import it. */
+const IMPORTERS = { typebox: 'runtime', bullmq: 'queue' };
 const packages = join(import.meta.dirname, '../..');
-/** A file that does not exist, in a package that may import them. @param {string} name */
-const entryOf = (name) => join(packages, 'queue', `all-of-${name}.js`);
+/** Files that do not exist. */
+const ENTRIES = Object.fromEntries(
+  Object.entries(IMPORTERS).map(([name, importer]) => [name, join(packages, importer, `all-of-${name}.js`)]),
+);
 
 await build({
   configFile: false,
@@ -21,11 +24,11 @@ await build({
     {
       name: 'entries',
       /** @param {string} id */
-      resolveId: (id) => (JOINED.some((name) => id === entryOf(name)) ? id : undefined),
+      resolveId: (id) => (Object.values(ENTRIES).includes(id) ? id : undefined),
       /** @param {string} id */
       load: (id) => {
-        const joined = JOINED.find((name) => id === entryOf(name));
-        return joined === undefined ? undefined : `export * from '${joined}';`;
+        const joined = Object.entries(ENTRIES).find(([, entry]) => id === entry);
+        return joined === undefined ? undefined : `export * from '${joined[0]}';`;
       },
     },
   ],
@@ -35,7 +38,7 @@ await build({
     target: 'node20',
     minify: false,
     rolldownOptions: {
-      input: Object.fromEntries(JOINED.map((name) => [name, entryOf(name)])),
+      input: ENTRIES,
       output: { entryFileNames: '[name].mjs', keepNames: true },
     },
   },

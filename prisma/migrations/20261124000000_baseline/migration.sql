@@ -354,6 +354,7 @@ CREATE TABLE webhook_endpoints (
     ordering TEXT NOT NULL DEFAULT 'none',
     max_per_second INTEGER,
     max_concurrent INTEGER,
+    next_attempt_at TIMESTAMPTZ(6) NOT NULL DEFAULT '-infinity'::timestamptz,
     standard_webhooks BOOLEAN NOT NULL DEFAULT false,
     CONSTRAINT webhook_endpoints_url_length CHECK (char_length(url) BETWEEN 1 AND 2048),
     CONSTRAINT webhook_endpoints_events CHECK (cardinality(events) >= 1),
@@ -366,14 +367,6 @@ CREATE INDEX webhook_endpoints_environment_id_id_idx ON webhook_endpoints (envir
 -- The endpoints that an event is sent to.
 CREATE INDEX webhook_endpoints_fan_out_idx ON webhook_endpoints (environment_id) WHERE deleted_at IS NULL;
 CREATE INDEX webhook_endpoints_deleted_idx ON webhook_endpoints (deleted_at) WHERE deleted_at IS NOT NULL;
-
--- A few rows that each claim of an endpoint with an order or a limit updates.
-CREATE TABLE webhook_gates (
-    endpoint_id TEXT COLLATE "C" PRIMARY KEY REFERENCES webhook_endpoints ON DELETE CASCADE ON UPDATE RESTRICT,
-    version BIGINT NOT NULL DEFAULT 0,
-    next_at TIMESTAMPTZ(6) NOT NULL DEFAULT transaction_timestamp(),
-    in_flight TEXT[] COLLATE "C" NOT NULL DEFAULT '{}'
-) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
 CREATE TABLE webhook_secrets (
     endpoint_id TEXT COLLATE "C" NOT NULL REFERENCES webhook_endpoints ON DELETE CASCADE ON UPDATE RESTRICT,
@@ -460,22 +453,17 @@ CREATE INDEX webhook_deliveries_event_id_idx ON webhook_deliveries (event_id);
 CREATE INDEX webhook_deliveries_filtered_idx ON webhook_deliveries (endpoint_id, event_type, status, (id || '') DESC);
 CREATE INDEX webhook_deliveries_reason_idx ON webhook_deliveries (endpoint_id, failure_reason, event_type, (id || '') DESC)
     WHERE failure_reason IS NOT NULL;
--- The due deliveries of an endpoint, first attempts and retries apart.
-CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (endpoint_id, (run_attempts > 0), due_at)
-    WHERE (status || '') = 'pending';
--- The due deliveries of all endpoints. The condition differs from the one above, so that no search for an endpoint reads
--- this index.
-CREATE INDEX webhook_deliveries_due_time_idx ON webhook_deliveries (due_at) WHERE ('' || status) = 'pending';
+-- The due deliveries of an endpoint, and the endpoints that have any.
+CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (endpoint_id, due_at) WHERE status = 'pending';
 CREATE INDEX webhook_deliveries_lease_expires_at_idx ON webhook_deliveries (lease_expires_at)
     WHERE lease_expires_at IS NOT NULL;
-CREATE INDEX webhook_deliveries_pending_run_idx ON webhook_deliveries (run_started_at) WHERE (status || '') = 'pending';
+CREATE INDEX webhook_deliveries_pending_run_idx ON webhook_deliveries (run_started_at) WHERE status = 'pending';
 CREATE INDEX webhook_deliveries_open_endpoint_id_idx ON webhook_deliveries (endpoint_id, id)
     WHERE status IN ('pending', 'delivering');
--- The open deliveries of a room in their order, first runs and replays apart; and those that wait for an earlier one.
+-- The open deliveries of a room in their order, first runs and replays apart; and those in flight.
 CREATE INDEX webhook_deliveries_line_idx ON webhook_deliveries (endpoint_id, room_id, (replay_count > 0), sequence)
-    WHERE lower(status) IN ('pending', 'delivering');
-CREATE INDEX webhook_deliveries_parked_idx ON webhook_deliveries (endpoint_id, room_id, (replay_count > 0), sequence)
-    WHERE (status || '') = 'pending' AND due_at = '9999-12-31 00:00:00+00'::timestamptz;
+    WHERE status IN ('pending', 'delivering');
+CREATE INDEX webhook_deliveries_in_flight_idx ON webhook_deliveries (endpoint_id, room_id) WHERE status = 'delivering';
 -- Recoveries read the failed ones of a time window, retention the oldest finished ones.
 CREATE INDEX webhook_deliveries_failed_idx ON webhook_deliveries (endpoint_id, id) WHERE status = 'failed';
 CREATE INDEX webhook_deliveries_completed_idx ON webhook_deliveries (completed_at) WHERE status IN ('succeeded', 'failed');
@@ -554,25 +542,10 @@ CREATE TABLE usage_rollups (
     rolled_up_at TIMESTAMPTZ(3) NOT NULL DEFAULT transaction_timestamp()
 );
 
--- This table and the next two have a few rows that change every few seconds.
+-- A few rows that change every few seconds.
 CREATE TABLE sweeps (
     name TEXT COLLATE "C" PRIMARY KEY,
     holder TEXT NOT NULL,
     held_until TIMESTAMPTZ(3) NOT NULL,
     finished_at TIMESTAMPTZ(3)
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
-
-CREATE TABLE due_floors (
-    queue TEXT COLLATE "C" PRIMARY KEY,
-    floor TIMESTAMPTZ(3) NOT NULL,
-    checked_at TIMESTAMPTZ(3) NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
-
--- The key is an endpoint (deliveries) or an environment (operations). No foreign key: the row goes by itself.
-CREATE TABLE due_backlogs (
-    queue TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    is_retry BOOLEAN NOT NULL,
-    since TIMESTAMPTZ(3) NOT NULL,
-    PRIMARY KEY (queue, key, is_retry)
-) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.01);

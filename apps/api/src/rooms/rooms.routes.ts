@@ -1,5 +1,5 @@
 import { presentRoom, presentOperation } from '@callplane/core';
-import type { WakeableDelivery } from '@callplane/db';
+import type { DueEndpoint } from '@callplane/db';
 import type { Deps } from '../deps.js';
 import { idempotently } from '../http/idempotency.js';
 import { defineRoute, type Reply, type Route } from '../http/route.js';
@@ -42,7 +42,7 @@ export function roomRoutes(deps: Deps): Route[] {
       responses: { 201: { description: 'The room.', schema: RoomSchema } },
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
         // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
-        let deliveries: WakeableDelivery[] = [];
+        let deliveries: DueEndpoint[] = [];
         const make = async (creating: Promise<CreatedRoom>): Promise<GeneratedRoomValues> => {
           const created = await creating;
           ({ deliveries } = created);

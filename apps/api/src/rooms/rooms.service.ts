@@ -17,7 +17,7 @@ import {
   type AcceptedOperation,
   type RoomPatch,
   type RoomToInsert,
-  type WakeableDelivery,
+  type DueEndpoint,
   type TypedSql,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
@@ -59,7 +59,7 @@ export function roomAtCreation(input: RoomInput, made: GeneratedRoomValues): Roo
 export interface CreatedRoom {
   made: GeneratedRoomValues;
   /** The deliveries to wake after the commit. */
-  deliveries: WakeableDelivery[];
+  deliveries: DueEndpoint[];
 }
 
 /** Creates a room and its `room.created` event. Concurrent requests share the statement. */

@@ -10,7 +10,7 @@ import {
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
-  type WakeableDelivery,
+  type WrittenDelivery,
   type WantedParticipant,
   type WantedRow,
 } from '@callplane/db';
@@ -35,7 +35,7 @@ export const WAIT_MS_MAX = 3_000;
 export interface SharedStatements {
   /** The number of requests that wait for their statement. */
   readonly waiting: number;
-  insertRoom(insert: RoomToInsert): Promise<WakeableDelivery[]>;
+  insertRoom(insert: RoomToInsert): Promise<WrittenDelivery[]>;
   /** @returns the status of the room (nothing was written unless it is open); null if there is no such room. */
   insertParticipantIfOpen(insert: ParticipantToInsert): Promise<RoomStatus | null>;
   findRoom(wanted: WantedRow): Promise<RoomState | null>;

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eraseEventBody, type AfterAttempt } from '@callplane/core';
 import {
-  claimDueDeliveries,
+  claimDeliveries,
   endDeliveriesOfDeleted,
   settleDeliveries,
   type ClaimedDelivery,
@@ -347,6 +348,10 @@ describe('POST …/retry', () => {
   };
   const set = (id: string, data: object) => api.database.prisma.webhookDelivery.update({ where: { id }, data });
   const inAnHour = () => new Date(Date.now() + 3_600_000);
+  const claimOf = async (endpointId: string) => {
+    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
+    return (await claimDeliveries({ claimsDatabase: api.database, database: api.database }, request)).claimed;
+  };
 
   test('brings the next attempt forward to now, and leaves the run as it is', async () => {
     const made = await delivery(api, path);
@@ -384,12 +389,7 @@ describe('POST …/retry', () => {
     const endpoint = await webhook(api);
     for (let round = 0; round < 10; round++) {
       const made = await delivery(api, endpoint.path);
-      const ask = { endpointId: endpoint.id, isRetry: false, count: 1, since: null };
-      const [retried, [claim]] = await Promise.all([
-        retry(made.path),
-        claimDueDeliveries(api.database.sql, [ask], 60_000),
-      ]);
-      const [claimed] = claim!.claimed;
+      const [retried, [claimed]] = await Promise.all([retry(made.path), claimOf(endpoint.id)]);
       // A claim skips the row while the retry has locked it: then the retry succeeds, and wakes a worker.
       expect([retried.status, retried.code]).toEqual(
         retried.status === 202 ? [202, undefined] : [409, 'DELIVERY_IN_FLIGHT'],
@@ -408,10 +408,7 @@ describe('POST …/retry', () => {
   test('races with the settling of its delivery: the outcome is kept, and the delivery is claimed once more at most', async () => {
     const endpoint = await webhook(api);
     const { sql, prisma } = api.database;
-    const claim = async (isRetry: boolean) => {
-      const ask = { endpointId: endpoint.id, isRetry, count: 5, since: null };
-      return (await claimDueDeliveries(sql, [ask], 60_000))[0]!.claimed;
-    };
+    const claim = () => claimOf(endpoint.id);
     const outcomes: AfterAttempt[] = [
       { status: 'pending', delayMs: 3_600_000 },
       { status: 'succeeded' },
@@ -420,7 +417,7 @@ describe('POST …/retry', () => {
     for (let round = 0; round < 12; round++) {
       const after = outcomes[round % outcomes.length]!;
       const made = await delivery(api, endpoint.path);
-      const [claimed] = await claim(false);
+      const [claimed] = await claim();
       const [first, [settled], second] = await Promise.all([
         retry(made.path),
         settleDeliveries(sql, [ended(claimed!, after)]),
@@ -435,9 +432,7 @@ describe('POST …/retry', () => {
       expect(stored).toMatchObject({ status: after.status, runAttempts: 1, replayCount: 0, leaseToken: null });
       const isForward = [first, second].some(({ status }) => status === 202);
       expect(stored.status === 'pending' && stored.dueAt.getTime() < Date.now() + 60_000).toBe(isForward);
-      expect((await claim(true)).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(
-        isForward ? [[made.id, 2]] : [],
-      );
+      expect((await claim()).map(({ id, runAttempt }) => [id, runAttempt])).toEqual(isForward ? [[made.id, 2]] : []);
       // The worker repeats the statement if it did not learn of its commit.
       expect(await settleDeliveries(sql, [ended(claimed!, after)])).toEqual([]);
       expect(await prisma.webhookAttempt.count({ where: { deliveryId: made.id } })).toBe(1);

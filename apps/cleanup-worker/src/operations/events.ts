@@ -13,7 +13,7 @@ import {
   writeEvents,
   writeSessionsEnded,
   type Prisma,
-  type WakeableDelivery,
+  type DueEndpoint,
 } from '@callplane/db';
 
 /** The room, and for a removal the participant, that an event of a clean-up describes. */
@@ -32,7 +32,7 @@ export async function writeLeft(
   ended: readonly EndedSession[],
   reason: SessionEndReason,
   now: Date,
-): Promise<WakeableDelivery[]> {
+): Promise<DueEndpoint[]> {
   if (ended.length === 0) return [];
   return writeSessionsEnded(tx, subject, await roomOf(tx, subject), ended, reason, now);
 }
@@ -41,7 +41,7 @@ export async function writeRoomEnded(
   tx: Prisma.TransactionClient,
   subject: CleanUpSubject,
   now: Date,
-): Promise<WakeableDelivery[]> {
+): Promise<DueEndpoint[]> {
   const room = await roomOf(tx, subject);
   return (await writeEvents(tx, [roomEnded({ tenant: subject, room, now })])).deliveries;
 }
@@ -51,7 +51,7 @@ export async function writeOperationFailed(
   subject: CleanUpSubject,
   operation: OperationState,
   now: Date,
-): Promise<WakeableDelivery[]> {
+): Promise<DueEndpoint[]> {
   const { roomId, participantId } = subject;
   const room = await roomOf(tx, subject);
   const participant = participantId === null ? null : await findParticipant(tx, subject, roomId, participantId);

@@ -2,10 +2,11 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { BACKOFF_SECONDS } from '@callplane/core';
 import {
-  claimDueDeliveries,
+  claimDeliveries,
   deleteWebhookEndpoint,
   logAttemptOfDeletedEndpoint,
   settleDeliveries,
+  takeOverLeases,
 } from '@callplane/db';
 import { eventually } from '@callplane/testing';
 import { startReceiver } from '../receivers.testkit.js';
@@ -295,61 +296,82 @@ test('of two attempts at one delivery in a worker only that with the lease is se
 
 describe('the claim of due deliveries', () => {
   const NOWHERE = 'http://127.0.0.1:1/';
-  const claim = (asks: { endpointId: string; isRetry?: boolean; count: number; since?: Date }[]) =>
-    claimDueDeliveries(
-      worker.deps.claimsDatabase.sql,
-      asks.map((ask) => ({ isRetry: false, since: null, ...ask })),
-      60_000,
-    );
+  const claim = (endpointId: string, more: { lane?: 'fast' } = {}) => {
+    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
+    return claimDeliveries(worker.deps, { ...request, ...more });
+  };
   const idsOf = (claimed: { id: string }[]) => claimed.map(({ id }) => id);
 
-  test('takes the oldest rows of several endpoints and kinds, at most the requested count of each', async () => {
-    const [one, other] = [await worker.newEndpoint(NOWHERE), await worker.newEndpoint(NOWHERE)];
-    const rows = await worker.emit(one, 5);
-    await worker.emit(other, 2);
-    const [retried, later] = [rows[1]!.id, rows[2]!.id];
-    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 3 WHERE id IN ('${retried}', '${later}')`);
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '20 s' WHERE id = '${later}'`);
+  test('takes the oldest rows, and tells what is due later', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
+    const rows = await worker.emit(endpointId, 11);
+    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 3 WHERE id IN ('${rows[1]!.id}', '${rows[2]!.id}')`);
+    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() + interval '20 s' WHERE id = '${rows[2]!.id}'`);
     await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${rows[4]!.id}'`);
-    const [first, retry, others] = await claim([
-      { endpointId: one, count: 2 },
-      { endpointId: one, isRetry: true, count: 2 },
-      { endpointId: other, count: 1 },
-    ]);
-    expect(first!.claimed).toHaveLength(2);
-    expect(first!.claimed[0]).toMatchObject({ id: rows[4]!.id, runAttempt: 1, replayCount: 0, secretVersion: 1 });
-    expect(first!.nextInMs).toBeNull();
-    expect(retry!.claimed).toMatchObject([{ id: retried, runAttempt: 4 }]);
-    expect(retry!.nextInMs).toBeGreaterThan(15_000);
-    expect(retry!.nextInMs).toBeLessThanOrEqual(20_000);
-    expect(others!.claimed).toMatchObject([{ endpointId: other }]);
-    expect(
-      new Set([...first!.claimed, ...retry!.claimed, ...others!.claimed].map(({ leaseToken }) => leaseToken)).size,
-    ).toBe(4);
+    const first = await claim(endpointId);
+    expect(first).toMatchObject({ endpoint: { slotMs: 64, isLimited: false, paceMs: null }, isMore: true });
+    expect(first.claimed).toHaveLength(8);
+    expect(first.claimed[0]).toMatchObject({ id: rows[4]!.id, runAttempt: 1, replayCount: 0, secretVersion: 1 });
+    const second = await claim(endpointId);
+    expect([second.claimed.length, second.isMore]).toEqual([2, false]);
+    expect([...first.claimed, ...second.claimed].find(({ id }) => id === rows[1]!.id)).toMatchObject({ runAttempt: 4 });
+    expect(second.nextInMs).toBeGreaterThan(15_000);
+    expect(second.nextInMs).toBeLessThanOrEqual(20_000);
+    expect(await claim(endpointId)).toMatchObject({ claimed: [], isMore: false });
   });
 
-  test('skips locked rows, rows before the mark, and rows with eight attempts', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE);
-    const [locked, old, spent, free] = idsOf(await worker.emit(endpointId, 4));
-    await worker.sql(`UPDATE webhook_deliveries SET due_at = now() - interval '1 h' WHERE id = '${old}'`);
-    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 8 WHERE id = '${spent}'`);
+  test('takes one row of an endpoint that is not quick, and none of a slow one in the fast lane', async () => {
+    for (const slotMs of [undefined, 65, 5000]) {
+      const endpointId = await worker.newEndpoint(NOWHERE, slotMs === undefined ? {} : { slotMs });
+      await worker.emit(endpointId, 3);
+      const claims = [await claim(endpointId, { lane: 'fast' }), await claim(endpointId)];
+      expect(claims.map(({ claimed }) => claimed.length)).toEqual([slotMs === 65 ? 1 : 0, 1]);
+    }
+  });
+
+  test('skips locked rows', async () => {
+    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
+    const [locked, free] = idsOf(await worker.emit(endpointId, 2));
     await worker.deps.database.transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 FROM webhook_deliveries WHERE id = ${locked} FOR UPDATE`;
-      const [found] = await claim([{ endpointId, count: 9, since: new Date(Date.now() - 60_000) }]);
-      expect(idsOf(found!.claimed)).toEqual([free]);
+      expect(idsOf((await claim(endpointId)).claimed)).toEqual([free]);
     });
-    const [rest] = await claim([{ endpointId, count: 9 }]);
-    expect(idsOf(rest!.claimed)).toEqual([old, locked]);
+    expect(idsOf((await claim(endpointId)).claimed)).toEqual([locked]);
   });
 
   test('takes each row once while several workers claim concurrently', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE);
+    const endpointId = await worker.newEndpoint(NOWHERE, { slotMs: 64 });
     const ids = idsOf(await worker.emit(endpointId, 40));
-    const claims = await Promise.all(Array.from({ length: 10 }, () => claim([{ endpointId, count: 8 }])));
-    const claimed = claims.flat().flatMap((each) => idsOf(each.claimed));
+    const claims = await Promise.all(Array.from({ length: 10 }, () => claim(endpointId)));
+    const claimed = claims.flatMap((each) => idsOf(each.claimed));
     expect(new Set(claimed).size).toBe(claimed.length);
-    const [rest] = await claim([{ endpointId, count: 40 }]);
-    expect([...claimed, ...idsOf(rest!.claimed)].sort()).toEqual(ids.sort());
+    expect([...claimed, ...idsOf(await worker.claim(endpointId, 40))].sort()).toEqual(ids.sort());
+  });
+});
+
+describe('a turn that another worker takes over', () => {
+  test('ends the leases of the worker before, whose late answer writes nothing', async () => {
+    const { database, leaseMs } = worker.deps;
+    const endpointId = await worker.newEndpoint('http://127.0.0.1:1/', { slotMs: 64 });
+    const [first, second, other] = await worker.emit(endpointId, 3);
+    const held = await worker.claim(endpointId, 3);
+    await worker.sql(`UPDATE webhook_deliveries SET lease_token = '${randomUUID()}' WHERE id = '${other!.id}'`);
+    await worker.sql(`UPDATE webhook_deliveries SET run_attempts = 8 WHERE id = '${second!.id}'`);
+    const tokens = [held[0]!.leaseToken];
+    const ended = await takeOverLeases(database.sql, leaseMs, { endpointId, tokens });
+    expect(ended.map(({ id, exhausted }) => [id, exhausted]).sort()).toEqual(
+      [
+        [first!.id, false],
+        [second!.id, true],
+      ].sort(),
+    );
+    expect(await worker.row(first!.id)).toMatchObject({ status: 'pending', runAttempts: 1, leaseToken: null });
+    expect(await worker.row(second!.id)).toMatchObject({ status: 'failed', failureReason: 'attempts_exhausted' });
+    expect(await worker.row(other!.id)).toMatchObject({ status: 'delivering' });
+    expect(await worker.attempts(first!.id)).toMatchObject([{ attempt: 1, errorCode: 'LEASE_EXPIRED' }]);
+    const late = await attemptDelivery(worker.deps, held[0]!);
+    expect(await late!.settle(64)).toBeNull();
+    expect(await worker.row(first!.id)).toMatchObject({ status: 'pending', runAttempts: 1 });
   });
 });
 

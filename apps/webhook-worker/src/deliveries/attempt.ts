@@ -1,5 +1,5 @@
-import { afterAttempt, isProof, traceIdOf, type AfterAttempt, type Kind } from '@callplane/core';
-import { advanceLine, releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
+import { afterAttempt, isProof, traceIdOf, type AfterAttempt } from '@callplane/core';
+import { releaseDelivery, type AttemptRecord, type ClaimedDelivery } from '@callplane/db';
 import { startSpan, type Span } from '@callplane/runtime';
 import type { Deps } from '../deps.js';
 import { send } from '../sending/send.js';
@@ -14,7 +14,7 @@ export interface Attempted {
   hung: boolean;
   /**
    * Writes the outcome of the attempt.
-   * @param slotMs expected slot time of the endpoint's next attempt, in milliseconds.
+   * @param slotMs expected duration of the endpoint's next attempt, in milliseconds.
    * @returns null if the outcome could not be written.
    */
   settle(slotMs: number): Promise<Settled | null>;
@@ -23,8 +23,6 @@ export interface Attempted {
 export interface Settled {
   /** Milliseconds until the next attempt is due; null if there is none. */
   retryInMs: number | null;
-  /** The kind of the next delivery of the room, if it has waited for this one and is due now. */
-  next: Kind | null;
 }
 
 /**
@@ -78,26 +76,11 @@ async function settle(deps: Deps, claim: TracedClaim, attempt: AttemptRecord, sl
     random: deps.random,
   });
   const proves = isProof(attempt.outcome, attempt.durationMs);
-  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs }, claim.isGated === true);
+  const row = await deps.settling.settle({ claim, attempt, after, proves, slotMs });
   count(deps, claim, attempt, after, row !== null);
   logAttempt(deps, claim, attempt, after, row !== null);
   if (row === null) return null;
-  if (after.status === 'pending') return { retryInMs: after.delayMs, next: null };
-  return { retryInMs: null, next: await advance(deps, claim) };
-}
-
-/** Makes the next delivery of the room due. If that fails, a sweep does it. */
-async function advance({ database, logger }: Deps, claim: ClaimedDelivery): Promise<Kind | null> {
-  const { id: deliveryId, endpointId, lineRoomId: roomId, replayCount } = claim;
-  if (roomId === null) return null;
-  try {
-    const next = await advanceLine(database.sql, { endpointId, roomId, isReplay: replayCount > 0 });
-    if (next === null) return null;
-    return next.isRetry ? 'retry' : 'first';
-  } catch (error) {
-    logger.warn('next delivery of the room waits for a sweep', { deliveryId, endpointId, error });
-    return null;
-  }
+  return { retryInMs: after.status === 'pending' ? after.delayMs : null };
 }
 
 /** A secret that cannot be opened is not the receiver's failure. It costs the delivery no attempt. */

@@ -1,83 +1,59 @@
-import { scanBacklogs, scanNewlyDue } from '@callplane/db';
+import { findDueEndpoints } from '@callplane/db';
 import type { Deps } from '../deps.js';
-import type { Workers } from './workers.js';
+import type { Turns } from './turns.js';
 
-/** Interval of scans while they find endpoints that no doorbell announced, in milliseconds. */
-export const SCAN_FAST_MS = 250;
-/** Scans slow down again after this many scans in a row have found nothing. */
-const FAST_SCANS = 8;
-/** Endpoints with backlogs per statement, and statements per scan. The next scan continues where the last one ended. */
-const BATCH = 500;
-const BATCHES_MAX = 4;
-/** Pending deliveries per scan that became due lately. The next scan continues where the last one ended. */
-const NEWLY_DUE_MAX = 5000;
+/** Interval of scans while Redis is away, in milliseconds. */
+export const SCAN_FAST_MS = 500;
+/** Endpoints of one statement. The next one continues where the last one ended. */
+const PAGE = 1000;
+/** The ticket of a turn that a scan announces: the worker of the usual one may be dead. */
+const SCAN_TICKET = -1;
+
+type ScanDeps = Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger' | 'producer' | 'random'>;
 
 /**
- * Finds endpoints with due deliveries in PostgreSQL alone. Because of it, doorbells only save time: it finds all due
- * deliveries without Redis, and lets an idle worker take deliveries that a busy one leaves.
- *
- * A scan reads what became due lately, and lists the endpoints with a backlog (docs/decisions/0039). At the normal
- * interval it begins at the floor, so that it finds all due deliveries. A fast scan begins where the last one ended.
+ * Finds endpoints with due deliveries in PostgreSQL alone. Because of it, jobs only save time. While Redis is away, it
+ * runs the turns of the endpoints that it finds.
  */
 export class Scan {
-  readonly #deps: Pick<Deps, 'beginnings' | 'claimsDatabase' | 'metrics' | 'logger'>;
-  readonly #workers: Workers;
+  readonly #deps: ScanDeps;
+  readonly #turns: Turns;
   readonly #intervalMs: number;
   #afterId = '';
-  #next: Date | null = null;
-  #isMore = false;
-  #fastScans = 0;
   #lastAtMs = -Infinity;
-  #lastFromFloorAtMs = -Infinity;
 
-  constructor(
-    deps: Pick<Deps, 'beginnings' | 'claimsDatabase' | 'metrics' | 'logger'>,
-    workers: Workers,
-    intervalMs: number,
-  ) {
+  constructor(deps: ScanDeps, turns: Turns, intervalMs: number) {
     this.#deps = deps;
-    this.#workers = workers;
+    this.#turns = turns;
     this.#intervalMs = intervalMs;
+    // The workers scan at different times.
+    this.#lastAtMs = performance.now() - deps.random() * intervalMs;
   }
 
   /** Scans if a scan is due. Call it at least every `SCAN_FAST_MS`. */
   async tick(): Promise<void> {
-    const isDue = this.#fastScans > 0 || performance.now() - this.#lastAtMs >= this.#intervalMs;
-    if (isDue) await this.scan();
-  }
-
-  async scan(): Promise<void> {
+    const hasRedis = this.#deps.producer.health.trouble === null;
+    if (hasRedis && performance.now() - this.#lastAtMs < this.#intervalMs) return;
     this.#lastAtMs = performance.now();
-    this.#fastScans = Math.max(0, this.#fastScans - 1);
-    const found = (await this.#scanNewlyDue()) + (await this.#scanBacklogs());
-    // An unfinished scan goes on soon, or a pass over many endpoints would take several intervals.
-    if (this.#afterId !== '' || this.#isMore) this.#fastScans = Math.max(this.#fastScans, 1);
-    if (found === 0) return;
-    this.#fastScans = FAST_SCANS;
-    this.#deps.metrics.foundByScan(found);
-    this.#deps.logger.info('endpoints found by scan', { count: found });
+    await this.scan(hasRedis);
   }
 
-  async #scanNewlyDue(): Promise<number> {
-    const isFromFloor = !this.#isMore && this.#lastAtMs - this.#lastFromFloorAtMs >= this.#intervalMs;
-    if (isFromFloor) this.#lastFromFloorAtMs = this.#lastAtMs;
-    const since = isFromFloor ? null : this.#next;
-    const { due, floor, next, isMore } = await scanNewlyDue(this.#deps.claimsDatabase.sql, since, NEWLY_DUE_MAX);
-    this.#next = next;
-    this.#isMore = isMore;
-    this.#deps.beginnings.noteFloor(floor);
-    return this.#workers.wakeFound(due).length;
-  }
-
-  async #scanBacklogs(): Promise<number> {
-    let found = 0;
-    for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
-      const { backlogs, due, nextId } = await scanBacklogs(this.#deps.claimsDatabase.sql, this.#afterId, BATCH);
-      this.#afterId = nextId ?? '';
-      this.#deps.beginnings.noteBacklogs(backlogs, nextId === null);
-      found += this.#workers.wakeFound(due).length;
-      if (nextId === null) break;
+  /** PostgreSQL cuts a statement that takes too long, such as beside an old snapshot. The next scan tries again. */
+  async scan(hasRedis: boolean): Promise<void> {
+    const { claimsDatabase, producer, metrics, logger } = this.#deps;
+    // What became due lately has a job on its way.
+    const page = { afterId: this.#afterId, limit: PAGE };
+    const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.#intervalMs / 2 : 0, page);
+    this.#afterId = nextId ?? '';
+    if (due.length === 0) return;
+    if (!hasRedis) {
+      for (const endpoint of due) void this.#turns.runDirectly(endpoint);
+      return;
     }
-    return found;
+    await producer.wakeDeliveries(
+      due.map((endpoint) => ({ ...endpoint, ticket: SCAN_TICKET, priority: this.#turns.priority(endpoint) })),
+    );
+    metrics.foundByScan(due.length);
+    logger.info('endpoints found by scan', { count: due.length });
   }
 }

@@ -13,8 +13,6 @@ import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 250;
 
-/** How long a result waits at most for those of other running attempts, in milliseconds. No slot waits for it. */
-const LINGER_MS = 10;
 /** Maximum number of results in one statement. */
 const SETTLED_AT_ONCE_MAX = 64;
 
@@ -24,18 +22,13 @@ interface Waiting {
 }
 
 /**
- * Writes the outcomes of attempts. A result waits for the other attempts that are running, and those that end while a
- * commit waits for the disk share the next batch. So deliveries that were claimed together are settled together, and a
- * lone one waits for nothing.
+ * Writes the outcomes of attempts. Those that end while a commit waits for the disk share the next statement, and a lone
+ * one waits for nothing.
  */
 export class Settling {
   readonly #db: TypedSql;
   readonly #logger: Logger;
   readonly #batches: Batches<Waiting, SettledDelivery | null>;
-  /** Attempts that are running. */
-  #running = 0;
-  #gathered: (() => void)[] = [];
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(db: TypedSql, logger: Logger) {
     this.#db = db;
@@ -46,42 +39,19 @@ export class Settling {
     });
   }
 
-  attemptBegins(): void {
-    this.#running += 1;
-  }
-
-  /** Call it after `settle`, once the slot has been given to the next attempt. */
-  attemptEnds(): void {
-    this.#running -= 1;
-    if (this.#running === 0) this.#writeGathered();
-  }
-
   /**
    * Settles an attempt, and retries even after the lease has expired: the answer of the receiver counts until another
    * worker claims the row.
-   * @param isUrgent whether another delivery may begin once this one is settled: then it waits for no other result.
    * @returns null if nothing was written, because the lease was lost or PostgreSQL stayed unavailable.
    */
-  settle(ended: EndedAttempt, isUrgent = false): Promise<SettledDelivery | null> {
-    const write = (): Promise<SettledDelivery | null> =>
-      this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
-    if (isUrgent || this.#running === 0) return write();
-    return new Promise((resolve) => {
-      this.#gathered.push(() => resolve(write()));
-      this.#timer ??= setTimeout(() => this.#writeGathered(), LINGER_MS);
-    });
-  }
-
-  #writeGathered(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const write of this.#gathered.splice(0)) write();
+  settle(ended: EndedAttempt): Promise<SettledDelivery | null> {
+    return this.#batches.add(ONE_QUEUE, { ended, until: performance.now() + PATIENCE_MS });
   }
 
   async #settleAll(batch: readonly Waiting[]): Promise<(SettledDelivery | null | Promise<SettledDelivery | null>)[]> {
     const settled = await this.#patiently(batch);
     return batch.map((one) => {
-      const row = settled?.get(one.ended.claim.leaseToken) ?? null;
+      const row = settled?.get(keyOf(one.ended.claim)) ?? null;
       if (row !== null) return row;
       // Retries each one alone: its row may have been locked only for a moment, and one failure must not affect others.
       return batch.length > 1 ? this.#settleAlone(one) : this.#logUnsettled(one);
@@ -89,7 +59,7 @@ export class Settling {
   }
 
   async #settleAlone(one: Waiting): Promise<SettledDelivery | null> {
-    return (await this.#patiently([one]))?.get(one.ended.claim.leaseToken) ?? this.#logUnsettled(one);
+    return (await this.#patiently([one]))?.get(keyOf(one.ended.claim)) ?? this.#logUnsettled(one);
   }
 
   /** Logs an attempt whose outcome was not written, if the deletion of its endpoint is the reason. */
@@ -102,7 +72,7 @@ export class Settling {
     return null;
   }
 
-  /** Returns the settled rows by lease token, or null if the batch cannot be settled. */
+  /** Returns the settled rows by {@link keyOf}, or null if the batch cannot be settled. */
   async #patiently(batch: readonly Waiting[]): Promise<Map<string, SettledDelivery> | null> {
     for (;;) {
       try {
@@ -110,7 +80,7 @@ export class Settling {
           this.#db,
           batch.map(({ ended }) => ended),
         );
-        return new Map(rows.map((row) => [row.leaseToken, row]));
+        return new Map(rows.map((row) => [keyOf(row), row]));
       } catch (error) {
         const isPassing = isDatabaseUnavailable(error);
         if (!isPassing || batch.some(({ until }) => performance.now() + PAUSE_MS > until)) {
@@ -125,3 +95,5 @@ export class Settling {
     }
   }
 }
+
+const keyOf = ({ id, leaseToken }: SettledDelivery): string => `${id} ${leaseToken}`;

@@ -11,8 +11,8 @@ export async function sweepRecoveries(
   while (!signal.aborted) {
     const step = await stepRecovery(deps.database, { ...RECOVERY_PACE, paceMs });
     if (step === null) return;
-    const { deliveries, ...fields } = step;
-    await deps.producer.wakeDeliveries(deliveries);
+    const { wake, ...fields } = step;
+    await deps.producer.wakeDeliveries(wake);
     deps.logger.info('recovery step', fields);
   }
 }

@@ -7,7 +7,7 @@ import { NOON, startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { FailingEndpoints } from './failing-endpoints.js';
 import { sweepRecoveries } from './recoveries.js';
 import { sweepRetention } from './retention.js';
-import { sweepDeliveries, type SweepPosition } from './sweep.js';
+import { sweepDeliveries } from './sweep.js';
 
 const NOWHERE = 'http://127.0.0.1:1/';
 const { signal } = new AbortController();
@@ -27,7 +27,7 @@ beforeEach(async () => {
   );
 });
 
-const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery']);
+const waitingJobs = () => worker.deps.producer.waitingCount(['webhook-delivery', 'webhook-delivery-slow']);
 const count = async (table: string) => {
   const rows = await worker.deps.database.prisma.$queryRawUnsafe<{ n: number }[]>(
     `SELECT count(*)::int AS n FROM ${table}`,
@@ -44,27 +44,6 @@ describe('the sweep of deliveries', () => {
     expect(await worker.attempts(id)).toMatchObject([{ attempt: 1, outcome: 'timeout', errorCode: 'LEASE_EXPIRED' }]);
     expect(await waitingJobs()).toBe(1);
     expect(await worker.claim((await worker.row(id)).endpointId)).toMatchObject([{ runAttempt: 2 }]);
-  });
-
-  test('examines parked deliveries in bounded steps, and continues where the last sweep ended', async () => {
-    const endpointId = await worker.newEndpoint(NOWHERE);
-    const { environmentId } = worker.tenant;
-    await worker.sql(`UPDATE webhook_endpoints SET ordering = 'room' WHERE id = '${endpointId}'`);
-    await worker.sql(`INSERT INTO events (id, environment_id, type, body, created_at)
-      VALUES ('evt_1', '${environmentId}', 'webhook.test', '{}', now())`);
-    // 2,000 rooms whose first delivery waits for a retry, and after them a room whose first delivery is parked.
-    await worker.sql(`INSERT INTO webhook_deliveries
-      (id, environment_id, endpoint_id, event_id, event_type, status, room_id, sequence, due_at, created_at)
-      SELECT 'dlv_' || n || '_' || sequence, '${environmentId}', '${endpointId}', 'evt_1', 'webhook.test', 'pending',
-        'room_' || (10000 + n), sequence,
-        CASE sequence WHEN 1 THEN now() + interval '1 hour' ELSE timestamptz '9999-12-31T00:00:00Z' END, now()
-      FROM generate_series(1, 2001) n, generate_series(1, 2) sequence WHERE n <= 2000 OR sequence = 2`);
-    const due = () => count('webhook_deliveries WHERE due_at <= now()');
-    const position: SweepPosition = { parkedFrom: null };
-    await sweepDeliveries(worker.deps, position);
-    expect([await due(), position.parkedFrom]).toMatchObject([0, { endpointId, roomId: 'room_12000' }]);
-    await sweepDeliveries(worker.deps, position);
-    expect([await due(), position.parkedFrom]).toEqual([1, null]);
   });
 
   test('fails a delivery whose last attempt was not settled', async () => {
@@ -284,7 +263,7 @@ describe('a recovery', () => {
     await newRecovery(endpointId);
     await Promise.all(Array.from({ length: 4 }, () => sweepRecoveries(worker.deps, signal, 60_000)));
     expect(await recovery()).toMatchObject({ status: 'pending', matched: 100, replayed: 99, skipped: 1 });
-    // One doorbell wakes the endpoint, regardless of the number of replayed deliveries.
+    // One turn of the endpoint is added, regardless of the number of replayed deliveries.
     expect(await waitingJobs()).toBe(1);
     await step();
     await step();

@@ -45,8 +45,7 @@ export function afterAttempt(input: {
 }
 
 /**
- * Whether an attempt proves its endpoint: a 2xx response within {@link PROOF_WITHIN_MS}. Operators see it. A worker
- * schedules by it only if the row has no slot time, because an earlier release wrote it (`scheduling/slot-time.ts`).
+ * Whether an attempt proves its endpoint: a 2xx response within {@link PROOF_WITHIN_MS}. Operators see it.
  */
 export function isProof(outcome: AttemptOutcome, durationMs: number): boolean {
   return outcome === 'success' && durationMs < PROOF_WITHIN_MS;

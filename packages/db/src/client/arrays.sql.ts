@@ -7,6 +7,3 @@ import { Prisma } from '../generated/client.js';
  */
 export const texts = (values: readonly (string | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::text[])`;
 export const ints = (values: readonly (number | null)[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::int[])`;
-export const bools = (values: readonly boolean[]): Prisma.Sql => Prisma.sql`(SELECT ${values}::boolean[])`;
-export const times = (values: readonly Date[]): Prisma.Sql =>
-  Prisma.sql`(SELECT ${values.map((value) => value.toISOString())}::timestamptz[])`;

@@ -3,17 +3,18 @@ import { ints, texts } from '../client/arrays.sql.js';
 import type { TypedSql } from '../client/database.js';
 import { newIdInSql } from '../client/new-id.sql.js';
 import { Prisma } from '../generated/client.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 
-/** A new delivery, in the shape that `wakeDeliveries` of packages/queue takes. It wakes each endpoint once. */
-export interface WakeableDelivery {
+/** A new delivery of an endpoint, which `wakeDeliveries` of packages/queue takes. */
+export interface WrittenDelivery extends DueEndpoint {
   id: string;
-  endpointId: string;
+  eventId: string;
 }
 
 export interface WrittenEvents {
   eventIds: string[];
   /** Wake these once the transaction has committed. */
-  deliveries: WakeableDelivery[];
+  deliveries: WrittenDelivery[];
 }
 
 /**
@@ -39,7 +40,7 @@ export async function writeEvents(
   if (events.some((event) => event.roomId !== roomId)) throw new Error('the events belong to several rooms');
   const first = roomId === null ? null : await takeSequence(tx, roomId, events.length);
   const numbered = numberEvents(events, first);
-  const deliveries = await tx.$queryRaw<WakeableDelivery[]>`
+  const deliveries = await tx.$queryRaw<WrittenDelivery[]>`
     WITH ${insertEvents(numbered)} ${fanOut(recipients)}`;
   return { eventIds: numbered.map(({ id }) => id), deliveries };
 }
@@ -110,7 +111,8 @@ export function fanOut(recipients: Recipients = 'all'): Prisma.Sql {
       WHERE e.environment_id = event.environment_id AND e.deleted_at IS NULL AND ${chosen} OFFSET 0
     ) endpoint
     ORDER BY event.id
-    RETURNING id, endpoint_id AS "endpointId", event_id AS "eventId"`;
+    RETURNING id, endpoint_id AS "endpointId", environment_id AS "environmentId", event_id AS "eventId",
+      (SELECT slot_ms FROM webhook_endpoints e WHERE e.id = endpoint_id) AS "slotMs"`;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { isUnleased } from '../operations/operation.sql.js';
-import { PENDING_BY_TIME } from '../webhooks/delivery.sql.js';
 
 const QUEUES = ['room-end', 'participant-remove', 'webhook-delivery'] as const;
 
@@ -18,7 +17,10 @@ export interface Backlog {
   oldestDueMs: number | null;
 }
 
-/** Rows of each queue are counted up to this number, those due first, so that the cost is bounded. */
+/**
+ * Rows of each queue are counted up to this number, so that the cost is bounded: operations in the order of their due
+ * times, deliveries in any order, because none of their indexes has that of all endpoints.
+ */
 const COUNTED_MAX = 10_000;
 const FIRST = Prisma.sql`ORDER BY due_at LIMIT ${Prisma.raw(String(COUNTED_MAX))}`;
 
@@ -41,7 +43,10 @@ export async function readBacklogs(db: TypedSql): Promise<Backlog[]> {
       ${operations('room.end', 'room-end')} UNION ALL ${operations('participant.remove', 'participant-remove')}
       UNION ALL
       (SELECT 'webhook-delivery', due_at, false FROM webhook_deliveries
-        WHERE ${PENDING_BY_TIME} AND ${isEnabled} ${FIRST})
+        WHERE status = 'pending' AND due_at <= now() AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)
+      UNION ALL
+      (SELECT 'webhook-delivery', due_at, false FROM webhook_deliveries
+        WHERE status = 'pending' AND due_at > now() AND ${isEnabled} LIMIT ${COUNTED_MAX}::int)
       UNION ALL
       (SELECT 'webhook-delivery', due_at, true FROM webhook_deliveries
         WHERE lease_expires_at IS NOT NULL AND ${isEnabled} ORDER BY lease_expires_at LIMIT ${COUNTED_MAX}::int)

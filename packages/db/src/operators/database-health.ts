@@ -12,7 +12,6 @@ const HOT_TABLES = [
   'signaling_instances',
   'webhook_attempts',
   'webhook_deliveries',
-  'webhook_gates',
 ] as const;
 
 export interface TableHealth {

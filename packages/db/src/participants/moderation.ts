@@ -14,7 +14,8 @@ import {
   type TrackIdentity,
 } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { rememberTracks } from '../sessions/past-tracks.sql.js';
 import { PARTICIPANT_COLUMNS } from './participant.sql.js';
@@ -31,7 +32,7 @@ export type ModerationRefusal = 'not_found' | 'removed' | 'room_ended';
 export interface Moderated {
   /** The room's version after the change; null if nothing that participants see has changed. */
   version: number | null;
-  deliveries: WakeableDelivery[];
+  deliveries: DueEndpoint[];
 }
 
 export type ParticipantUpdate =

@@ -1,6 +1,7 @@
 import { isOpen, roomUpdated, sameJson, type RoomState, type Tenant } from '@callplane/core';
 import type { Database } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
 export type RoomPatch = Partial<Pick<RoomState, 'name' | 'metadata' | 'maxParticipants'>>;
@@ -12,7 +13,7 @@ export type RoomUpdate =
       room: RoomState;
       /** The room's version after the change; null if nothing has changed. */
       version: number | null;
-      deliveries: WakeableDelivery[];
+      deliveries: DueEndpoint[];
     };
 
 /**

@@ -2,7 +2,7 @@ import { ROOM_STATUSES, type NewEvent, type RoomState, type RoomStatus, type Ten
 import { ints, texts } from '../client/arrays.sql.js';
 import type { Db, TypedSql } from '../client/database.js';
 import { readWanted, type WantedRow } from '../client/wanted-rows.js';
-import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
+import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from './room.sql.js';
 
@@ -19,10 +19,10 @@ export interface RoomToInsert {
  * Inserts rooms of any tenants, their first events and these events' deliveries, in one statement.
  * @returns the deliveries of each room, in the order of the rooms.
  */
-export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]): Promise<WakeableDelivery[][]> {
+export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]): Promise<WrittenDelivery[][]> {
   const events = rooms.flatMap(({ created }) => numberEvents([created], 1));
   const states = rooms.map(({ room }) => room);
-  const deliveries = await db.$queryRaw<(WakeableDelivery & { eventId: string })[]>`
+  const deliveries = await db.$queryRaw<WrittenDelivery[]>`
     WITH room AS (
       INSERT INTO rooms (id, environment_id, name, metadata, status, max_participants, created_at, last_sequence)
       SELECT id, environment_id, name, metadata::jsonb, 'created', max_participants, created_at::timestamptz, 1
@@ -34,8 +34,8 @@ export async function insertRooms(db: TypedSql, rooms: readonly RoomToInsert[]):
         AS new (id, environment_id, name, metadata, max_participants, created_at)
     ), ${insertEvents(events)}
     ${fanOut()}`;
-  const byEvent = new Map<string, WakeableDelivery[]>(events.map(({ id }) => [id, []]));
-  for (const { id, endpointId, eventId } of deliveries) byEvent.get(eventId)?.push({ id, endpointId });
+  const byEvent = new Map<string, WrittenDelivery[]>(events.map(({ id }) => [id, []]));
+  for (const delivery of deliveries) byEvent.get(delivery.eventId)?.push(delivery);
   return [...byEvent.values()];
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
 import { endSessionsWhere } from './session-ends.js';
 import { writeSessionsEnded } from './ended-sessions.js';
@@ -17,7 +17,7 @@ export async function endSessions(
   held: readonly HeldSession[],
   reason: 'left' | 'connection_lost',
   now: Date,
-): Promise<{ ended: Set<string>; deliveries: WakeableDelivery[] }> {
+): Promise<{ ended: Set<string>; deliveries: DueEndpoint[] }> {
   if (held.length === 0) return { ended: new Set(), deliveries: [] };
   const pairs = Prisma.sql`SELECT * FROM unnest(${held.map(({ sessionId }) => sessionId)}::text[],
     ${held.map(({ connection }) => connection)}::int[])`;

@@ -6,7 +6,8 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 
 /**
  * Writes the events of sessions that this transaction has just ended: `track.unpublished` for each track, then
@@ -21,7 +22,7 @@ export async function writeSessionsEnded(
   ended: readonly EndedSession[],
   reason: SessionEndReason,
   now: Date,
-): Promise<WakeableDelivery[]> {
+): Promise<DueEndpoint[]> {
   if (ended.length === 0) return [];
   const left = ended.flatMap((session) => participantLeft({ tenant, room, now }, session, reason));
   const { deliveries } = await writeEvents(tx, left);

@@ -9,7 +9,7 @@ import {
   type TrackIdentity,
 } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
-import { fanOut, insertEvents, numberEvents, type WakeableDelivery } from '../events/write-events.js';
+import { fanOut, insertEvents, numberEvents, type WrittenDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { elementAt } from './element.js';
 import { lockUnchanged, type JoiningPerson, type RoomToJoin } from './join-locks.js';
@@ -40,7 +40,7 @@ export async function writeJoins(
   rosterPaged: boolean,
   lock: 'held' | 'unchanged',
   now: Date,
-): Promise<{ states: SessionState[]; deliveries: WakeableDelivery[] } | null> {
+): Promise<{ states: SessionState[]; deliveries: WrittenDelivery[] } | null> {
   const version = room.version + 1;
   const states = joins.map((join) => stateOf(join, version, now));
   const events = eventsOf(room, joins, states, now);
@@ -52,14 +52,14 @@ export async function writeJoins(
           joins.map(({ person }) => person),
           room,
         );
-  const rows = await sql.$queryRaw<{ id: string | null; endpointId: string }[]>`
+  const rows = await sql.$queryRaw<(WrittenDelivery | { id: null })[]>`
     WITH ${unchanged}, ${writeSessions(room.room.id, joins, states, now)},
     ${writeRoom(room, joins, { version, rosterPaged, sequence: room.lastSequence + events.length }, now)},
     ${insertEvents(numbered, Prisma.sql`WHERE (SELECT held FROM unchanged)`)},
     delivery AS (${fanOut()})
-    SELECT delivery.id, delivery."endpointId" FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
+    SELECT delivery.* FROM unchanged LEFT JOIN delivery ON true WHERE unchanged.held`;
   if (rows.length === 0) return null;
-  return { states, deliveries: rows.flatMap(({ id, endpointId }) => (id === null ? [] : [{ id, endpointId }])) };
+  return { states, deliveries: rows.filter((row) => row.id !== null) };
 }
 
 function stateOf(

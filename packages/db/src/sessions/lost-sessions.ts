@@ -1,5 +1,5 @@
 import type { Database, TypedSql } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 import { Prisma } from '../generated/client.js';
 import { endSessionsWhere, type EndedNow } from './session-ends.js';
 import { isRoomOpen } from '../rooms/room.sql.js';
@@ -21,7 +21,7 @@ export interface SweptSessions {
   ended: { sessionId: string; roomId: string }[];
   /** The rooms of the ended sessions, without duplicates, with their versions after the sweep. */
   rooms: { roomId: string; version: number }[];
-  deliveries: WakeableDelivery[];
+  deliveries: DueEndpoint[];
 }
 
 /**
@@ -107,7 +107,7 @@ async function endLost(
   database: Database,
   lost: readonly LostSession[],
   now: Date,
-): Promise<{ ended: EndedNow[]; deliveries: WakeableDelivery[] }> {
+): Promise<{ ended: EndedNow[]; deliveries: DueEndpoint[] }> {
   const [first] = lost;
   if (first === undefined) return { ended: [], deliveries: [] };
   const { tenant, room } = first.subject;

@@ -1,5 +1,5 @@
 import type { ParticipantState, Permission, SessionEndReason, Tenant, TrackIdentity } from '@callplane/core';
-import type { WakeableDelivery } from '../events/write-events.js';
+import type { DueEndpoint } from '../webhooks/due-endpoints.js';
 
 /** Media server of a room, and a counter that each move increments for its compare-and-swap. */
 export interface RoomPlacement {
@@ -71,7 +71,7 @@ export type JoinOutcome =
       /** The session as the others see it, with the room's version after the join. */
       state: SessionState;
       /** Deliveries to wake. Those of a batch are all in its first join. */
-      deliveries: WakeableDelivery[];
+      deliveries: DueEndpoint[];
     }
   | { outcome: 'room_ended' | 'removed' | 'token_revoked' | 'capacity' | 'not_found' }
   /** A later join of the same participant was admitted meanwhile. */
@@ -115,5 +115,5 @@ export interface HeldSession {
 export interface TracksOutcome {
   /** False when the session has ended, or another connection holds it: nothing was written. */
   written: boolean;
-  deliveries: WakeableDelivery[];
+  deliveries: DueEndpoint[];
 }

@@ -11,9 +11,9 @@ import {
   type Tenant,
 } from '@callplane/core';
 import type { Db, TypedSql } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
-import { BRING_FORWARD, IS_OPEN, isErased, PARKED_AT, START_RUN } from './delivery.sql.js';
+import { BRING_FORWARD, IS_OPEN, isErased, START_RUN } from './delivery.sql.js';
+import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 
 /** A delivery as the API shows it. */
 export interface DeliveryRow {
@@ -66,12 +66,10 @@ export interface AttemptRow {
 export const DELIVERY_COLUMNS = Prisma.sql`d.id, d.event_id AS "eventId", d.event_type AS "eventType", d.endpoint_id AS "endpointId",
     coalesce(d.url, e.url) AS url, coalesce(d.secret_version, e.signing_key_version) AS "signingKeyVersion",
     d.status, d.failure_reason AS "failureReason", d.replay_count AS "replayCount", d.run_attempts AS attempts,
-    CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL
-      THEN CASE WHEN d.due_at = ${PARKED_AT} THEN now() ELSE d.due_at END END AS "nextAttemptAt",
+    CASE WHEN d.status = 'pending' AND e.enabled AND blocker.id IS NULL THEN d.due_at END AS "nextAttemptAt",
     blocker.id AS "blockedBy", d.created_at AS "createdAt", d.completed_at AS "completedAt"`;
 /**
- * What {@link DELIVERY_COLUMNS} are read from. The first of a delivery's line is its blocker, whether or not a claim has
- * parked the delivery already.
+ * What {@link DELIVERY_COLUMNS} are read from. The first open delivery of a delivery's line is its blocker.
  * @param deliveries a table or subselect with the columns of webhook_deliveries.
  */
 export const deliveryTables = (deliveries: Prisma.Sql): Prisma.Sql => Prisma.sql`
@@ -157,7 +155,7 @@ export async function listAttempts(
 }
 
 export type ReplayResult =
-  | { ok: true; delivery: DeliveryRow; wake: WakeableDelivery }
+  | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
   | { ok: false; conflict: 'no endpoint' | 'no delivery' }
   | { ok: false; conflict: ReplayConflict; replayCount: number };
 
@@ -182,11 +180,11 @@ export async function replayDelivery(
   const conflict = decideReplay({ ...row, isErased, isEnabled: endpoint.enabled, expectedReplayCount });
   if (conflict !== null) return { ok: false, conflict, replayCount: row.replayCount };
   await tx.$executeRaw`UPDATE webhook_deliveries SET ${START_RUN} WHERE id = ${deliveryId}`;
-  return { ok: true, ...(await changedDelivery(tx, tenant, endpointId, deliveryId)) };
+  return { ok: true, delivery: await changedDelivery(tx, tenant, endpointId, deliveryId), wake: endpoint };
 }
 
 export type RetryResult =
-  | { ok: true; delivery: DeliveryRow; wake: WakeableDelivery }
+  | { ok: true; delivery: DeliveryRow; wake: DueEndpoint }
   | { ok: false; conflict: 'no endpoint' | 'no delivery' | RetryConflict };
 
 /**
@@ -207,13 +205,17 @@ export async function retryDelivery(
   const conflict = decideRetry({ status: row.status, isEnabled: endpoint.enabled });
   if (conflict !== null) return { ok: false, conflict };
   await tx.$executeRaw`UPDATE webhook_deliveries SET ${BRING_FORWARD} WHERE id = ${deliveryId}`;
-  return { ok: true, ...(await changedDelivery(tx, tenant, endpointId, deliveryId)) };
+  return { ok: true, delivery: await changedDelivery(tx, tenant, endpointId, deliveryId), wake: endpoint };
 }
 
 /** Locks an endpoint against changes, disabling and deletion until the transaction ends; null if it does not exist. */
-async function holdEndpoint(tx: TypedSql, tenant: Tenant, endpointId: string): Promise<{ enabled: boolean } | null> {
-  const [endpoint] = await tx.$queryRaw<{ enabled: boolean }[]>`
-    SELECT enabled FROM webhook_endpoints
+async function holdEndpoint(
+  tx: TypedSql,
+  tenant: Tenant,
+  endpointId: string,
+): Promise<(DueEndpoint & { enabled: boolean }) | null> {
+  const [endpoint] = await tx.$queryRaw<(DueEndpoint & { enabled: boolean })[]>`
+    SELECT enabled, ${DUE_ENDPOINT} FROM webhook_endpoints e
     WHERE id = ${endpointId} AND environment_id = ${tenant.environmentId} AND deleted_at IS NULL FOR SHARE`;
   return endpoint ?? null;
 }
@@ -231,16 +233,16 @@ async function lockDelivery(
   return row;
 }
 
-/** Reads a delivery that this transaction has locked and changed, with its wake-up. */
+/** Reads a delivery that this transaction has locked and changed. */
 async function changedDelivery(
   tx: TypedSql,
   tenant: Tenant,
   endpointId: string,
   deliveryId: string,
-): Promise<{ delivery: DeliveryRow; wake: WakeableDelivery }> {
+): Promise<DeliveryRow> {
   const delivery = await findDelivery(tx, tenant, endpointId, deliveryId);
   if (delivery === null) throw new Error(`delivery ${deliveryId} is locked but no longer exists`);
-  return { delivery, wake: { id: deliveryId, endpointId } };
+  return delivery;
 }
 
 /** Prevents the erasure of an event until the transaction ends; true when it was erased or an erasure is pending. */

@@ -2,7 +2,7 @@ import { newId, type AfterAttempt, type AttemptExchange, type AttemptOutcome } f
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { ATTEMPT_COLUMNS } from './delivery.sql.js';
-import { NOTE_STANDING, SLOT_MS_NOTED_MIN } from './endpoint-standing.sql.js';
+import { NOTE_STANDING } from './endpoint-standing.sql.js';
 
 /**
  * A delivery that this worker has claimed. All times are PostgreSQL's, so the workers' clocks need not agree. A worker
@@ -24,21 +24,19 @@ export interface ClaimedDelivery {
   body: string;
   /** W3C Trace Context of the request that caused the event. */
   traceparent: string | null;
-  /** Fencing token: after another worker has claimed the row, a late worker cannot write. */
+  /**
+   * Fencing token, one for all deliveries of a turn: after another worker has claimed the row or taken the turn over, a
+   * late worker cannot write.
+   */
   leaseToken: string;
   /** Start of the attempt. */
   startedAt: Date;
   runAgeMs: number;
-  dueAt: Date;
   /** Time from the due time to the start of the attempt. */
   lagMs: number;
   standardWebhooks: boolean;
-  /** The room if the endpoint gets its events in order: other deliveries may wait for this one. */
-  lineRoomId: string | null;
-  /** True if the endpoint has an order or a limit: its other deliveries may wait for this one. */
-  isGated?: boolean;
-  /** Time after the claim in which the attempt may begin, in milliseconds, if the endpoint has a maximum rate. */
-  startWithinMs?: number;
+  /** Null for events of no room. */
+  roomId: string | null;
 }
 
 /** The result of an attempt, for its log. */
@@ -70,13 +68,13 @@ export interface EndedAttempt {
   after: AfterAttempt;
   /** Whether the endpoint counts as proven afterwards. */
   proves: boolean;
-  /** Estimated slot time of the endpoint's next attempt, in milliseconds. */
+  /** Expected duration of the endpoint's next attempt, in milliseconds. */
   slotMs: number;
 }
 
 /**
- * A settled attempt. Its key is the lease token, not the id of the delivery: a worker may hold two attempts at one
- * delivery if a crash of PostgreSQL undid the claim of the first one.
+ * A settled attempt. Its key is the delivery with the lease token: a worker may hold two attempts at one delivery if a
+ * crash of PostgreSQL undid the claim of the first one.
  */
 export interface SettledDelivery {
   id: string;
@@ -131,7 +129,7 @@ function toRow({ claim, attempt, after, proves, slotMs }: EndedAttempt, position
     reason: after.status === 'failed' ? after.reason : null,
     delay_ms: after.status === 'pending' ? Math.round(after.delayMs) : null,
     proves,
-    slot_ms: Math.max(SLOT_MS_NOTED_MIN, Math.round(slotMs)),
+    slot_ms: slotMs,
     attempt_id: newId('attempt'),
     url: claim.url,
     version: claim.secretVersion,

@@ -1,14 +1,10 @@
-// The standing of an endpoint: whether the latest attempt proved it (`proven`), the expected slot time of the next one
-// (`slot_ms`), since when all attempts have failed (`failing_since`), and the latest failure (`last_failed_at`).
-// Workers schedule by it, and a sweep disables endpoints that keep failing.
+// The standing of an endpoint: whether the latest attempt proved it (`proven`), the expected duration of the next one
+// (`slot_ms`, written when it doubles, halves or changes the lane), since when all attempts have failed
+// (`failing_since`), and the latest failure (`last_failed_at`). Workers choose the lane by it, and a sweep disables
+// endpoints that keep failing.
 
+import { SLOW_FROM_MS } from '@callplane/core';
 import { Prisma } from '../generated/client.js';
-
-/**
- * Shorter slot times are stored as this value, in milliseconds. The row is written only when the slot time doubles or
- * halves.
- */
-export const SLOT_MS_NOTED_MIN = 64;
 
 /** Minimum interval between two updates of the failure time of a failing endpoint, in seconds. */
 const FAILURE_NOTED_SECONDS = 60;
@@ -46,7 +42,9 @@ export const NOTE_STANDING = Prisma.sql`latest AS (
     SELECT e.id, latest.proves, latest.slot_ms, latest.succeeded, latest.any_succeeded
     FROM latest JOIN webhook_endpoints e ON e.id = latest.endpoint_id
     WHERE e.proven <> latest.proves OR e.slot_ms IS NULL OR latest.slot_ms >= 2 * e.slot_ms
-      OR 2 * latest.slot_ms <= e.slot_ms OR (e.failing_since IS NULL) <> latest.succeeded
+      OR 2 * latest.slot_ms <= e.slot_ms
+      OR (latest.slot_ms >= ${SLOW_FROM_MS}::int) <> (e.slot_ms >= ${SLOW_FROM_MS}::int)
+      OR (e.failing_since IS NULL) <> latest.succeeded
       OR (NOT latest.succeeded AND (latest.any_succeeded OR coalesce(e.last_failed_at, '-infinity')
         < now() - ${FAILURE_NOTED_SECONDS}::int * interval '1 second'))
     FOR NO KEY UPDATE OF e SKIP LOCKED

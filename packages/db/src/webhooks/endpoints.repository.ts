@@ -7,9 +7,10 @@ import {
   type WebhookEndpointState,
 } from '@callplane/core';
 import type { Db } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
 import type { Prisma } from '../generated/client.js';
-import { IS_OPEN, PENDING } from './delivery.sql.js';
+import { IS_OPEN } from './delivery.sql.js';
+import { DUE_ENDPOINT, type DueEndpoint } from './due-endpoints.js';
 
 export type WebhookEndpointChange = Partial<
   Pick<
@@ -112,8 +113,7 @@ export async function holdWebhookEndpoint(
 
 /**
  * Applies the changes that differ from the stored values. A new URL makes the endpoint unproven. Enabling clears its
- * failures and wakes the deliveries that were held back. Without an order and limits the endpoint loses its gate, so that
- * a later one begins with the attempts that are then in flight.
+ * failures. It and a change of order and limits wake the deliveries that waited.
  * @returns null when the environment has no such endpoint.
  */
 export async function updateWebhookEndpoint(
@@ -122,10 +122,7 @@ export async function updateWebhookEndpoint(
   endpointId: string,
   change: WebhookEndpointChange,
   now: Date,
-): Promise<{ endpoint: WebhookEndpointState; deliveries: WakeableDelivery[] } | null> {
-  const { ordering, maxPerSecond, maxConcurrent } = change;
-  const changesGate = [ordering, maxPerSecond, maxConcurrent].some((value) => value !== undefined);
-  if (changesGate) await lockGate(tx, tenant, endpointId);
+): Promise<{ endpoint: WebhookEndpointState; deliveries: DueEndpoint[] } | null> {
   const endpoint = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (endpoint === null) return null;
   const isMoved = change.url !== undefined && change.url !== endpoint.url;
@@ -144,13 +141,9 @@ export async function updateWebhookEndpoint(
     },
     select: SHOWN,
   });
-  const isGated = updated.ordering !== 'none' || updated.maxPerSecond !== null || updated.maxConcurrent !== null;
-  if (changesGate && !isGated) {
-    await tx.webhookGate.deleteMany({ where: { endpointId } });
-  }
   return {
     endpoint: updated as WebhookEndpointState,
-    deliveries: isEnabling ? await wakeHeldDeliveries(tx, endpointId) : [],
+    deliveries: updated.enabled ? await wakeHeldDeliveries(tx, endpointId) : [],
   };
 }
 
@@ -165,7 +158,7 @@ export async function setWebhookEndpointEnabled(
   endpointId: string,
   { enabled, reason }: { enabled: boolean; reason: string | null },
   now: Date,
-): Promise<{ endpoint: WebhookEndpointState; deliveries: WakeableDelivery[] } | null> {
+): Promise<{ endpoint: WebhookEndpointState; deliveries: DueEndpoint[] } | null> {
   const before = await lockWebhookEndpoint(tx, tenant, endpointId);
   if (before === null) return null;
   if (enabled) return updateWebhookEndpoint(tx, tenant, endpointId, { enabled }, now);
@@ -244,16 +237,6 @@ export async function deleteWebhookEndpoint(
   return true;
 }
 
-/**
- * Locks the gate of an endpoint, if it has one. Call it before the endpoint is locked: a worker locks the gate, then
- * deliveries and then the endpoint, and waiting for the gate in the reverse order could deadlock.
- */
-async function lockGate(tx: Prisma.TransactionClient, tenant: Tenant, endpointId: string): Promise<void> {
-  await tx.$queryRaw`
-    SELECT 1 AS locked FROM webhook_gates g JOIN webhook_endpoints e ON e.id = g.endpoint_id
-    WHERE e.id = ${endpointId} AND e.environment_id = ${tenant.environmentId} FOR UPDATE OF g`;
-}
-
 /** Serialises changes of one endpoint. Transactions can still insert rows that refer to it. */
 async function lockWebhookEndpoint(
   tx: Prisma.TransactionClient,
@@ -266,9 +249,10 @@ async function lockWebhookEndpoint(
   return findWebhookEndpoint(tx, tenant, endpointId);
 }
 
-/** A delivery that was held back: one is enough to wake the endpoint. */
-async function wakeHeldDeliveries(tx: Prisma.TransactionClient, endpointId: string): Promise<WakeableDelivery[]> {
-  return tx.$queryRaw<WakeableDelivery[]>`
-    SELECT id, endpoint_id AS "endpointId" FROM webhook_deliveries
-    WHERE endpoint_id = ${endpointId} AND ${PENDING} AND due_at <= now() LIMIT 1`;
+/** The endpoint, if it has due deliveries. */
+async function wakeHeldDeliveries(tx: Prisma.TransactionClient, endpointId: string): Promise<DueEndpoint[]> {
+  return tx.$queryRaw<DueEndpoint[]>`
+    SELECT ${DUE_ENDPOINT} FROM webhook_endpoints e
+    WHERE id = ${endpointId} AND EXISTS (
+      SELECT 1 FROM webhook_deliveries WHERE endpoint_id = e.id AND status = 'pending' AND due_at <= now())`;
 }

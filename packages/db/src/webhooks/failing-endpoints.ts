@@ -1,6 +1,7 @@
 import { webhookDisabled, type Tenant, type WebhookEndpointState } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import { writeEvents, type WakeableDelivery } from '../events/write-events.js';
+import { writeEvents } from '../events/write-events.js';
+import type { DueEndpoint } from './due-endpoints.js';
 import { failsAtPresent, hasFailedFor } from './endpoint-standing.sql.js';
 
 export interface FailingEndpoint {
@@ -31,7 +32,7 @@ export function disableFailingEndpoint(
   forMs: number,
   reason: string,
   now: Date,
-): Promise<WakeableDelivery[] | null> {
+): Promise<DueEndpoint[] | null> {
   return database.transaction(async (tx) => {
     const [endpoint] = await tx.$queryRaw<(WebhookEndpointState & Tenant)[]>`
       UPDATE webhook_endpoints e SET enabled = false, disabled_reason = ${reason}, updated_at = ${now.toISOString()}::timestamptz

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace } from '@callplane/core';
+import { RECOVERY_IN_FLIGHT_MAX, type RecoveryPace, type SlotMs } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
-import type { WakeableDelivery } from '../events/write-events.js';
-import { Prisma } from '../generated/client.js';
-import { beginningOf } from '../sweeps/due.sql.js';
-import { BRING_FORWARD, hasReplaysLeft, isErased, PENDING, START_RUN } from './delivery.sql.js';
+import { BRING_FORWARD, hasReplaysLeft, isErased, START_RUN } from './delivery.sql.js';
+import type { DueEndpoint } from './due-endpoints.js';
 
 /** The result of one committed step of a recovery. */
 export interface RecoveryStep {
@@ -18,8 +16,8 @@ export interface RecoveryStep {
   skipped: number;
   /** null while the recovery has more steps. */
   ended: 'completed' | 'cancelled' | null;
-  /** Deliveries that the step has replayed or brought forward. The caller wakes them. */
-  deliveries: WakeableDelivery[];
+  /** The endpoint, if the step has replayed deliveries or brought them forward. The caller wakes it. */
+  wake: DueEndpoint[];
 }
 
 interface Taken {
@@ -33,6 +31,7 @@ interface Taken {
   position: string | null;
   inFlight: string[];
   endpointDeleted: boolean;
+  slotMs: SlotMs;
   /** Whether `dueMax` of the endpoint's deliveries are due. */
   isBusy: boolean;
 }
@@ -69,8 +68,9 @@ export function stepRecovery(database: Database, pace: RecoveryPace): Promise<Re
           skipped: batch.failed - (dryRun ? batch.replayable : batch.replayed.length),
         };
     const totals = await saveStep(tx, id, { counts, last: batch.last, inFlight: batch.inFlight, ended, ...pace });
-    const deliveries = [...batch.replayed, ...batch.woken].map((deliveryId) => ({ id: deliveryId, endpointId }));
-    return { id, environmentId, endpointId, dryRun, ...totals, ended, deliveries };
+    const isChanged = batch.replayed.length + batch.woken.length > 0;
+    const wake = isChanged ? [{ endpointId, environmentId, slotMs: taken.slotMs }] : [];
+    return { id, environmentId, endpointId, dryRun, ...totals, ended, wake };
   });
 }
 
@@ -82,12 +82,10 @@ async function takeRecovery(tx: TypedSql, dueMax: number): Promise<Taken | null>
   const [taken] = await tx.$queryRaw<Taken[]>`
     SELECT r.id, r.environment_id AS "environmentId", r.endpoint_id AS "endpointId", r.since, r.until,
       r.dry_run AS "dryRun", r.include_pending AS "includePending", r.position, r.in_flight AS "inFlight",
-      e.deleted_at IS NOT NULL AS "endpointDeleted",
-      (SELECT count(*) FROM (VALUES (false), (true)) AS kind (is_retry) CROSS JOIN LATERAL (
+      e.deleted_at IS NOT NULL AS "endpointDeleted", e.slot_ms AS "slotMs",
+      (SELECT count(*) FROM (
         SELECT 1 FROM webhook_deliveries
-        WHERE ${PENDING} AND endpoint_id = r.endpoint_id AND (run_attempts > 0) = kind.is_retry
-          AND due_at >= ${beginningOf('deliveries', Prisma.sql`r.endpoint_id`, Prisma.sql`kind.is_retry`)} AND due_at <= now()
-        LIMIT ${dueMax}::int
+        WHERE endpoint_id = r.endpoint_id AND status = 'pending' AND due_at <= now() LIMIT ${dueMax}::int
       ) AS due) >= ${dueMax}::int AS "isBusy"
     FROM webhook_recoveries r JOIN webhook_endpoints e ON e.id = r.endpoint_id
     WHERE r.status = 'pending' AND (r.lease_expires_at IS NULL OR r.lease_expires_at <= now())

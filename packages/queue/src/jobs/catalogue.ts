@@ -1,28 +1,24 @@
 import type { OperationKind } from '@callplane/core';
-import { Type, type Static } from 'typebox';
 
 /** A job says only that a worker should work on this row now. */
-const OperationJob = Type.Object({ operationId: Type.String() }, { additionalProperties: false });
-export type OperationJob = Static<typeof OperationJob>;
+export interface OperationJob {
+  operationId: string;
+}
 
-/**
- * A doorbell: an endpoint has due deliveries. The job's id is the id of the endpoint. The payload names one of the
- * deliveries, because workers of the previous release work on deliveries instead of endpoints. If the sender knows no
- * delivery, `deliveryId` is the id of the endpoint.
- */
-const DeliveryJob = Type.Object({ deliveryId: Type.String() }, { additionalProperties: false });
-type DeliveryJob = Static<typeof DeliveryJob>;
+/** A turn of an endpoint with due deliveries, see `turns.ts`. */
+export interface TurnJob {
+  /** A UUID. The fencing tokens of the turn's workers begin with it. */
+  turn: string;
+  endpointId: string;
+  environmentId: string;
+  /** Expected duration of the endpoint's next attempt, in milliseconds; null if it was never tried. */
+  slotMs: number | null;
+  ticket: number;
+}
 
-/** The payload schema of every queue. */
-export const QUEUES = {
-  'room-end': OperationJob,
-  'participant-remove': OperationJob,
-  'webhook-delivery': DeliveryJob,
-} as const;
-
-export type QueueName = keyof typeof QUEUES;
-export type JobPayloads = { [Name in QueueName]: Static<(typeof QUEUES)[Name]> };
-export const QUEUE_NAMES = Object.keys(QUEUES) as QueueName[];
+/** Turns of endpoints that need a second or more, or were never tried, are in `webhook-delivery-slow`. */
+export const QUEUE_NAMES = ['room-end', 'participant-remove', 'webhook-delivery', 'webhook-delivery-slow'] as const;
+export type QueueName = (typeof QUEUE_NAMES)[number];
 
 export const QUEUE_OF_OPERATION = {
   'room.end': 'room-end',

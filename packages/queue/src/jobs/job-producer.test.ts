@@ -21,13 +21,14 @@ function lostProducer(): { producer: JobProducer; notSent: NotSent[] } {
 
 test('a producer reports every wake-up that it cannot send, by queue', async () => {
   const { producer, notSent } = lostProducer();
-  const delivery = (n: number, endpointId: string) => ({ id: `dlv_${n}`, endpointId });
-  const rung = [delivery(1, 'whep_1'), delivery(2, 'whep_1'), delivery(3, 'whep_2')];
-  expect(await producer.wakeDeliveries(rung)).toMatchObject({ ok: false });
+  const turn = (endpointId: string, slotMs: number | null) => ({ endpointId, environmentId: 'env_1', slotMs });
+  const turns = [turn('whep_1', 64), turn('whep_1', 64), turn('whep_2', 64), turn('whep_3', null)];
+  expect(await producer.wakeDeliveries(turns)).toMatchObject({ ok: false });
   const operations = [operation('room.end', 1), operation('participant.remove', 2), operation('room.end', 3)];
   expect(await producer.wakeOperations(operations)).toMatchObject({ ok: false });
   expect(notSent).toMatchObject([
     { queue: 'webhook-delivery', count: 2, error: expect.any(Error) },
+    { queue: 'webhook-delivery-slow', count: 1, error: expect.any(Error) },
     { queue: 'room-end', count: 2, error: expect.any(Error) },
     { queue: 'participant-remove', count: 1, error: expect.any(Error) },
   ]);

@@ -5,7 +5,7 @@ import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-heal
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
-import { Doorbells, type Doorbell, type WakeResult } from './doorbells.js';
+import { QUEUE_OF_LANE, turnJob, type Turn } from './turns.js';
 
 /** Wake-ups that could not be sent. */
 export interface NotSent {
@@ -18,6 +18,8 @@ export interface ProducerEvents extends RedisEvents {
   /** Called for every failed wake-up, so that callers need not report it. Scans of the workers find the rows. */
   onNotSent?(notSent: NotSent): void;
 }
+
+type WakeResult = { ok: true } | { ok: false; error: Error };
 
 /** Total time for sending wake-ups, in milliseconds. It is short because a DELETE waits for it. */
 const ENQUEUE_DEADLINE_MS = 250;
@@ -58,7 +60,6 @@ export class JobProducer {
   /** Jobs of operations that this process sent lately, by environment. */
   readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
   readonly #queues = new Map<QueueName, Queue>();
-  readonly #doorbells = new Doorbells((doorbells) => this.#add([doorbellBatch(doorbells)]));
   readonly #events: ProducerEvents;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
@@ -115,14 +116,12 @@ export class JobProducer {
   }
 
   /**
-   * Rings the doorbells of endpoints with due deliveries: after a commit that has written deliveries, or because a
-   * worker hands endpoints over to others. Doorbells of an endpoint that follow each other within
-   * `DOORBELL_EVERY_MS` share a job. BullMQ ignores a doorbell while an earlier one of the same endpoint exists, so
-   * Redis holds at most one job per endpoint. Never throws. A failure is reported to `onNotSent`. Requests do not wait
-   * for it. Workers do, so that they drain only after their doorbells are sent.
+   * Adds turns of endpoints with due deliveries: after a commit that has written deliveries, or because a worker has not
+   * taken all of them. Redis holds at most one waiting job for each endpoint and ticket. Never throws. A failure is
+   * reported to `onNotSent`. Requests do not wait for it.
    */
-  wakeDeliveries(deliveries: readonly Doorbell[]): Promise<WakeResult> {
-    return this.#doorbells.ring(deliveries);
+  wakeDeliveries(turns: readonly Turn[]): Promise<WakeResult> {
+    return this.#add(turnBatches(turns));
   }
 
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */
@@ -133,7 +132,6 @@ export class JobProducer {
   }
 
   async close(): Promise<void> {
-    await this.#doorbells.flush();
     this.health.close();
     await disconnectRedis(this.redis);
   }
@@ -182,16 +180,13 @@ interface Batch {
   jobs: readonly { name: string; data: object; opts: object }[];
 }
 
-/** BullMQ ignores a job whose id exists, so an endpoint has at most one. */
-function doorbellBatch(doorbells: readonly Doorbell[]): Batch {
-  return {
-    name: 'webhook-delivery',
-    jobs: doorbells.map(({ id, endpointId }) => ({
-      name: 'webhook-delivery',
-      data: { deliveryId: id },
-      opts: { jobId: endpointId },
-    })),
-  };
+/** One job for each endpoint and ticket. */
+function turnBatches(turns: readonly Turn[]): Batch[] {
+  const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
+  const jobs = [...distinct.values()].map(turnJob);
+  return Object.values(QUEUE_OF_LANE)
+    .map((name) => ({ name, jobs: jobs.flatMap(({ queue, job }) => (queue === name ? [job] : [])) }))
+    .filter(({ jobs: some }) => some.length > 0);
 }
 
 type PrioritizedOperation = OperationWakeUp & { priority: number };

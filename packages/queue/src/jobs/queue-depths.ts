@@ -3,8 +3,8 @@ import { untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
 import { connectRedis, disconnectRedis, keyPrefixOf } from '../redis/redis.js';
 import { QUEUE_NAMES, type QueueName } from './catalogue.js';
-import type { Doorbell } from './doorbells.js';
 import { JobProducer, type OperationWakeUp } from './job-producer.js';
+import { QUEUE_OF_LANE, type Turn } from './turns.js';
 
 /** The state of one queue in Redis. */
 export interface QueueDepth {
@@ -29,7 +29,7 @@ export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[
   const redis = connectRedis(where, 'command', quiet);
   try {
     await untilReady(redis);
-    return await Promise.all(
+    const depths = await Promise.all(
       QUEUE_NAMES.map(async (name) => {
         const queue = new Queue(name, { connection: redis, prefix: keyPrefixOf(redis), skipVersionCheck: true });
         queue.on('error', () => undefined);
@@ -46,10 +46,23 @@ export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[
         };
       }),
     );
+    // Both lanes of deliveries count as one queue. Each worker takes turns of both.
+    const { fast, slow } = QUEUE_OF_LANE;
+    const slowDepth = depths.find(({ queue }) => queue === slow);
+    return depths
+      .filter(({ queue }) => queue !== slow)
+      .map((depth) => (depth.queue === fast && slowDepth !== undefined ? sumOf(depth, slowDepth) : depth));
   } finally {
     await disconnectRedis(redis);
   }
 }
+
+const sumOf = (one: QueueDepth, other: QueueDepth): QueueDepth => ({
+  ...one,
+  waiting: one.waiting + other.waiting,
+  delayed: one.delayed + other.delayed,
+  active: one.active + other.active,
+});
 
 /** Sends wake-ups over its own connection. False if Redis cannot be reached; scans of the workers find the rows. */
 export function wakeOperationsOnce(where: RedisLocation, operations: readonly OperationWakeUp[]): Promise<boolean> {
@@ -57,8 +70,8 @@ export function wakeOperationsOnce(where: RedisLocation, operations: readonly Op
 }
 
 /** Like {@link wakeOperationsOnce}, for deliveries. */
-export function wakeDeliveriesOnce(where: RedisLocation, deliveries: readonly Doorbell[]): Promise<boolean> {
-  return sendOnce(where, (producer) => producer.wakeDeliveries(deliveries));
+export function wakeDeliveriesOnce(where: RedisLocation, turns: readonly Turn[]): Promise<boolean> {
+  return sendOnce(where, (producer) => producer.wakeDeliveries(turns));
 }
 
 async function sendOnce(

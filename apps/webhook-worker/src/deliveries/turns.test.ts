@@ -1,0 +1,250 @@
+import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { newId } from '@callplane/core';
+import { readQueueDepths, TurnWorker } from '@callplane/queue';
+import { eventually } from '@callplane/testing';
+import type { Deps } from '../deps.js';
+import { startReceiver, startTarPit } from '../receivers.testkit.js';
+import { startTestWorker, type TestWorker } from '../worker.testkit.js';
+import { Scan } from './scan.js';
+import { Turns } from './turns.js';
+
+/** Deadline of an attempt in these tests, a fifth of the contract's 10 s. */
+const DEADLINE_MS = 2000;
+
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startTestWorker({ deliveryDeadlineMs: DEADLINE_MS });
+});
+beforeEach(async () => {
+  await worker.sql(
+    'TRUNCATE webhook_endpoints, webhook_secrets, webhook_deliveries, webhook_attempts, events, webhook_recoveries CASCADE',
+  );
+  await eventually(() => worker.deps.producer.health.probe().then(() => worker.deps.producer.health.trouble === null));
+  await worker.deps.producer.redis.flushall();
+});
+
+const started: { stop(): Promise<void> }[] = [];
+afterEach(() => Promise.all(started.splice(0).map((each) => each.stop())));
+
+/** Starts a worker that takes turns from Redis. */
+function start(deps: Deps = worker.deps): { turns: Turns; stop(): Promise<void> } {
+  const turns = new Turns(deps);
+  const quiet = { onLost: () => undefined, onReady: () => undefined, onJobError: () => undefined };
+  const workers = (['fast', 'slow'] as const).map(
+    (lane) =>
+      new TurnWorker({
+        redisUrl: worker.redis.url,
+        lane,
+        concurrency: lane === 'fast' ? 8 : 3,
+        take: (job, handed) => turns.take({ ...job, lane }, handed),
+        events: quiet,
+      }),
+  );
+  const stop = async (): Promise<void> => {
+    await Promise.all(workers.map((each) => each.stop()));
+    await turns.drain();
+    await Promise.all(workers.map((each) => each.close()));
+  };
+  started.push({ stop });
+  return { turns, stop };
+}
+
+const emit = async (endpointId: string, count = 1) => {
+  const rows = await worker.emit(endpointId, count);
+  await worker.deps.producer.wakeDeliveries(rows);
+  return rows.map(({ id }) => id);
+};
+const count = (where: object = {}) => worker.deps.database.prisma.webhookDelivery.count({ where });
+const quantile = (values: number[], share: number) =>
+  values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
+
+test('hanging receivers delay neither a proven endpoint nor a new one', async () => {
+  start();
+  const tarPits = await Promise.all(Array.from({ length: 4 }, startTarPit));
+  const [proven, fresh] = await Promise.all([startReceiver(), startReceiver()]);
+  for (const pit of tarPits) await emit(await worker.newEndpoint(pit.url), 50);
+  const provenId = await worker.newEndpoint(proven.url, { slotMs: 64 });
+  await eventually(() => tarPits.some(({ requests }) => requests.length > 0));
+
+  const lags: number[] = [];
+  const freshStartedAt = performance.now();
+  await emit(await worker.newEndpoint(fresh.url), 5);
+  for (let n = 0; n < 40; n += 1) {
+    const startedAt = performance.now();
+    const [id] = await emit(provenId, 1);
+    const arrived = await eventually(
+      () => proven.requests.find(({ headers }) => headers['x-service-delivery-id'] === id),
+      { intervalMs: 2 },
+    );
+    lags.push(arrived.at - startedAt);
+  }
+  await eventually(() => fresh.requests.length === 5);
+  // A delivery that waits for a slot of a hanging receiver waits for most of the deadline; 200 of them would take
+  // minutes. Real times are in tests/webhooks-isolation.full.test.ts.
+  expect(quantile(lags, 0.5)).toBeLessThan(DEADLINE_MS / 2);
+  expect(quantile(lags, 0.95)).toBeLessThan(3 * DEADLINE_MS);
+  expect(fresh.requests[4]!.at - freshStartedAt).toBeLessThan(10 * DEADLINE_MS);
+  // Waiting costs no attempt: every counted attempt was made.
+  const [{ counted, made }] = await worker.deps.database.prisma.$queryRaw<[{ counted: number; made: number }]>`
+    SELECT (SELECT sum(run_attempts)::int FROM webhook_deliveries WHERE status <> 'delivering') AS counted,
+      (SELECT count(*)::int FROM webhook_attempts) AS made`;
+  expect(counted).toBe(made);
+});
+
+test('one endpoint uses all four slots, but no more, and Redis shows its turns as active meanwhile', async () => {
+  const { turns } = start();
+  const answers: (() => void)[] = [];
+  const receiver = await startReceiver((_request, response) => void answers.push(() => response.end()));
+  const endpointId = await worker.newEndpoint(receiver.url, { slotMs: 200 });
+  await emit(endpointId, 20);
+  await eventually(() => answers.length === 4);
+  expect(turns.inUse).toBe(4);
+  // The getters of BullMQ, which dashboards use, too.
+  const depth = async () =>
+    (await readQueueDepths(worker.redis.url)).find(({ queue }) => queue === 'webhook-delivery')!;
+  expect((await depth()).active).toBeGreaterThanOrEqual(4);
+  expect(await count({ status: 'delivering' })).toBe(4);
+  expect(await count({ status: 'pending', runAttempts: 0 })).toBe(16);
+  for (let done = 0; done < 20; done += 1) {
+    await eventually(() => answers.length > 0);
+    answers.shift()!();
+  }
+  await eventually(async () => (await count({ status: 'succeeded' })) === 20);
+  expect(receiver.requests).toHaveLength(20);
+  await eventually(async () => (await depth()).active === 0);
+  expect(await depth()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+});
+
+test('a tenant whose proven endpoints begin to hang holds three of four slots beside another tenant', async () => {
+  start();
+  const pit = await startTarPit();
+  const good = await startReceiver();
+  const environmentId = newId('environment');
+  await worker.deps.database.prisma.environment.create({
+    data: { id: environmentId, projectId: worker.tenant.projectId, name: environmentId, createdAt: new Date() },
+  });
+  const other = await worker.newEndpoint(good.url, { environmentId, slotMs: 64 });
+  await emit(other);
+  await eventually(() => good.requests.length === 1);
+  for (let n = 0; n < 6; n += 1) await emit(await worker.newEndpoint(`${pit.url}/${n}`, { slotMs: 64 }));
+  await eventually(() => pit.requests.length === 3);
+  const startedAt = performance.now();
+  await emit(other);
+  await eventually(() => good.requests.length === 2);
+  expect(performance.now() - startedAt).toBeLessThan(DEADLINE_MS / 2);
+  expect(pit.requests).toHaveLength(3);
+});
+
+test('draining starts no attempts, releases claimed deliveries and leaves the rest to another worker', async () => {
+  const first = start();
+  const receiver = await startReceiver((_request, response) => void setTimeout(() => response.end(), 60));
+  const endpointId = await worker.newEndpoint(receiver.url, { slotMs: 64 });
+  await emit(endpointId, 30);
+  await eventually(() => receiver.requests.length > 1);
+  await first.stop();
+  const sent = receiver.requests.length;
+  expect(sent).toBeLessThan(30);
+  expect(await count({ status: 'succeeded' })).toBe(sent);
+  expect(await count({ status: 'pending', runAttempts: 0, leaseToken: null })).toBe(30 - sent);
+  start();
+  await eventually(async () => (await count({ status: 'succeeded' })) === 30);
+  expect(receiver.requests).toHaveLength(30);
+});
+
+test('a claim that fails leaves the deliveries of other endpoints to be sent, and a scan finds its own', async () => {
+  const { claimsDatabase } = worker.deps;
+  const receiver = await startReceiver();
+  const [failing, other] = [
+    await worker.newEndpoint(`${receiver.url}/a`, { slotMs: 64 }),
+    await worker.newEndpoint(`${receiver.url}/b`, { slotMs: 64 }),
+  ];
+  let isFailing = true;
+  const sql: Deps['claimsDatabase']['sql'] = {
+    ...claimsDatabase.sql,
+    $queryRaw: (query: TemplateStringsArray, ...values: unknown[]) =>
+      isFailing && values.includes(failing)
+        ? Promise.reject(new Error('no claim'))
+        : claimsDatabase.sql.$queryRaw(query, ...values),
+  };
+  const deps = { ...worker.deps, claimsDatabase: Object.create(claimsDatabase, { sql: { value: sql } }) };
+  const { turns } = start(deps);
+  await emit(failing);
+  await emit(other);
+  await eventually(async () => (await count({ endpointId: other, status: 'succeeded' })) === 1);
+  await eventually(() => worker.lines.some(({ message }) => message === 'claim failed'));
+  expect(await count({ endpointId: failing, status: 'pending', runAttempts: 0 })).toBe(1);
+  isFailing = false;
+  await new Scan(deps, turns, 0).scan(true);
+  await eventually(async () => (await count({ endpointId: failing, status: 'succeeded' })) === 1);
+  expect(await count({ runAttempts: 1 })).toBe(2);
+});
+
+test('a due retry needs neither a wake-up nor a scan', async () => {
+  start();
+  const receiver = await startReceiver((_request, response) => {
+    response.writeHead(receiver.requests.length === 1 ? 503 : 200).end();
+  });
+  await emit(await worker.newEndpoint(receiver.url));
+  await eventually(() => receiver.requests.length === 2);
+  const waitedMs = receiver.requests[1]!.at - receiver.requests[0]!.at;
+  expect(waitedMs).toBeGreaterThan(4990);
+  expect(waitedMs).toBeLessThan(25_000);
+});
+
+test('a scan finds deliveries without a job, and skips disabled endpoints and later retries', async () => {
+  const { turns } = start();
+  const receiver = await startReceiver();
+  for (let n = 0; n < 3; n += 1) await worker.emit(await worker.newEndpoint(`${receiver.url}/${n}`), 4);
+  await worker.emit(await worker.newEndpoint(receiver.url, { enabled: false }), 3);
+  const [later] = await worker.emit(await worker.newEndpoint(receiver.url));
+  await worker.sql(
+    `UPDATE webhook_deliveries SET due_at = now() + interval '1 h', run_attempts = 1 WHERE id = '${later!.id}'`,
+  );
+  await new Scan(worker.deps, turns, 0).scan(true);
+  await eventually(async () => (await count({ status: 'succeeded' })) === 12);
+  expect(receiver.requests).toHaveLength(12);
+  expect(worker.lines.filter(({ message }) => message === 'endpoints found by scan').at(-1)).toMatchObject({
+    count: 3,
+  });
+});
+
+test('without Redis a scan runs the turns itself, in four slots', async () => {
+  const away = { trouble: 'unreachable' };
+  const producer = Object.create(worker.deps.producer, { health: { value: away } });
+  const deps = { ...worker.deps, producer };
+  const turns = new Turns(deps);
+  started.push({ stop: () => turns.drain() });
+  let most = 0;
+  const receiver = await startReceiver((_request, response) => {
+    most = Math.max(most, turns.inUse);
+    setTimeout(() => response.end(), 5);
+  });
+  const quick = await worker.newEndpoint(`${receiver.url}/quick`, { slotMs: 64 });
+  const fresh = await worker.newEndpoint(`${receiver.url}/fresh`);
+  await worker.emit(quick, 100);
+  await worker.emit(fresh, 3);
+  await new Scan(deps, turns, 0).scan(false);
+  await eventually(async () => (await count({ status: 'succeeded' })) === 103);
+  expect(most).toBe(4);
+  expect(receiver.requests).toHaveLength(103);
+});
+
+test('workers share a backlog and send each delivery once', async () => {
+  const receiver = await startReceiver((_request, response) => void setTimeout(() => response.end(), 20));
+  const endpointId = await worker.newEndpoint(receiver.url, { slotMs: 64 });
+  start();
+  start();
+  start();
+  await emit(endpointId, 120);
+  await eventually(async () => (await count({ status: 'succeeded' })) === 120);
+  const ids = receiver.requests.map(({ headers }) => headers['x-service-delivery-id']);
+  expect([ids.length, new Set(ids).size]).toEqual([120, 120]);
+});
+
+test('no delivery is lost that is committed while a turn of its endpoint ends', async () => {
+  start();
+  const receiver = await startReceiver();
+  const endpointId = await worker.newEndpoint(receiver.url);
+  for (let n = 0; n < 150; n += 1) await emit(endpointId);
+  await eventually(() => receiver.requests.length === 150);
+});

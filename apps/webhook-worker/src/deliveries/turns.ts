@@ -1,0 +1,300 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  CONCURRENCY_PER_WORKER,
+  laneOf,
+  SLOW_FROM_MS,
+  SlotUsage,
+  slotMsAfter,
+  ticketsOf,
+  type Lane,
+  type SlotMs,
+} from '@callplane/core';
+import {
+  claimDeliveries,
+  isDatabaseUnavailable,
+  releaseDelivery,
+  takeOverLeases,
+  type Claim,
+  type ClaimedDelivery,
+} from '@callplane/db';
+import type { Handed, Turn } from '@callplane/queue';
+import pLimit from 'p-limit';
+import type { Deps } from '../deps.js';
+import { logEndedLeases } from '../sweep/sweep.js';
+import { attemptDelivery, type Settled } from './attempt.js';
+import { FastSlots, remember, SHARED_SLOTS_MAX } from './fast-slots.js';
+
+/** A turn claims no more deliveries after this time, and begins none that it has claimed after the other, in milliseconds. */
+const TURN_MS = 100;
+const TURN_MS_MAX = 250;
+/** A first attempt begins within this time of the sending of its claim: a frozen worker may have lost it since. */
+const CLAIM_MS_MAX = 5000;
+/** Pause of a turn whose environment has all slots that it may hold, in milliseconds. */
+const SHARE_PAUSE_MS = 250;
+/** Pause after a claim that failed, in milliseconds, so that PostgreSQL can recover. */
+const FAILED_PAUSE_MS = 500;
+/** An endpoint whose claim found nothing pauses for this many times the time that the claim took beyond a moment. */
+const EMPTY_PAUSE_FACTOR = 10;
+const EMPTY_MS_MAX = 20;
+
+/** A turn with the worker's part of its fencing token. */
+export interface TakenTurn extends Turn {
+  lane: Lane;
+  ticket: number;
+  /** A UUID. */
+  turn: string;
+}
+
+/** What follows a turn: the turn comes back after a while, or other turns are announced. */
+export type Next = { backInMs: number } | { announce: Turn[] };
+
+const OVER: Next = { announce: [] };
+
+interface Sent {
+  claim: Claim;
+  settling: Promise<Settled | null>[];
+  slotMs: SlotMs;
+}
+
+/**
+ * Takes turns, from Redis or, without it, from scans: claims due deliveries of an endpoint, sends one after another in
+ * one of four slots, and settles them. docs/decisions/0057 explains the rules.
+ */
+export class Turns {
+  readonly #deps: Deps;
+  readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
+  readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
+  readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
+  readonly #fastSlots = new FastSlots();
+  readonly #lastRooms = new Map<string, string>();
+  readonly #pauses = new Map<string, number>();
+  readonly #running = new Set<Promise<unknown>>();
+  /** Turns of this worker, by endpoint and ticket. */
+  readonly #taken = new Set<string>();
+  #isDraining = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** The number of occupied slots. */
+  get inUse(): number {
+    return this.#slots.activeCount;
+  }
+
+  /** The priority of a job in its lane. */
+  priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
+    return this.#usage[lane].priority(environmentId, performance.now());
+  }
+
+  /** Takes a turn that BullMQ has handed over. @returns the time after which it comes back; null if it is over. */
+  async take(turn: TakenTurn, { priority, run, isStalled }: Handed): Promise<number | null> {
+    if (this.#isDraining) return 0;
+    if (isStalled) await this.#takeOver(turn, run);
+    const next = this.#placeOf(turn, priority) ?? (await this.#track(turn, this.#run(turn, tokenOf(turn.turn, run))));
+    if ('backInMs' in next) return next.backInMs;
+    await this.#deps.producer.wakeDeliveries(next.announce);
+    return null;
+  }
+
+  /** Runs the turns of an endpoint without Redis, in the same slots, until nothing is due. */
+  async runDirectly(turn: Turn): Promise<void> {
+    if (this.#taken.has(keyOf(turn))) return;
+    try {
+      let next: Turn | undefined = turn;
+      while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
+        const { slotMs, lane = laneOf(slotMs), ticket = 0 }: Turn = next;
+        const token = randomUUID();
+        const after: Next = await this.#track(next, this.#run({ ...next, lane, ticket, turn: token }, token));
+        next = 'announce' in after ? after.announce[0] : undefined;
+      }
+    } catch {
+      // The claim is logged. The next scan finds the endpoint.
+    }
+  }
+
+  /** Begins no more attempts and waits for the running ones. Deliveries that are claimed but not sent are released. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await Promise.allSettled([...this.#running]);
+  }
+
+  get #hasRedis(): boolean {
+    return this.#deps.producer.health.trouble === null;
+  }
+
+  async #track<T>(turn: Turn, work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    this.#taken.add(keyOf(turn));
+    try {
+      return await work;
+    } finally {
+      this.#running.delete(work);
+      this.#taken.delete(keyOf(turn));
+    }
+  }
+
+  /** Where a turn goes instead of into a slot: to the slow lane, or back in its line; null if it may begin. */
+  #placeOf(turn: TakenTurn, priority: number): Next | null {
+    const { environmentId, lane } = turn;
+    if (lane === 'fast' && this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
+    return isAhead && !this.#hasFreeSlot ? this.#again(turn) : null;
+  }
+
+  get #hasFreeSlot(): boolean {
+    return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
+  }
+
+  async #run(turn: TakenTurn, token: string): Promise<Next> {
+    const { lane } = turn;
+    const inSlot = (): Promise<Sent | Next> => this.#slots(() => this.#claimAndSend(turn, token));
+    const sent = await (lane === 'slow' ? this.#slowSlots(inSlot) : inSlot());
+    if (!('claim' in sent)) return sent;
+    const { claim, slotMs } = sent;
+    const settled = await Promise.all(sent.settling);
+    const { endpoint } = claim;
+    if (endpoint === null) return OVER;
+    const isDueAgain = claim.isMore || (endpoint.isLimited && settled.length > 0);
+    if (isDueAgain) return this.#again({ ...turn, slotMs }, { delayMs: endpoint.paceMs });
+    const retries = settled.flatMap((each) => each?.retryInMs ?? []);
+    const nextInMs = Math.min(claim.nextInMs ?? Infinity, ...retries);
+    return nextInMs === Infinity ? OVER : this.#again({ ...turn, slotMs, ticket: 0 }, { delayMs: nextInMs });
+  }
+
+  async #claimAndSend(turn: TakenTurn, token: string): Promise<Sent | Next> {
+    const { environmentId, lane } = turn;
+    const refused = this.#refusal(turn);
+    if (refused !== null) return refused;
+    const startedAtMs = performance.now();
+    const ended = this.#usage[lane].begin(environmentId, turn.slotMs, startedAtMs);
+    if (lane === 'fast') this.#fastSlots.hold(environmentId, 1);
+    const settling: Promise<Settled | null>[] = [];
+    let { slotMs } = turn;
+    try {
+      for (let claims = 0; ; claims += 1) {
+        const askedAtMs = performance.now();
+        const claim = await this.#claim(turn, token);
+        const { endpoint, claimed } = claim;
+        if (claims === 0) slotMs = endpoint?.slotMs ?? null;
+        const isSlow = endpoint !== null && lane === 'fast' && laneOf(endpoint.slotMs) === 'slow';
+        if (isSlow) return { claim: { ...claim, isMore: true }, settling, slotMs: endpoint.slotMs };
+        if (claims === 0 && claim.isMore) this.#useMoreSlots(turn, claim);
+        for (const [index, delivery] of claimed.entries()) {
+          const now = performance.now();
+          const isLate = index === 0 ? now - askedAtMs > CLAIM_MS_MAX : now - startedAtMs > TURN_MS_MAX;
+          if (this.#isDraining || isLate) {
+            await this.#release(claimed.slice(index));
+            return { claim: { ...claim, isMore: true }, settling, slotMs };
+          }
+          const attempted = await this.#attempt(turn, delivery, index === 0 ? 0 : now - askedAtMs);
+          if (attempted === null) continue;
+          slotMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
+          settling.push(attempted.settle(slotMs));
+        }
+        const isOver = performance.now() - startedAtMs >= TURN_MS || this.#isDraining;
+        if (isOver || !claim.isMore || claimed.length === 0) return { claim, settling, slotMs };
+      }
+    } finally {
+      ended(performance.now());
+      if (lane === 'fast') this.#fastSlots.hold(environmentId, -1);
+    }
+  }
+
+  async #release(claimed: readonly ClaimedDelivery[]): Promise<void> {
+    await Promise.all(claimed.map((claim) => releaseDelivery(this.#deps.database.sql, claim, 0)));
+  }
+
+  /** Rules that may have changed while the turn waited for its slot. */
+  #refusal(turn: TakenTurn): Next | null {
+    const { endpointId, environmentId, lane } = turn;
+    if (this.#isDraining) return { backInMs: 0 };
+    const pauseMs = (this.#pauses.get(endpointId) ?? 0) - performance.now();
+    if (pauseMs > 0) return { backInMs: Math.ceil(pauseMs) };
+    if (lane === 'slow') return null;
+    if (this.#fastSlots.isSuspect(environmentId)) return this.#again(turn, { lane: 'slow' });
+    const isFull = this.#fastSlots.isFull(environmentId) && this.#hasOthers(environmentId);
+    return isFull ? { backInMs: SHARE_PAUSE_MS } : null;
+  }
+
+  #hasOthers(environmentId: string): boolean {
+    return Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, performance.now()));
+  }
+
+  async #claim({ endpointId, lane }: TakenTurn, token: string): Promise<Claim> {
+    const { claimsDatabase, database, leaseMs } = this.#deps;
+    const askedAtMs = performance.now();
+    const afterRoomId = this.#lastRooms.get(endpointId) ?? '';
+    try {
+      const claim = await claimDeliveries(
+        { claimsDatabase, database },
+        { endpointId, lane, token, leaseMs, afterRoomId },
+      );
+      const room = claim.claimed.findLast(({ roomId }) => roomId !== null)?.roomId;
+      if (room != null && claim.endpoint?.isLimited === true) remember(this.#lastRooms, endpointId, room);
+      const now = performance.now();
+      const lateMs = claim.claimed.length > 0 ? 0 : now - askedAtMs - EMPTY_MS_MAX;
+      if (lateMs > 0) remember(this.#pauses, endpointId, now + EMPTY_PAUSE_FACTOR * lateMs);
+      return claim;
+    } catch (error) {
+      const message = isDatabaseUnavailable(error) ? 'claims wait for PostgreSQL' : 'claim failed';
+      this.#deps.logger.error(message, { endpointId, error });
+      await delay(FAILED_PAUSE_MS);
+      throw error;
+    }
+  }
+
+  /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
+  #useMoreSlots(turn: TakenTurn, { endpoint, claimed }: Claim): void {
+    if (endpoint === null || claimed.length === 0) return;
+    const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
+    if (tickets === 1) return;
+    if (endpoint.paceMs === null && !this.#hasFreeSlot) return;
+    // Any ticket will do that no turn of this worker has. If another worker has it, that turn is repeated.
+    const free = Array.from({ length: tickets }, (_, ticket) => ticket).filter(
+      (ticket) => !this.#taken.has(keyOf({ ...turn, ticket })),
+    );
+    if (free.length === 0) return;
+    const ticket = free[randomInt(free.length)] as number;
+    const next = this.#again({ ...turn, ticket, slotMs: endpoint.slotMs }, { delayMs: endpoint.paceMs });
+    for (const each of next.announce) {
+      if (this.#hasRedis) void this.#deps.producer.wakeDeliveries([each]);
+      else void this.runDirectly(each);
+    }
+  }
+
+  async #attempt({ environmentId, lane }: TakenTurn, delivery: ClaimedDelivery, waitedMs: number) {
+    const overdue = setTimeout(() => {
+      if (lane === 'fast') this.#fastSlots.suspect(environmentId);
+    }, SLOW_FROM_MS);
+    try {
+      const startedAt = new Date(delivery.startedAt.getTime() + waitedMs);
+      return await attemptDelivery(this.#deps, { ...delivery, startedAt, lagMs: delivery.lagMs + waitedMs });
+    } finally {
+      clearTimeout(overdue);
+    }
+  }
+
+  async #takeOver({ endpointId, turn }: TakenTurn, run: number): Promise<void> {
+    const { database, leaseMs } = this.#deps;
+    const tokens = Array.from({ length: run - 1 }, (_, index) => tokenOf(turn, index + 1));
+    logEndedLeases(this.#deps, await takeOverLeases(database.sql, leaseMs, { endpointId, tokens }));
+  }
+
+  /** The turn at the end of its line. */
+  #again(turn: TakenTurn, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
+    const { endpointId, environmentId, slotMs, ticket } = turn;
+    const lane = more.lane ?? (this.#fastSlots.isSuspect(environmentId) ? 'slow' : laneOf(slotMs));
+    const next = { endpointId, environmentId, slotMs, ticket, lane };
+    const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
+    return { announce: [{ ...next, priority: this.priority(next), ...later }] };
+  }
+}
+
+const keyOf = ({ endpointId, ticket = 0 }: Turn): string => `${endpointId} ${ticket}`;
+
+/** The fencing token of a worker: the last four digits of the turn's UUID are the number of its worker. */
+function tokenOf(turn: string, run: number): string {
+  return turn.slice(0, -4) + (run % 0x10000).toString(16).padStart(4, '0');
+}
