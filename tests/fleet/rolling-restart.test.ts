@@ -106,8 +106,8 @@ test('no request, call, operation or delivery is lost while every app is replace
   measured({ requests: load.requests, rooms: load.rooms.length, resumed: load.resumed });
   expect([...load.statuses.keys()].filter((status) => status >= 300)).toEqual([]);
   // nginx may refuse a reconnection while it counts both gateways as gone. The client tries again, and its call stays.
-  const refused = nginx.output().split('\n');
-  expect(refused.filter((line) => line.includes('"status":5') && !line.includes('signaling'))).toEqual([]);
+  const lines = nginx.output().split('\n');
+  expect(lines.filter((line) => line.includes('"status":5') && !line.includes('signaling'))).toEqual([]);
   expect(load.resumed).toBeGreaterThanOrEqual(calls.length);
   const { prisma } = stack.database;
   const stayed = await prisma.event.findMany({ where: { roomId } });
