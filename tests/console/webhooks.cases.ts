@@ -71,7 +71,8 @@ export function webhookCases({ stage, open }: Context): void {
         await form.getByText('The endpoint has changed since you opened this form: Attempts at once.').waitFor();
         expect(await form.getByLabel('Attempts at once').inputValue()).toBe('7');
         await form.getByRole('button', { name: 'Save the changes' }).click();
-        await page.getByText('Events of a room in their order').waitFor();
+        // The form has a label with the same words: the page of the endpoint has them in its facts.
+        await page.getByRole('definition').filter({ hasText: 'Events of a room in their order' }).waitFor();
         expect((await stage().call('GET', `/v1/webhooks/${id}`)).body).toMatchObject({
           maxConcurrent: 7,
           maxPerSecond: 50,
