@@ -1,10 +1,28 @@
-import { presentOperation, type OperationState } from '@callplane/core';
+import { OPERATION_KINDS, OPERATION_STATUSES, presentOperation, type OperationState } from '@callplane/core';
 import { findOperation, type AcceptedOperation } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
+import { Type } from 'typebox';
 import type { Deps } from '../deps.js';
 import type { Preference } from '../http/prefer.js';
 import type { Call, Reply } from '../http/route.js';
-import { OperationSchema } from './operations.schemas.js';
+import { oneOf, orNull, timestamp } from '../http/schemas.js';
+
+export const OperationSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Operation identifier, `op_…`.' }),
+    kind: oneOf(OPERATION_KINDS),
+    status: oneOf(OPERATION_STATUSES, '`pending` until the operation is `completed` or `failed`.'),
+    attempts: Type.Integer({ description: 'Attempts of all runs. An attempt counts when it begins.' }),
+    lastError: orNull(
+      Type.Object(
+        { code: Type.String(), message: Type.String() },
+        { description: 'Why the last attempt failed.', additionalProperties: false },
+      ),
+    ),
+    completedAt: orNull(timestamp('When the clean-up was complete.')),
+  },
+  { title: 'RuntimeOperation', description: 'A durable clean-up that can be polled.', additionalProperties: false },
+);
 
 /** The answers of a route that ends with {@link answerOperation}. */
 export const OPERATION_ANSWERS = {

@@ -1,6 +1,17 @@
-import type { ErrorDetail } from '@callplane/core';
+import { isAcceptedTime, type ErrorDetail } from '@callplane/core';
 import { Type } from 'typebox';
-import type { UnvalidatedParts } from '../http/route.js';
+import type { UnvalidatedParts } from './route.js';
+
+/**
+ * Checks that the times `since` and `until` exist. A schema cannot express this, and its format accepts a leap second
+ * (23:59:60), which `Date` cannot parse.
+ * @param values not validated yet. The schema reports values that are not strings.
+ */
+export function timeFailures(part: 'body' | 'query', values: { since?: unknown; until?: unknown }): ErrorDetail[] {
+  return (['since', 'until'] as const)
+    .filter((name) => typeof values[name] === 'string' && !isAcceptedTime(new Date(values[name])))
+    .map((name) => ({ path: `${part}.${name}`, message: 'must be a time from 1970 to 9999' }));
+}
 
 /** The optional query parameters of every webhook route. */
 export const TenantQuery = Type.Object({
