@@ -339,7 +339,7 @@ describe('the transport', () => {
 
   test('logs one wide line per request, without the key', async () => {
     const requestId = 'log-line-test';
-    const answer = await api.call('GET', '/v1/rooms/room_0?secret=1', { headers: { 'x-request-id': requestId } });
+    const answer = await api.call('GET', '/v1/rooms/room_0', { headers: { 'x-request-id': requestId } });
     const log = await api.logAfter(answer);
     expect(JSON.parse(log.split('\n').find((text) => text.includes(requestId))!)).toMatchObject({
       level: 'info',
