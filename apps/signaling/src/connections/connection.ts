@@ -1,13 +1,13 @@
 import type { Duplex } from 'node:stream';
 import { addressKey } from '@callplane/core';
-import { CLOSE_REASONS, type AnyServerMessage, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
+import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
 import type { CloseDetails, Ending } from './ending.js';
 import { errorMessage } from './error-message.js';
 import { FrameReader } from './frame-reader.js';
 import { Inbox } from './inbox.js';
 import { Outbox, type SendOptions } from './outbox.js';
-import type { ClientMessage, InvalidMessage } from './read-message.js';
+import type { InvalidMessage } from './read-message.js';
 import { TokenBucket, type BucketSettings } from './token-bucket.js';
 
 export interface ConnectionSettings {
@@ -42,7 +42,6 @@ const SILENT_INTERVALS_MAX = 2.5;
 /** One WebSocket. Handles messages in order, bounds what waits on both sides, and reports why it ends. */
 export class Connection {
   readonly id: string;
-  readonly protocol: ProtocolVersion;
   /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
   /** Refused requests; see connection-log.ts. */
@@ -66,13 +65,12 @@ export class Connection {
   readonly #handler: ConnectionHandler;
 
   constructor(
-    { id, address, protocol }: { id: string; address: string | undefined; protocol: ProtocolVersion },
+    { id, address }: { id: string; address: string | undefined },
     { webSocket, socket }: { webSocket: WebSocket; socket: Duplex },
     settings: ConnectionSettings,
     handler: ConnectionHandler,
   ) {
     this.id = id;
-    this.protocol = protocol;
     this.logFields['ip'] = address;
     this.addressKey = addressKey(address);
     this.#webSocket = webSocket;
@@ -81,7 +79,7 @@ export class Connection {
     const nowMs = performance.now();
     this.messagesBucket = new TokenBucket(settings.messages, nowMs);
     this.metadataBucket = new TokenBucket(settings.metadata, nowMs);
-    this.#frames = new FrameReader(settings.general, protocol);
+    this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),
       () => this.close('rate_limited', { cause: 'Most messages wait here, and too many of all connections do.' }),
@@ -114,7 +112,7 @@ export class Connection {
     };
   }
 
-  send(message: AnyServerMessage): void {
+  send(message: ServerMessage): void {
     this.#send(JSON.stringify(message), false);
   }
 

@@ -137,12 +137,12 @@ export class Arrival {
     return this.#deps.welcomes.inTurn((reserve) => {
       if (!this.#holds(session, written.connection)) return false;
       const details = { ...describe(), own: written.state };
-      const welcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, reserve);
+      const isWelcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, reserve);
       const { resumed, mediaContinued } = details;
-      if (welcomed !== 'welcomed') this.log(welcomed);
+      if (!isWelcomed) this.log('ended');
       else if (resumed) this.log('resumed', { mediaContinued });
       else this.log('joined');
-      return welcomed === 'welcomed';
+      return isWelcomed;
     });
   }
 
