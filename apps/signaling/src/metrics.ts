@@ -136,7 +136,6 @@ export function addSignalingGauges(
   held: {
     connections(): number;
     sessions(): number;
-    welcomeBytes(): number;
     mediaNodes(): readonly { id: string; state: 'up' | 'down' }[];
   },
 ): void {
@@ -147,13 +146,6 @@ export function addSignalingGauges(
       help: 'Sessions of this instance, including those in their grace period.',
     },
     () => held.sessions(),
-  );
-  metrics.gauge(
-    {
-      name: 'callplane_signaling_unsent_welcome_bytes',
-      help: 'Bytes of welcomes that have not left the process.',
-    },
-    () => held.welcomeBytes(),
   );
   metrics.gauges(
     {

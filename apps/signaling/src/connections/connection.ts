@@ -6,7 +6,7 @@ import type { CloseDetails, Ending } from './ending.js';
 import { errorMessage } from './error-message.js';
 import { FrameReader } from './frame-reader.js';
 import { Inbox } from './inbox.js';
-import { Outbox, type SendOptions } from './outbox.js';
+import { Outbox } from './outbox.js';
 import type { InvalidMessage } from './read-message.js';
 import { TokenBucket, type BucketSettings } from './token-bucket.js';
 
@@ -113,22 +113,18 @@ export class Connection {
   }
 
   send(message: ServerMessage): void {
-    this.#send(JSON.stringify(message), false);
-  }
-
-  /** Sends a message that is already serialised, so that a message to many clients is serialised once. */
-  sendText(text: string): void {
-    this.#send(text, true);
+    this.sendText(JSON.stringify(message), false);
   }
 
   /**
-   * Sends a welcome.
-   * @param exempt whether it raises the limit of unsent bytes until it has left, because it may exceed it by itself
-   * @param onSent called when the welcome has left, or cannot leave any more
+   * Sends a message that is already serialised.
+   * @param isShared whether other clients get the same text
    */
-  sendWelcome(text: string, exempt: boolean, onSent: () => void): void {
-    if (this.#canSend) this.#send(text, false, { exempt, onSent });
-    else onSent();
+  sendText(text: string, isShared = true): void {
+    if (!this.#canSend) return;
+    this.#handler.onSend(isShared);
+    this.#outbox.send(text);
+    this.#closeIfOverfull();
   }
 
   /** Sends the reason and closes. Idempotent: the first reason counts. */
@@ -159,9 +155,11 @@ export class Connection {
     return new Promise((resolve) => this.#webSocket.once('close', () => resolve()));
   }
 
-  /** Called every second. Closes the connection if it is silent, and pings it at each ping interval. */
+  /** Called every second. Closes the connection if it is silent or does not read, and pings it at each ping interval. */
   check(nowMs: number): void {
     if (this.#state === 'ended') return;
+    this.#outbox.eachSecond();
+    this.#closeIfOverfull();
     if (this.#state === 'new') {
       if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout', { cause: 'No first message.' });
       return;
@@ -179,12 +177,11 @@ export class Connection {
     return this.#state !== 'ended' && this.#webSocket.readyState === WebSocket.OPEN;
   }
 
-  #send(text: string, isShared: boolean, options?: SendOptions): void {
-    if (!this.#canSend) return;
-    this.#handler.onSend(isShared);
-    this.#outbox.send(text, options);
-    if (this.#outbox.isOverfull)
-      this.close('slow_consumer', { cause: `${this.#outbox.unsentBytes} bytes are unsent.` });
+  #closeIfOverfull(): void {
+    if (!this.#outbox.isOverfull) return;
+    const { stalledSeconds, unsentBytes } = this.#outbox;
+    const cause = `${unsentBytes} bytes are unsent, and none has left for ${stalledSeconds} s.`;
+    this.close('slow_consumer', { cause });
   }
 
   /** Frees what the connection holds at once: a closing handshake would wait behind it. */

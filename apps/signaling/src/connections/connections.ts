@@ -6,6 +6,7 @@ import type { WebSocket } from 'ws';
 import { logEnd, logRefusal } from './connection-log.js';
 import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
 import type { Ending } from './ending.js';
+import { Outbox } from './outbox.js';
 import type { InvalidMessage } from './read-message.js';
 
 const CHECK_EVERY_MS = 1000;
@@ -45,6 +46,7 @@ export class Connections implements ConnectionHandler {
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
       for (const connection of this.#connections) connection.check(nowMs);
+      Outbox.cutStalled();
     }, CHECK_EVERY_MS);
   }
 

@@ -26,7 +26,6 @@ export interface WelcomeDetails {
 
 /**
  * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome.
- * @param reserve of the {@link WelcomePacer}
  * @returns false if the session is no longer in its room: it ends.
  */
 export function welcome(
@@ -35,7 +34,6 @@ export function welcome(
   session: Session,
   connection: Connection,
   details: WelcomeDetails,
-  reserve: (bytes: number) => () => void,
 ): boolean {
   const { room } = session;
   // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
@@ -49,8 +47,7 @@ export function welcome(
   const text = welcomeText(deps, session, room.state, details);
   room.add(session);
   session.dispatch('welcomed');
-  // The whole roster may exceed the limit of unsent bytes by itself. A page does not.
-  connection.sendWelcome(text, !room.state.rosterPaged, reserve(Buffer.byteLength(text)));
+  connection.sendText(text, false);
   const speakers = room.speakers.present();
   if (speakers !== null) session.sendText(speakers);
   if (session.isConnected) session.media.onWelcomed();
