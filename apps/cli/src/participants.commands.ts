@@ -6,30 +6,25 @@ import {
   requestErasure,
   type ParticipantListing,
 } from '@callplane/db';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
-import { CommandError, UsageError } from './failure.js';
-import { addListOptions, filterOf, type ListOptions } from './list-options.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import { CommandError } from './failure.js';
+import { filterOf, NEWEST, notFound, oneOf, ROOM_FILTER, type NewestOptions } from './options.js';
+import { addCommand, addList, print, type Columns, type OutputOptions } from './output.js';
+import { quoted } from './terminal.js';
 
 export function participantsCommands(cli: Cli): Command {
   const participants = new Command('participants').description('Participants of every environment');
-  addListOptions(
-    addCommand(
-      participants,
-      'list',
-      'List participants, newest first',
-      'rtc participants list --room room_01… --status active',
-    ),
-  )
-    .option('--room <id>', 'filter by room (room_…)')
-    .addOption(new Option('--status <status>', 'in the call, or left').choices(PARTICIPANT_STATUSES))
-    .action((options: ListOptions & { room?: string; status?: ParticipantStatus }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const filter = { ...filterOf(cli, options), roomId: options.room ?? null, status: options.status ?? null };
-        printList(cli, options, await listAllParticipants(sql, filter), COLUMNS);
-      }),
-    );
+  addList(participants, cli, {
+    description: 'List participants, newest first',
+    example: 'rtc participants list --room room_01… --status active',
+    filters: [...NEWEST, ROOM_FILTER, oneOf('--status <status>', PARTICIPANT_STATUSES, 'in the call, or left')],
+    rows: ({ sql }, options: NewestOptions & { room?: string; status?: ParticipantStatus }) => {
+      const { room = null, status = null } = options;
+      return listAllParticipants(sql, { ...filterOf(cli, options), roomId: room, status });
+    },
+    columns: { ROOM: (row) => row.roomId, ...IN_CALL_COLUMNS },
+  });
   const description = 'Erase the name, external id and metadata of a participant, from its row and from stored events';
   addCommand(participants, 'erase <participant>', description, 'rtc participants erase part_01…').action(
     (participantId: string, options: OutputOptions) => erase(cli, options, participantId),
@@ -46,21 +41,19 @@ function stateOf(row: ParticipantListing): string {
 }
 
 /** The columns of participants of one room. */
-export const IN_CALL_COLUMNS = [
-  column<ParticipantListing>('PARTICIPANT', (row) => row.id),
-  column<ParticipantListing>('STATE', stateOf),
-  column<ParticipantListing>('SESSION', (row) => row.sessionId ?? ''),
-  column<ParticipantListing>('EXTERNAL ID', (row) => (row.externalId === null ? '' : quoted(row.externalId))),
-  column<ParticipantListing>('NAME', (row) => quoted(row.name)),
-];
-
-const COLUMNS = [column<ParticipantListing>('ROOM', (row) => row.roomId), ...IN_CALL_COLUMNS];
+export const IN_CALL_COLUMNS: Columns<ParticipantListing> = {
+  PARTICIPANT: (row) => row.id,
+  STATE: stateOf,
+  SESSION: (row) => row.sessionId ?? '',
+  'EXTERNAL ID': (row) => (row.externalId === null ? '' : quoted(row.externalId)),
+  NAME: (row) => quoted(row.name),
+};
 
 function erase(cli: Cli, options: OutputOptions, participantId: string): Promise<void> {
   return withDatabase(cli, async (database) => {
     const now = cli.clock.now();
     const outcome = await requestErasure(database, participantId, now);
-    if (outcome === 'unknown') throw new UsageError(`Participant ${quoted(participantId)} not found.`);
+    if (outcome === 'unknown') throw notFound('Participant', participantId, 'participants list');
     if (outcome === 'in a call') {
       throw new CommandError(
         `${participantId} is in a call, where others see the name: remove the participant or end the room first.`,

@@ -9,19 +9,14 @@ import {
   purgeExpiredRooms,
   tenantOfRoom,
   type PurgeStep,
-  type RoomListing,
 } from '@callplane/db';
-import { Command, Option } from 'commander';
-import { parseDuration } from './arguments.js';
-import { wakeWorkers, withDatabase, type Cli } from './cli.js';
+import { Command } from 'commander';
+import { foundLater, wakeWorkers, withDatabase, type Cli } from './cli.js';
 import { UsageError } from './failure.js';
-import { addListOptions, filterOf, type ListOptions } from './list-options.js';
-import { addCommand, align, column, print, printList, quoted, tableOf, type OutputOptions } from './output.js';
+import { ENV_FILTER, filterOf, NEWEST, notFound, oneOf, parseDuration, type NewestOptions } from './options.js';
+import { addCommand, addList, print, tableOf, type OutputOptions } from './output.js';
 import { IN_CALL_COLUMNS } from './participants.commands.js';
-
-interface RoomListOptions extends ListOptions {
-  status?: RoomStatus;
-}
+import { align, quoted } from './terminal.js';
 
 interface PurgeOptions extends OutputOptions {
   /** In seconds. */
@@ -36,14 +31,21 @@ const PURGED_AFTER = '90d';
 
 export function roomsCommands(cli: Cli): Command {
   const rooms = new Command('rooms').description('Rooms of every environment');
-  addListOptions(addCommand(rooms, 'list', 'List rooms, newest first', 'rtc rooms list --status active --since 1d'))
-    .addOption(new Option('--status <status>', 'filter by this value').choices(ROOM_STATUSES))
-    .action((options: RoomListOptions) =>
-      withDatabase(cli, async ({ sql }) => {
-        const filter = { ...filterOf(cli, options), status: options.status ?? null };
-        printList(cli, options, await listAllRooms(sql, filter), COLUMNS);
-      }),
-    );
+  addList(rooms, cli, {
+    description: 'List rooms, newest first',
+    example: 'rtc rooms list --status active --since 1d',
+    filters: [...NEWEST, oneOf('--status <status>', ROOM_STATUSES)],
+    rows: ({ sql }, options: NewestOptions & { status?: RoomStatus }) =>
+      listAllRooms(sql, { ...filterOf(cli, options), status: options.status ?? null }),
+    columns: {
+      ROOM: (row) => row.id,
+      STATUS: (row) => row.status,
+      'IN CALL': (row) => `${row.participants}/${row.maxParticipants}`,
+      ENVIRONMENT: (row) => row.environmentId,
+      CREATED: (row) => formatTimestamp(row.createdAt),
+      NAME: (row) => quoted(row.name),
+    },
+  });
   addCommand(rooms, 'show <room>', 'Show a room and who is in it', 'rtc rooms show room_01…').action(
     (roomId: string, options: OutputOptions) => show(cli, options, roomId),
   );
@@ -58,7 +60,7 @@ export function roomsCommands(cli: Cli): Command {
       parseDuration,
       parseDuration(PURGED_AFTER),
     )
-    .option('--env <id>', 'filter by environment (env_…)')
+    .addOption(ENV_FILTER)
     .option('--dry-run', 'only count the rooms')
     .option('--yes', 'delete the rooms permanently')
     .action((options: PurgeOptions) => purge(cli, options));
@@ -71,7 +73,7 @@ const IN_CALL_SHOWN = 20;
 function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async ({ sql }) => {
     const room = await findRoomById(sql, roomId);
-    if (room === null) throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
+    if (room === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
     const inCall = await listAllParticipants(sql, filter);
     const times = [
@@ -98,15 +100,13 @@ function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const tenant = await tenantOfRoom(database.sql, roomId);
     const accepted = tenant === null ? null : await acceptRoomEnd(database, tenant, roomId, cli.clock.now());
-    if (accepted === null) {
-      throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
-    }
+    if (accepted === null) throw notFound('Room', roomId, 'rooms list');
     const { operation, wake } = accepted;
     const notified = wake === null || (await wakeWorkers(config, [wake]));
     const text =
       operation.status === 'completed'
         ? `${roomId} has ended already.`
-        : `${roomId} is ending: operation ${operation.id}${notified ? '' : ', which a sweep finds within 15 seconds'}.`;
+        : `${roomId} is ending: operation ${operation.id}${foundLater(notified)}.`;
     print(cli, options, { roomId, operationId: operation.id, status: operation.status }, text);
   });
 }
@@ -139,12 +139,3 @@ function purge(cli: Cli, options: PurgeOptions): Promise<void> {
     print(cli, options, { dryRun: false, ...deleted }, `Deleted ${rooms} rooms, ${parts.join(', ')}.`);
   });
 }
-
-const COLUMNS = [
-  column<RoomListing>('ROOM', (row) => row.id),
-  column<RoomListing>('STATUS', (row) => row.status),
-  column<RoomListing>('IN CALL', (row) => `${row.participants}/${row.maxParticipants}`),
-  column<RoomListing>('ENVIRONMENT', (row) => row.environmentId),
-  column<RoomListing>('CREATED', (row) => formatTimestamp(row.createdAt)),
-  column<RoomListing>('NAME', (row) => quoted(row.name)),
-];

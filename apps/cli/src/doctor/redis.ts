@@ -1,7 +1,9 @@
 import type { Backlog } from '@callplane/db';
 import type { ClusterFacts, RedisFacts, RedisTrouble, SentinelFacts } from '@callplane/queue';
-import { failure, ok, warning, type Finding } from './findings.js';
-import { seconds } from './work-findings.js';
+import type { RedisTarget } from '@callplane/queue/redis-target';
+import { redisOf } from '../cli.js';
+import type { CliConfig } from '../config.js';
+import { failure, ok, seconds, warning, type Finding } from './finding.js';
 
 const MEMORY_SHARE_MAX = 0.8;
 /** Beyond this part of the machine's memory, a rewrite of the append-only file may run out of memory: it forks. */
@@ -11,6 +13,37 @@ const SLOTS = 16_384;
 
 /** `trouble`: why Redis rejects writes; null if it accepts them. */
 export type DoctorFacts = RedisFacts & { trouble: RedisTrouble | null };
+
+/** @param backlogs the work that waits; null if it could not be read. */
+export async function examineRedis(config: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
+  const where = redisOf(config);
+  if (where === undefined) return [warning('redis', 'not checked', 'Set REDIS_URL to check Redis.')];
+  const { readClusterFacts, readRedisFacts, RedisUnusable } = await import('@callplane/queue');
+  try {
+    const facts = await readRedisFacts(where);
+    return [...checkRedis(facts, backlogs), ...(await examineOthers(where, facts.replicas))];
+  } catch (thrown) {
+    // A cluster client does not say why none of its nodes answers. A connection to one node does.
+    const error: unknown = await readClusterFacts(where).then(
+      () => thrown,
+      (reason: unknown) => reason,
+    );
+    const { cause } = error as Error;
+    const trouble = error instanceof RedisUnusable ? error.reason : 'unreachable';
+    const detail = cause instanceof Error && trouble !== 'frozen' ? cause.message : null;
+    const finding = checkRedisTrouble(trouble, backlogs, detail);
+    return [finding, ...(await examineOthers(where, null))];
+  }
+}
+
+/** Checks the Sentinels or the cluster. They tell more if the keys cannot be reached. */
+async function examineOthers(where: RedisTarget, replicas: number | null): Promise<Finding[]> {
+  const { readClusterFacts, readSentinelFacts } = await import('@callplane/queue');
+  const sentinels = await readSentinelFacts(where);
+  if (sentinels !== null) return checkSentinels(sentinels, replicas);
+  const cluster = await readClusterFacts(where).catch(() => null);
+  return cluster === null ? [] : checkCluster(cluster, replicas);
+}
 
 /** @param backlogs the work that waits; null if it could not be read. */
 export function checkRedis(facts: DoctorFacts, backlogs: readonly Backlog[] | null): Finding[] {
