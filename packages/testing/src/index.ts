@@ -44,7 +44,6 @@ export {
   askTestRedis,
   connectToTestRedis,
   makeTestAuthority,
-  startTestCluster,
   startTestRedis,
   startTestSentinels,
   type TestSentinels,

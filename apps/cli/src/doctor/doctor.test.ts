@@ -35,7 +35,7 @@ import {
   checkSnapshots,
   checkTables,
 } from './postgres.js';
-import { checkCluster, checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis.js';
+import { checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis.js';
 import { checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 const GOOD: DatabaseFacts = {
@@ -76,7 +76,6 @@ const SENTINELS: SentinelFacts = {
   masters: ['10.0.0.1:6379'],
   quorumProblem: null,
 };
-const CLUSTER = { state: 'ok', slotsOk: 16_384, nodes: 6 };
 const NODE: MediaNodeRow = {
   id: 'm1',
   state: 'up',
@@ -107,7 +106,7 @@ describe('the findings of the doctor', () => {
     const alone = { ...REPLICATED, synchronousNames: '', standbys: [] };
     expect(bad([checkReplication(REPLICATED), checkReplication(alone)])).toEqual([]);
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
-    expect(bad([...checkSentinels(SENTINELS, 1), ...checkCluster(CLUSTER, 1)])).toEqual([]);
+    expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
@@ -154,8 +153,6 @@ describe('the findings of the doctor', () => {
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, masters: ['a:1', 'b:1'] }, 1)],
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, known: 2 }, 1)],
     ['redis replicas: warning', checkSentinels(SENTINELS, 0)],
-    ['redis cluster: failure', checkCluster({ ...CLUSTER, state: 'fail', slotsOk: 16_000 }, null)],
-    ['redis replicas: warning', checkCluster(CLUSTER, 0)],
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],

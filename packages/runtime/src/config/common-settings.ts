@@ -74,10 +74,10 @@ export const telemetrySettings = {
 export const redisSettings = {
   REDIS_URL: Type.String({
     ...SECRET,
-    pattern: '^rediss?(\\+(sentinel|cluster))?://.+',
+    pattern: '^rediss?(\\+sentinel)?://.+',
     expected:
-      'a URL like redis://:password@host:6379, redis+sentinel://host1,host2,host3/name or redis+cluster://host1,host2,host3 ' +
-      '(with TLS rediss://, rediss+sentinel:// or rediss+cluster://)',
+      'a URL like redis://:password@host:6379 or redis+sentinel://host1,host2,host3/name ' +
+      '(with TLS rediss:// or rediss+sentinel://)',
     description:
       'Redis, which wakes workers and carries notices. Needs 6.2 or later with maxmemory-policy noeviction. Special ' +
       'characters in user and password are escaped (%40 for @).',
