@@ -5,19 +5,17 @@ import { consoleCommands } from './console.commands.js';
 import { dbCommands } from './db.commands.js';
 import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
-import { eventsCommands } from './events.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { addListenCommand } from './listen/listen.command.js';
 import { mediaCommands } from './media/media.commands.js';
 import { addQueuesCommand, operationsCommands } from './operations.commands.js';
-import { participantsCommands } from './participants.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
-import { roomsCommands } from './rooms.commands.js';
+import { participantsCommands, roomsCommands } from './rooms.commands.js';
 import { encryptionCommands, signingKeysCommands } from './secrets.commands.js';
 import { environmentsCommands, projectsCommands } from './tenants.commands.js';
 import { printable } from './terminal.js';
-import { webhooksCommands } from './webhooks.commands.js';
+import { eventsCommands, webhooksCommands } from './webhooks.commands.js';
 
 /** Runs one command line. Returns null on success. */
 export async function run(terminal: Cli, commandLine: readonly string[]): Promise<Failure | null> {

@@ -80,7 +80,7 @@ describe('rtc projects and rtc environments', () => {
 
   test('print no character of a name that steers a terminal, and JSON with the same name', async () => {
     const name = `steer\u0007\u007f\u009b2J\u202eevil\u2028\u2066`;
-    const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u2066-\u2069]/;
+    const steering = /(?!\n)\p{Cc}|[\u2028-\u202e\u2066-\u2069]/u;
     const created = await rtc('projects', 'create', '--name', name, '--json');
     expect(parse(created).name).toBe(name);
     const listed = await rtc('projects', 'list');

@@ -2,7 +2,7 @@
  * Control characters, separators of lines and marks that change the direction of text. They would steer a terminal, or
  * show a name other than it is.
  */
-const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const STEERING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** Quotes a name or another text from outside. */
 export function quoted(text: string): string {

@@ -32,8 +32,8 @@ export function connectorOf(find: () => Promise<RedisAddress>, tls: RedisTls | n
       delete this.firstError;
       const stream = await find().then(
         (address) => (this.connecting ? open(address, tls) : new Socket().destroy()),
-        (error: Error) => {
-          this.firstError = error;
+        (error: unknown) => {
+          this.firstError = error as Error;
           return new Socket().destroy();
         },
       );

@@ -14,6 +14,14 @@ export const logSettings = {
     description:
       '`json` writes one object per line, `pretty` is for people. `auto` means `pretty` in a terminal and `json` elsewhere.',
   }),
+  INSTANCE_ID: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9._-]{1,64}$',
+      expected: '1 to 64 letters, digits, dots, hyphens and underscores',
+      description:
+        'Id of this process, which `/readyz` answers as `instance`. Who started it can tell it from another server.',
+    }),
+  ),
 };
 
 const exporter = (what: string) =>
