@@ -19,7 +19,6 @@ export {
   isAlive,
   isInForeground,
   isSameProcess,
-  parentOf,
   processorTimeOf,
   processStamp,
   type ProcessorTime,

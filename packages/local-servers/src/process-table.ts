@@ -42,11 +42,6 @@ export function childrenOf(pid: number): number[] {
     .filter((candidate) => statusFields(candidate)?.parent === pid);
 }
 
-/** The id of a process' parent, or undefined if the process is gone or the system does not tell. */
-export function parentOf(pid: number): number | undefined {
-  return statusFields(pid)?.parent;
-}
-
 /** Whether this process may read from its terminal. True where the system does not tell. */
 export function isInForeground(): boolean {
   const fields = statusFields(process.pid);
