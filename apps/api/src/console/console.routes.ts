@@ -91,7 +91,7 @@ interface SignedIn {
 }
 
 /** Opens a session for the caller of a secret key, or of a link. */
-export async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean): Promise<SignedIn> {
+async function signIn(deps: ConsoleDeps, caller: Caller, readOnly: boolean): Promise<SignedIn> {
   // A session must not make another one: it would never end. A publishable key has no scopes.
   if (caller.session !== undefined) throw new PublicError('UNAUTHENTICATED', UNAUTHENTICATED);
   if (caller.keyType !== 'secret') throw new PublicError('INSUFFICIENT_SCOPE');

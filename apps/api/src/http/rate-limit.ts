@@ -1,5 +1,5 @@
 import { PublicError } from '@callplane/core';
-import { keyPrefixOf, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
+import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
@@ -82,7 +82,7 @@ function limiter(redis: RedisClient, name: string, { perSecond, burst }: Bucket)
   if (perSecond === 0) return null;
   const capacity = Math.max(burst, perSecond);
   const refillSeconds = capacity / perSecond;
-  const prefix = `${keyPrefixOf(redis)}:rate:${name}`;
+  const prefix = `${KEY_PREFIX}:rate:${name}`;
   redis.defineCommand('takeToken', { numberOfKeys: 1, lua: TAKE_TOKEN });
   const { takeToken } = redis as unknown as Record<'takeToken', TakeToken>;
   return {

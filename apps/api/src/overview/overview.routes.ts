@@ -130,7 +130,7 @@ export function overviewRoutes(deps: Deps): Route[] {
 type OverviewDeps = Pick<Deps, 'database' | 'clock'>;
 
 /** What is live in an environment. Each part is null if the caller may not read it. */
-export async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
+async function readOverview(deps: OverviewDeps, tenant: Tenant, may: { calls: boolean; webhooks: boolean }) {
   const now = deps.clock.now();
   const span = {
     since: new Date(now.getTime() - OVERVIEW_SLOTS * OVERVIEW_SLOT_SECONDS * 1000),

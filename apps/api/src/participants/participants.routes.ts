@@ -70,7 +70,7 @@ const PARTICIPANT_LIST = defineList('participants', {
   id: idOf('part'),
 });
 
-export const ParticipantPage = page('ParticipantPage', ParticipantSchema);
+const ParticipantPage = page('ParticipantPage', ParticipantSchema);
 
 /** Permissions in a request. */
 export const permissionsGiven = Type.Array(oneOf(PERMISSIONS), {

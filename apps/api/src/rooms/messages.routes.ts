@@ -93,7 +93,7 @@ function checkSize(data: unknown): void {
  * Sends a message of the server to the participants of a room, over the gateways that hold their connections. Like a
  * message of a participant, it reaches those that are connected, and is not stored.
  */
-export async function sendMessage(
+async function sendMessage(
   deps: Pick<Deps, 'database' | 'clock' | 'producer'>,
   tenant: Tenant,
   roomId: string,
