@@ -5,28 +5,26 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import type { Platform } from './platform.js';
 import {
   CLOSE_REASONS,
-  SUBPROTOCOLS,
+  SUBPROTOCOL,
   type ClientMessage,
   type CloseReason,
   type RemoteParticipant,
   type ServerMessage,
-  type ServerMessageV1,
   type WelcomeMessage,
-  type WelcomeMessageV1,
 } from './protocol.generated.js';
 
 type Script = Partial<{
   [T in ClientMessage['type']]: (
     message: Extract<ClientMessage, { type: T }>,
     connection: ScriptedConnection,
-  ) => ServerMessage | ServerMessageV1 | undefined;
+  ) => ServerMessage | undefined;
 }>;
 
 /** A client's connection, from the gateway's side. */
 export interface ScriptedConnection {
   readonly received: ClientMessage[];
   readonly protocol: string;
-  send(...messages: (ServerMessage | ServerMessageV1)[]): void;
+  send(...messages: ServerMessage[]): void;
   /** Ends the connection as a gateway does: sends the reason, then closes. */
   end(reason: CloseReason, more?: { retryAfterSeconds?: number }): void;
   /** Sends the close frame alone. */
@@ -80,15 +78,9 @@ export function welcome(more: Partial<WelcomeMessage> = {}): WelcomeMessage {
   };
 }
 
-/** The welcome of a gateway that speaks version 1. */
-export function welcomeV1(more: Partial<WelcomeMessage> = {}): WelcomeMessageV1 {
-  const { roster: _, ...rest } = welcome(more);
-  return rest;
-}
-
 /** A WebSocket server that answers as scripted, and as a healthy gateway for everything else. */
-export async function startScriptedGateway(script: Script = {}, version: 1 | 2 = 2): Promise<ScriptedGateway> {
-  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOLS[version]) && SUBPROTOCOLS[version];
+export async function startScriptedGateway(script: Script = {}): Promise<ScriptedGateway> {
+  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOL) && SUBPROTOCOL;
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols });
   await once(server, 'listening');
   stopAtEnd(() => die());
@@ -105,8 +97,7 @@ export async function startScriptedGateway(script: Script = {}, version: 1 | 2 =
   };
   server.on('connection', (socket) => {
     let isFrozen = false;
-    const send = (...messages: (ServerMessage | ServerMessageV1)[]) =>
-      messages.forEach((message) => socket.send(JSON.stringify(message)));
+    const send = (...messages: ServerMessage[]) => messages.forEach((message) => socket.send(JSON.stringify(message)));
     const endWithoutMessage = (reason: CloseReason) => socket.close(CLOSE_REASONS[reason].code, reason);
     const connection: ScriptedConnection = {
       received: [],

@@ -6,11 +6,10 @@ import { Subscriptions } from './subscriptions.js';
 
 const track = (participantId: string) => ({ participantId, trackId: 'camera' });
 
-function setUp(version: 1 | 2 = 2, autoSubscribe = true) {
+function setUp(autoSubscribe = true) {
   const sent: ClientMessage[] = [];
   const missing = new Set<string>();
   const session = {
-    version,
     connected: () => Promise.resolve(),
     request: (message: ClientMessage) => {
       sent.push(message);
@@ -57,7 +56,7 @@ describe('subscriptions', () => {
   });
 
   test('without autoSubscribe adapt no track before the application subscribes to it', async () => {
-    const { subscriptions, take } = setUp(2, false);
+    const { subscriptions, take } = setUp(false);
     await subscriptions.adapt([{ ...track('ada'), layer: { spatial: 0 }, paused: true }]);
     expect(take()).toEqual([]);
     await subscriptions.subscribe([track('ada')]);
@@ -108,16 +107,5 @@ describe('subscriptions', () => {
     for (const id of ['ada', 'eve', 'unknown']) subscriptions.forgetAdaptation(track(id));
     await subscriptions.renew();
     expect(take()).toEqual([['subscribe', [{ ...track('ada'), layer: { spatial: 1 } }]]]);
-  });
-
-  test('send nothing that a gateway with version 1 does not know', async () => {
-    const { subscriptions, take } = setUp(1);
-    await subscriptions.adapt([{ ...track('ada'), paused: true }]);
-    await subscriptions.subscribe([track('eve')]);
-    await subscriptions.renew();
-    expect(take()).toEqual([
-      ['subscribe', [track('eve')]],
-      ['subscribe', [track('eve')]],
-    ]);
   });
 });

@@ -42,12 +42,12 @@ export class Subscriptions {
 
   /**
    * Adapts how tracks are received: in which layer, or not for now. Tracks that are not paused get a media section before
-   * all others. Only notes it for tracks that the application does not receive, and for gateways that speak version 1.
+   * all others. Only notes it for tracks that the application does not receive.
    */
   async adapt(tracks: Adaptation[]): Promise<void> {
     for (const { layer, paused, ...track } of tracks) this.#of(track).adaptation = { layer, paused };
     await this.#session.connected();
-    if (this.#session.version === 2) await this.#requestPresent(tracks);
+    await this.#requestPresent(tracks);
   }
 
   /** The layer that the application has chosen; undefined: all. */
@@ -96,27 +96,22 @@ export class Subscriptions {
 
   /** Requests the present choices of these tracks. */
   async #request(tracks: readonly TrackReference[]): Promise<void> {
-    const { version } = this.#session;
     const wanted = tracks
       .flatMap((track) => this.#known.get(keyOf(track)) ?? [])
-      // An earlier gateway does not know `paused`, and receives only what the application has subscribed to.
-      .filter(({ isChosen, adaptation }) =>
-        version === 1 ? isChosen : (isChosen ?? (this.#autoSubscribe && adaptation !== undefined)),
-      );
+      .filter(({ isChosen, adaptation }) => isChosen ?? (this.#autoSubscribe && adaptation !== undefined));
     for (let at = 0; at < wanted.length; at += REQUEST_TRACKS_MAX) {
       const some = wanted.slice(at, at + REQUEST_TRACKS_MAX);
-      await this.#session.request({ type: 'subscribe', tracks: some.map((one) => wireOf(one, version)) });
+      await this.#session.request({ type: 'subscribe', tracks: some.map(wireOf) });
     }
   }
 }
 
-function wireOf({ track, layer, adaptation }: Known, version: 1 | 2): SubscribeRequest['tracks'][number] {
-  const adapted = version === 1 ? undefined : adaptation;
-  const present = lowerLayer(layer, adapted?.layer);
+function wireOf({ track, layer, adaptation }: Known): SubscribeRequest['tracks'][number] {
+  const present = lowerLayer(layer, adaptation?.layer);
   return {
     ...track,
     ...(present === undefined ? {} : { layer: present }),
-    ...(adapted === undefined ? {} : { paused: adapted.paused }),
+    ...(adaptation === undefined ? {} : { paused: adaptation.paused }),
   };
 }
 

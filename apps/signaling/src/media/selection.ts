@@ -1,7 +1,7 @@
 import type { StreamReference } from '@callplane/media';
 import {
   PROTOCOL_LIMITS,
-  type ClientMessagesV2 as ClientMessages,
+  type ClientMessages,
   type Layer,
   type TrackKind,
   type TrackReference,

@@ -1,4 +1,4 @@
-import type { ClientMessagesV2 as ClientMessages, PeerTarget } from '@callplane/protocol';
+import type { ClientMessages, PeerTarget } from '@callplane/protocol';
 import { Serial, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
 import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import { OwnSession } from './own-session.js';

@@ -1,4 +1,4 @@
-import { asCallplaneError, CallplaneError } from '../errors.js';
+import { asCallplaneError, type CallplaneError } from '../errors.js';
 import type { Candidate, OfferMessage, SubscribedMessage, TrackReference } from '../protocol.generated.js';
 import { Serial } from '../serial.js';
 import type { Session } from '../signaling/session.js';
@@ -99,7 +99,7 @@ export class Subscriber {
     this.reset();
   }
 
-  async #answer(peer: Peer, { offerId, sdp, tracks }: OfferMessage): Promise<void> {
+  async #answer(peer: Peer, { offerId, sdp }: OfferMessage): Promise<void> {
     const { connection } = peer;
     await peer.setRemote({ type: 'offer', sdp });
     const answer = await peer.setLocal(() => connection.createAnswer());
@@ -109,8 +109,6 @@ export class Subscriber {
       if (generation === this.#generation && !this.#isClosed) this.#context.onError(asCallplaneError(error));
     });
     peer.descriptionSent();
-    // Version 1 says what is received only here.
-    if (this.#context.session.version === 1) this.#carried = tracks;
     this.#apply();
   }
 
@@ -128,9 +126,7 @@ export class Subscriber {
 
   /** The gateway answers with an offer. */
   async #restart(): Promise<void> {
-    const { session } = this.#context;
-    if (session.version === 1) throw new CallplaneError('unsupported', 'Version 1 has no request for an ICE restart.');
-    await session.request({ type: 'restartIce' });
+    await this.#context.session.request({ type: 'restartIce' });
   }
 
   #open(): Peer {

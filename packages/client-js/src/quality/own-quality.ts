@@ -77,7 +77,7 @@ export class OwnQuality {
     const { session } = this.#context;
     const relay = measured.some(({ isRelayed }) => isRelayed);
     const report = `${level} ${relay}`;
-    if (report === this.#reported || session.state !== 'connected' || session.version === 1) return;
+    if (report === this.#reported || session.state !== 'connected') return;
     this.#reported = report;
     const message: QualityRequest = { type: 'quality', level, relay };
     for (const field of ['lossPercent', 'roundTripMs', 'jitterMs'] as const) {

@@ -1,7 +1,6 @@
 import type { Room } from '../metadata.js';
 import type * as protocol from '../protocol.generated.js';
 import type { Session } from '../signaling/session.js';
-import type { Participant } from './participant.js';
 import type { Roster } from './roster.js';
 import { isViewer } from './viewer.js';
 
@@ -155,7 +154,6 @@ export class Presence {
   async list({ cursor, limit }: { cursor?: string; limit?: number }): Promise<RosterPage> {
     const { session } = this.#context;
     await session.connected();
-    if (session.version === 1) return this.#everyone();
     const request: protocol.RosterRequest = { type: 'roster' };
     if (cursor !== undefined) request.cursor = cursor;
     if (limit !== undefined) request.limit = limit;
@@ -172,8 +170,7 @@ export class Presence {
 
   async #ask(): Promise<void> {
     const { session } = this.#context;
-    // Version 1 knows no large rooms, and reports everyone.
-    if (session.version === 1 || this.#choice === undefined) return;
+    if (this.#choice === undefined) return;
     this.#asked++;
     const { participantIds, publishers } = this.#choice;
     await session.request({ type: 'show', participantIds: [...participantIds], publishers });
@@ -229,21 +226,4 @@ export class Presence {
     const participantId = change.kind === 'participant' ? change.participant.participantId : change.participantId;
     return participantId === this.#own?.participantId;
   }
-
-  /** What a gateway with version 2 answers in a small room. */
-  #everyone(): RosterPage {
-    const participants = [...this.#context.roster.participants.values()].map(plain);
-    return { participants: participants.filter((one) => !isViewer(one)), next: null, ...this.counts };
-  }
-}
-
-function plain(participant: Participant): protocol.RemoteParticipant {
-  const { participantId, sessionId, name, externalId, metadata, joinedAt, connected } = participant;
-  const tracks = [...participant.tracks.values()].map(({ trackId, kind, source, muted }) => ({
-    trackId,
-    kind,
-    source,
-    muted,
-  }));
-  return { participantId, sessionId, name, externalId, metadata, joinedAt: joinedAt.toISOString(), connected, tracks };
 }

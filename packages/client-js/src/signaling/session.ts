@@ -42,8 +42,8 @@ const PONG_WITHIN_MS = 5_000;
 const PROBE_WITHIN_MS = 2_000;
 const LEAVE_WITHIN_MS = 1_000;
 
-/** The first message of a connection, once the version of the protocol is known. */
-type FirstMessage = (version: 1 | 2) => ClientMessage;
+/** The first message of a connection, once it is open. */
+type FirstMessage = () => ClientMessage;
 
 /** A session over any number of connections: joins, keeps alive, resumes, gives up. */
 export class Session {
@@ -92,11 +92,6 @@ export class Session {
     throw this.#closedError();
   }
 
-  /** The version of the protocol that the present gateway speaks. */
-  get version(): 1 | 2 {
-    return this.#socket?.version ?? 2;
-  }
-
   /** @throws CallplaneError if the call is over */
   assertOpen(): void {
     if (this.#isClosed()) throw this.#closedError();
@@ -139,10 +134,13 @@ export class Session {
     const { autoSubscribe } = this.#settings;
     const { sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
-    const first = (version: 1 | 2): ClientMessage => {
-      const known = { type: 'resume', sessionId, resumeSecret, autoSubscribe } as const;
-      return version === 1 ? known : { ...known, ...this.#listener.presentPeers() };
-    };
+    const first = (): ClientMessage => ({
+      type: 'resume',
+      sessionId,
+      resumeSecret,
+      autoSubscribe,
+      ...this.#listener.presentPeers(),
+    });
     const end = await this.#connect(first, giveUpAt, 'resume');
     if (end === undefined) return;
     this.#finish(
@@ -182,7 +180,7 @@ export class Session {
   #attempt(first: FirstMessage): Promise<SocketEnd | undefined> {
     return new Promise((resolve) => {
       let isWelcome = false;
-      const begin = () => socket.send(first(socket.version));
+      const begin = () => socket.send(first());
       const socket = new SignalingSocket(this.#platform, this.#settings.url, begin, {
         onMessage: (message) => {
           if (message.type === 'welcome' && !isWelcome) {

@@ -2,7 +2,7 @@ import { CallplaneError } from '../errors.js';
 import type { Platform, WebSocketLike } from '../platform.js';
 import {
   CLOSE_REASONS,
-  SUBPROTOCOLS,
+  SUBPROTOCOL,
   type ClientMessage,
   type CloseReason,
   type IceServersMessage,
@@ -11,10 +11,8 @@ import {
   type PublishedMessage,
   type RosterMessage,
   type ServerMessage,
-  type ServerMessageV1,
   type ShownMessage,
 } from '../protocol.generated.js';
-import { Version1 } from './version-1.js';
 
 /** How a connection ended. Without a reason, the network or a proxy ended it. */
 export interface SocketEnd {
@@ -51,30 +49,24 @@ interface Waiting {
 const OPEN = 1;
 const TOO_MANY_PAUSE_MS = 3_000;
 
-/** One WebSocket connection to a gateway, from its opening to its end. Its messages are those of version 2. */
+/** One WebSocket connection to a gateway, from its opening to its end. */
 export class SignalingSocket {
   readonly #socket: WebSocketLike;
   readonly #listener: SocketListener;
   readonly #waiting = new Map<string, Waiting>();
-  readonly #version1 = new Version1();
   #requests = 0;
   #closing: SocketEnd | undefined;
   #isOver = false;
 
   constructor(platform: Platform, url: string, onOpen: () => void, listener: SocketListener) {
     this.#listener = listener;
-    const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOLS[2], SUBPROTOCOLS[1]]));
+    const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOL]));
     socket.onopen = onOpen;
     socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
     socket.onclose = (event: { code: number; reason: string }) =>
       this.#end(this.#closing ?? endOf(event.code, event.reason));
     // 'close' always follows.
     socket.onerror = () => undefined;
-  }
-
-  /** The version that the gateway speaks, known once the socket is open. */
-  get version(): 1 | 2 {
-    return this.#socket.protocol === SUBPROTOCOLS[1] ? 1 : 2;
   }
 
   /** Drops the message if the socket is not open. */
@@ -107,12 +99,11 @@ export class SignalingSocket {
 
   #receive(data: unknown): void {
     if (this.#isOver || typeof data !== 'string') return;
-    const parsed = parse(data);
-    if (parsed === undefined) {
+    const message = parse(data);
+    if (message === undefined) {
       this.close();
       return;
     }
-    const message = this.version === 1 ? this.#version1.read(parsed as ServerMessageV1) : (parsed as ServerMessage);
     if (message.type === 'closing') {
       const { reason, reconnect } = message;
       const retryAfterMs = (message.retryAfterSeconds ?? 0) * 1000 || retryAfterOf(reason);
@@ -155,9 +146,9 @@ const NETWORK: SocketEnd = {
   retryAfterMs: 0,
 };
 
-function parse(data: string): ServerMessage | ServerMessageV1 | undefined {
+function parse(data: string): ServerMessage | undefined {
   try {
-    return JSON.parse(data) as ServerMessage | ServerMessageV1;
+    return JSON.parse(data) as ServerMessage;
   } catch {
     // A gateway sends only JSON, so the peer is not one.
     return undefined;
