@@ -42,7 +42,7 @@ describe('a failing Janus', () => {
     expect(node.state).toBe('down');
     expect([...ada.closed, ...bob.closed]).toEqual(['media server unavailable', 'media server unavailable']);
     await expect(node.ensureRoom('room')).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(bob.subscriber.update({ add: [], remove: [] })).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(bob.subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'unavailable' });
     await Promise.all([ada.publisher.detach(), bob.subscriber.detach()]);
 
     await janus.start();
@@ -271,7 +271,7 @@ describe('a server that violates the Janus protocol', () => {
     await subscriber.answer('v=0');
     await expect(subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'timeout' });
     expect(await over).toEqual(['no answer']);
-    await expect(subscriber.update({ add: [], remove: [] })).rejects.toMatchObject({ code: 'closed' });
+    await expect(subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'closed' });
     await Promise.all([publisher.detach(), subscriber.detach()]);
   });
 
