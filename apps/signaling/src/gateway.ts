@@ -8,15 +8,14 @@ import { Resumptions } from './admission/resumptions.js';
 import type { ConnectionSettings } from './connections/connection.js';
 import { Connections } from './connections/connections.js';
 import type { Deps } from './deps.js';
-import { MediaStateWrites } from './media/handover/media-state-writes.js';
-import { moveRooms } from './media/placement/move-rooms.js';
+import { MediaWrites } from './media/media-writes.js';
+import { moveRooms } from './media/places.js';
 import { SessionMedia } from './media/session-media.js';
 import { Dispatch } from './requests/dispatch.js';
 import { Rooms } from './rooms/rooms.js';
 import { disownGhosts } from './sessions/ghosts.js';
 import { Heartbeat } from './sessions/heartbeat.js';
 import { metadataWrites, muteWrites } from './sessions/room-writes.js';
-import { SessionMediaHost } from './sessions/session-media-host.js';
 import { Sessions } from './sessions/sessions.js';
 
 const HEARTBEAT_EVERY_MS = 2000;
@@ -37,7 +36,7 @@ export class Gateway {
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
   readonly #deps: Deps;
-  readonly #mediaWrites: MediaStateWrites;
+  readonly #mediaWrites: MediaWrites;
   readonly #heartbeats: Database;
   readonly #heartbeat: Heartbeat;
   readonly #repeating: Repeating[];
@@ -47,22 +46,24 @@ export class Gateway {
     this.#deps = deps;
     this.#heartbeats = heartbeats;
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
-    this.#mediaWrites = new MediaStateWrites(
-      (states, settings) => writeMedia(deps.database, states, settings),
-      deps.logger,
-    );
+    this.#mediaWrites = new MediaWrites({
+      ...deps,
+      rooms: this.rooms,
+      mutes: muteWrites(deps, this.rooms),
+      writeMedia: (records, settings) => writeMedia(deps.database, records, settings),
+    });
     this.#heartbeat = new Heartbeat(
       () => beat(heartbeats.sql, deps.instanceId),
       () => this.rooms.resync(),
       deps.logger,
     );
     const sessionDeps = { ...deps, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
-    const mediaDeps = { ...sessionDeps, muteWrites: muteWrites(deps, this.rooms) };
+    const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
     this.sessions = new Sessions(
       sessionDeps,
       this.rooms,
       this.#turns(2),
-      (session) => new SessionMedia(deps.places, new SessionMediaHost(mediaDeps, this.rooms, session)),
+      (session) => new SessionMedia(mediaDeps, session),
     );
     this.connections = new Connections(
       deps,

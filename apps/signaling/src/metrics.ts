@@ -3,7 +3,7 @@ import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/p
 import { ARRIVAL_LIMITS, type ArrivalLimit } from './admission/arrival-limits.js';
 import { BATCH_NAMES, type BatchMetrics } from './batching/batch-metrics.js';
 import type { Ending } from './connections/ending.js';
-import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/handover/media-state.js';
+import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/record.js';
 import { READ_REASONS, type ReadReason } from './rooms/room-loader.js';
 
 export interface SignalingMetrics extends BatchMetrics {

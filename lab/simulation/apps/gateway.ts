@@ -5,7 +5,7 @@ import { ArrivalLimits } from '../../../apps/signaling/src/admission/arrival-lim
 import type { VerificationKeys } from '../../../apps/signaling/src/admission/verification-keys.js';
 import type { Deps } from '../../../apps/signaling/src/deps.js';
 import { Gateway } from '../../../apps/signaling/src/gateway.js';
-import { MediaPlaces } from '../../../apps/signaling/src/media/placement/media-places.js';
+import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { simRoomBus } from '../ports/room-bus.js';

@@ -12,7 +12,7 @@ import type { Resumptions } from '../admission/resumptions.js';
 import type { VerificationKeys } from '../admission/verification-keys.js';
 import type { Wanted } from '../admission/wanted.js';
 import type { Connection } from '../connections/connection.js';
-import type { MediaPlaces } from '../media/placement/media-places.js';
+import type { MediaPlaces } from '../media/places.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';

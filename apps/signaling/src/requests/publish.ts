@@ -1,4 +1,7 @@
+import { replyTo } from './reply.js';
 import type { Handler } from './request.js';
 
-/** The session's media sends the answer, `published`, with the media server's session description. */
-export const publish: Handler<'publish'> = ({ session }, message) => session.media.publish(message);
+export const publish: Handler<'publish'> = async ({ connection, session }, message) => {
+  const sdp = await session.media.publish(message);
+  connection.send({ type: 'published', ...replyTo(message), sdp });
+};

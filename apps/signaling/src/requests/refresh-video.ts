@@ -4,6 +4,6 @@ import type { Handler } from './request.js';
 
 export const refreshVideo: Handler<'refreshVideo'> = ({ connection, session }, message) => {
   if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-  session.media.paths.refreshVideo(message.targets);
+  session.media.refreshVideo(message.targets);
   ok(connection, message);
 };

@@ -2,7 +2,7 @@ import { CLOSE_REASONS } from '@callplane/protocol';
 import type { Turns } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
 import type { Ending } from '../connections/ending.js';
-import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
+import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Departure, Room, RoomMember } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
@@ -14,7 +14,7 @@ import { SessionWrites, type SessionWritesDeps } from './session-writes.js';
 import { Session, type SessionFacts, type SessionOver, type SessionPort } from './session.js';
 
 export interface SessionsDeps extends SessionWritesDeps {
-  mediaWrites: Pick<MediaStateWrites, 'flush' | 'forget' | 'overwritten'>;
+  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
   heartbeat: Pick<Heartbeat, 'steadyMs'>;
   reconnectGraceSeconds: number;
 }
@@ -132,7 +132,6 @@ export class Sessions implements SessionPort {
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void {
     session.room.remove(session);
     this.writes.track(this.qualities.end(session.sessionId));
-    this.#deps.mediaWrites.forget(session);
     if (this.#sessions.get(session.sessionId) === session) this.#sessions.delete(session.sessionId);
     this.writes.track(this.#release(session, mediaEnded, over));
   }

@@ -34,24 +34,6 @@ const MACHINES = [
     module: 'sessions/session-states',
     table: 'SESSION_STATES',
   },
-  {
-    title: 'Publisher',
-    about: 'The peer connection on which a client sends, at the gateway that holds its session.',
-    module: 'media/peers/publisher-states',
-    table: 'PUBLISHER_STATES',
-  },
-  {
-    title: 'Subscriber',
-    about: 'The receiving connection of a session on the media server.',
-    module: 'media/peers/subscriber-states',
-    table: 'SUBSCRIBER_STATES',
-  },
-  {
-    title: 'Receiver',
-    about: "The client's side of the receiving connection.",
-    module: 'media/peers/receiver-states',
-    table: 'RECEIVER_STATES',
-  },
 ];
 
 const SDK_TYPES = 'packages/client-js/src/protocol.generated.ts';
