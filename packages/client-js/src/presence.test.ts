@@ -1,16 +1,8 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { eventually } from '@callplane/testing';
-import type { Call } from './call.js';
-import { connect } from './connect.js';
+import { connect, type Call } from './call.js';
 import type { ServerMessage, Track } from './protocol.generated.js';
-import {
-  nodePlatform,
-  participant,
-  startScriptedGateway,
-  testToken,
-  welcome,
-  welcomeV1,
-} from './scripted-gateway.testkit.js';
+import { nodePlatform, participant, startScriptedGateway, testToken, welcome } from './scripted-gateway.testkit.js';
+import { eventually } from '@callplane/testing';
+import { afterEach, describe, expect, test } from '@jest/globals';
 
 const calls: Call[] = [];
 afterEach(async () => {
@@ -173,37 +165,4 @@ test('the room follows roomUpdated, and what has changed until a later connectio
   connection.cut();
   await eventually(() => seen.length === 2);
   expect([seen, call.room.name]).toEqual([['Second', 'Third'], 'Third']);
-});
-
-describe('with a gateway that speaks version 1', () => {
-  const bob = participant('bob');
-  test('everything works as in a small room', async () => {
-    const gateway = await startScriptedGateway({ join: () => welcomeV1({ participants: [bob] }) }, 1);
-    const call = await join(gateway.url);
-    const connection = await gateway.connection(0);
-    expect(connection.protocol).toBe('callplane.v1');
-    const events = recorded(call);
-    connection.send(
-      { type: 'participantJoined', participant: participant('ada') },
-      { type: 'trackPublished', participantId: 'ada', track: camera },
-      { type: 'trackUpdated', participantId: 'ada', track: { ...camera, muted: true } },
-      { type: 'trackPublished', participantId: 'ada', track: { ...camera, trackId: 'screen', source: 'screen' } },
-      { type: 'trackUnpublished', participantId: 'ada', trackId: 'camera' },
-      { type: 'trackPublished', participantId: 'ghost', track: camera },
-      { type: 'participantLeft', participantId: 'bob', sessionId: 'sess_bob' },
-    );
-    await eventually(() => events.at(-1) === '-bob');
-    const known = ['+bob', '+ada', '+camera', 'camera muted', '+screen', '-camera', '-bob'];
-    expect(events).toEqual(events[0] === '+bob' ? known : known.slice(1));
-    expect([call.isRosterPaged, call.participantCount, call.viewerCount]).toEqual([false, 2, 1]);
-  });
-
-  test('pages and show() need no request', async () => {
-    const gateway = await startScriptedGateway({ join: () => welcomeV1({ participants: [bob, publisher('ada')] }) }, 1);
-    const call = await join(gateway.url);
-    await call.show(['bob']);
-    const page = await call.listParticipants();
-    expect(page).toEqual({ participants: [publisher('ada')], next: null, participantCount: 3, viewerCount: 2 });
-    expect((await gateway.connection(0)).received.map(({ type }) => type)).toEqual(['join']);
-  });
 });

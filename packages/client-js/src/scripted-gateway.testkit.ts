@@ -10,27 +10,25 @@ import {
   type CloseReason,
   type RemoteParticipant,
   type ServerMessage,
-  type ServerMessageV1,
   type WelcomeMessage,
-  type WelcomeMessageV1,
 } from './protocol.generated.js';
 
 type Script = Partial<{
   [T in ClientMessage['type']]: (
     message: Extract<ClientMessage, { type: T }>,
     connection: ScriptedConnection,
-  ) => ServerMessage | ServerMessageV1 | undefined;
+  ) => ServerMessage | undefined;
 }>;
 
 /** A client's connection, from the gateway's side. */
 export interface ScriptedConnection {
   readonly received: ClientMessage[];
   readonly protocol: string;
-  send(...messages: (ServerMessage | ServerMessageV1)[]): void;
+  /** Resolves to the close code once the client has closed the connection. */
+  readonly closed: Promise<number>;
+  send(...messages: ServerMessage[]): void;
   /** Ends the connection as a gateway does: sends the reason, then closes. */
   end(reason: CloseReason, more?: { retryAfterSeconds?: number }): void;
-  /** Sends the close frame alone. */
-  endWithoutMessage(reason: CloseReason): void;
   /** Ends the connection as a network does: without any message. */
   cut(): void;
   /** Stops reading and answering, without closing. */
@@ -80,15 +78,9 @@ export function welcome(more: Partial<WelcomeMessage> = {}): WelcomeMessage {
   };
 }
 
-/** The welcome of a gateway that speaks version 1. */
-export function welcomeV1(more: Partial<WelcomeMessage> = {}): WelcomeMessageV1 {
-  const { roster: _, ...rest } = welcome(more);
-  return rest;
-}
-
 /** A WebSocket server that answers as scripted, and as a healthy gateway for everything else. */
-export async function startScriptedGateway(script: Script = {}, version: 1 | 2 = 2): Promise<ScriptedGateway> {
-  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOLS[version]) && SUBPROTOCOLS[version];
+export async function startScriptedGateway(script: Script = {}): Promise<ScriptedGateway> {
+  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOLS[2]) && SUBPROTOCOLS[2];
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols });
   await once(server, 'listening');
   stopAtEnd(() => die());
@@ -105,19 +97,17 @@ export async function startScriptedGateway(script: Script = {}, version: 1 | 2 =
   };
   server.on('connection', (socket) => {
     let isFrozen = false;
-    const send = (...messages: (ServerMessage | ServerMessageV1)[]) =>
-      messages.forEach((message) => socket.send(JSON.stringify(message)));
-    const endWithoutMessage = (reason: CloseReason) => socket.close(CLOSE_REASONS[reason].code, reason);
+    const send = (...messages: ServerMessage[]) => messages.forEach((message) => socket.send(JSON.stringify(message)));
     const connection: ScriptedConnection = {
       received: [],
       protocol: socket.protocol,
+      closed: once(socket, 'close').then(([code]) => code as number),
       send,
       end: (reason, more = {}) => {
-        const { message, reconnect } = CLOSE_REASONS[reason];
+        const { code, message, reconnect } = CLOSE_REASONS[reason];
         send({ type: 'closing', reason, message, reconnect, ...more });
-        endWithoutMessage(reason);
+        socket.close(code, reason);
       },
-      endWithoutMessage,
       cut: () => socket.terminate(),
       freeze: () => {
         isFrozen = true;
