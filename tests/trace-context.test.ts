@@ -132,7 +132,7 @@ test('spans of all apps reach the collector with their parents, and hold neither
 test('a join at the gateway begins a trace, which its events carry on', async () => {
   const room = await (await call('POST', '/v1/rooms', {}, { name: 'Joined' })).json();
   const answer = await (await call('POST', `/v1/rooms/${room.id}/tokens`, {}, { participantName: 'Ada' })).json();
-  const socket = new WebSocket(`${apps.signaling.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v2');
+  const socket = new WebSocket(`${apps.signaling.url.replace('http', 'ws')}/v1/signaling`, 'callplane.v1');
   stopAtEnd(async () => socket.terminate());
   socket.on('open', () => socket.send(JSON.stringify({ type: 'join', token: answer.token })));
   await eventually(() => collector.spans.some(({ name }) => name === 'arrival'));

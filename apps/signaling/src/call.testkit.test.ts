@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createRtcPeer, eventually } from '@callplane/testing';
 import { startCall, type SentTrack } from './call.testkit.js';
-import type { ServerMessage } from './client.testkit.js';
+import type { ServerMessage } from '@callplane/protocol';
 import type { Joined, TestSignaling } from './signaling.testkit.js';
 
 const SILENT: SentTrack = { trackId: 'mic', source: 'microphone', add: (peer) => peer.addAudio({ sends: false }) };

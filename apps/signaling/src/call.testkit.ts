@@ -1,5 +1,6 @@
 import { createRtcPeer, eventually, type RtcPeer, type RtcTrack } from '@callplane/testing';
-import type { ServerMessage, TestClient } from './client.testkit.js';
+import type { ServerMessage } from '@callplane/protocol';
+import type { TestClient } from './client.testkit.js';
 import type { Joined, TestSignaling } from './signaling.testkit.js';
 
 /** A track that a client publishes, again over each new peer connection. */
@@ -69,10 +70,9 @@ export function startCall(kit: TestSignaling, joined: Joined, { republishes = tr
     publish: (tracks) => sending.publish(tracks, false),
     publishAnew: (tracks) => sending.publish(tracks, true),
     async resume(url, more = {}) {
-      const isV2 = 'roster' in joined.welcome;
       const offerId = receiving.answered();
-      const known = isV2 && offerId !== undefined ? { offerId } : {};
-      const resumed = await kit.resume(url, joined.welcome, { ...known, ...more }, isV2 ? 2 : 1);
+      const known = offerId === undefined ? {} : { offerId };
+      const resumed = await kit.resume(url, joined.welcome, { ...known, ...more });
       client = resumed.client;
       if (!resumed.media.continued) await inTurn(receiving.close);
       client.all(receive);

@@ -1,28 +1,21 @@
 import {
   SERVER_MESSAGES,
-  SERVER_MESSAGES_V2,
-  SUBPROTOCOLS,
-  type AnyServerMessage,
-  type ClientMessageV2,
+  SUBPROTOCOL,
+  type Change,
+  type ClientMessage,
   type CloseReason,
-  type ProtocolVersion,
-  type ServerMessages as ServerMessagesV1,
-  type ServerMessagesV2,
+  type RemoteParticipant,
+  type ServerMessage,
+  type ServerMessages,
 } from '@callplane/protocol';
 import { stopAtEnd } from '@callplane/testing';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, validateSchema: false, meta: false });
-const compileAll = (messages: Record<string, object>) =>
-  new Map(Object.entries(messages).map(([type, schema]) => [type, ajv.compile(schema)]));
-const VALIDATORS = { 1: compileAll(SERVER_MESSAGES), 2: compileAll(SERVER_MESSAGES_V2) };
-
-/** The messages of both versions. */
-export type ServerMessages = ServerMessagesV1 &
-  Omit<ServerMessagesV2, keyof ServerMessagesV1> & { welcome: Pick<ServerMessagesV2['welcome'], 'roster'> };
-export type ServerMessage = AnyServerMessage;
-type ClientMessage = ClientMessageV2;
+const VALIDATORS = new Map<string, ReturnType<typeof ajv.compile>>(
+  Object.entries(SERVER_MESSAGES).map(([type, schema]) => [type, ajv.compile(schema)]),
+);
 type Type = keyof ServerMessages;
 
 /** Far beyond what any answer takes, because a green run does not wait for it. */
@@ -41,6 +34,12 @@ export interface TestClient {
   /** Like {@link request}, but throws unless the answer has this type. */
   ask<T extends Type>(message: ClientMessage | object, type: T): Promise<ServerMessages[T]>;
   of<T extends Type>(type: T): ServerMessages[T][];
+  /** The entries of all `changes` about other participants. */
+  readonly changes: Change[];
+  /** The other participants that the client knows from its latest roster and the changes since. */
+  readonly others: ReadonlyMap<string, RemoteParticipant>;
+  /** Resolves once the client knows others that fit. */
+  untilOthers(fits: (others: ReadonlyMap<string, RemoteParticipant>) => boolean): Promise<void>;
   /** Resolves to the first message of this type that fits, including earlier messages. */
   until<T extends Type>(
     type: T,
@@ -60,11 +59,8 @@ export interface TestClient {
   leave(): void;
 }
 
-export async function connectClient(
-  url: string,
-  { protocol = 1, headers = {} }: { protocol?: ProtocolVersion; headers?: Record<string, string> } = {},
-): Promise<TestClient> {
-  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/signaling`, SUBPROTOCOLS[protocol], {
+export async function connectClient(url: string, headers: Record<string, string> = {}): Promise<TestClient> {
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/signaling`, SUBPROTOCOL, {
     headers,
     perMessageDeflate: false,
   });
@@ -80,7 +76,7 @@ export async function connectClient(
   let requests = 0;
   socket.on('message', (data: Buffer) => {
     const message = JSON.parse(data.toString()) as ServerMessage;
-    const validate = VALIDATORS[protocol].get(message.type);
+    const validate = VALIDATORS.get(message.type);
     if (validate === undefined || !validate(message)) {
       invalid.push(`${message.type}: ${JSON.stringify(validate?.errors)}`);
     }
@@ -150,6 +146,16 @@ export async function connectClient(
       return answer as ServerMessages[typeof type];
     },
     of: (type) => messages.filter((message) => message.type === type) as ServerMessages[typeof type][],
+    get changes() {
+      const own = client.of('welcome')[0]?.participant.participantId;
+      return client.of('changes').flatMap(({ changes }) => changes.filter((change) => idOf(change) !== own));
+    },
+    get others() {
+      return othersOf(messages);
+    },
+    async untilOthers(fits) {
+      await untilFound('the others', WITHIN_MS, () => (fits(client.others) ? true : undefined));
+    },
     until: (type, fits = () => true, timeoutMs = WITHIN_MS) =>
       untilFound(`a ${type}`, timeoutMs, () => client.of(type).find(fits)),
     async untilClosed(reason, timeoutMs = WITHIN_MS) {
@@ -173,4 +179,28 @@ export async function connectClient(
     },
   };
   return client;
+}
+
+function idOf(change: Change): string {
+  return change.kind === 'participant' ? change.participant.participantId : change.participantId;
+}
+
+/** Follows the messages as a client does. */
+function othersOf(messages: readonly ServerMessage[]): Map<string, RemoteParticipant> {
+  let others = new Map<string, RemoteParticipant>();
+  let own: string | undefined;
+  for (const message of messages) {
+    if (message.type === 'welcome') own = message.participant.participantId;
+    if (message.type === 'welcome' || message.type === 'rosterPaged') {
+      others = new Map(message.participants.map((one) => [one.participantId, one]));
+    }
+    for (const change of message.type === 'changes' ? message.changes : []) {
+      const known = others.get(idOf(change));
+      if (change.kind === 'participant') others.set(idOf(change), change.participant);
+      else if (change.kind !== 'tracks') others.delete(idOf(change));
+      else if (known !== undefined) others.set(idOf(change), { ...known, tracks: change.tracks });
+    }
+  }
+  if (own !== undefined) others.delete(own);
+  return others;
 }

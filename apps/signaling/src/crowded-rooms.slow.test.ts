@@ -55,7 +55,7 @@ beforeAll(async () => {
 
 async function startPublisher(at: number): Promise<Publisher> {
   const url = gateways[at % 2]!.url;
-  const joined = await kit.enter(url, roomId, { autoSubscribe: false, protocol: 2 });
+  const joined = await kit.enter(url, roomId, { autoSubscribe: false });
   const { participantId } = joined;
   const call = startCall(kit, joined);
   const microphone = newMicrophone();
@@ -90,7 +90,7 @@ function newMicrophone(): Microphone {
 }
 
 async function startViewer(at: number): Promise<Viewer> {
-  const call = startCall(kit, await kit.enter(gateways[at % 2]!.url, roomId, { protocol: 2, name: 'Viewer' }));
+  const call = startCall(kit, await kit.enter(gateways[at % 2]!.url, roomId, { name: 'Viewer' }));
   const carried = () =>
     new Map(
       (call.client.of('subscribed').at(-1)?.tracks ?? []).map((track) => [
@@ -187,11 +187,5 @@ describe('a room with twice as many videos, and three times as many microphones,
       expect(heard).toEqual(expect.arrayContaining(first.map(({ participantId }) => `${participantId}/mic`)));
       await viewer.end();
     }
-  });
-
-  test('gives a client with protocol version 1 as many tracks, with offers only', async () => {
-    const { client } = await kit.enter(gateways[0]!.url, roomId, { protocol: 1, name: 'Old' });
-    const offer = await client.until('offer');
-    expect(offer.tracks).toHaveLength(PROTOCOL_LIMITS.videoSectionsMax + PROTOCOL_LIMITS.audioSectionsMax);
   });
 });

@@ -16,8 +16,7 @@ type Built =
   | 'qualities'
   | 'resumptions'
   | 'rooms'
-  | 'sessions'
-  | 'welcomes';
+  | 'sessions';
 
 /** Dependencies of the gateway. Each folder names the ones that it needs. */
 export interface Deps extends Omit<DispatchDeps & ArrivalDeps, Built>, Omit<SessionsDeps, Built> {

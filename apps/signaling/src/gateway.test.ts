@@ -36,12 +36,10 @@ describe('a join', () => {
     });
     const bob = await kit.enter(two.url, roomId, { name: 'Bob' });
     expect(bob.welcome.participants).toMatchObject([{ participantId: ada.participantId }]);
-    expect(await ada.client.until('participantJoined')).toMatchObject({
-      participant: { participantId: bob.participantId, name: 'Bob' },
-    });
+    await ada.client.untilOthers((others) => others.get(bob.participantId)?.name === 'Bob');
     bob.client.send({ type: 'leave' });
     await bob.client.untilClosed('left');
-    expect(await ada.client.until('participantLeft')).toMatchObject({ participantId: bob.participantId });
+    await ada.client.untilOthers((others) => others.size === 0);
     expect(await kit.story(roomId, bob.participantId)).toEqual(['joined', 'left left']);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined']);
   });
@@ -84,7 +82,7 @@ describe('a join', () => {
     const bob = await kit.enter(two.url, roomId);
     // Otherwise Bob might get two changes at once, without the session between them.
     const seenByBob = ({ welcome }: Joined) =>
-      bob.client.until('participantJoined', ({ participant }) => participant.sessionId === welcome.sessionId);
+      bob.client.untilOthers((others) => [...others.values()].some(({ sessionId }) => sessionId === welcome.sessionId));
     const first = await kit.enter(one.url, roomId);
     await seenByBob(first);
     const second = await kit.join(two.url, first);
@@ -94,10 +92,8 @@ describe('a join', () => {
     await second.client.untilClosed('superseded');
     expect(third.welcome.sessionId).not.toBe(first.welcome.sessionId);
     await seenByBob(third);
-    const seen = bob.client.messages
-      .filter(({ type }) => type === 'participantJoined' || type === 'participantLeft')
-      .map(({ type }) => type.slice('participant'.length));
-    expect(seen).toEqual(['Joined', 'Left', 'Joined', 'Left', 'Joined']);
+    const seen = bob.client.changes.map(({ kind }) => kind);
+    expect(seen).toEqual(['participant', 'left', 'participant', 'left', 'participant']);
     expect(await kit.story(roomId, first.participantId)).toEqual([
       'joined',
       'left superseded',
@@ -117,10 +113,10 @@ describe('a removal and the end of a room', () => {
       kit.enter(one.url, roomId),
     ]);
     // Bob must have seen Eve, or the gateway has no departure to report to him.
-    await eventually(() => bob.welcome.participants.length + bob.client.of('participantJoined').length === 2);
+    await bob.client.untilOthers((others) => others.size === 2);
     await kit.remove(roomId, eve.participantId);
     await eve.client.untilClosed('removed');
-    await bob.client.until('participantLeft', ({ participantId }) => participantId === eve.participantId);
+    await bob.client.untilOthers((others) => !others.has(eve.participantId));
     const again = await connectClient(one.url);
     again.send({ type: 'join', token: eve.token });
     await again.untilClosed('removed');
@@ -145,10 +141,10 @@ describe('a removal and the end of a room', () => {
     const ada = await kit.enter(one.url, roomId);
     const bob = await kit.enter(two.url, roomId);
     // Ada must have seen Bob, or the gateway has no departure to report to her.
-    await ada.client.until('participantJoined', ({ participant }) => participant.participantId === bob.participantId);
+    await ada.client.untilOthers((others) => others.has(bob.participantId));
     await kit.remove(roomId, bob.participantId, false);
     await bob.client.untilClosed('removed');
-    await ada.client.until('participantLeft');
+    await ada.client.untilOthers((others) => others.size === 0);
   });
 });
 
@@ -160,7 +156,7 @@ test('changes reach other instances without a resync', async () => {
   const changes = 20;
   for (let at = 0; at < changes; at++) {
     await bob.client.ask({ type: 'metadata', metadata: { at } }, 'ok');
-    await ada.client.until('participantUpdated', ({ participant }) => participant.metadata['at'] === at);
+    await ada.client.untilOthers((others) => others.get(bob.participantId)?.metadata['at'] === at);
   }
   // Each change follows the arrival of the one before, so without notices each would wait for a resync.
   expect(performance.now() - startedAtMs).toBeLessThan((changes / 2) * RESYNC_EVERY_MS);
@@ -171,7 +167,7 @@ describe('messages', () => {
     const roomId = await kit.newRoom();
     const ada = await kit.enter(one.url, roomId);
     const [bob, eve] = [await kit.enter(two.url, roomId), await kit.enter(one.url, roomId)];
-    await ada.client.until('participantJoined', ({ participant }) => participant.participantId === eve.participantId);
+    await ada.client.untilOthers((others) => others.has(eve.participantId));
     for (let n = 0; n < 20; n++) ada.client.send({ type: 'message', data: { n } });
     await ada.client.ask({ type: 'message', data: 'for Bob', to: [bob.participantId] }, 'ok');
     await bob.client.until('message', ({ data }) => data === 'for Bob');
@@ -193,7 +189,7 @@ describe('messages', () => {
     const roomId = await kit.newRoom();
     const mute = await kit.enter(one.url, roomId, { permissions: ['room:join'] });
     const bob = await kit.enter(two.url, roomId);
-    await mute.client.until('participantJoined');
+    await mute.client.untilOthers((others) => others.has(bob.participantId));
     for (const message of [
       { type: 'message', data: 1 },
       { type: 'metadata', metadata: {} },
@@ -201,9 +197,7 @@ describe('messages', () => {
       expect(await mute.client.ask(message, 'error')).toMatchObject({ code: 'permission_denied' });
     }
     await bob.client.ask({ type: 'metadata', metadata: { hand: 'up' } }, 'ok');
-    expect(await mute.client.until('participantUpdated')).toMatchObject({
-      participant: { participantId: bob.participantId, metadata: { hand: 'up' } },
-    });
+    await mute.client.untilOthers((others) => others.get(bob.participantId)?.metadata['hand'] === 'up');
     expect(await bob.client.ask({ type: 'metadata', metadata: { a: 'x'.repeat(17_000) } }, 'error')).toMatchObject({
       code: 'payload_too_large',
     });
@@ -244,16 +238,16 @@ describe('a lost connection', () => {
     const roomId = await kit.newRoom();
     const bob = await kit.enter(two.url, roomId);
     const ada = await kit.enter(one.url, roomId);
-    await bob.client.until('participantJoined');
+    await bob.client.untilOthers((others) => others.has(ada.participantId));
     ada.client.terminate();
-    await bob.client.until('participantUpdated', ({ participant }) => !participant.connected);
+    await bob.client.untilOthers((others) => others.get(ada.participantId)?.connected === false);
     const here = await kit.resume(one.url, ada.welcome);
     expect(here).toMatchObject({
       resumed: true,
       sessionId: ada.welcome.sessionId,
       participants: [{ participantId: bob.participantId }],
     });
-    await bob.client.until('participantUpdated', ({ participant }) => participant.connected);
+    await bob.client.untilOthers((others) => others.get(ada.participantId)?.connected === true);
     // Resumes on the second instance while the connection to the first one is still open.
     const there = await kit.resume(two.url, ada.welcome);
     await here.client.untilClosed();
@@ -263,15 +257,17 @@ describe('a lost connection', () => {
     await quiet(GRACE_MS + 300);
     await there.client.ask({ type: 'ping' }, 'pong');
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined']);
-    expect(bob.client.of('participantLeft')).toEqual([]);
+    expect(bob.client.changes.filter(({ kind }) => kind === 'left')).toEqual([]);
   });
 
   test('that is not resumed ends its session exactly once, after the grace period', async () => {
     const roomId = await kit.newRoom();
     const bob = await kit.enter(two.url, roomId);
     const ada = await kit.enter(one.url, roomId);
+    // Bob must have seen Ada, or the gateway has no departure to report to him.
+    await bob.client.untilOthers((others) => others.has(ada.participantId));
     ada.client.terminate();
-    await bob.client.until('participantLeft');
+    await bob.client.untilOthers((others) => others.size === 0);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'left connection_lost']);
     const late = await connectClient(one.url);
     late.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret: ada.welcome.resumeSecret });
@@ -329,7 +325,7 @@ describe('a room that another transaction has locked', () => {
         return row?.count === 2;
       });
       cem.client.terminate();
-      await dia.client.until('participantUpdated', ({ participant }) => !participant.connected);
+      await dia.client.untilOthers((others) => others.get(cem.participantId)?.connected === false);
       expect(await kit.resume(instance.url, cem.welcome)).toMatchObject({ resumed: true });
     });
     expect(await resuming).toMatchObject({ resumed: true });
@@ -371,8 +367,8 @@ describe('draining', () => {
       expect(participants).toHaveLength(5);
     }
     await expect(connectClient(old.url)).rejects.toThrow();
-    await eventually(() => bob.client.of('participantJoined').length === 5);
-    expect(bob.client.of('participantLeft')).toEqual([]);
+    await bob.client.untilOthers((others) => others.size === 5);
+    expect(bob.client.changes.filter(({ kind }) => kind === 'left')).toEqual([]);
     expect(await sessions.count({ where: { instanceId, roomId } })).toBe(0);
     expect(await kit.database.prisma.signalingInstance.findUnique({ where: { id: instanceId! } })).toBeNull();
   });

@@ -18,7 +18,6 @@ import { Heartbeat } from './sessions/heartbeat.js';
 import { metadataWrites, muteWrites } from './sessions/room-writes.js';
 import { SessionMediaHost } from './sessions/session-media-host.js';
 import { Sessions } from './sessions/sessions.js';
-import { WelcomePacer } from './sessions/welcome-pacer.js';
 
 const HEARTBEAT_EVERY_MS = 2000;
 const RESYNC_EVERY_MS = 5000;
@@ -36,7 +35,6 @@ export class Gateway {
   readonly sessions: Sessions;
   readonly connections: Connections;
   readonly rooms: Rooms;
-  readonly welcomes = new WelcomePacer();
   readonly #arrivals = new Arrivals();
   readonly #deps: Deps;
   readonly #mediaWrites: MediaStateWrites;
@@ -117,7 +115,6 @@ export class Gateway {
       qualities: this.sessions.qualities,
       arrivals: this.#arrivals,
       admissions: new Admissions(deps, this.#turns(4)),
-      welcomes: this.welcomes,
       metadataWrites: metadataWrites(deps, this.rooms),
       joins: new Joins(deps, arrivalTurns),
       resumptions: new Resumptions(deps, arrivalTurns),

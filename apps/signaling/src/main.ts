@@ -107,7 +107,6 @@ app.own('gateway', gateway);
 addSignalingGauges(metrics, {
   connections: () => gateway.connections.count,
   sessions: () => gateway.sessions.count,
-  welcomeBytes: () => gateway.welcomes.bytesInFlight,
   mediaNodes: () => nodes.all(),
 });
 

@@ -74,10 +74,10 @@ describe('media', () => {
     const bob = await enter(roomId, { name: 'Bob' });
     await bob.publishAnew([MIC]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(bob.subscriber, 'audio'), flows(ada.subscriber, 'audio')]);
-    expect(await ada.client.until('trackPublished')).toMatchObject({
-      participantId: bob.participantId,
-      track: { trackId: 'mic', kind: 'audio', source: 'microphone', muted: false },
-    });
+    await ada.client.untilOthers((others) => others.get(bob.participantId)?.tracks.length === 1);
+    expect(ada.client.others.get(bob.participantId)?.tracks).toEqual([
+      { trackId: 'mic', kind: 'audio', source: 'microphone', muted: false },
+    ]);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published mic', 'published cam']);
     bob.client.send({ type: 'leave' });
     await bob.client.untilClosed('left');
@@ -93,7 +93,7 @@ describe('media', () => {
     await ada.publishAnew([CAM]);
     await flows(bob.subscriber, 'video');
     await ada.client.ask({ type: 'mute', trackId: 'cam', muted: true }, 'ok');
-    await bob.client.until('trackUpdated', ({ track }) => track.muted);
+    await bob.client.untilOthers((others) => others.get(ada.participantId)?.tracks[0]?.muted === true);
     // Frames that were on their way may still arrive.
     await eventually(async () => {
       const before = bob.subscriber()!.framesReceived('video');
@@ -103,7 +103,7 @@ describe('media', () => {
     await ada.client.ask({ type: 'mute', trackId: 'cam', muted: false }, 'ok');
     await flows(bob.subscriber, 'video');
     await ada.client.ask({ type: 'unpublish' }, 'ok');
-    await bob.client.until('trackUnpublished');
+    await bob.client.untilOthers((others) => others.get(ada.participantId)?.tracks.length === 0);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'published cam', 'unpublished cam']);
     expect(await feeds(roomId)).toEqual([]);
   });
@@ -126,13 +126,13 @@ describe('media', () => {
     }
     peer.close();
     expect(await feeds(roomId)).toEqual([]);
-    expect(bob.client.of('trackPublished')).toEqual([]);
+    expect(bob.client.others.get(eve.participantId)?.tracks ?? []).toEqual([]);
   });
 
   test('is wanted in the layers that participants receive at any gateway, and its publisher knows', async () => {
     const roomId = await kit.newRoom();
-    const ada = await enter(roomId, { protocol: 2 });
-    const bob = await enter(roomId, { protocol: 2, autoSubscribe: false }, two.url);
+    const ada = await enter(roomId);
+    const bob = await enter(roomId, { autoSubscribe: false }, two.url);
     await ada.publishAnew([CAM]);
     const isWanted = (maxSpatial: number | null) =>
       eventually(() => {
@@ -158,14 +158,12 @@ describe('media', () => {
     const ada = await enter(roomId);
     await ada.publishAnew([MIC, CAM]);
     const bob = await enter(roomId, { autoSubscribe: false });
-    await eventually(
-      () => bob.welcome.participants[0]!.tracks.length === 2 || bob.client.of('trackPublished').length > 0,
-    );
+    await bob.client.untilOthers((others) => others.get(ada.participantId)?.tracks.length === 2);
     expect(bob.client.of('offer')).toEqual([]);
     const audio = { participantId: ada.participantId, trackId: 'mic' };
     await bob.client.ask({ type: 'subscribe', tracks: [audio] }, 'ok');
     await flows(bob.subscriber, 'audio');
-    expect(bob.client.of('offer').at(-1)!.tracks).toEqual([{ ...audio, mid: expect.any(String) }]);
+    expect(bob.client.of('subscribed').at(-1)!.tracks).toEqual([{ ...audio, mid: expect.any(String) }]);
     expect(bob.subscriber()!.framesReceived('video')).toBe(0);
     await bob.client.ask(
       { type: 'subscribe', tracks: [{ participantId: ada.participantId, trackId: 'cam', layer: { temporal: 0 } }] },
@@ -173,7 +171,7 @@ describe('media', () => {
     );
     await flows(bob.subscriber, 'video');
     await bob.client.ask({ type: 'unsubscribe', tracks: [audio] }, 'ok');
-    await bob.client.until('offer', ({ tracks }) => tracks.length === 1 && tracks[0]!.trackId === 'cam');
+    await bob.client.until('subscribed', ({ tracks }) => tracks.length === 1 && tracks[0]!.trackId === 'cam');
   });
 
   test('continues on the same peer connections after a resumption on the same instance', async () => {
@@ -190,9 +188,9 @@ describe('media', () => {
 
   test('is what the client is told, even if the instance before was killed before it wrote its last change', async () => {
     const roomId = await kit.newRoom();
-    const [ada, eve] = [await enter(roomId, { protocol: 2 }), await enter(roomId, { protocol: 2 })];
+    const [ada, eve] = [await enter(roomId), await enter(roomId)];
     await Promise.all([ada.publishAnew([CAM]), eve.publishAnew([CAM])]);
-    const bob = await enter(roomId, { protocol: 2 });
+    const bob = await enter(roomId);
     const isReceived = ({ tracks }: { tracks: { trackId: string }[] }) => tracks.length === 2;
     const { tracks } = await bob.client.until('subscribed', isReceived);
     await bob.publishAnew([MIC]);
@@ -220,14 +218,14 @@ describe('media', () => {
 
   test('goes on with the half that is known at another instance, and the client resets the other one', async () => {
     const roomId = await kit.newRoom();
-    // Clients of version 1 do not say which offer they have answered.
     const [ada, bob] = [await enter(roomId), await enter(roomId)];
     await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     const subscriber = ada.subscriber();
     await handedOver(ada);
     ada.client.terminate();
-    const there = await ada.resume(two.url);
+    // The client does not say which offer it has answered.
+    const there = await ada.resume(two.url, { offerId: undefined });
     expect(there.media.continued).toBe(true);
     expect(await there.client.until('mediaReset')).toMatchObject({ targets: ['subscriber'] });
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
@@ -239,13 +237,14 @@ describe('media', () => {
     await eventually(async () => (await feeds(roomId)).length === 1);
     await ada.publishAnew([CAM]);
     await flows(bob.subscriber, 'video');
-    expect(bob.client.of('trackUnpublished')).toEqual([]);
+    const published = bob.client.changes.filter((change) => change.kind === 'tracks');
+    expect(published.every(({ tracks }) => tracks.length === 1)).toBe(true);
   });
 
   // It ends a gateway, so the tests that need both come before.
   test('continues on the same peer connections at another instance, also after a drain, and can be changed there', async () => {
     const roomId = await kit.newRoom();
-    const [ada, bob] = [await enter(roomId, { protocol: 2 }), await enter(roomId, { protocol: 2 })];
+    const [ada, bob] = [await enter(roomId), await enter(roomId)];
     await Promise.all([ada.publishAnew([CAM]), bob.publishAnew([MIC])]);
     await Promise.all([flows(bob.subscriber, 'video'), flows(ada.subscriber, 'audio')]);
     const [feedsBefore, subscriber] = [await feeds(roomId), ada.subscriber()];

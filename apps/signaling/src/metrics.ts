@@ -1,5 +1,5 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
-import { CLIENT_MESSAGES_V2, CLOSE_REASONS, type ClientMessageV2 } from '@callplane/protocol';
+import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/protocol';
 import { ARRIVAL_LIMITS, type ArrivalLimit } from './admission/arrival-limits.js';
 import { BATCH_NAMES, type BatchMetrics } from './batching/batch-metrics.js';
 import type { Ending } from './connections/ending.js';
@@ -16,7 +16,7 @@ export interface SignalingMetrics extends BatchMetrics {
   /** Counts an ended connection. */
   ended(ending: Ending): void;
   /** Counts a valid client message before it is handled. */
-  message(type: ClientMessageV2['type']): void;
+  message(type: ClientMessage['type']): void;
   /** Counts a frame to a client. */
   frame(isShared: boolean): void;
   /** Counts a room that is read from PostgreSQL. */
@@ -72,7 +72,7 @@ function connectionMetrics(metrics: Metrics) {
 }
 
 function trafficMetrics(metrics: Metrics) {
-  const messages = zeroOf(CLIENT_MESSAGES_V2);
+  const messages = zeroOf(CLIENT_MESSAGES);
   metrics.totals(
     { name: 'callplane_signaling_messages_total', help: 'Valid client messages, by type.', label: 'type' },
     () => messages,
@@ -93,7 +93,7 @@ function trafficMetrics(metrics: Metrics) {
     known: READ_REASONS.map((why) => ({ why })),
   });
   return {
-    message: (type: ClientMessageV2['type']) => {
+    message: (type: ClientMessage['type']) => {
       messages[type] += 1;
     },
     frame: (isShared: boolean) => {
@@ -136,7 +136,6 @@ export function addSignalingGauges(
   held: {
     connections(): number;
     sessions(): number;
-    welcomeBytes(): number;
     mediaNodes(): readonly { id: string; state: 'up' | 'down' }[];
   },
 ): void {
@@ -147,13 +146,6 @@ export function addSignalingGauges(
       help: 'Sessions of this instance, including those in their grace period.',
     },
     () => held.sessions(),
-  );
-  metrics.gauge(
-    {
-      name: 'callplane_signaling_unsent_welcome_bytes',
-      help: 'Bytes of welcomes that have not left the process.',
-    },
-    () => held.welcomeBytes(),
   );
   metrics.gauges(
     {

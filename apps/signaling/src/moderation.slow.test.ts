@@ -30,8 +30,7 @@ beforeAll(async () => {
 });
 
 const without = (...withdrawn: Permission[]) => PERMISSIONS.filter((permission) => !withdrawn.includes(permission));
-const enter = (instance: TestInstance, roomId: string, options = {}) =>
-  kit.enter(instance.url, roomId, { protocol: 2, ...options });
+const enter = (instance: TestInstance, roomId: string, options = {}) => kit.enter(instance.url, roomId, options);
 
 /** Does what the API does: the transaction and the notice. */
 async function update(roomId: string, { participantId }: Joined, patch: ParticipantPatch): Promise<void> {
@@ -54,7 +53,7 @@ describe('a change of a participant by the server', () => {
   test('reaches the clients of all gateways, and the client that it is about', async () => {
     const roomId = await kit.newRoom();
     const ada = await enter(one, roomId);
-    const [bob, old] = [await enter(two, roomId), await kit.enter(two.url, roomId)];
+    const bob = await enter(two, roomId);
     const startedAtMs = performance.now();
     await update(roomId, ada, { name: 'Ada Lovelace', permissions: ['room:join'] });
     const renamed =
@@ -62,7 +61,6 @@ describe('a change of a participant by the server', () => {
       ({ changes }: { changes: { kind: string; participant?: { name: string } }[] }) =>
         changes.some((change) => change.kind === 'participant' && change.participant?.name === name);
     await Promise.all([ada, bob].map(({ client }) => client.until('changes', renamed('Ada Lovelace'))));
-    await old.client.until('participantUpdated', ({ participant }) => participant.name === 'Ada Lovelace');
     expect(await ada.client.until('permissions')).toEqual({ type: 'permissions', permissions: ['room:join'] });
     measured('a change of a participant is in force on all gateways', startedAtMs);
     expect(await ada.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'permission_denied' });
@@ -78,18 +76,14 @@ describe('a change of a participant by the server', () => {
     await update(roomId, ada, { permissions: ['room:join'] });
     await ada.client.until('permissions');
     ada.client.terminate();
-    const resumed = await kit.resume(two.url, ada.welcome, {}, 2);
+    const resumed = await kit.resume(two.url, ada.welcome);
     expect(resumed.permissions).toEqual(['room:join']);
-    const again = await kit.join(one.url, ada, {}, 2);
+    const again = await kit.join(one.url, ada);
     expect(again.welcome.permissions).toEqual(['room:join']);
     expect(await again.client.ask({ type: 'message', data: 1 }, 'error')).toMatchObject({ code: 'permission_denied' });
   });
 
-  test('keeps clients of version 1 working, and reaches a viewer of a paged room', async () => {
-    const small = await kit.newRoom();
-    const old = await kit.enter(one.url, small);
-    await update(small, old, { permissions: ['room:join'] });
-    await eventually(async () => (await old.client.request({ type: 'message', data: 1 })).type === 'error');
+  test('reaches a viewer of a paged room', async () => {
     const roomId = await kit.newRoom();
     const viewers: Joined[] = [];
     for (let n = 0; n <= FULL_MAX; n++) viewers.push(await enter(n % 2 === 0 ? one : two, roomId));
@@ -113,10 +107,9 @@ describe('a change of the room by the server', () => {
     ({ room }: { room: Record<string, unknown> }) =>
       room['name'] === name;
 
-  test('reaches the clients of all gateways with version 2 of the protocol, and later welcomes', async () => {
+  test('reaches the clients of all gateways, and later welcomes', async () => {
     const roomId = await kit.newRoom();
-    const [ada, old] = [await enter(one, roomId), await kit.enter(one.url, roomId)];
-    const bob = await enter(two, roomId);
+    const [ada, bob] = [await enter(one, roomId), await enter(two, roomId)];
     await change(roomId, { name: 'Renamed', metadata: { topic: 'x' } });
     for (const { client, welcome } of [ada, bob]) {
       const { room } = await client.until('roomUpdated', named('Renamed'));
@@ -133,7 +126,7 @@ describe('a change of the room by the server', () => {
     await Promise.all([ada, bob].map(({ client }) => client.until('roomUpdated', named('Renamed again'))));
     const late = await enter(two, roomId);
     expect(late.welcome.room).toMatchObject({ name: 'Renamed again', metadata: { topic: 'x' } });
-    expect([late.client.of('roomUpdated'), old.client.of('roomUpdated' as never)]).toEqual([[], []]);
+    expect(late.client.of('roomUpdated')).toEqual([]);
   });
 
   test('to a lower capacity removes no participant, and refuses joins until enough have left', async () => {
@@ -172,13 +165,12 @@ describe('the quality that clients report', () => {
 
   test('reaches the others on all gateways, and those who come later', async () => {
     const roomId = await kit.newRoom();
-    const [ada, bob, old] = [await enter(one, roomId), await enter(two, roomId), await kit.enter(two.url, roomId)];
+    const [ada, bob] = [await enter(one, roomId), await enter(two, roomId)];
     await ada.client.ask({ type: 'quality', level: 'poor', relay: true, lossPercent: 12.5 }, 'ok');
     const entry = { participantId: ada.participantId, level: 'poor' };
     expect(await bob.client.until('quality')).toEqual({ type: 'quality', participants: [entry] });
     const late = await enter(two, roomId);
     expect(await late.client.until('quality')).toEqual({ type: 'quality', participants: [entry] });
-    expect(old.client.messages.map(({ type }) => type)).not.toContain('quality');
     await ada.client.ask({ type: 'quality', level: 'good' }, 'ok');
     await bob.client.until('quality', ({ participants }) => participants[0]!.level === 'good');
     // More than the bucket holds, even if it refills meanwhile.
@@ -193,7 +185,7 @@ describe('the quality that clients report', () => {
     // A lower bound: the clock counts whole seconds.
     await new Promise((resolve) => setTimeout(resolve, 1100));
     ada.client.terminate();
-    const { client } = await kit.resume(two.url, ada.welcome, {}, 2);
+    const { client } = await kit.resume(two.url, ada.welcome);
     await eventually(async () => (await seconds(ada)).poorSeconds >= 1);
     await client.ask({ type: 'quality', level: 'good' }, 'ok');
     await new Promise((resolve) => setTimeout(resolve, 1100));

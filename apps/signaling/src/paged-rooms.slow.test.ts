@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
-import { connectClient } from './client.testkit.js';
 import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
 /** A room with more participants is paged. */
@@ -16,7 +15,7 @@ beforeAll(async () => {
 });
 
 const enter = (instance: TestInstance, roomId: string, metadata: Record<string, unknown> = {}) =>
-  kit.enter(instance.url, roomId, { metadata, protocol: 2 });
+  kit.enter(instance.url, roomId, { metadata });
 /** A room with FULL_MAX + 1 viewers, half of them on each instance. */
 async function pagedRoom(): Promise<{ roomId: string; viewers: Joined[] }> {
   const roomId = await kit.newRoom();
@@ -29,7 +28,7 @@ const changesSincePaged = ({ client: { messages } }: Joined) =>
   messages.slice(messages.findIndex(({ type }) => type === 'rosterPaged')).filter(({ type }) => type === 'changes');
 
 describe('a small room', () => {
-  test('shows clients of version 2 everyone, and each change in one message', async () => {
+  test('shows everyone, and each change in one message', async () => {
     const roomId = await kit.newRoom();
     const ada = await enter(one, roomId);
     expect(ada.welcome.roster).toEqual({ paged: false, next: null, participantCount: 1, viewerCount: 1 });
@@ -42,15 +41,6 @@ describe('a small room', () => {
     await bob.client.untilClosed('left');
     await ada.client.until('changes', ({ changes }) => changes.some(({ kind }) => kind === 'left'));
     expect(await ada.client.ask({ type: 'roster' }, 'roster')).toMatchObject({ next: null, participantCount: 1 });
-  });
-
-  test('shows clients of both versions each other', async () => {
-    const roomId = await kit.newRoom();
-    const old = await kit.enter(one.url, roomId);
-    const ada = await enter(two, roomId);
-    await old.client.until('participantJoined', ({ participant }) => participant.participantId === ada.participantId);
-    expect(ada.welcome.participants).toMatchObject([{ participantId: old.participantId }]);
-    expect(old.welcome).not.toHaveProperty('roster');
   });
 });
 
@@ -127,23 +117,9 @@ describe('a room with more participants than ROSTER_FULL_MAX', () => {
     const { viewers } = await pagedRoom();
     const ada = viewers[0]!;
     ada.client.terminate();
-    const resumed = await kit.resume(two.url, ada.welcome, {}, 2);
+    const resumed = await kit.resume(two.url, ada.welcome);
     expect(resumed).toMatchObject({ resumed: true, sessionId: ada.welcome.sessionId, roster: { paged: true } });
     expect(resumed.participant).toMatchObject({ participantId: ada.participantId });
-  });
-
-  test('closes clients of version 1 when it becomes paged, and refuses later ones', async () => {
-    const roomId = await kit.newRoom();
-    const old = await kit.enter(one.url, roomId);
-    const others = await Promise.all(Array.from({ length: FULL_MAX }, () => enter(two, roomId)));
-    expect(await old.client.untilClosed('room_too_large')).toMatchObject({ reconnect: 'no' });
-    const late = await connectClient(one.url);
-    late.send({ type: 'join', token: (await kit.invite(roomId)).token });
-    await late.untilClosed('room_too_large');
-    // The end is written after the connection has closed.
-    await eventually(async () => (await kit.story(roomId, old.participantId)).length === 2);
-    expect(await kit.story(roomId, old.participantId)).toEqual(['joined', 'left connection_lost']);
-    for (const { client } of others) expect(client.closed).toBeNull();
   });
 
   test('ends for everyone', async () => {

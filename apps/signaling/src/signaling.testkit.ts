@@ -1,6 +1,6 @@
 import { newId, parseMasterKeys, PERMISSIONS, type Permission } from '@callplane/core';
 import { acceptParticipantRemoval, acceptRoomEnd, Database, ensureSigningKey, loadSigningKeys } from '@callplane/db';
-import type { ProtocolVersion } from '@callplane/protocol';
+import type { ServerMessages } from '@callplane/protocol';
 import { JobProducer, publishRoomChanged } from '@callplane/queue';
 import {
   connectionTo,
@@ -19,7 +19,7 @@ import {
   type TestTenant,
 } from '@callplane/testing';
 import jwt from 'jsonwebtoken';
-import { connectClient, type ServerMessages, type TestClient } from './client.testkit.js';
+import { connectClient, type TestClient } from './client.testkit.js';
 
 /** A gateway in a process of its own. */
 export interface TestInstance {
@@ -66,17 +66,12 @@ export interface TestSignaling {
   newRoom(options?: { maxParticipants?: number }): Promise<string>;
   invite(roomId: string, options?: InviteOptions): Promise<Invited>;
   /** Invites a participant, connects and joins. */
-  enter(
-    url: string,
-    roomId: string,
-    options?: InviteOptions & { autoSubscribe?: boolean; protocol?: ProtocolVersion },
-  ): Promise<Joined>;
-  join(url: string, invited: Invited, more?: object, protocol?: ProtocolVersion): Promise<Joined>;
+  enter(url: string, roomId: string, options?: InviteOptions & { autoSubscribe?: boolean }): Promise<Joined>;
+  join(url: string, invited: Invited, more?: object): Promise<Joined>;
   resume(
     url: string,
     welcome: ServerMessages['welcome'],
     more?: object,
-    protocol?: ProtocolVersion,
   ): Promise<Joined['welcome'] & { client: TestClient }>;
   /** Does what the API does when it removes a participant: the accepting transaction and the notice. */
   remove(roomId: string, participantId: string, notice?: boolean): Promise<void>;
@@ -196,21 +191,17 @@ export async function startTestSignaling(
       );
       return { participantId, tokenId, token };
     },
-    async enter(instanceUrl, roomId, { autoSubscribe, protocol, ...options } = {}) {
-      return kit.join(
-        instanceUrl,
-        await kit.invite(roomId, options),
-        autoSubscribe === undefined ? {} : { autoSubscribe },
-        protocol,
-      );
+    async enter(instanceUrl, roomId, { autoSubscribe, ...options } = {}) {
+      const more = autoSubscribe === undefined ? {} : { autoSubscribe };
+      return kit.join(instanceUrl, await kit.invite(roomId, options), more);
     },
-    async join(instanceUrl, invited, more = {}, protocol = 1) {
-      const client = await connectClient(instanceUrl, { protocol });
+    async join(instanceUrl, invited, more = {}) {
+      const client = await connectClient(instanceUrl);
       client.send({ type: 'join', token: invited.token, ...more });
       return { ...invited, client, welcome: await client.until('welcome') };
     },
-    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}, protocol = 1) {
-      const client = await connectClient(instanceUrl, { protocol });
+    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}) {
+      const client = await connectClient(instanceUrl);
       client.send({ type: 'resume', sessionId, resumeSecret, ...more });
       return { ...(await client.until('welcome')), client };
     },

@@ -15,7 +15,6 @@ import { PUBLIC_KEY, TOKENS } from '../secrets.js';
 import { noMetrics } from './metrics.js';
 import { openDatabase, type Parts } from './tasks.js';
 
-const PROTOCOL = 2;
 const UNLIMITED = { perSecond: 0, burst: 1 };
 const UNLIMITED_PACE = { perMinute: 0, burst: 1 };
 
@@ -76,7 +75,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     connect(client) {
       if (isDraining) return null;
       const socket = new SimSocket(world, process, client);
-      gateway.connections.accept(socket.sockets, { address: '198.51.100.7', protocol: PROTOCOL });
+      gateway.connections.accept(socket.sockets, '198.51.100.7');
       return socket;
     },
     async publish(sessionId) {

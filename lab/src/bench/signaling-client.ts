@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import { SUBPROTOCOLS } from '@callplane/protocol';
+import { SUBPROTOCOL } from '@callplane/protocol';
 
 /** Why a connection ended before its welcome. */
 export class Refused extends Error {
@@ -27,7 +27,7 @@ export async function openClient(
   url: string,
   { onFrame, withinMs }: { onFrame?: (type: string, bytes: number) => void; withinMs?: number } = {},
 ) {
-  const socket = new WebSocket(url, SUBPROTOCOLS[2], { perMessageDeflate: false });
+  const socket = new WebSocket(url, SUBPROTOCOL, { perMessageDeflate: false });
   const listeners = new Map<string, (message: Message) => void>();
   let end = new Refused('lost');
   const tooLong =

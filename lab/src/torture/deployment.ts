@@ -1,4 +1,4 @@
-import { SUBPROTOCOLS } from '@callplane/protocol';
+import { SUBPROTOCOL } from '@callplane/protocol';
 import { WebSocket } from 'ws';
 import { Failure } from '../bootstrap.js';
 import { ApiClient, signalingUrlOf } from '../client.js';
@@ -51,7 +51,7 @@ async function tenantOf(baseUrl: string, key: string, n: number, scopes: string[
 }
 
 async function findGateway(url: string): Promise<void> {
-  const socket = new WebSocket(url, [SUBPROTOCOLS[2]], { handshakeTimeout: OPENS_WITHIN_MS });
+  const socket = new WebSocket(url, [SUBPROTOCOL], { handshakeTimeout: OPENS_WITHIN_MS });
   try {
     await new Promise((resolve, reject) => socket.once('open', resolve).on('error', reject));
   } catch (error) {

@@ -33,7 +33,7 @@ describe('joining', () => {
     const gateway = await startScriptedGateway({ join: () => welcome({ participants: [participant('ada')] }) });
     const call = await join(gateway.url, { autoSubscribe: false });
     const { received, protocol } = await gateway.connection(0);
-    expect(protocol).toBe('callplane.v2');
+    expect(protocol).toBe('callplane.v1');
     expect(received).toEqual([{ type: 'join', token: testToken, autoSubscribe: false, requireMedia: false }]);
     expect(call.state).toBe('connected');
     expect(call.sessionId).toBe('sess_me');

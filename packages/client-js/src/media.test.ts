@@ -249,7 +249,7 @@ describe('receiving', () => {
   const carried = [{ participantId: 'ada', trackId: 'camera', mid: '0' }];
   async function offer(connection: ScriptedConnection, peer: RTCPeerConnection, offerId: number): Promise<void> {
     await peer.setLocalDescription(await peer.createOffer());
-    connection.send({ type: 'offer', offerId, sdp: peer.localDescription!.sdp, tracks: carried });
+    connection.send({ type: 'offer', offerId, sdp: peer.localDescription!.sdp });
   }
   const ada = participant('ada', { tracks: [{ trackId: 'camera', kind: 'video', source: 'camera', muted: false }] });
 
@@ -307,7 +307,7 @@ describe('receiving', () => {
       restartIce: (_, connection) => {
         void (async () => {
           await peer.setLocalDescription(await peer.createOffer({ iceRestart: true }));
-          connection.send({ type: 'offer', offerId: 2, sdp: peer.localDescription!.sdp, tracks: carried });
+          connection.send({ type: 'offer', offerId: 2, sdp: peer.localDescription!.sdp });
         })();
         return { type: 'ok' };
       },
@@ -367,7 +367,7 @@ describe('receiving', () => {
     const gateway = await startScriptedGateway();
     const call = await join(gateway.url);
     const problem = new Promise((resolve) => call.once('problem', resolve));
-    (await gateway.connection(0)).send({ type: 'offer', offerId: 1, sdp: 'v=nothing', tracks: [] });
+    (await gateway.connection(0)).send({ type: 'offer', offerId: 1, sdp: 'v=nothing' });
     expect(await problem).toMatchObject({ code: 'invalid_sdp' });
     expect(call.state).toBe('connected');
   });

@@ -55,16 +55,16 @@ export type ClientMessage =
   | AnswerRequest
   | CandidateRequest
   | ResetMediaRequest
+  | RestartIceRequest
+  | RefreshVideoRequest
   | MessageRequest
   | MetadataRequest
-  | IceServersRequest
-  | PingRequest
-  | LeaveRequest
   | RosterRequest
   | ShowRequest
   | QualityRequest
-  | RestartIceRequest
-  | RefreshVideoRequest;
+  | IceServersRequest
+  | PingRequest
+  | LeaveRequest;
 
 export type ServerMessage =
   | WelcomeMessage
@@ -72,46 +72,26 @@ export type ServerMessage =
   | ErrorMessage
   | PublishedMessage
   | OfferMessage
+  | SubscribedMessage
+  | SubscriptionFailedMessage
   | CandidateMessage
   | MediaResetMessage
   | MediaStateMessage
-  | MessageMessage
-  | IceServersMessage
-  | PongMessage
-  | ClosingMessage
-  | RosterMessage
-  | ShownMessage
   | ChangesMessage
   | ViewerCountMessage
   | RosterPagedMessage
+  | RosterMessage
+  | ShownMessage
   | PermissionsMessage
   | RoomUpdatedMessage
   | QualityMessage
-  | SubscribedMessage
-  | SubscriptionFailedMessage
   | SpeakersMessage
   | LayersWantedMessage
-  | SlowLinkMessage;
-
-export type ServerMessageV1 =
-  | OkMessage
-  | ErrorMessage
-  | PublishedMessage
-  | OfferMessage
-  | CandidateMessage
-  | MediaResetMessage
-  | MediaStateMessage
+  | SlowLinkMessage
   | MessageMessage
   | IceServersMessage
   | PongMessage
-  | ClosingMessage
-  | WelcomeMessageV1
-  | ParticipantJoinedMessageV1
-  | ParticipantUpdatedMessageV1
-  | ParticipantLeftMessageV1
-  | TrackPublishedMessageV1
-  | TrackUnpublishedMessageV1
-  | TrackUpdatedMessageV1;
+  | ClosingMessage;
 
 export interface Track {
   /**
@@ -326,6 +306,27 @@ export interface ResetMediaRequest {
   targets: PeerTarget[];
 }
 
+export interface RestartIceRequest {
+  type: 'restartIce';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+}
+
+export interface RefreshVideoRequest {
+  type: 'refreshVideo';
+  /**
+   * The answer repeats it as `replyTo`.
+   */
+  id?: string;
+  /**
+   * @minItems 1
+   * @maxItems 2
+   */
+  targets: PeerTarget[];
+}
+
 export interface MessageRequest {
   type: 'message';
   /**
@@ -350,30 +351,6 @@ export interface MetadataRequest {
    */
   id?: string;
   metadata: Record<string, unknown>;
-}
-
-export interface IceServersRequest {
-  type: 'iceServers';
-  /**
-   * The answer repeats it as `replyTo`.
-   */
-  id?: string;
-}
-
-export interface PingRequest {
-  type: 'ping';
-  /**
-   * The answer repeats it as `replyTo`.
-   */
-  id?: string;
-}
-
-export interface LeaveRequest {
-  type: 'leave';
-  /**
-   * The answer repeats it as `replyTo`.
-   */
-  id?: string;
 }
 
 export interface RosterRequest {
@@ -421,25 +398,28 @@ export interface QualityRequest {
   relay?: boolean;
 }
 
-export interface RestartIceRequest {
-  type: 'restartIce';
+export interface IceServersRequest {
+  type: 'iceServers';
   /**
    * The answer repeats it as `replyTo`.
    */
   id?: string;
 }
 
-export interface RefreshVideoRequest {
-  type: 'refreshVideo';
+export interface PingRequest {
+  type: 'ping';
   /**
    * The answer repeats it as `replyTo`.
    */
   id?: string;
+}
+
+export interface LeaveRequest {
+  type: 'leave';
   /**
-   * @minItems 1
-   * @maxItems 2
+   * The answer repeats it as `replyTo`.
    */
-  targets: PeerTarget[];
+  id?: string;
 }
 
 export interface WelcomeMessage {
@@ -461,23 +441,9 @@ export interface WelcomeMessage {
   room: Record<string, unknown>;
   participant: RemoteParticipant;
   /**
-   * The other participants in the room.
+   * The other participants: everyone, or in a paged room the first page, publishers first.
    */
   participants: RemoteParticipant[];
-  permissions: string[];
-  iceServers: IceServer[];
-  iceServersExpireAt: string;
-  media: {
-    state: 'up' | 'down';
-    /**
-     * Whether a resumed session keeps its peer connections. If false, create new ones and publish again.
-     */
-    continued: boolean;
-  };
-  /**
-   * Send `ping` or any other message at least this often.
-   */
-  pingIntervalSeconds: number;
   roster: {
     /**
      * Whether viewers are only counted, and the roster is read in pages, because the room is large.
@@ -496,6 +462,20 @@ export interface WelcomeMessage {
      */
     viewerCount: number;
   };
+  permissions: string[];
+  iceServers: IceServer[];
+  iceServersExpireAt: string;
+  media: {
+    state: 'up' | 'down';
+    /**
+     * Whether a resumed session keeps its peer connections. If false, create new ones and publish again.
+     */
+    continued: boolean;
+  };
+  /**
+   * Send `ping` or any other message at least this often.
+   */
+  pingIntervalSeconds: number;
 }
 
 export interface OkMessage {
@@ -544,8 +524,12 @@ export interface OfferMessage {
   type: 'offer';
   offerId: number;
   sdp: string;
+}
+
+export interface SubscribedMessage {
+  type: 'subscribed';
   /**
-   * The offered tracks, each with the `mid` of its media section.
+   * @maxItems 33
    */
   tracks: {
     participantId: string;
@@ -554,6 +538,33 @@ export interface OfferMessage {
      */
     trackId: string;
     mid: string;
+  }[];
+}
+
+export interface SubscriptionFailedMessage {
+  type: 'subscriptionFailed';
+  /**
+   * @minItems 1
+   */
+  tracks: {
+    participantId: string;
+    /**
+     * Unique within the session.
+     */
+    trackId: string;
+    code:
+      | 'invalid_message'
+      | 'invalid_sdp'
+      | 'permission_denied'
+      | 'media_unavailable'
+      | 'not_found'
+      | 'too_many_tracks'
+      | 'track_refused'
+      | 'conflict'
+      | 'payload_too_large'
+      | 'rate_limited'
+      | 'unavailable';
+    message: string;
   }[];
 }
 
@@ -574,6 +585,135 @@ export interface MediaResetMessage {
 export interface MediaStateMessage {
   type: 'mediaState';
   state: 'up' | 'down';
+}
+
+export interface ChangesMessage {
+  type: 'changes';
+  /**
+   * @minItems 1
+   */
+  changes: Change[];
+}
+
+export interface ViewerCountMessage {
+  type: 'viewerCount';
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface RosterPagedMessage {
+  type: 'rosterPaged';
+  participants: RemoteParticipant[];
+  /**
+   * `cursor` of the next page; null on the last one.
+   */
+  next: string | null;
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface RosterMessage {
+  type: 'roster';
+  /**
+   * The `id` of the request that this message answers; absent if the request had none.
+   */
+  replyTo?: string;
+  participants: RemoteParticipant[];
+  /**
+   * `cursor` of the next page; null on the last one.
+   */
+  next: string | null;
+  /**
+   * Everyone in the room, viewers and the client included.
+   */
+  participantCount: number;
+  /**
+   * Those among them without tracks and without metadata.
+   */
+  viewerCount: number;
+}
+
+export interface ShownMessage {
+  type: 'shown';
+  /**
+   * The `id` of the request that this message answers; absent if the request had none.
+   */
+  replyTo?: string;
+  participants: RemoteParticipant[];
+}
+
+export interface PermissionsMessage {
+  type: 'permissions';
+  permissions: string[];
+}
+
+export interface RoomUpdatedMessage {
+  type: 'roomUpdated';
+  room: Record<string, unknown>;
+}
+
+export interface QualityMessage {
+  type: 'quality';
+  /**
+   * @minItems 1
+   */
+  participants: {
+    participantId: string;
+    level: QualityLevel;
+  }[];
+}
+
+export interface SpeakersMessage {
+  type: 'speakers';
+  /**
+   * @maxItems 20
+   */
+  speakers: {
+    participantId: string;
+    /**
+     * Amplitude when the participant began to speak.
+     */
+    level: number;
+  }[];
+}
+
+export interface LayersWantedMessage {
+  type: 'layersWanted';
+  /**
+   * @minItems 1
+   * @maxItems 4
+   */
+  tracks: {
+    /**
+     * Unique within the session.
+     */
+    trackId: string;
+    /**
+     * The highest simulcast layer that is received, 0 being the lowest; null: none is.
+     */
+    maxSpatial: number | null;
+  }[];
+}
+
+export interface SlowLinkMessage {
+  type: 'slowLink';
+  target: PeerTarget;
+  /**
+   * Lost packets, about a second’s worth.
+   */
+  lost: number;
 }
 
 export interface MessageMessage {
@@ -620,8 +760,7 @@ export interface ClosingMessage {
     | 'rate_limited'
     | 'slow_consumer'
     | 'timeout'
-    | 'too_many_attempts'
-    | 'room_too_large';
+    | 'too_many_attempts';
   message: string;
   reconnect: 'no' | 'resume' | 'join';
   /**
@@ -630,254 +769,8 @@ export interface ClosingMessage {
   retryAfterSeconds?: number;
 }
 
-export interface RosterMessage {
-  type: 'roster';
-  /**
-   * The `id` of the request that this message answers; absent if the request had none.
-   */
-  replyTo?: string;
-  participants: RemoteParticipant[];
-  /**
-   * `cursor` of the next page; null on the last one.
-   */
-  next: string | null;
-  /**
-   * Everyone in the room, viewers and the client included.
-   */
-  participantCount: number;
-  /**
-   * Those among them without tracks and without metadata.
-   */
-  viewerCount: number;
-}
-
-export interface ShownMessage {
-  type: 'shown';
-  /**
-   * The `id` of the request that this message answers; absent if the request had none.
-   */
-  replyTo?: string;
-  participants: RemoteParticipant[];
-}
-
-export interface ChangesMessage {
-  type: 'changes';
-  /**
-   * @minItems 1
-   */
-  changes: Change[];
-}
-
-export interface ViewerCountMessage {
-  type: 'viewerCount';
-  /**
-   * Everyone in the room, viewers and the client included.
-   */
-  participantCount: number;
-  /**
-   * Those among them without tracks and without metadata.
-   */
-  viewerCount: number;
-}
-
-export interface RosterPagedMessage {
-  type: 'rosterPaged';
-  participants: RemoteParticipant[];
-  /**
-   * `cursor` of the next page; null on the last one.
-   */
-  next: string | null;
-  /**
-   * Everyone in the room, viewers and the client included.
-   */
-  participantCount: number;
-  /**
-   * Those among them without tracks and without metadata.
-   */
-  viewerCount: number;
-}
-
-export interface PermissionsMessage {
-  type: 'permissions';
-  permissions: string[];
-}
-
-export interface RoomUpdatedMessage {
-  type: 'roomUpdated';
-  room: Record<string, unknown>;
-}
-
-export interface QualityMessage {
-  type: 'quality';
-  /**
-   * @minItems 1
-   */
-  participants: {
-    participantId: string;
-    level: QualityLevel;
-  }[];
-}
-
-export interface SubscribedMessage {
-  type: 'subscribed';
-  /**
-   * @maxItems 33
-   */
-  tracks: {
-    participantId: string;
-    /**
-     * Unique within the session.
-     */
-    trackId: string;
-    mid: string;
-  }[];
-}
-
-export interface SubscriptionFailedMessage {
-  type: 'subscriptionFailed';
-  /**
-   * @minItems 1
-   */
-  tracks: {
-    participantId: string;
-    /**
-     * Unique within the session.
-     */
-    trackId: string;
-    code:
-      | 'invalid_message'
-      | 'invalid_sdp'
-      | 'permission_denied'
-      | 'media_unavailable'
-      | 'not_found'
-      | 'too_many_tracks'
-      | 'track_refused'
-      | 'conflict'
-      | 'payload_too_large'
-      | 'rate_limited'
-      | 'unavailable';
-    message: string;
-  }[];
-}
-
-export interface SpeakersMessage {
-  type: 'speakers';
-  /**
-   * @maxItems 20
-   */
-  speakers: {
-    participantId: string;
-    /**
-     * Amplitude when the participant began to speak.
-     */
-    level: number;
-  }[];
-}
-
-export interface LayersWantedMessage {
-  type: 'layersWanted';
-  /**
-   * @minItems 1
-   * @maxItems 4
-   */
-  tracks: {
-    /**
-     * Unique within the session.
-     */
-    trackId: string;
-    /**
-     * The highest simulcast layer that is received, 0 being the lowest; null: none is.
-     */
-    maxSpatial: number | null;
-  }[];
-}
-
-export interface SlowLinkMessage {
-  type: 'slowLink';
-  target: PeerTarget;
-  /**
-   * Lost packets, about a second’s worth.
-   */
-  lost: number;
-}
-
-export interface WelcomeMessageV1 {
-  type: 'welcome';
-  /**
-   * The `id` of the request that this message answers; absent if the request had none.
-   */
-  replyTo?: string;
-  resumed: boolean;
-  sessionId: string;
-  /**
-   * Secret that resumes this session over another connection.
-   */
-  resumeSecret: string;
-  /**
-   * Time in which a lost connection can be resumed, in seconds.
-   */
-  reconnectGraceSeconds: number;
-  room: Record<string, unknown>;
-  participant: RemoteParticipant;
-  /**
-   * The other participants in the room.
-   */
-  participants: RemoteParticipant[];
-  permissions: string[];
-  iceServers: IceServer[];
-  iceServersExpireAt: string;
-  media: {
-    state: 'up' | 'down';
-    /**
-     * Whether a resumed session keeps its peer connections. If false, create new ones and publish again.
-     */
-    continued: boolean;
-  };
-  /**
-   * Send `ping` or any other message at least this often.
-   */
-  pingIntervalSeconds: number;
-}
-
-export interface ParticipantJoinedMessageV1 {
-  type: 'participantJoined';
-  participant: RemoteParticipant;
-}
-
-export interface ParticipantUpdatedMessageV1 {
-  type: 'participantUpdated';
-  participant: RemoteParticipant;
-}
-
-export interface ParticipantLeftMessageV1 {
-  type: 'participantLeft';
-  participantId: string;
-  sessionId: string;
-}
-
-export interface TrackPublishedMessageV1 {
-  type: 'trackPublished';
-  participantId: string;
-  track: Track;
-}
-
-export interface TrackUnpublishedMessageV1 {
-  type: 'trackUnpublished';
-  participantId: string;
-  /**
-   * Unique within the session.
-   */
-  trackId: string;
-}
-
-export interface TrackUpdatedMessageV1 {
-  type: 'trackUpdated';
-  participantId: string;
-  track: Track;
-}
-
-/** By the version of the protocol. */
-export const SUBPROTOCOLS = { '1': 'callplane.v1', '2': 'callplane.v2' } as const;
+/** WebSocket sub-protocol. */
+export const SUBPROTOCOL = 'callplane.v1';
 /** Every way in which the gateway ends a connection. */
 export const CLOSE_REASONS = {
   left: { code: 4000, reconnect: 'no', message: 'Left the room.' },
@@ -897,11 +790,6 @@ export const CLOSE_REASONS = {
   slow_consumer: { code: 4014, reconnect: 'resume', message: 'Client reads too slowly.' },
   timeout: { code: 4015, reconnect: 'resume', message: 'Connection timed out.' },
   too_many_attempts: { code: 4016, reconnect: 'resume', message: 'Too many joins or resumptions.' },
-  room_too_large: {
-    code: 4017,
-    reconnect: 'no',
-    message: 'The room has more participants than protocol version 1 supports; update the client to callplane.v2.',
-  },
 } as const;
 export type CloseReason = keyof typeof CLOSE_REASONS;
 /** Why the gateway refused a request. */

@@ -5,7 +5,7 @@ import { eventually, stopAtEnd } from '@callplane/testing';
 import type { Platform } from './platform.js';
 import {
   CLOSE_REASONS,
-  SUBPROTOCOLS,
+  SUBPROTOCOL,
   type ClientMessage,
   type CloseReason,
   type RemoteParticipant,
@@ -80,7 +80,7 @@ export function welcome(more: Partial<WelcomeMessage> = {}): WelcomeMessage {
 
 /** A WebSocket server that answers as scripted, and as a healthy gateway for everything else. */
 export async function startScriptedGateway(script: Script = {}): Promise<ScriptedGateway> {
-  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOLS[2]) && SUBPROTOCOLS[2];
+  const handleProtocols = (offered: Set<string>) => offered.has(SUBPROTOCOL) && SUBPROTOCOL;
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols });
   await once(server, 'listening');
   stopAtEnd(() => die());

@@ -1,13 +1,9 @@
 /**
- * The signaling protocol, versions 1 and 2: every message that a client and the gateway exchange over the WebSocket. Each text
- * frame holds one JSON object. docs/signaling.md explains the protocol. docs/signaling.schema.json is generated from
- * these schemas.
+ * The signaling protocol: every message that a client and the gateway exchange over the WebSocket. Each text frame holds
+ * one JSON object. docs/signaling.md explains the protocol. docs/signaling.schema.json is generated from these schemas.
  */
-export * from './client-messages-v2.js';
 export * from './client-messages.js';
-export * from './close-reasons.js';
-export * from './error-codes.js';
+export * from './codes.js';
 export * from './limits.js';
-export * from './server-messages-v2.js';
 export * from './server-messages.js';
 export * from './shapes.js';

@@ -1,9 +1,5 @@
-/** WebSocket sub-protocols, by the version of the protocol that they stand for. A client offers those that it speaks. */
-export const SUBPROTOCOLS = { 1: 'callplane.v1', 2: 'callplane.v2' } as const;
-export type ProtocolVersion = keyof typeof SUBPROTOCOLS;
-
-/** WebSocket sub-protocol of version 1. */
-export const SUBPROTOCOL = SUBPROTOCOLS[1];
+/** WebSocket sub-protocol that a client offers: the version of the protocol. */
+export const SUBPROTOCOL = 'callplane.v1';
 
 /** Limits of the protocol. The gateway refuses input beyond a limit and never truncates it. */
 export const PROTOCOL_LIMITS = {

@@ -1,11 +1,12 @@
 import { Type, type Static } from 'typebox';
-import { CLOSE_REASONS, type CloseReason } from './close-reasons.js';
-import { ERROR_CODES, type ErrorCode } from './error-codes.js';
+import { CLOSE_REASONS, ERROR_CODES, type CloseReason, type ErrorCode } from './codes.js';
+import { PROTOCOL_LIMITS } from './limits.js';
 import {
   Candidate,
   choice,
   IceServer,
   PeerTarget,
+  QualityLevel,
   RemoteParticipant,
   ResourceId,
   strict,
@@ -14,10 +15,21 @@ import {
   TrackReference,
 } from './shapes.js';
 
-export const replyTo = {
+const replyTo = {
   replyTo: Type.Optional(
     Type.String({ description: 'The `id` of the request that this message answers; absent if the request had none.' }),
   ),
+};
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const counts = {
+  participantCount: count('Everyone in the room, viewers and the client included.'),
+  viewerCount: count('Those among them without tracks and without metadata.'),
+};
+const page = {
+  participants: Type.Array(RemoteParticipant),
+  next: Type.Union([ResourceId, Type.Null()], { description: '`cursor` of the next page; null on the last one.' }),
+  ...counts,
 };
 
 /**
@@ -38,7 +50,19 @@ export const Welcome = Type.Object(
     /** The room in the shape that the HTTP API returns. */
     room: Type.Record(Type.String(), Type.Unknown()),
     participant: RemoteParticipant,
-    participants: Type.Array(RemoteParticipant, { description: 'The other participants in the room.' }),
+    participants: Type.Array(RemoteParticipant, {
+      description: 'The other participants: everyone, or in a paged room the first page, publishers first.',
+    }),
+    roster: Type.Object(
+      {
+        paged: Type.Boolean({
+          description: 'Whether viewers are only counted, and the roster is read in pages, because the room is large.',
+        }),
+        next: page.next,
+        ...counts,
+      },
+      strict,
+    ),
     permissions: Type.Array(Type.String()),
     iceServers: Type.Array(IceServer),
     iceServersExpireAt: Type.String(),
@@ -72,21 +96,18 @@ export const RequestError = Type.Object(
   strict,
 );
 
-/** Answers `publish`. The other participants get `trackPublished` once the peer connection is up. */
+/** Answers `publish`. The others learn of the tracks once the peer connection is up. */
 export const Published = Type.Object({ type: Type.Literal('published'), ...replyTo, sdp: Type.String() }, strict);
 
 /**
- * Offers the tracks that the subscriber receives from now on. The client replies with `answer` before the next offer. In
- * version 2, `subscribed` follows the answer, and says what is received.
+ * Offers the tracks that the subscriber receives from now on. The client replies with `answer` before the next offer.
+ * `subscribed` follows the answer, and says what is received.
  */
 export const Offer = Type.Object(
   {
     type: Type.Literal('offer'),
     offerId: Type.Integer(),
     sdp: Type.String(),
-    tracks: Type.Array(Type.Object({ ...TrackReference.properties, mid: Type.String() }, strict), {
-      description: 'The offered tracks, each with the `mid` of its media section.',
-    }),
   },
   strict,
 );
@@ -103,33 +124,6 @@ export const MediaReset = Type.Object(
 );
 
 export const MediaStateChanged = Type.Object({ type: Type.Literal('mediaState'), state: MediaState }, strict);
-
-export const ParticipantJoined = Type.Object(
-  { type: Type.Literal('participantJoined'), participant: RemoteParticipant },
-  strict,
-);
-/** The participant's name, external id, metadata or connection state has changed. */
-export const ParticipantUpdated = Type.Object(
-  { type: Type.Literal('participantUpdated'), participant: RemoteParticipant },
-  strict,
-);
-export const ParticipantLeft = Type.Object(
-  { type: Type.Literal('participantLeft'), participantId: ResourceId, sessionId: ResourceId },
-  strict,
-);
-export const TrackPublished = Type.Object(
-  { type: Type.Literal('trackPublished'), participantId: ResourceId, track: Track },
-  strict,
-);
-export const TrackUnpublished = Type.Object(
-  { type: Type.Literal('trackUnpublished'), participantId: ResourceId, trackId: TrackId },
-  strict,
-);
-/** The publisher muted or unmuted the track. */
-export const TrackUpdated = Type.Object(
-  { type: Type.Literal('trackUpdated'), participantId: ResourceId, track: Track },
-  strict,
-);
 
 export const ReceivedMessage = Type.Object(
   { type: Type.Literal('message'), from: ResourceId, data: Type.Unknown(), sentAt: Type.String() },
@@ -166,22 +160,185 @@ export const Closing = Type.Object(
   strict,
 );
 
-/** The schema of each server message of version 1, by its `type`. */
+/** Answers `roster`. */
+export const RosterPage = Type.Object({ type: Type.Literal('roster'), ...replyTo, ...page }, strict);
+
+/** Answers `show`: the present state of those participants that are in the roster. Their later changes follow. */
+export const Shown = Type.Object(
+  { type: Type.Literal('shown'), ...replyTo, participants: Type.Array(RemoteParticipant) },
+  strict,
+);
+
+/** One change of a participant that the client shows. */
+export const Change = Type.Union([
+  Type.Object({ kind: Type.Literal('participant'), participant: RemoteParticipant }, strict),
+  Type.Object(
+    {
+      kind: Type.Literal('tracks'),
+      participantId: ResourceId,
+      sessionId: ResourceId,
+      tracks: Type.Array(Track, { description: 'All tracks of the participant from now on.' }),
+    },
+    strict,
+  ),
+  Type.Object({ kind: Type.Literal('left'), participantId: ResourceId, sessionId: ResourceId }, strict),
+  Type.Object({ kind: Type.Literal('hidden'), participantId: ResourceId, sessionId: ResourceId }, strict),
+]);
+export type Change = Static<typeof Change>;
+
+/**
+ * Changes of the participants that the client shows, in order. `participant`: new, or its whole changed state. `tracks`:
+ * only its tracks changed. `left`: it left the room. `hidden`: it is in the room but no longer shown. The client itself
+ * may be among them, and skips that entry.
+ */
+export const Changes = Type.Object(
+  { type: Type.Literal('changes'), changes: Type.Array(Change, { minItems: 1 }) },
+  strict,
+);
+
+/** The number of participants of a paged room changed. At most once a second. */
+export const ViewerCount = Type.Object({ type: Type.Literal('viewerCount'), ...counts }, strict);
+
+/** The room has become paged. This first page replaces the client's roster. */
+export const RosterPaged = Type.Object({ type: Type.Literal('rosterPaged'), ...page }, strict);
+
+/**
+ * The server has changed the permissions of the client: these are all of them. Tracks without permission are
+ * unpublished already. New permissions need no new token.
+ */
+export const Permissions = Type.Object(
+  { type: Type.Literal('permissions'), permissions: Type.Array(Type.String()) },
+  strict,
+);
+
+/** The server has changed the name, the metadata or the capacity of the room. At most once a second. */
+export const RoomUpdated = Type.Object(
+  { type: Type.Literal('roomUpdated'), room: Type.Record(Type.String(), Type.Unknown()) },
+  strict,
+);
+
+/**
+ * The quality that others report whom the client shows. After a welcome: those who report less than `good`. Later: the
+ * levels that changed, at most once a second. Nothing is known of participants that never reported.
+ */
+export const Quality = Type.Object(
+  {
+    type: Type.Literal('quality'),
+    participants: Type.Array(Type.Object({ participantId: ResourceId, level: QualityLevel }, strict), { minItems: 1 }),
+  },
+  strict,
+);
+
+/**
+ * All tracks that the client receives from now on, each with the `mid` of its media section. It follows each accepted
+ * `answer`, and each change that needs no offer: a section may carry another track than before.
+ */
+export const Subscribed = Type.Object(
+  {
+    type: Type.Literal('subscribed'),
+    tracks: Type.Array(Type.Object({ ...TrackReference.properties, mid: Type.String() }, strict), {
+      maxItems: PROTOCOL_LIMITS.videoSectionsMax + PROTOCOL_LIMITS.audioSectionsMax,
+    }),
+  },
+  strict,
+);
+
+/**
+ * Tracks that the client should receive, but does not. `too_many_tracks`: all media sections carry other tracks.
+ * `not_found`: the media server does not have it. `track_refused`: the client's answer refused its media section. The
+ * gateway sends `subscribed` if it can be received later.
+ */
+export const SubscriptionFailed = Type.Object(
+  {
+    type: Type.Literal('subscriptionFailed'),
+    tracks: Type.Array(
+      Type.Object(
+        {
+          ...TrackReference.properties,
+          code: choice(Object.keys(ERROR_CODES) as ErrorCode[]),
+          message: Type.String(),
+        },
+        strict,
+      ),
+      { minItems: 1 },
+    ),
+  },
+  strict,
+);
+
+/** Those who speak at this moment, the loudest first: all of them, or the loudest 20. */
+export const Speakers = Type.Object(
+  {
+    type: Type.Literal('speakers'),
+    speakers: Type.Array(
+      Type.Object(
+        {
+          participantId: ResourceId,
+          level: Type.Number({ minimum: 0, maximum: 1, description: 'Amplitude when the participant began to speak.' }),
+        },
+        strict,
+      ),
+      { maxItems: PROTOCOL_LIMITS.speakersMax },
+    ),
+  },
+  strict,
+);
+
+/**
+ * The media server has noticed lost packets: of what it sends (`subscriber`) or of what the client sends (`publisher`).
+ * At most once a second for each connection.
+ */
+export const SlowLink = Type.Object(
+  { type: Type.Literal('slowLink'), target: PeerTarget, lost: count('Lost packets, about a second’s worth.') },
+  strict,
+);
+
+/**
+ * How much of the client's own video is received: all of its video tracks. After a welcome and a publication, and when it
+ * changes. A client may ignore it, or save the encodings above.
+ */
+export const LayersWanted = Type.Object(
+  {
+    type: Type.Literal('layersWanted'),
+    tracks: Type.Array(
+      Type.Object(
+        {
+          trackId: TrackId,
+          maxSpatial: Type.Union([Type.Integer({ minimum: 0, maximum: 2 }), Type.Null()], {
+            description: 'The highest simulcast layer that is received, 0 being the lowest; null: none is.',
+          }),
+        },
+        strict,
+      ),
+      { minItems: 1, maxItems: PROTOCOL_LIMITS.tracksMax },
+    ),
+  },
+  strict,
+);
+
+/** The schema of each server message, by its `type`. */
 export const SERVER_MESSAGES = {
   welcome: Welcome,
   ok: Ok,
   error: RequestError,
   published: Published,
   offer: Offer,
+  subscribed: Subscribed,
+  subscriptionFailed: SubscriptionFailed,
   candidate: ServerCandidate,
   mediaReset: MediaReset,
   mediaState: MediaStateChanged,
-  participantJoined: ParticipantJoined,
-  participantUpdated: ParticipantUpdated,
-  participantLeft: ParticipantLeft,
-  trackPublished: TrackPublished,
-  trackUnpublished: TrackUnpublished,
-  trackUpdated: TrackUpdated,
+  changes: Changes,
+  viewerCount: ViewerCount,
+  rosterPaged: RosterPaged,
+  roster: RosterPage,
+  shown: Shown,
+  permissions: Permissions,
+  roomUpdated: RoomUpdated,
+  quality: Quality,
+  speakers: Speakers,
+  layersWanted: LayersWanted,
+  slowLink: SlowLink,
   message: ReceivedMessage,
   iceServers: IceServers,
   pong: Pong,

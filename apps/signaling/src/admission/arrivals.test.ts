@@ -28,7 +28,7 @@ const SECRET = () => randomBytes(32).toString('base64url');
 const UNKNOWN_SESSION = 'sess_01h455vb4pex5vsknk084sn02q';
 
 async function send(to: TestInstance, message: object, headers: Record<string, string> = {}): Promise<TestClient> {
-  const client = await connectClient(to.url, { headers: { 'x-forwarded-for': address, ...headers } });
+  const client = await connectClient(to.url, { 'x-forwarded-for': address, ...headers });
   client.send(message);
   return client;
 }

@@ -139,12 +139,6 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
     await closes(await send({ type: 'join', token: 'nonsense' }, impatient), 'invalid_token', impatient);
     return closes(await send({ type: 'join', token: 'nonsense' }, impatient), 'too_many_attempts', impatient);
   },
-  async room_too_large() {
-    const roomId = await kit.newRoom();
-    const { client } = await joined(roomId);
-    for (let n = 0; n < 2; n++) await kit.enter(usual.url, roomId, { protocol: 2 });
-    return closes(client, 'room_too_large');
-  },
 };
 
 async function closes(client: TestClient, reason: CloseReason, instance = usual): Promise<TestInstance> {

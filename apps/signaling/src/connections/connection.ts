@@ -1,13 +1,13 @@
 import type { Duplex } from 'node:stream';
 import { addressKey } from '@callplane/core';
-import { CLOSE_REASONS, type AnyServerMessage, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
+import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
 import type { CloseDetails, Ending } from './ending.js';
 import { errorMessage } from './error-message.js';
 import { FrameReader } from './frame-reader.js';
 import { Inbox } from './inbox.js';
-import { Outbox, type SendOptions } from './outbox.js';
-import type { ClientMessage, InvalidMessage } from './read-message.js';
+import { Outbox } from './outbox.js';
+import type { InvalidMessage } from './read-message.js';
 import { TokenBucket, type BucketSettings } from './token-bucket.js';
 
 export interface ConnectionSettings {
@@ -42,7 +42,6 @@ const SILENT_INTERVALS_MAX = 2.5;
 /** One WebSocket. Handles messages in order, bounds what waits on both sides, and reports why it ends. */
 export class Connection {
   readonly id: string;
-  readonly protocol: ProtocolVersion;
   /** Fields for the log line at the connection's end. Handlers add what they learn about the connection. */
   readonly logFields: Record<string, unknown> = {};
   /** Refused requests; see connection-log.ts. */
@@ -66,13 +65,12 @@ export class Connection {
   readonly #handler: ConnectionHandler;
 
   constructor(
-    { id, address, protocol }: { id: string; address: string | undefined; protocol: ProtocolVersion },
+    { id, address }: { id: string; address: string | undefined },
     { webSocket, socket }: { webSocket: WebSocket; socket: Duplex },
     settings: ConnectionSettings,
     handler: ConnectionHandler,
   ) {
     this.id = id;
-    this.protocol = protocol;
     this.logFields['ip'] = address;
     this.addressKey = addressKey(address);
     this.#webSocket = webSocket;
@@ -81,7 +79,7 @@ export class Connection {
     const nowMs = performance.now();
     this.messagesBucket = new TokenBucket(settings.messages, nowMs);
     this.metadataBucket = new TokenBucket(settings.metadata, nowMs);
-    this.#frames = new FrameReader(settings.general, protocol);
+    this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),
       () => this.close('rate_limited', { cause: 'Most messages wait here, and too many of all connections do.' }),
@@ -114,23 +112,19 @@ export class Connection {
     };
   }
 
-  send(message: AnyServerMessage): void {
-    this.#send(JSON.stringify(message), false);
-  }
-
-  /** Sends a message that is already serialised, so that a message to many clients is serialised once. */
-  sendText(text: string): void {
-    this.#send(text, true);
+  send(message: ServerMessage): void {
+    this.sendText(JSON.stringify(message), false);
   }
 
   /**
-   * Sends a welcome.
-   * @param exempt whether it raises the limit of unsent bytes until it has left, because it may exceed it by itself
-   * @param onSent called when the welcome has left, or cannot leave any more
+   * Sends a message that is already serialised.
+   * @param isShared whether other clients get the same text
    */
-  sendWelcome(text: string, exempt: boolean, onSent: () => void): void {
-    if (this.#canSend) this.#send(text, false, { exempt, onSent });
-    else onSent();
+  sendText(text: string, isShared = true): void {
+    if (!this.#canSend) return;
+    this.#handler.onSend(isShared);
+    this.#outbox.send(text);
+    this.#closeIfOverfull();
   }
 
   /** Sends the reason and closes. Idempotent: the first reason counts. */
@@ -161,9 +155,11 @@ export class Connection {
     return new Promise((resolve) => this.#webSocket.once('close', () => resolve()));
   }
 
-  /** Called every second. Closes the connection if it is silent, and pings it at each ping interval. */
+  /** Called every second. Closes the connection if it is silent or does not read, and pings it at each ping interval. */
   check(nowMs: number): void {
     if (this.#state === 'ended') return;
+    this.#outbox.eachSecond();
+    this.#closeIfOverfull();
     if (this.#state === 'new') {
       if (nowMs - this.openedAtMs > FIRST_MESSAGE_WITHIN_MS) this.close('timeout', { cause: 'No first message.' });
       return;
@@ -181,12 +177,11 @@ export class Connection {
     return this.#state !== 'ended' && this.#webSocket.readyState === WebSocket.OPEN;
   }
 
-  #send(text: string, isShared: boolean, options?: SendOptions): void {
-    if (!this.#canSend) return;
-    this.#handler.onSend(isShared);
-    this.#outbox.send(text, options);
-    if (this.#outbox.isOverfull)
-      this.close('slow_consumer', { cause: `${this.#outbox.unsentBytes} bytes are unsent.` });
+  #closeIfOverfull(): void {
+    if (!this.#outbox.isOverfull) return;
+    const { stalledSeconds, unsentBytes } = this.#outbox;
+    const cause = `${unsentBytes} bytes are unsent, and none has left for ${stalledSeconds} s.`;
+    this.close('slow_consumer', { cause });
   }
 
   /** Frees what the connection holds at once: a closing handshake would wait behind it. */

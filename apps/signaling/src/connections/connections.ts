@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ProtocolVersion } from '@callplane/protocol';
+import type { ClientMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import type { WebSocket } from 'ws';
 import { logEnd, logRefusal } from './connection-log.js';
 import { Connection, type ConnectionHandler, type ConnectionSettings } from './connection.js';
 import type { Ending } from './ending.js';
-import type { ClientMessage, InvalidMessage } from './read-message.js';
+import { Outbox } from './outbox.js';
+import type { InvalidMessage } from './read-message.js';
 
 const CHECK_EVERY_MS = 1000;
 /** Time over which a drain spreads its closes, in milliseconds, so that clients do not reconnect all at once. */
@@ -45,6 +46,7 @@ export class Connections implements ConnectionHandler {
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
       for (const connection of this.#connections) connection.check(nowMs);
+      Outbox.cutStalled();
     }, CHECK_EVERY_MS);
   }
 
@@ -53,17 +55,9 @@ export class Connections implements ConnectionHandler {
     return this.#connections.size;
   }
 
-  accept(
-    sockets: { webSocket: WebSocket; socket: Duplex },
-    { address, protocol }: { address: string | undefined; protocol: ProtocolVersion },
-  ): Connection {
+  accept(sockets: { webSocket: WebSocket; socket: Duplex }, address: string | undefined): Connection {
     this.#accepted += 1;
-    const connection = new Connection(
-      { id: `conn_${this.#accepted}`, address, protocol },
-      sockets,
-      this.#settings,
-      this,
-    );
+    const connection = new Connection({ id: `conn_${this.#accepted}`, address }, sockets, this.#settings, this);
     this.#connections.add(connection);
     return connection;
   }

@@ -1,6 +1,6 @@
-import { PROTOCOL_LIMITS, type CloseReason, type ProtocolVersion } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, type ClientMessage, type CloseReason } from '@callplane/protocol';
 import type { RawData } from 'ws';
-import { readMessage, type ClientMessage, type InvalidMessage } from './read-message.js';
+import { readMessage, type InvalidMessage } from './read-message.js';
 import { TokenBucket, type BucketSettings } from './token-bucket.js';
 
 /** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
@@ -20,11 +20,9 @@ export class FrameReader {
   frames = 0;
   bytes = 0;
   readonly #bucket: TokenBucket;
-  readonly #protocol: ProtocolVersion;
 
-  constructor(bucket: BucketSettings, protocol: ProtocolVersion) {
+  constructor(bucket: BucketSettings) {
     this.#bucket = new TokenBucket(bucket, performance.now());
-    this.#protocol = protocol;
   }
 
   /** Takes a token for a ping. @returns false if none is left */
@@ -43,7 +41,7 @@ export class FrameReader {
     if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
     if (isBinary) return violation('protocol_error', 'The frame is binary.');
     const text = toText(data);
-    const read = readMessage(text, this.#protocol);
+    const read = readMessage(text);
     if (!read.ok) {
       if (read.protocolError !== null) return violation('protocol_error', read.protocolError);
       this.#take(INVALID_MESSAGE_TOKENS - 1);

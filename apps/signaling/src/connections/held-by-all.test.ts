@@ -11,6 +11,7 @@ test('whatever holders hold, all together hold no more than the bound, and those
       let cut: number[] = [];
       const holders = Array.from({ length: 6 }, (): Holder => {
         const holder: Holder = {
+          stalledSeconds: 0,
           cut: () => {
             cut.push(held.get(holder)!);
             held.delete(holder);

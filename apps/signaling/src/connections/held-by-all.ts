@@ -1,5 +1,7 @@
 /** A connection's half that holds memory for its client. */
 export interface Holder {
+  /** Seconds in a row in which nothing of it could be freed. */
+  readonly stalledSeconds: number;
   /** Frees all that it holds, and ends its connection. */
   cut(): void;
 }
@@ -9,7 +11,8 @@ const LEFT_AFTER_CUT = 7 / 8;
 
 /**
  * A hard bound for what all connections of a process hold together. A bound for each connection alone is none for a
- * caller with many connections. Above the bound, the connections that hold most are cut.
+ * caller with many connections. Above the bound, connections are cut: those that have been stalled longest, then those
+ * that hold most.
  */
 export class HeldByAll {
   readonly #max: number;
@@ -31,13 +34,17 @@ export class HeldByAll {
     this.#total += held - before;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
-    if (this.#total > this.#max) this.#cut();
+    this.cut(this.#max, () => true);
   }
 
-  #cut(): void {
-    const largestFirst = [...this.#held].sort(([, one], [, other]) => other - one);
-    for (const [holder, held] of largestFirst) {
-      if (this.#total <= this.#max * LEFT_AFTER_CUT) return;
+  /** If all hold more than `max`, cuts holders that `mayCut` accepts. */
+  cut(max: number, mayCut: (holder: Holder) => boolean): void {
+    if (this.#total <= max) return;
+    const order = [...this.#held]
+      .filter(([holder]) => mayCut(holder))
+      .sort(([one, held], [other, more]) => other.stalledSeconds - one.stalledSeconds || more - held);
+    for (const [holder, held] of order) {
+      if (this.#total <= max * LEFT_AFTER_CUT) return;
       this.#held.delete(holder);
       this.#total -= held;
       holder.cut();

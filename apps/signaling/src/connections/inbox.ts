@@ -13,6 +13,8 @@ const QUEUED_CHARS_OF_ALL = 32 * 1024 * 1024;
 
 /** The receiving half of a connection: handles one message after another, and bounds those that wait. */
 export class Inbox<Message> implements Holder {
+  /** What waits here never leaves by the client's doing. */
+  readonly stalledSeconds = 0;
   readonly #handle: (message: Message) => void | Promise<void>;
   readonly #onCut: () => void;
   readonly #queue: { message: Message; chars: number }[] = [];

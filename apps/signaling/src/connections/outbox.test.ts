@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { WebSocket, WebSocketServer } from 'ws';
 import { HeldByAll } from './held-by-all.js';
-import { Outbox, UNSENT_BYTES_MAX } from './outbox.js';
+import { Outbox, STALLED_SECONDS, UNSENT_BYTES_MAX, UNSENT_BYTES_OF_READER_MAX } from './outbox.js';
 
 const http = createServer();
 const server = new WebSocketServer({ noServer: true });
@@ -34,7 +34,7 @@ async function connect() {
 }
 
 /** An outbox whose operating system takes a write only when `take` is called, or at once if its client reads. */
-function fake(all: HeldByAll, { isReading = false, onCut = () => {} } = {}) {
+function fake(all: HeldByAll | undefined, { isReading = false, onCut = () => {} } = {}) {
   const writes: (() => void)[] = [];
   const written: string[] = [];
   const controls: string[] = [];
@@ -109,15 +109,15 @@ describe('an outbox', () => {
 
   test('lets waiting frames precede the closing handshake, and sends none after it', async () => {
     const { client, outbox, received, webSocket } = await connect();
-    const [closed, sent] = [once(client, 'close'), [] as string[]];
-    outbox.send('first', { onSent: () => sent.push('first') });
+    const closed = once(client, 'close');
+    const first = 'x'.repeat(500_000);
+    outbox.send(first);
     outbox.sendNow('last');
     webSocket.close(4000, 'over');
-    outbox.send('after', { onSent: () => sent.push('after') });
+    outbox.send('after');
     expect(await closed).toMatchObject([4000, Buffer.from('over')]);
-    expect(received).toEqual(['first', 'last']);
-    await eventually(() => sent.length === 2);
-    expect(outbox.unsentBytes).toBe(0);
+    expect(received).toEqual([first, 'last']);
+    await eventually(() => outbox.unsentBytes === 0);
   });
 
   test('is overfull when a client leaves more than the limit unread, however small the frames are', async () => {
@@ -130,10 +130,25 @@ describe('an outbox', () => {
       if (n % 100 === 0) await new Promise(setImmediate);
     }
     expect(outbox.isOverfull).toBe(true);
-    expect(outbox.unsentBytes).toBeGreaterThan(UNSENT_BYTES_MAX);
-    expect(outbox.unsentBytes).toBeLessThan(UNSENT_BYTES_MAX + 2000);
+    expect(outbox.unsentBytes).toBeGreaterThan(UNSENT_BYTES_OF_READER_MAX);
+    expect(outbox.unsentBytes).toBeLessThan(UNSENT_BYTES_OF_READER_MAX + 2000);
     client.terminate();
     webSocket.terminate();
+  });
+
+  test('is overfull with less if nothing leaves for seconds, and not if a part of a long frame does', async () => {
+    const { outbox, take } = fake(new HeldByAll(Infinity));
+    outbox.send('x'.repeat(2 * UNSENT_BYTES_MAX));
+    await nextTick();
+    for (let second = 0; second < 3 * STALLED_SECONDS; second++) {
+      outbox.eachSecond();
+      if (second % (STALLED_SECONDS - 1) === 0) await take();
+      expect(outbox.isOverfull).toBe(false);
+    }
+    for (let second = 0; second < STALLED_SECONDS; second++) outbox.eachSecond();
+    expect(outbox.isOverfull).toBe(true);
+    while (outbox.unsentBytes > UNSENT_BYTES_MAX) await take();
+    expect(outbox.isOverfull).toBe(false);
   });
 
   test('is not overfull because of many frames in one tick, if the client reads them', async () => {
@@ -148,20 +163,6 @@ describe('an outbox', () => {
     await eventually(() => received.length === sent);
     client.terminate();
     webSocket.terminate();
-  });
-
-  test('does not count an exempt frame against the limit, and counts the frames after it', async () => {
-    const { client, outbox, webSocket } = await connect();
-    client.pause();
-    let isSent = false;
-    outbox.send('x'.repeat(16 * UNSENT_BYTES_MAX), { exempt: true, onSent: () => (isSent = true) });
-    expect(outbox.isOverfull).toBe(false);
-    outbox.send('y'.repeat(UNSENT_BYTES_MAX + 1));
-    expect(outbox.isOverfull).toBe(true);
-    expect(isSent).toBe(false);
-    webSocket.terminate();
-    await eventually(() => isSent);
-    client.terminate();
   });
 
   test('counts nothing for clients that read, however much one tick sends to all of them', async () => {
@@ -182,24 +183,55 @@ describe('an outbox', () => {
 
   test('that holds most is cut when all hold too much, and frees what it holds', async () => {
     const all = new HeldByAll(100_000);
-    const [cut, left] = [[] as string[], [] as string[]];
+    const cut: string[] = [];
     const open = (name: string) => fake(all, { onCut: () => cut.push(name) });
     const [large, middle, small] = [open('large'), open('middle'), open('small')];
-    large.outbox.send('x'.repeat(50_000), { exempt: true, onSent: () => left.push('written') });
+    large.outbox.send('x'.repeat(50_000));
     await nextTick();
-    large.outbox.send('x'.repeat(1000), { onSent: () => left.push('waiting') });
+    large.outbox.send('x'.repeat(1000));
     middle.outbox.send('x'.repeat(30_000));
     await nextTick();
     expect([cut, all.total > 81_000, all.total < 82_000]).toEqual([[], true, true]);
     small.outbox.send('x'.repeat(20_000));
     await nextTick();
-    expect([cut, left, large.outbox.unsentBytes]).toEqual([['large'], ['written', 'waiting'], 0]);
+    expect([cut, large.outbox.unsentBytes]).toEqual([['large'], 0]);
     expect([all.total > 50_000, all.total < 51_000]).toEqual([true, true]);
     large.outbox.send('later');
     middle.terminate();
     small.terminate();
     await nextTick();
     expect([cut, all.total]).toEqual([['large'], 0]);
+  });
+
+  test('of a client that reads survives a burst beside a thousand clients that do not', async () => {
+    const cut: string[] = [];
+    const open = (name: string) => fake(undefined, { onCut: () => cut.push(name) });
+    const slow = Array.from({ length: 1000 }, () => open('slow'));
+    for (const { outbox } of slow) outbox.send('x'.repeat(60_000));
+    await nextTick();
+    for (let second = 0; second < STALLED_SECONDS; second++) slow.forEach(({ outbox }) => outbox.eachSecond());
+    const healthy = Array.from({ length: 60 }, () => open('healthy'));
+    for (let n = 0; n < 30; n++) for (const { outbox } of healthy) outbox.send('y'.repeat(16_000));
+    await nextTick();
+    for (const { outbox } of healthy) outbox.eachSecond();
+    Outbox.cutStalled();
+    expect(healthy.some(({ outbox }) => outbox.isOverfull)).toBe(false);
+    expect([cut.includes('slow'), cut.includes('healthy')]).toEqual([true, false]);
+    for (const { terminate } of [...slow, ...healthy]) terminate();
+    await nextTick();
+  });
+
+  test('of a client that reads survives 20 KiB to thousands of clients in one tick', async () => {
+    let cuts = 0;
+    const clients = Array.from({ length: 8000 }, () => fake(undefined, { onCut: () => (cuts += 1) }));
+    const text = 'x'.repeat(20 * 1024);
+    for (const { outbox } of clients) outbox.send(text);
+    await nextTick();
+    for (const { outbox } of clients) outbox.eachSecond();
+    Outbox.cutStalled();
+    expect(clients.some(({ outbox }) => outbox.isOverfull)).toBe(false);
+    for (const { take } of clients) await take();
+    expect([cuts, clients.every(({ outbox }) => outbox.unsentBytes === 0)]).toEqual([0, true]);
   });
 
   test('writes frames that wait behind a stuck write at once and in order when the client reads again', async () => {

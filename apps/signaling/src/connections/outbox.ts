@@ -3,45 +3,50 @@ import { WebSocket } from 'ws';
 import { HeldByAll, type Holder } from './held-by-all.js';
 import { textFrames, type FrameText } from './text-frames.js';
 
-/** Bytes that may wait to be sent before the client counts as a slow consumer. */
+/** Seconds in which the operating system takes nothing, after which a client counts as one that does not read. */
+export const STALLED_SECONDS = 5;
+/** Unsent bytes that a client may have that does not read. */
 export const UNSENT_BYTES_MAX = 1024 * 1024;
-/**
- * Bytes that all connections of this process may hold unsent. Above them, the clients that leave most unread count as
- * slow consumers. A text with characters beyond Latin-1 takes up to twice its bytes.
- */
-const UNSENT_BYTES_OF_ALL = 64 * 1024 * 1024;
+/** Unsent bytes that a client may have that reads, but more slowly than it is sent to. */
+export const UNSENT_BYTES_OF_READER_MAX = 4 * UNSENT_BYTES_MAX;
+/** Memory that all connections of this process may hold for clients that do not read, in bytes. */
+const HELD_BYTES_OF_ALL = 64 * 1024 * 1024;
+/** Memory that they may hold in any case. Text takes a part of the heap, which has 320 MiB in the image. */
+const HELD_BYTES_OF_ALL_HARD = 192 * 1024 * 1024;
 /** Bytes that may wait for the end of the current event-loop tick. With more, they leave after the current callback. */
 const TICK_BYTES_MAX = 16 * 1024 * 1024;
+/** Bytes of one write. The callback of each write tells that the client reads. */
+const WRITE_BYTES_MAX = 64 * 1024;
 /** What a waiting frame takes beside its text, in bytes. */
 const FRAME_BYTES = 100;
-
-export interface SendOptions {
-  /** Raises the limit by the size of this frame until it has left. */
-  exempt?: boolean;
-  /** Called when the frame has left or its write has failed; the socket's event `close` follows a failure. */
-  onSent?: () => void;
-}
-
-interface Frame extends FrameText, SendOptions {}
 
 /**
  * The sending half of a connection. All frames of one event-loop tick leave in one write, past the sender of `ws`, which
  * makes two writes of each frame. While the operating system has not taken a write, later frames wait as texts, which
  * connections share.
+ *
+ * A burst fills the buffers of every client for a moment. So a client is slow because of the time in which nothing
+ * leaves, and only beyond a far higher bound because of bytes alone.
  */
 export class Outbox implements Holder {
   framesSent = 0;
   bytesSent = 0;
+  /** Seconds in a row in which the operating system has taken nothing, although something waits. */
+  stalledSeconds = 0;
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
   readonly #onCut: () => void;
   readonly #all: HeldByAll;
-  /** The frames that are not written, and their bytes. */
-  #frames: Frame[] = [];
+  /** The frames that are not encoded, their bytes, and the memory that their texts take. */
+  #frames: FrameText[] = [];
   #waitingBytes = 0;
-  #exemptBytes = 0;
+  #textBytes = 0;
+  /** The rest of what was encoded and not written. */
+  #rest: Buffer | undefined;
   /** Writes whose callback has not been called. */
   #writes = 0;
+  /** Whether a write has ended since the last `eachSecond`. */
+  #hasProgressed = false;
   /** What counts against the bound of all. */
   #held = 0;
   /** The data of the latest ping without an answer. */
@@ -50,11 +55,11 @@ export class Outbox implements Holder {
   /** The outboxes with frames that wait for the end of the current event-loop tick, and the bytes of these frames. */
   static #ofTick: Outbox[] = [];
   static #bytesOfTick = 0;
-  static readonly #ofProcess = new HeldByAll(UNSENT_BYTES_OF_ALL);
+  static readonly #ofProcess = new HeldByAll(HELD_BYTES_OF_ALL_HARD);
 
   /**
    * @param socket the stream below the WebSocket, which compresses nothing
-   * @param onCut called when this connection must end at once, because it holds most while all hold too much
+   * @param onCut called when this connection must end at once, because all hold too much
    * @param all the bound for all outboxes together
    */
   constructor(webSocket: WebSocket, socket: Duplex, onCut: () => void, all: HeldByAll = Outbox.#ofProcess) {
@@ -67,32 +72,33 @@ export class Outbox implements Holder {
 
   /** Bytes that the operating system has not taken. */
   get unsentBytes(): number {
-    return this.#waitingBytes + (this.#socket.destroyed ? 0 : this.#socket.writableLength);
+    return this.#waitingBytes + (this.#rest?.length ?? 0) + (this.#socket.destroyed ? 0 : this.#socket.writableLength);
   }
 
-  /** Whether more bytes wait than a client may leave unread. */
+  /** Whether more waits than a client may leave unread. */
   get isOverfull(): boolean {
-    if (this.unsentBytes - this.#exemptBytes <= UNSENT_BYTES_MAX) return false;
+    const max = this.#isStalled ? UNSENT_BYTES_MAX : UNSENT_BYTES_OF_READER_MAX;
+    if (this.unsentBytes <= max) return false;
     // The operating system may still take it all.
     if (!this.#isStuck) this.#write();
-    return this.unsentBytes - this.#exemptBytes > UNSENT_BYTES_MAX;
+    return this.unsentBytes > max;
   }
 
   /** Sends a text frame. */
-  send(text: string, { exempt = false, onSent }: SendOptions = {}): void {
+  send(text: string): void {
     const bytes = Buffer.byteLength(text);
     this.framesSent += 1;
     this.bytesSent += bytes;
+    this.#frames.push({ text, bytes });
     this.#waitingBytes += bytes;
-    if (exempt) this.#exemptBytes += bytes;
-    this.#frames.push(onSent === undefined ? { text, bytes, exempt } : { text, bytes, exempt, onSent });
+    this.#textBytes += memoryOf(text, bytes);
     this.#flushLater(bytes);
   }
 
   /** Sends a text frame at once, after those that wait. A closing handshake may follow. */
   sendNow(text: string): void {
     this.send(text);
-    this.#write();
+    this.#write(true);
   }
 
   /** Sends a ping, unless it would wait. Returns whether it has. */
@@ -108,12 +114,30 @@ export class Outbox implements Holder {
     else this.#control('pong', data);
   }
 
+  /**
+   * Call it once a second. Counts calls instead of time: while this process is busy, no client seems to read, but the
+   * calls do not come either.
+   */
+  eachSecond(): void {
+    this.stalledSeconds = this.#isStuck && !this.#hasProgressed ? this.stalledSeconds + 1 : 0;
+    this.#hasProgressed = false;
+  }
+
+  /** Call it once a second. Cuts the connections whose clients do not read if all hold too much. */
+  static cutStalled(all: HeldByAll = Outbox.#ofProcess, max = HELD_BYTES_OF_ALL): void {
+    all.cut(max, ({ stalledSeconds }) => stalledSeconds >= STALLED_SECONDS);
+  }
+
   cut(): void {
     this.#held = 0;
     this.#onCut();
   }
 
-  /** Whether the operating system takes nothing more at the moment, because the client does not read. */
+  get #isStalled(): boolean {
+    return this.stalledSeconds >= STALLED_SECONDS;
+  }
+
+  /** Whether the operating system takes nothing more at the moment. */
   get #isStuck(): boolean {
     return this.#writes > 0 && this.#socket.writableLength > 0;
   }
@@ -157,35 +181,56 @@ export class Outbox implements Holder {
     if (this.#socket.destroyed || !this.#isStuck) return 0;
     // A small write is a part of a pool, and keeps all of it.
     const written = Math.max(this.#socket.writableLength, Buffer.poolSize);
-    return written + this.#waitingBytes + this.#frames.length * FRAME_BYTES;
+    return written + (this.#rest?.length ?? 0) + this.#textBytes + this.#frames.length * FRAME_BYTES;
   }
 
-  #write(): void {
-    const frames = this.#frames;
-    if (frames.length === 0) return;
-    this.#frames = [];
-    this.#waitingBytes = 0;
-    let exemptBytes = 0;
-    const left: (() => void)[] = [];
-    for (const { bytes, exempt, onSent } of frames) {
-      if (exempt === true) exemptBytes += bytes;
-      if (onSent !== undefined) left.push(onSent);
-    }
-    const onLeft = (): void => {
-      this.#exemptBytes -= exemptBytes;
-      for (const onSent of left) onSent();
-    };
+  /** @param isAll whether to write all that waits, even if the operating system takes nothing at the moment */
+  #write(isAll = false): void {
     // No data may follow a close frame, for example after one of the client.
     if (this.#webSocket.readyState !== WebSocket.OPEN) {
-      onLeft();
+      this.#rest = undefined;
+      this.#takeFrames(Infinity);
       return;
     }
-    this.#writes += 1;
-    // The callback keeps no text: a write that waits is in memory once.
-    this.#socket.write(textFrames(frames), () => {
-      onLeft();
-      this.#written();
-    });
+    while (isAll || !this.#isStuck) {
+      const part = this.#nextPart();
+      if (part === undefined) return;
+      this.#writes += 1;
+      this.#socket.write(part, () => this.#written());
+    }
+  }
+
+  /** Encodes what is written next, of frames that fit into one write, or of a longer frame. */
+  #nextPart(): Buffer | undefined {
+    let encoded = this.#rest;
+    if (encoded === undefined) {
+      if (this.#frames.length === 0) return undefined;
+      encoded = textFrames(this.#takeFrames(WRITE_BYTES_MAX));
+    }
+    const isLonger = encoded.length > WRITE_BYTES_MAX;
+    this.#rest = isLonger ? encoded.subarray(WRITE_BYTES_MAX) : undefined;
+    return isLonger ? encoded.subarray(0, WRITE_BYTES_MAX) : encoded;
+  }
+
+  /** Takes the first frames with together at most so many bytes, but at least one frame. */
+  #takeFrames(bytesMax: number): FrameText[] {
+    if (this.#waitingBytes <= bytesMax) {
+      const frames = this.#frames;
+      this.#frames = [];
+      this.#waitingBytes = 0;
+      this.#textBytes = 0;
+      return frames;
+    }
+    let count = 0;
+    let taken = 0;
+    for (const { text, bytes } of this.#frames) {
+      if (count > 0 && taken + bytes > bytesMax) break;
+      count += 1;
+      taken += bytes;
+      this.#textBytes -= memoryOf(text, bytes);
+    }
+    this.#waitingBytes -= taken;
+    return this.#frames.splice(0, count);
   }
 
   #control(type: 'ping' | 'pong', data?: Buffer): void {
@@ -195,6 +240,13 @@ export class Outbox implements Holder {
 
   #written(): void {
     this.#writes -= 1;
+    this.#hasProgressed = true;
+    this.stalledSeconds = 0;
     if (this.#held > 0 || this.#ping !== undefined) this.#flush();
   }
+}
+
+/** What a text takes in memory: a byte for each character, or two if it has characters beyond Latin-1. */
+function memoryOf(text: string, bytes: number): number {
+  return bytes === text.length ? bytes : 2 * text.length;
 }

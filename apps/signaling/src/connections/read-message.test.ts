@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { CLIENT_MESSAGES, CLIENT_MESSAGES_V2 } from '@callplane/protocol';
+import { CLIENT_MESSAGES } from '@callplane/protocol';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { readMessage } from './read-message.js';
 
-const readText = (text: string) => readMessage(text, 1);
+const readText = (text: string) => readMessage(text);
 const read = (message: unknown) => readText(JSON.stringify(message));
 
 describe('readMessage', () => {
   test('uses schemas that are valid JSON Schema, which the gateway does not check at its start', () => {
     const ajv = new Ajv2020();
-    for (const schema of Object.values({ ...CLIENT_MESSAGES, ...CLIENT_MESSAGES_V2 })) {
+    for (const schema of Object.values(CLIENT_MESSAGES)) {
       expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null]);
     }
   });
@@ -65,24 +65,13 @@ describe('readMessage', () => {
     });
   });
 
-  test('knows the messages of version 2 in version 2 only', () => {
-    const roster = '{"type":"roster","limit":20}';
-    expect(readMessage(roster, 1)).toMatchObject({
-      details: [{ path: 'type', message: 'is not a known message type' }],
-    });
-    expect(readMessage(roster, 2)).toEqual({ ok: true, message: { type: 'roster', limit: 20 } });
-    const resume = '{"type":"resume","sessionId":"sess_1","resumeSecret":"x","offerId":3}';
-    expect(readMessage(resume, 1)).toMatchObject({ details: [{ path: 'offerId', message: 'is not a known field' }] });
-    expect(readMessage(resume, 2)).toMatchObject({ ok: true });
-  });
-
   test('has a bound for every array in the schemas', () => {
     const arrays = (schema: unknown): object[] => {
       if (typeof schema !== 'object' || schema === null) return [];
       const own = (schema as { type?: unknown }).type === 'array' ? [schema] : [];
       return [...own, ...Object.values(schema).flatMap(arrays)];
     };
-    for (const array of arrays(CLIENT_MESSAGES_V2)) expect(array).toHaveProperty('maxItems');
+    for (const array of arrays(CLIENT_MESSAGES)) expect(array).toHaveProperty('maxItems');
   });
 
   test('accepts only known message types and never throws, whatever a frame holds', () => {

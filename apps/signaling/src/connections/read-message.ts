@@ -5,12 +5,9 @@ import {
   parseJsonBody,
   type ErrorDetail,
 } from '@callplane/core';
-import { CLIENT_MESSAGES, CLIENT_MESSAGES_V2, type ClientMessageV2, type ProtocolVersion } from '@callplane/protocol';
+import { CLIENT_MESSAGES, type ClientMessage } from '@callplane/protocol';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-
-/** A message of any version: version 2 only adds to version 1. */
-export type ClientMessage = ClientMessageV2;
 
 /** A message that does not match its schema. */
 export interface InvalidMessage {
@@ -40,25 +37,15 @@ interface MessageSchema {
   schema: object;
   validate: ValidateFunction<ClientMessage>;
 }
-const compiled = new Map<object, MessageSchema>();
-const SCHEMAS: Record<ProtocolVersion, ReadonlyMap<string, MessageSchema>> = {
-  1: compileAll(CLIENT_MESSAGES),
-  2: compileAll(CLIENT_MESSAGES_V2),
-};
-
-/** The versions share most schemas. Compiles a shared one once. */
-function compileAll(messages: Record<string, object>): Map<string, MessageSchema> {
-  return new Map(
-    Object.entries(messages).map(([type, schema]) => {
-      const known = compiled.get(schema) ?? { schema, validate: ajv.compile<ClientMessage>(schema) };
-      compiled.set(schema, known);
-      return [type, known];
-    }),
-  );
-}
+const SCHEMAS = new Map<string, MessageSchema>(
+  Object.entries(CLIENT_MESSAGES).map(([type, schema]) => [
+    type,
+    { schema, validate: ajv.compile<ClientMessage>(schema) },
+  ]),
+);
 
 /** Parses and validates one frame. Never throws. */
-export function readMessage(text: string, protocol: ProtocolVersion): ReadMessage {
+export function readMessage(text: string): ReadMessage {
   const parsed = parseJsonBody(text);
   if (!parsed.ok) return { ok: false, protocolError: 'The frame is not JSON.' };
   const { value } = parsed;
@@ -71,11 +58,11 @@ export function readMessage(text: string, protocol: ProtocolVersion): ReadMessag
   const invalid = (details: ErrorDetail[]): ReadMessage => ({
     ok: false,
     protocolError: null,
-    type: SCHEMAS[protocol].has(type) ? type : 'unknown',
+    type: SCHEMAS.has(type) ? type : 'unknown',
     id,
     details,
   });
-  const known = SCHEMAS[protocol].get(type);
+  const known = SCHEMAS.get(type);
   if (known === undefined) return invalid([{ path: 'type', message: 'is not a known message type' }]);
   const unstorable = parsed.details.map(({ path, message }) => ({ path: path.replace(/^body\.?/, ''), message }));
   const { schema, validate } = known;

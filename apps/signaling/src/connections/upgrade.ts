@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { PROTOCOL_LIMITS, SUBPROTOCOLS, type ProtocolVersion } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, SUBPROTOCOL } from '@callplane/protocol';
 import { hostRefusal, refuseSocket, requestIdOf, type Refusal } from '@callplane/runtime';
 import { WebSocketServer } from 'ws';
 import type { CallerAddress } from './caller-address.js';
@@ -16,8 +16,6 @@ const SIGNALING_PATH = '/v1/signaling';
 const FRAME_BYTES_HARD_MAX = 4 * PROTOCOL_LIMITS.frameBytesMax;
 /** Fragments of one message. Each costs an object until the message is complete, and browsers send few. */
 const FRAGMENTS_MAX = 64;
-/** The sub-protocols that the gateway speaks, the preferred one first. */
-const PREFERENCE: readonly string[] = [SUBPROTOCOLS[2], SUBPROTOCOLS[1]];
 /** Frame headers and control frames that a client may send besides its first message, in bytes. */
 const FIRST_FRAME_OVERHEAD_BYTES = 4096;
 
@@ -44,7 +42,7 @@ export function acceptUpgrades(
     maxPayload: FRAME_BYTES_HARD_MAX,
     maxFragments: FRAGMENTS_MAX,
     maxBufferedChunks: 4096,
-    handleProtocols: (offered) => preferredOf(offered) ?? false,
+    handleProtocols: () => SUBPROTOCOL,
   });
   sockets.on('headers', (headers, request) => headers.push(`x-request-id: ${requestIdOf(request)}`));
   server.on('upgrade', (request, socket, head) => {
@@ -57,10 +55,7 @@ export function acceptUpgrades(
       return;
     }
     sockets.handleUpgrade(request, socket, head, (accepted) => {
-      const connection = connections.accept(
-        { webSocket: accepted, socket },
-        { address: settings.callerAddress(request), protocol: versionOf(accepted.protocol) },
-      );
+      const connection = connections.accept({ webSocket: accepted, socket }, settings.callerAddress(request));
       limitFirstMessage(socket, head.length, connection);
     });
   });
@@ -100,9 +95,8 @@ function refusalOf(
     return { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
   }
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
-  if (preferredOf(new Set(offered)) !== null) return null;
-  const wanted = `Offer one of the WebSocket sub-protocols ${PREFERENCE.join(' and ')}.`;
-  return { status: 400, code: 'VALIDATION_FAILED', message: wanted };
+  if (offered.includes(SUBPROTOCOL)) return null;
+  return { status: 400, code: 'VALIDATION_FAILED', message: `Offer the WebSocket sub-protocol ${SUBPROTOCOL}.` };
 }
 
 /** Why the gateway takes no new connection; null if it does. */
@@ -110,12 +104,4 @@ function unavailability(count: number, settings: UpgradeSettings): string | null
   if (settings.isDraining()) return 'The gateway is shutting down. Connect again to reach another instance.';
   if (count < settings.connectionsMax) return null;
   return 'The gateway has reached its connection limit. Try again shortly.';
-}
-
-function preferredOf(offered: ReadonlySet<string>): string | null {
-  return PREFERENCE.find((one) => offered.has(one)) ?? null;
-}
-
-function versionOf(subprotocol: string): ProtocolVersion {
-  return subprotocol === SUBPROTOCOLS[2] ? 2 : 1;
 }

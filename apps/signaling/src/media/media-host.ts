@@ -1,7 +1,7 @@
 import type { Permission } from '@callplane/core';
 import type { RoomPlacement, TrackState } from '@callplane/db';
 import type { MediaNode, MediaSession } from '@callplane/media';
-import type { AnyServerMessage, ProtocolVersion } from '@callplane/protocol';
+import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
 import type { TrackIndex } from '../rooms/track-index.js';
@@ -20,11 +20,10 @@ export interface MediaHost {
   readonly isConnected: boolean;
   readonly autoSubscribe: boolean;
   /** Protocol version of the session's current connection. */
-  readonly protocol: ProtocolVersion;
   /** Audio packets whose average level decides whether a track carries speech; see `PublishOptions`. */
   readonly audioActivePackets: number;
   readonly logger: Logger;
-  send(message: AnyServerMessage): void;
+  send(message: ServerMessage): void;
   /** Where the room's media is; null before the first read. */
   placement(): RoomPlacement | null;
   /** The tracks of this session as they are stored. */

@@ -139,7 +139,6 @@ export class FakeHost {
       (message: string, fields: unknown) => this.logged.push({ level, message, fields }),
     ]),
   );
-  readonly protocol = 2;
   readonly audioActivePackets = 25;
   mediaChanges = 0;
   speaking(_trackId: string, _level: number | null): void {}

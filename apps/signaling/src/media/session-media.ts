@@ -1,4 +1,4 @@
-import type { ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
+import type { ClientMessages, PeerTarget } from '@callplane/protocol';
 import { Handover, type ResumedMedia } from './handover/handover.js';
 import type { MediaState } from './handover/media-state.js';
 import { LostPeers } from './lost-peers.js';
@@ -169,7 +169,7 @@ export class SessionMedia {
     return this.#publisher.mute(trackId, muted);
   }
 
-  subscribe(tracks: ClientMessagesV2['subscribe']['tracks']): void {
+  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
     this.#subscriber.subscribe(tracks);
   }
 

@@ -16,7 +16,6 @@ import type { MediaPlaces } from '../media/placement/media-places.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
-import type { WelcomePacer } from '../sessions/welcome-pacer.js';
 import { welcome, type WelcomeDeps, type WelcomeDetails } from '../sessions/welcome.js';
 
 /** What joins and resumptions need. */
@@ -33,7 +32,6 @@ export interface ArrivalDeps extends WelcomeDeps, JoinLogDeps {
   rooms: Rooms;
   sessions: Sessions;
   tokens: { issuer: string; audience: string };
-  welcomes: WelcomePacer;
 }
 
 /**
@@ -118,12 +116,10 @@ export class Arrival {
   }
 
   /**
-   * Loads the room with the session in it. Sends the welcome when its turn comes, if this arrival still holds the
-   * session then.
+   * Loads the room with the session in it, and sends the welcome if this arrival still holds the session then.
    * @param written the session as this arrival has written it, and the connection number that it got then
-   * @param prepare runs when the room is known, before the turn
-   * @param describe called in this turn
-   * @returns whether the client got its welcome
+   * @param prepare runs when the room is known
+   * @param describe called after it
    * @throws if the room cannot be read
    */
   async welcome(
@@ -131,19 +127,15 @@ export class Arrival {
     written: { connection: number; state: SessionState },
     prepare: () => Promise<void>,
     describe: () => Omit<WelcomeDetails, 'own'>,
-  ): Promise<boolean> {
+  ): Promise<void> {
     await this.#deps.rooms.loadForWelcome(session.roomId, written.state);
     await prepare();
-    return this.#deps.welcomes.inTurn((reserve) => {
-      if (!this.#holds(session, written.connection)) return false;
-      const details = { ...describe(), own: written.state };
-      const welcomed = welcome(this.#deps, this.#deps.sessions, session, this.connection, details, reserve);
-      const { resumed, mediaContinued } = details;
-      if (welcomed !== 'welcomed') this.log(welcomed);
-      else if (resumed) this.log('resumed', { mediaContinued });
-      else this.log('joined');
-      return welcomed === 'welcomed';
-    });
+    if (!this.#holds(session, written.connection)) return;
+    const details = { ...describe(), own: written.state };
+    const { resumed, mediaContinued } = details;
+    if (!welcome(this.#deps, this.#deps.sessions, session, this.connection, details)) this.log('ended');
+    else if (resumed) this.log('resumed', { mediaContinued });
+    else this.log('joined');
   }
 
   /** Whether this arrival still holds the session. If not, its connection ends, and the reason is logged. */

@@ -1,12 +1,12 @@
 import { boundMessage } from '@callplane/core';
 import { isDatabaseUnavailable } from '@callplane/db';
+import type { ClientMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { logRefusal } from '../connections/connection-log.js';
 import type { Connection } from '../connections/connection.js';
 import type { Ending } from '../connections/ending.js';
 import type { MessageHandler } from '../connections/connections.js';
 import { errorMessage } from '../connections/error-message.js';
-import type { ClientMessage } from '../connections/read-message.js';
 import { RequestFailure } from '../connections/request-failure.js';
 import { answer } from './answer.js';
 import type { ArrivalDeps } from './arrival.js';

@@ -1,4 +1,4 @@
-import { CLIENT_MESSAGES_V2 } from '@callplane/protocol';
+import { CLIENT_MESSAGES } from '@callplane/protocol';
 import fc from 'fast-check';
 
 /** The parts of a message schema that decide its values. */
@@ -54,7 +54,7 @@ export function hostileMessages(words: readonly string[]): fc.Arbitrary<unknown>
     }
   };
 
-  const messages = Object.entries(CLIENT_MESSAGES_V2 as Record<string, Schema>).map(([type, { properties = {} }]) =>
+  const messages = Object.entries(CLIENT_MESSAGES as Record<string, Schema>).map(([type, { properties = {} }]) =>
     recordOf(properties).map((fields) => ({ ...(fields as object), type })),
   );
   return fc.oneof(...messages);

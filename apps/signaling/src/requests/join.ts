@@ -1,5 +1,5 @@
 import type { JoinOutcome } from '@callplane/db';
-import type { ClientMessagesV2, CloseReason } from '@callplane/protocol';
+import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import { hashOf, newResumeSecret } from '../admission/resume-secret.js';
 import { verifyToken, type TokenClaims } from '../admission/verify-token.js';
 import type { Connection } from '../connections/connection.js';
@@ -17,7 +17,6 @@ const REFUSALS = {
   not_found: 'invalid_token',
   overtaken: 'superseded',
   drain: 'drain',
-  too_large: 'room_too_large',
 } as const satisfies Record<Refusal, CloseReason>;
 
 /** How long joins of a participant that was not found are refused without another query, in milliseconds. */
@@ -28,11 +27,7 @@ const NOT_FOUND_FOR_MS = 3000;
  * reads the room, which shows the participant to the others, and sends the welcome.
  * @throws if a dependency does not answer.
  */
-export async function join(
-  deps: ArrivalDeps,
-  connection: Connection,
-  request: ClientMessagesV2['join'],
-): Promise<void> {
+export async function join(deps: ArrivalDeps, connection: Connection, request: ClientMessages['join']): Promise<void> {
   const arrival = new Arrival(deps, connection);
   if (arrival.refusedByDrain()) return;
   const claims = await verify(deps, arrival, request.token);
@@ -113,7 +108,7 @@ async function enter(
   arrival: Arrival,
   claims: TokenClaims,
   joinNumber: number,
-  request: ClientMessagesV2['join'],
+  request: ClientMessages['join'],
 ): Promise<{ session: Session; joined: Joined; resumeSecret: string } | null> {
   const { connection } = arrival;
   const room = deps.rooms.acquire(claims.roomId);
@@ -129,7 +124,6 @@ async function enter(
         // Only takes effect if the room has no media server yet.
         mediaNodeId: room.state?.mediaNodeId ?? (await deps.places.pick()),
         joinNumber,
-        protocol: connection.protocol,
       },
       arrival.wanted,
     );

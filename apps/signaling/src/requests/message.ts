@@ -1,9 +1,9 @@
-import { PROTOCOL_LIMITS, type ClientMessagesV2 } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, type ClientMessages } from '@callplane/protocol';
 import { RequestFailure } from '../connections/request-failure.js';
 import { ok, requirePermission, tooLarge } from './reply.js';
 import type { Handler, RequestContext } from './request.js';
 
-type Message = ClientMessagesV2['message'];
+type Message = ClientMessages['message'];
 
 const BYTES_MAX = PROTOCOL_LIMITS.messageBytesMax;
 

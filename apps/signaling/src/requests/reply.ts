@@ -1,6 +1,6 @@
 import type { Permission } from '@callplane/core';
+import type { ClientMessage } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
-import type { ClientMessage } from '../connections/read-message.js';
 import { RequestFailure } from '../connections/request-failure.js';
 import type { Session } from '../sessions/session.js';
 

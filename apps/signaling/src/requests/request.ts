@@ -1,6 +1,6 @@
 import type { Clock } from '@callplane/core';
 import type { MetadataChange } from '@callplane/db';
-import type { ClientMessagesV2 } from '@callplane/protocol';
+import type { ClientMessages } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Qualities } from '../sessions/qualities.js';
@@ -8,7 +8,7 @@ import type { RoomWrites } from '../sessions/room-writes.js';
 import type { Session } from '../sessions/session.js';
 import type { WelcomeDeps } from '../sessions/welcome.js';
 
-export type RequestType = Exclude<keyof ClientMessagesV2, 'join' | 'resume'>;
+export type RequestType = Exclude<keyof ClientMessages, 'join' | 'resume'>;
 
 /** What the requests of a session need. */
 export interface RequestDeps extends WelcomeDeps {
@@ -30,5 +30,5 @@ export interface RequestContext {
  */
 export type Handler<T extends RequestType> = (
   context: RequestContext,
-  message: ClientMessagesV2[T],
+  message: ClientMessages[T],
 ) => void | Promise<void>;

@@ -1,5 +1,5 @@
 import type { ResumeOutcome } from '@callplane/db';
-import type { ClientMessagesV2 } from '@callplane/protocol';
+import type { ClientMessages } from '@callplane/protocol';
 import { hashOf, isPlausible } from '../admission/resume-secret.js';
 import type { Connection } from '../connections/connection.js';
 import { CLOSE_REASON_OF_END } from '../sessions/departures.js';
@@ -16,7 +16,7 @@ type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
 export async function resume(
   deps: ArrivalDeps,
   connection: Connection,
-  request: ClientMessagesV2['resume'],
+  request: ClientMessages['resume'],
 ): Promise<void> {
   const arrival = new Arrival(deps, connection, { resumed: true });
   if (arrival.refusedByDrain()) return;
@@ -52,7 +52,7 @@ export async function resume(
 async function write(
   { arrivalLimits, instanceId, resumptions }: ArrivalDeps,
   arrival: Arrival,
-  request: ClientMessagesV2['resume'],
+  request: ClientMessages['resume'],
 ): Promise<Resumed | null> {
   const { sessionId, resumeSecret } = request;
   const addressWaitMs = arrivalLimits.addressWaitMs(arrival.connection);
@@ -99,7 +99,7 @@ async function write(
 function takeOver(
   { instanceId, rooms, sessions }: ArrivalDeps,
   arrival: Arrival,
-  { sessionId, autoSubscribe = true }: ClientMessagesV2['resume'],
+  { sessionId, autoSubscribe = true }: ClientMessages['resume'],
   { connection: connectionNumber, previousInstanceId, ...facts }: Resumed,
 ): { session: Session; isHere: boolean } | null {
   const { connection } = arrival;

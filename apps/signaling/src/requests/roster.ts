@@ -1,4 +1,4 @@
-import { pageText } from '../sessions/page-text.js';
+import { pageText } from '../rooms/roster.js';
 import { replyTo } from './reply.js';
 import type { Handler } from './request.js';
 

@@ -1,4 +1,4 @@
-import { withParticipants } from '../sessions/page-text.js';
+import { withParticipants } from '../rooms/roster.js';
 import { replyTo } from './reply.js';
 import type { Handler } from './request.js';
 

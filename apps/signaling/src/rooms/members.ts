@@ -8,8 +8,6 @@ export interface RoomMember {
   readonly participantId: string;
   /** Number of the session's current connection. Each resumption increments it. */
   readonly connectionNumber: number;
-  /** Protocol version of the connection. */
-  readonly protocol: 1 | 2;
   /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
   readonly wantsTracks: boolean;
   /** Ignored before the welcome, which contains what the message says. */
@@ -20,8 +18,6 @@ export interface RoomMember {
   onTracks(): void;
   /** The room's media server went up, down, or is another one. */
   onPlacement(): void;
-  /** The roster became paged, which protocol version 1 cannot show. */
-  onRosterPaged(): void;
 }
 
 /** Why this instance no longer holds a member's session, according to PostgreSQL. */

@@ -113,11 +113,10 @@ describe('a room with two gateways', () => {
   let layers: RoomLayers;
   let others: OtherInstances;
 
-  const member = (name: string, protocol: 1 | 2 = 2) =>
+  const member = (name: string) =>
     ({
       sessionId: `s-${name}`,
       participantId: name,
-      protocol,
       sendText: (text: string) => (told[name] ??= []).push(JSON.parse(text).tracks[0].maxSpatial),
     }) as unknown as RoomMember;
   const arrives = (instanceId: string, sessionId: string) => {
@@ -137,10 +136,10 @@ describe('a room with two gateways', () => {
     jest.useFakeTimers();
     [reports, told, muted] = [[], {}, new Set()];
     others = new OtherInstances('here');
-    const tracks = [camera('ada'), camera('old'), camera('eve')];
+    const tracks = [camera('ada'), camera('eve')];
     const index = {
       hasVideo: true,
-      publishers: { all: ['s-ada', 's-old', 's-eve'] },
+      publishers: { all: ['s-ada', 's-eve'] },
       of: (participantId: string) => tracks.filter((track) => track.participantId === participantId),
       isMuted: ({ participantId }: IndexedTrack) => muted.has(participantId),
     } as unknown as TrackIndex;
@@ -149,14 +148,13 @@ describe('a room with two gateways', () => {
       report: (layer) => reports.push(layer),
     });
     layers.add(member('ada'));
-    layers.add(member('old', 1));
   });
   afterEach(() => {
     layers.close();
     jest.useRealTimers();
   });
 
-  test('tells its own publishers of version 2 what is received here and there', async () => {
+  test('tells its own publishers what is received here and there', async () => {
     const eve = arrives('there', 's-eve');
     layers.receive('there', []);
     await pass(7);
@@ -181,7 +179,6 @@ describe('a room with two gateways', () => {
     others.apply([{ before: eve, after: null, gone: 'left' }]);
     await pass(7);
     expect(told['ada']!.at(-1)).toBeNull();
-    expect(told['old']).toBeUndefined();
   });
 
   test('repeats its report every 5 s, and a publisher that comes back is told again', async () => {

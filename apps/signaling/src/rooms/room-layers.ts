@@ -106,7 +106,7 @@ export class RoomLayers {
 
   #tell(sessionId: string): void {
     const { member, sent } = this.#members.get(sessionId) ?? {};
-    if (member?.protocol !== 2 || sent === undefined) return;
+    if (member === undefined || sent === undefined) return;
     const own = this.#index.of(member.participantId).filter(({ kind }) => kind === 'video');
     const wantedOf = (track: IndexedTrack): number | null =>
       this.#index.isMuted(track)

@@ -13,8 +13,6 @@ export const READ_REASONS = [
   'gap',
   /** The periodic resync, and the one after an outage of Redis. */
   'poll',
-  /** A roster is no longer paged, so the sessions have to be read completely. */
-  'complete',
   /** Finds out whether this instance still holds a session, for example after its feed has ended by itself. */
   'check',
 ] as const;

@@ -39,7 +39,7 @@ export class RoomNews {
     this.#sentAtMs = performance.now();
     const { tenant, room } = this.#info;
     const text = JSON.stringify({ type: 'roomUpdated', room: presentRoom(tenant, room) });
-    for (const member of this.#members.all) if (member.protocol === 2) member.sendText(text);
+    for (const member of this.#members.all) member.sendText(text);
   }
 }
 

@@ -4,7 +4,7 @@ import type { RoomChange } from './room-change.js';
 import type { RoomState } from './room-state.js';
 import type { Shown } from './shown.js';
 
-/** Tells the members of a room the quality that participants report. Version 1 has no message for it. */
+/** Tells the members of a room the quality that participants report. */
 export class RoomQuality {
   readonly levels = new QualityLevels();
   readonly #members: Members;
@@ -33,7 +33,6 @@ export class RoomQuality {
     if (entries.length > 0) {
       const text = textOf(entries);
       for (const member of this.#members.all) {
-        if (member.protocol === 1) continue;
         if (this.#isPaged) this.#sendTo(member, entries);
         else member.sendText(text);
       }
@@ -43,7 +42,7 @@ export class RoomQuality {
 
   /** Sends a member the levels below `good`, after its welcome or a `show`. */
   welcome(member: RoomMember): void {
-    if (member.protocol === 2) this.#sendTo(member, this.levels.impaired());
+    this.#sendTo(member, this.levels.impaired());
   }
 
   get #isPaged(): boolean {

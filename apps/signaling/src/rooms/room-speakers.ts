@@ -109,7 +109,7 @@ export class RoomSpeakers {
     this.#sentText = text;
     this.#sentMs = performance.now();
     const message = messageOf(text);
-    for (const member of this.#port.members()) if (member.protocol === 2) member.sendText(message);
+    for (const member of this.#port.members()) member.sendText(message);
   }
 
   /** The speakers as JSON, the loudest first. A participant with several microphones has the level of the loudest. */

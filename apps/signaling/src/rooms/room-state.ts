@@ -24,8 +24,6 @@ export interface Applied {
   changes: RoomChange[];
   before: RoomInfo | null;
   after: RoomInfo | null;
-  /** Whether the sessions have to be read completely, because viewers that were only counted are in the roster now. */
-  isIncomplete: boolean;
 }
 
 /** Whether the room's media server is another one, or its placement is. */
@@ -66,14 +64,13 @@ export class RoomState {
     if (read === null) return this.#clear();
     const isRestored = read.after === null && atStart !== null && read.version < atStart;
     if (before !== null && read.version < before.version && !isRestored) {
-      return { changes: [], before, after: before, isIncomplete: false };
+      return { changes: [], before, after: before };
     }
     if (before === null && read.after !== null) throw new Error(`changes of ${read.room.id}, which was never read`);
     this.#info = infoOf(read);
     const changes = this.#applySessions(read, before?.version ?? 0, isRestored);
     if (read.rosterPaged && before?.rosterPaged === false) changes.push(...this.#forgetViewers());
-    const isIncomplete = read.after !== null && before?.rosterPaged === true && !read.rosterPaged;
-    return { changes, before, after: this.#info, isIncomplete };
+    return { changes, before, after: this.#info };
   }
 
   /**
@@ -93,7 +90,7 @@ export class RoomState {
     this.#info = null;
     this.#entries.clear();
     this.#ofParticipant.clear();
-    return { changes, before, after: null, isIncomplete: false };
+    return { changes, before, after: null };
   }
 
   #applySessions(read: RoomChanges, known: number, isRestored: boolean): RoomChange[] {

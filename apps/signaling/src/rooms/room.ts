@@ -1,7 +1,7 @@
 import { isOpen } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
 import { DepartedMembers } from './departed-members.js';
-import { sendChanges, sendRosterPaged } from './frames.js';
+import { changeEntries, changesText } from './changes.js';
 import { Members, type Departure, type RoomMember } from './members.js';
 import { OtherInstances } from './other-instances.js';
 import type { RoomChange } from './room-change.js';
@@ -10,7 +10,7 @@ import { RoomNews } from './room-news.js';
 import { RoomQuality } from './room-quality.js';
 import { NO_REPORTS, type RoomReports } from './room-reports.js';
 import { isMoved, RoomState, type RoomInfo } from './room-state.js';
-import { Roster, type RosterPage } from './roster.js';
+import { Roster, withParticipants, type RosterPage } from './roster.js';
 import { RoomSpeakers } from './room-speakers.js';
 import { Shown } from './shown.js';
 import { TrackIndex } from './track-index.js';
@@ -172,15 +172,14 @@ export class Room {
   /**
    * Takes over a read or a notice: removes members whose sessions this instance lost, and sends the others the changes.
    * @param atStart the version that was known when the read began.
-   * @returns whether the room has to be read completely.
    */
-  apply(read: RoomChanges | null, atStart: number | null = null): boolean {
+  apply(read: RoomChanges | null, atStart: number | null = null): void {
     const applied = this.#state.apply(read, atStart);
     this.#afterChange(applied.changes);
     if (applied.after === null || !isOpen(applied.after.room.status)) {
       this.#shown.stop();
       this.#departed.endRoom();
-      return false;
+      return;
     }
     this.#departed.apply(applied.changes, read?.after === null);
     this.#news.show(applied.after);
@@ -189,7 +188,6 @@ export class Room {
     else this.#send(applied.changes, isPaged);
     if (isMoved(applied)) this.mediaChanged();
     this.#wakeForTracks(applied.changes);
-    return applied.isIncomplete;
   }
 
   /** Takes over the state of a session that this instance has just written. A welcome then need not wait for a read. */
@@ -207,8 +205,7 @@ export class Room {
 
   /** Sends everyone in the room the numbers of participants. */
   sendCounts(): void {
-    const text = JSON.stringify({ type: 'viewerCount', ...this.counts });
-    for (const member of this.#members.all) member.sendText(text);
+    this.#sendAll(JSON.stringify({ type: 'viewerCount', ...this.counts }));
   }
 
   #afterChange(changes: readonly RoomChange[]): void {
@@ -220,15 +217,24 @@ export class Room {
 
   #send(changes: readonly RoomChange[], isPaged: boolean): void {
     if (changes.length === 0) return;
-    if (!isPaged) sendChanges(this.#members.all, changes);
-    else this.#shown.noteSoon(changes);
+    if (isPaged) {
+      this.#shown.noteSoon(changes);
+      return;
+    }
+    const text = changesText(changeEntries(changes));
+    if (text !== null) this.#sendAll(text);
   }
 
   #becomePaged(): void {
     this.#shown.stop();
     this.#firstPage = null;
     this.#shown.reset();
-    sendRosterPaged(this.#members.all, this.firstPage());
+    const { participants, ...page } = this.firstPage();
+    this.#sendAll(withParticipants({ type: 'rosterPaged', ...page }, participants));
+  }
+
+  #sendAll(text: string): void {
+    for (const member of this.#members.all) member.sendText(text);
   }
 
   #wakeForTracks(changes: readonly RoomChange[]): void {

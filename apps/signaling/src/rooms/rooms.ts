@@ -26,7 +26,7 @@ export interface RoomsDeps {
  * number of viewers.
  */
 const EACH_SECOND_MS = 1000;
-/** How often a paged room is read completely, in case the database was restored. */
+/** How often a room is read completely: in a restored database, the version of a change may be known already. */
 const COMPLETE_EVERY_MS = 60_000;
 
 /** What this class knows of a room beside the room itself. */
@@ -134,11 +134,8 @@ export class Rooms {
     const nowMs = performance.now();
     await Promise.all(
       [...this.#held].map(([roomId, held]) => {
-        const isPaged = held.room.state?.rosterPaged === true;
-        return this.#loader.load(roomId, {
-          why: 'poll',
-          complete: !isPaged || nowMs - held.completeAtMs >= COMPLETE_EVERY_MS,
-        });
+        const complete = nowMs - held.completeAtMs >= COMPLETE_EVERY_MS;
+        return this.#loader.load(roomId, { why: 'poll', complete });
       }),
     );
   }
@@ -163,7 +160,7 @@ export class Rooms {
     }
     if (held === undefined) return;
     if (changes?.after === null) held.completeAtMs = performance.now();
-    if (held.room.apply(changes, known)) this.#reloadCompletely(roomId);
+    held.room.apply(changes, known);
   }
 
   #onChanged(roomId: string, notice: RoomNotice): void {
@@ -174,10 +171,12 @@ export class Rooms {
       case 'ignore':
         return;
       case 'apply':
-        if (held.room.apply(reviveChanges(notice.changes))) this.#reloadCompletely(roomId);
+        held.room.apply(reviveChanges(notice.changes));
         return;
       case 'read':
-        this.#reload(roomId, { why: 'gap' });
+        this.#loader.load(roomId, { why: 'gap' }).catch((error: unknown) => {
+          this.#deps.logger.warn('room changes not loaded', { roomId, error });
+        });
     }
   }
 
@@ -214,15 +213,5 @@ export class Rooms {
       if (counts !== held.countsSent) room.sendCounts();
       held.countsSent = counts;
     }
-  }
-
-  #reloadCompletely(roomId: string): void {
-    this.#reload(roomId, { why: 'complete', complete: true });
-  }
-
-  #reload(roomId: string, options: LoadOptions): void {
-    this.#loader.load(roomId, options).catch((error: unknown) => {
-      this.#deps.logger.warn('room changes not loaded', { roomId, error });
-    });
   }
 }

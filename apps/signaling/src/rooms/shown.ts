@@ -1,6 +1,6 @@
 import type { SessionState } from '@callplane/db';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
-import { changedEntry, changesText, goneEntry, participantEntry, type ChangeText } from './encode-v2.js';
+import { changedEntry, changesText, goneEntry, participantEntry, type ChangeText } from './changes.js';
 import { isViewer, participantText, subjectOf, type RoomChange, type SessionEntry } from './room-change.js';
 import type { RoomState } from './room-state.js';
 import type { SortedIds } from './sorted-ids.js';

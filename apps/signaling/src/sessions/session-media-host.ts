@@ -8,7 +8,7 @@ import {
   type TracksOutcome,
   type TrackState,
 } from '@callplane/db';
-import type { AnyServerMessage, ProtocolVersion } from '@callplane/protocol';
+import type { ServerMessage } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { MediaState } from '../media/handover/media-state.js';
@@ -89,10 +89,6 @@ export class SessionMediaHost implements MediaHost {
     return this.#session.autoSubscribe;
   }
 
-  get protocol(): ProtocolVersion {
-    return this.#session.protocol;
-  }
-
   get audioActivePackets(): number {
     return audioActivePacketsIn(this.#session.room.tracks.publishers.all.length);
   }
@@ -101,7 +97,7 @@ export class SessionMediaHost implements MediaHost {
     return this.#deps.logger;
   }
 
-  send(message: AnyServerMessage): void {
+  send(message: ServerMessage): void {
     this.#session.send(message);
   }
 

@@ -20,7 +20,6 @@ function setUp(isResumed: boolean, graceMs = 3_600_000, left: number[] = []) {
   const did: string[] = [];
   const connect = () => {
     const connection = {
-      protocol: 2,
       isOpen: true,
       send: () => did.push('send'),
       drop: () => did.push('drop'),

@@ -1,6 +1,6 @@
 import type { Permission, Tenant } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
-import type { AnyServerMessage, ProtocolVersion } from '@callplane/protocol';
+import type { ServerMessage } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import { TokenBucket } from '../connections/token-bucket.js';
 import type { SessionMedia } from '../media/session-media.js';
@@ -51,7 +51,6 @@ export class Session implements RoomMember {
   #permissions: readonly Permission[];
   #connectionNumber: number;
   #connection: Connection | null;
-  #protocol: ProtocolVersion;
   readonly #grace = new Grace();
   #afterGone: (() => void) | undefined;
 
@@ -72,7 +71,6 @@ export class Session implements RoomMember {
     this.autoSubscribe = facts.autoSubscribe;
     this.#connectionNumber = facts.connectionNumber;
     this.#connection = connection;
-    this.#protocol = connection.protocol;
     this.#state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);
     if (facts.isResumed) this.media.expectTakeOver();
@@ -94,10 +92,6 @@ export class Session implements RoomMember {
   /** Number of the session's current connection. Each resumption increments it. */
   get connectionNumber(): number {
     return this.#connectionNumber;
-  }
-
-  get protocol(): ProtocolVersion {
-    return this.#protocol;
   }
 
   /** Whether a change of the room's tracks can matter to the client. */
@@ -129,7 +123,7 @@ export class Session implements RoomMember {
   }
 
   /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
-  send(message: AnyServerMessage): void {
+  send(message: ServerMessage): void {
     if (this.isConnected) this.#connection?.send(message);
   }
 
@@ -142,7 +136,7 @@ export class Session implements RoomMember {
     if (this.isGone) return;
     const hasChanged = permissions.join() !== this.#permissions.join();
     this.#permissions = permissions;
-    if (hasChanged && this.#protocol === 2) this.send({ type: 'permissions', permissions: [...permissions] });
+    if (hasChanged) this.send({ type: 'permissions', permissions: [...permissions] });
     this.media.onOwn();
   }
 
@@ -152,11 +146,6 @@ export class Session implements RoomMember {
 
   onPlacement(): void {
     if (!this.isGone) this.media.onPlacement();
-  }
-
-  /** The client's version of the protocol cannot show a paged room. */
-  onRosterPaged(): void {
-    this.#connection?.close('room_too_large', { cause: 'The room became paged.' });
   }
 
   /** @param over for `endWritten` and `ended`: the close reason that the client gets */
@@ -182,7 +171,6 @@ export class Session implements RoomMember {
     if (this.#state !== 'resuming') return;
     this.#connection = connection;
     this.#connectionNumber = connectionNumber;
-    this.#protocol = connection.protocol;
   }
 
   /**

@@ -4,7 +4,7 @@ import type { ServerMessages } from '@callplane/protocol';
 import type { Connection } from '../connections/connection.js';
 import { participantText } from '../rooms/room-change.js';
 import type { RoomInfo } from '../rooms/room-state.js';
-import { withParticipants } from './page-text.js';
+import { withParticipants } from '../rooms/roster.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
@@ -24,13 +24,9 @@ export interface WelcomeDetails {
   own: SessionState;
 }
 
-export type Welcomed = 'welcomed' | 'ended' | 'room_too_large';
-
 /**
  * Sends the welcome, and makes the session a member of its room, so that every later change follows the welcome.
- * @param reserve of the {@link WelcomePacer}
- * @returns `ended` if the session is no longer in its room, and `room_too_large` if the client cannot show the room. It
- *   ends in both cases.
+ * @returns false if the session is no longer in its room: it ends.
  */
 export function welcome(
   deps: WelcomeDeps,
@@ -38,31 +34,25 @@ export function welcome(
   session: Session,
   connection: Connection,
   details: WelcomeDetails,
-  reserve: (bytes: number) => () => void,
-): Welcomed {
+): boolean {
   const { room } = session;
   // Since the commit, the session may have been removed, superseded, resumed elsewhere, or ended with its room.
   const departure = room.departureOf(session);
   if (departure !== null || room.state === null) {
     sessions.onDeparture(session, departure ?? 'missing');
-    return 'ended';
-  }
-  if (room.state.rosterPaged && connection.protocol === 1) {
-    connection.close('room_too_large', { cause: 'The room became paged while this client of version 1 arrived.' });
-    return 'room_too_large';
+    return false;
   }
   session.onOwn(room.sessionOf(session.participantId) ?? details.own);
   session.media.readPlacement();
   const text = welcomeText(deps, session, room.state, details);
   room.add(session);
   session.dispatch('welcomed');
-  // The whole roster may exceed the limit of unsent bytes by itself. A page does not.
-  connection.sendWelcome(text, !room.state.rosterPaged, reserve(Buffer.byteLength(text)));
+  connection.sendText(text, false);
   const speakers = room.speakers.present();
-  if (speakers !== null && connection.protocol === 2) session.sendText(speakers);
+  if (speakers !== null) session.sendText(speakers);
   if (session.isConnected) session.media.onWelcomed();
   room.quality.welcome(session);
-  return 'welcomed';
+  return true;
 }
 
 export function iceServersFor(
@@ -74,7 +64,7 @@ export function iceServersFor(
 }
 
 function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, details: WelcomeDetails): string {
-  const { room, sessionId, participantId, permissions, media, protocol } = session;
+  const { room, sessionId, participantId, permissions, media } = session;
   const { replyTo, resumed, resumeSecret, mediaContinued } = details;
   const own = participantText(room.sessionOf(participantId) ?? details.own);
   const { participants, ...page } = room.firstPage();
@@ -90,7 +80,7 @@ function welcomeText(deps: WelcomeDeps, session: Session, info: RoomInfo, detail
     ...iceServersFor(deps, sessionId),
     media: { state: media.state, continued: mediaContinued },
     pingIntervalSeconds: deps.pingIntervalSeconds,
-    ...(protocol === 1 ? {} : { roster: { paged: info.rosterPaged, ...page } }),
+    roster: { paged: info.rosterPaged, ...page },
   };
   const others = participants.filter((text) => text !== own);
   return `${withParticipants(message, others).slice(0, -1)},"participant":${own}}`;

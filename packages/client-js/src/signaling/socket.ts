@@ -1,7 +1,7 @@
 import { CallplaneError } from '../errors.js';
 import type { Platform, WebSocketLike } from '../platform.js';
 import {
-  SUBPROTOCOLS,
+  SUBPROTOCOL,
   type ClientMessage,
   type CloseReason,
   type IceServersMessage,
@@ -67,7 +67,7 @@ export class SignalingSocket {
 
   constructor(platform: Platform, url: string, listener: SocketListener) {
     this.#listener = listener;
-    const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOLS[2]]));
+    const socket = (this.#socket = new platform.WebSocket(url, [SUBPROTOCOL]));
     socket.onopen = () => listener.onOpen();
     socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
     socket.onclose = () => this.#end();

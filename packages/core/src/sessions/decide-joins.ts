@@ -22,19 +22,9 @@ export interface JoinCandidate {
   participant: JoiningParticipant | null;
   /** A join without a number is never `overtaken`. */
   joinNumber?: number | undefined;
-  /** Whether the client can show a room whose roster is paged. */
-  canPage: boolean;
 }
 
-export type JoinDecision =
-  | 'join'
-  | 'not_found'
-  | 'removed'
-  | 'token_revoked'
-  | 'overtaken'
-  | 'room_ended'
-  | 'capacity'
-  | 'too_large';
+export type JoinDecision = 'join' | 'not_found' | 'removed' | 'token_revoked' | 'overtaken' | 'room_ended' | 'capacity';
 
 export interface JoinDecisions {
   /** In the order of the candidates. */
@@ -62,33 +52,17 @@ export function decideJoins(
   candidates: readonly JoinCandidate[],
   rosterFullMax: number,
 ): JoinDecisions {
-  // A room stays paged until it is empty.
-  const wasPaged = room.rosterPaged && room.liveSessions > 0;
-  const first = decideOnce(room, candidates, wasPaged, rosterFullMax);
-  if (wasPaged || !first.rosterPaged) return first;
-  // The joins that cannot page come before the one that makes the room paged. They are refused, too, which leaves their
-  // places to others.
-  return decideOnce(room, candidates, true, rosterFullMax);
-}
-
-function decideOnce(
-  room: JoiningRoom,
-  candidates: readonly JoinCandidate[],
-  isPaged: boolean,
-  rosterFullMax: number,
-): JoinDecisions {
   let { liveSessions } = room;
-  let rosterPaged = isPaged;
+  // A room stays paged until it is empty.
+  let rosterPaged = room.rosterPaged && liveSessions > 0;
   const decisions = candidates.map((candidate): JoinDecision => {
     const refused = refusedAtOnce(candidate);
     if (refused !== null) return refused;
     if (!isOpen(room.status)) return 'room_ended';
     const replaced = candidate.participant?.hasLiveSession === true ? 1 : 0;
     if (liveSessions - replaced >= room.maxParticipants) return 'capacity';
-    const after = liveSessions - replaced + 1;
-    if ((rosterPaged || after > rosterFullMax) && !candidate.canPage) return 'too_large';
-    if (after > rosterFullMax) rosterPaged = true;
-    liveSessions = after;
+    liveSessions += 1 - replaced;
+    rosterPaged ||= liveSessions > rosterFullMax;
     return 'join';
   });
   return { decisions, rosterPaged };

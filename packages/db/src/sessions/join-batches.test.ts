@@ -258,23 +258,18 @@ describe('a batch of joins', () => {
     expect(events.filter(({ type }) => type === 'room.started')).toHaveLength(1);
   });
 
-  test('makes a room paged above the limit until it is empty, and refuses protocol version 1 then', async () => {
+  test('makes a room paged above the limit until it is empty', async () => {
     const roomId = await rooms.newRoom();
-    const [a, b, c, d, e] = await invite(roomId, 5);
+    const [a, b, c] = await invite(roomId, 3);
     const small = { rosterFullMax: 2 };
-    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!, b!], { protocol: 1 }), small))).toEqual([
-      'joined',
-      'joined',
-    ]);
-    expect(outcomesOf(await join(roomId, inputsOf(roomId, [c!], { protocol: 1 }), small))).toEqual(['too_large']);
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!, b!]), small))).toEqual(['joined', 'joined']);
     expect(await roomOf(roomId)).toMatchObject({ rosterPaged: false });
-    const mixed = [rooms.inputOf(roomId, d!, { protocol: 1 }), rooms.inputOf(roomId, e!)];
-    expect(outcomesOf(await join(roomId, mixed, small))).toEqual(['too_large', 'joined']);
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [c!]), small))).toEqual(['joined']);
     expect(await roomOf(roomId)).toMatchObject({ rosterPaged: true });
     await rooms.sql(
       `UPDATE participant_sessions SET ended_at = now(), end_reason = 'left' WHERE room_id = '${roomId}'`,
     );
-    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!], { protocol: 1 }), small))).toEqual(['joined']);
+    expect(outcomesOf(await join(roomId, inputsOf(roomId, [a!]), small))).toEqual(['joined']);
     expect(await roomOf(roomId)).toMatchObject({ rosterPaged: false });
   });
 });

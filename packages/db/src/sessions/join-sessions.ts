@@ -170,12 +170,12 @@ function personOf({ participantId, tenant }: JoinInput, { people }: Joining): Jo
 }
 
 function candidateOf(input: JoinInput, joining: Joining): JoinCandidate {
-  const { joinNumber, protocol = 2 } = input;
+  const { joinNumber } = input;
   const person = personOf(input, joining);
-  if (person === undefined || person.tokenRevoked === null) return { participant: null, joinNumber, canPage: true };
+  if (person === undefined || person.tokenRevoked === null) return { participant: null, joinNumber };
   const { removed, tokenRevoked, latestJoin, participant } = person;
   const hasLiveSession = joining.room?.liveSessionOf.has(participant.id) ?? false;
-  return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber, canPage: protocol >= 2 };
+  return { participant: { removed, tokenRevoked, latestJoin, hasLiveSession }, joinNumber };
 }
 
 /** @param decision undefined if the client has gone. */

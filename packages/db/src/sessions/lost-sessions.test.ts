@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { disconnectOne, resumeOne } from '@callplane/testing';
+import { readRoomChanges } from './room-changes.js';
 import { releaseSession } from './session-connection.js';
 import { sweepLostSessions } from './lost-sessions.js';
 import { publishTracks } from './session-tracks.js';
@@ -153,7 +154,10 @@ test('starts the grace period of the sessions of an instance that stops', async 
   await beat(rooms.database.sql, 'stopping');
   const { sessionId } = await enter(roomId, 'stopping');
   expect(await sessionsHeldBy(rooms.database.sql, 'stopping')).toMatchObject([{ sessionId, connection: 1, roomId }]);
+  const { version } = await rooms.snapshot(roomId);
   await removeInstance(rooms.database.sql, 'stopping');
+  const changes = await readRoomChanges(rooms.database.sql, [{ roomId, after: version }]);
+  expect(changes.get(roomId)?.sessions.map(([id]) => id)).toEqual([sessionId]);
   expect(await sessionsHeldBy(rooms.database.sql, 'stopping')).toEqual([]);
   expect(await rooms.database.prisma.signalingInstance.count({ where: { id: 'stopping' } })).toBe(0);
   expect(await sweep()).toMatchObject({ ended: [] });

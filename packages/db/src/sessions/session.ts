@@ -53,8 +53,6 @@ export interface JoinInput {
   mediaNodeId: string | null;
   /** The number from {@link admitJoins}; a join without a number is never `overtaken`. */
   joinNumber?: number;
-  /** Protocol version of the client. Version 1 cannot show a room whose roster is paged. Default: 2. */
-  protocol?: 1 | 2;
   /**
    * Called right before the join is written, and again before the commit if it needs a transaction. A client that has
    * gone by then may have joined elsewhere, so its join writes nothing.
@@ -78,8 +76,6 @@ export type JoinOutcome =
   | { outcome: 'overtaken' }
   /** The client has disconnected. */
   | { outcome: 'abandoned' }
-  /** The room's roster is paged, which the client's protocol version cannot show. */
-  | { outcome: 'too_large' }
   /** The join was tried alone after its batch had failed, and failed, too. */
   | { outcome: 'failed'; error: unknown };
 

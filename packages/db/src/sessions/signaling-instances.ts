@@ -1,5 +1,7 @@
 import type { TypedSql } from '../client/database.js';
+import { Prisma } from '../generated/client.js';
 import type { HeldSession } from './session.js';
+import { bumpRooms } from './versions.sql.js';
 
 /** Records a heartbeat of a signaling process. Call it every two seconds. */
 export async function beat(db: TypedSql, instanceId: string): Promise<void> {
@@ -15,11 +17,12 @@ export async function beat(db: TypedSql, instanceId: string): Promise<void> {
 export async function removeInstance(db: TypedSql, instanceId: string): Promise<void> {
   await db.$queryRaw`
     WITH held AS MATERIALIZED (
-      SELECT id FROM participant_sessions
+      SELECT id, room_id FROM participant_sessions
       WHERE instance_id = ${instanceId} AND ended_at IS NULL AND disconnected_at IS NULL
       ORDER BY id FOR NO KEY UPDATE
-    ), disconnected AS (
-      UPDATE participant_sessions SET disconnected_at = now() WHERE id = ANY(ARRAY(SELECT id FROM held))
+    ), ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held`)}, disconnected AS (
+      UPDATE participant_sessions s SET disconnected_at = now(), version = room.version
+      FROM held JOIN room ON room.id = held.room_id WHERE s.id = held.id
     )
     DELETE FROM signaling_instances WHERE id = ${instanceId}`;
 }

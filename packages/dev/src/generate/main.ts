@@ -187,27 +187,19 @@ async function signalingStates() {
 async function signalingSchema() {
   const protocol = await built('packages/protocol/dist/index.js');
   const tables = [
-    { name: 'ClientMessage', side: 'client', v1: protocol.CLIENT_MESSAGES, v2: protocol.CLIENT_MESSAGES_V2 },
-    { name: 'ServerMessage', side: 'server', v1: protocol.SERVER_MESSAGES, v2: protocol.SERVER_MESSAGES_V2 },
+    { name: 'ClientMessage', side: 'client', messages: protocol.CLIENT_MESSAGES },
+    { name: 'ServerMessage', side: 'server', messages: protocol.SERVER_MESSAGES },
   ];
   const unions: Record<string, object> = {};
   const definitions: Record<string, object> = {};
-  for (const { name, side, v1, v2 } of tables) {
-    for (const [version, messages, other] of [
-      ['v1', v1, v2],
-      ['v2', v2, v1],
-    ]) {
-      // A message that the versions have in common, or only one of them has, is defined once, without a version.
-      const names = Object.keys(messages).map((type) =>
-        (other[type] ?? messages[type]) === messages[type] ? `${side}.${type}` : `${side}.${type}.${version}`,
-      );
-      unions[`${name}.${version}`] = { oneOf: names.map((definition) => ({ $ref: `#/$defs/${definition}` })) };
-      Object.keys(messages).forEach((type, index) => (definitions[`${names[index]}`] = messages[type]));
-    }
+  for (const { name, side, messages } of tables) {
+    const types = Object.keys(messages);
+    unions[name] = { oneOf: types.map((type) => ({ $ref: `#/$defs/${side}.${type}` })) };
+    for (const type of types) definitions[`${side}.${type}`] = messages[type];
   }
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: `Signaling protocol ${Object.values(protocol.SUBPROTOCOLS).join(' and ')}`,
+    title: `Signaling protocol ${protocol.SUBPROTOCOL}`,
     description: 'Every message over the WebSocket: one JSON object per text frame. docs/signaling.md explains them.',
     oneOf: Object.keys(unions).map((union) => ({ $ref: `#/$defs/${union}` })),
     $defs: { ...unions, ...definitions },

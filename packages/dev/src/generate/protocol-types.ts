@@ -25,33 +25,24 @@ const SHAPES = [
  */
 export async function protocolTypes(protocol: any, path: string): Promise<string> {
   const shapes = Object.fromEntries(SHAPES.map((name) => [name, protocol[name]]));
-  const client = named(protocol.CLIENT_MESSAGES_V2, 'Request');
-  const server = named(protocol.SERVER_MESSAGES_V2, 'Message');
-  const isSame = ([type, schema]: [string, unknown]) => protocol.SERVER_MESSAGES_V2[type] === schema;
-  const inVersion1 = Object.entries(protocol.SERVER_MESSAGES);
-  const same = named(Object.fromEntries(inVersion1.filter(isSame)), 'Message');
-  // Version 2 has other messages in their place.
-  const older = named(Object.fromEntries(inVersion1.filter((one) => !isSame(one))), 'MessageV1');
+  const client = named(protocol.CLIENT_MESSAGES, 'Request');
+  const server = named(protocol.SERVER_MESSAGES, 'Message');
   const names = new Map(Object.entries(shapes).map(([name, schema]) => [identity(schema), name]));
   const definitions = Object.fromEntries(
-    Object.entries({ ...shapes, ...client, ...server, ...older }).map(([name, schema]) => [
-      name,
-      referring(schema, names, true),
-    ]),
+    Object.entries({ ...shapes, ...client, ...server }).map(([name, schema]) => [name, referring(schema, names, true)]),
   );
   const root = {
     definitions: {
       ...definitions,
       ClientMessage: anyOf(Object.keys(client)),
       ServerMessage: anyOf(Object.keys(server)),
-      ServerMessageV1: anyOf([...Object.keys(same), ...Object.keys(older)]),
     },
   };
   const options = { additionalProperties: false, bannerComment: '', format: false, ignoreMinAndMaxItems: true };
   const types = await compile(root, 'Protocol', { ...options, unreachableDefinitions: true });
   const constants = `
-    /** By the version of the protocol. */
-    export const SUBPROTOCOLS = ${JSON.stringify(protocol.SUBPROTOCOLS)} as const;
+    /** WebSocket sub-protocol. */
+    export const SUBPROTOCOL = ${JSON.stringify(protocol.SUBPROTOCOL)};
     /** Every way in which the gateway ends a connection. */
     export const CLOSE_REASONS = ${JSON.stringify(protocol.CLOSE_REASONS)} as const;
     export type CloseReason = keyof typeof CLOSE_REASONS;

@@ -176,7 +176,7 @@ export class ReceivingConnection {
     const { host } = this.#port;
     const selection = this.#port.select(active);
     try {
-      const result = await active.align(selection.wants, host.tracks(), host.protocol === 2);
+      const result = await active.align(selection.wants, host.tracks());
       if (this.active !== active) return;
       if (result.outcome === 'exhausted') {
         host.logger.info('subscriber has too many media sections', { sessionId: host.sessionId });

@@ -8,9 +8,9 @@ export const SLOW_LINK_EVERY_MS = 1_000;
 
 type Handle = Pick<EventEmitter<MediaPeerEvents>, 'on'>;
 
-/** Tells the client (protocol version 2) when the media server notices losses on one of its connections. */
+/** Tells the client when the media server notices losses on one of its connections. */
 export function reportSlowLink(
-  host: Pick<MediaHost, 'isConnected' | 'protocol' | 'send'>,
+  host: Pick<MediaHost, 'isConnected' | 'send'>,
   target: PeerTarget,
   handle: Handle,
   now: () => number = () => performance.now(),
@@ -18,7 +18,7 @@ export function reportSlowLink(
   let reportedAtMs = -Infinity;
   handle.on('slowLink', (lost) => {
     const atMs = now();
-    if (host.protocol !== 2 || !host.isConnected || atMs - reportedAtMs < SLOW_LINK_EVERY_MS) return;
+    if (!host.isConnected || atMs - reportedAtMs < SLOW_LINK_EVERY_MS) return;
     reportedAtMs = atMs;
     host.send({ type: 'slowLink', target, lost });
   });

@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode, type ServerMessagesV2 } from '@callplane/protocol';
+import { ERROR_CODES, type ErrorCode, type ServerMessages } from '@callplane/protocol';
 import { trackOf } from '../../rooms/track-index.js';
 import type { MediaHost } from '../media-host.js';
 import type { Selection } from '../tracks/select-tracks.js';
@@ -7,9 +7,9 @@ import type { Subscription } from './subscription.js';
 /** Attempts after which the client learns that the media server does not have a stream. */
 const ABSENT_TRIES = 3;
 
-type ReportingHost = Pick<MediaHost, 'protocol' | 'send' | 'tracks'>;
+type ReportingHost = Pick<MediaHost, 'send' | 'tracks'>;
 
-/** Tells a client (protocol version 2) which tracks it receives on which sections, and which ones it does not get. */
+/** Tells a client which tracks it receives on which sections, and which ones it does not get. */
 export class SubscriberReports {
   readonly #host: ReportingHost;
   /** What the client knows that it receives; null if that is not known here. */
@@ -69,8 +69,8 @@ export class SubscriberReports {
     this.#send({ type: 'subscriptionFailed', tracks });
   }
 
-  #send(message: ServerMessagesV2['subscribed'] | ServerMessagesV2['subscriptionFailed']): void {
-    if (this.#host.protocol === 2) this.#host.send(message);
+  #send(message: ServerMessages['subscribed'] | ServerMessages['subscriptionFailed']): void {
+    this.#host.send(message);
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
-import type { AnyServerMessage } from '@callplane/protocol';
+import type { ServerMessage } from '@callplane/protocol';
 import fc from 'fast-check';
 import { RequestFailure } from '../../connections/request-failure.js';
 import { Speakers } from '../../rooms/speakers.js';
@@ -19,7 +19,7 @@ const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
 class Stage {
   readonly published = new Map<string, FakeStream>();
   readonly entries = new Map<string, IndexedTrack>();
-  readonly sent: AnyServerMessage[] = [];
+  readonly sent: ServerMessage[] = [];
   readonly errors: unknown[] = [];
   readonly handles: FakeSubscriber[] = [];
   readonly lost: number[] = [];
@@ -35,7 +35,7 @@ class Stage {
   attachFailures = 0;
   version = 0;
 
-  constructor({ protocol = 2, autoSubscribe = true }: { protocol?: 1 | 2; autoSubscribe?: boolean } = {}) {
+  constructor({ autoSubscribe = true }: { autoSubscribe?: boolean } = {}) {
     const index = {
       entries: this.entries,
       hasStream: ({ feedId, mid }: { feedId: string; mid: string }) => this.#located(feedId, mid),
@@ -52,7 +52,6 @@ class Stage {
       roomId: 'room',
       connectionNumber: 1,
       autoSubscribe,
-      protocol,
       logger: { info: () => undefined, error: (...line: unknown[]) => this.errors.push(line) } as never,
       send: (message) => this.isConnected && this.sent.push(message),
       tracks: () => tracks,
@@ -132,8 +131,8 @@ class Stage {
     }
   }
 
-  of<T extends AnyServerMessage['type']>(type: T): Extract<AnyServerMessage, { type: T }>[] {
-    return this.sent.filter((message): message is Extract<AnyServerMessage, { type: T }> => message.type === type);
+  of<T extends ServerMessage['type']>(type: T): Extract<ServerMessage, { type: T }>[] {
+    return this.sent.filter((message): message is Extract<ServerMessage, { type: T }> => message.type === type);
   }
 
   /** Lets all requests to the media server finish. */
@@ -468,8 +467,8 @@ describe('a subscriber', () => {
       fc.record({ type: fc.constantFrom('choose' as const, 'pause' as const, 'decline' as const), at }),
     );
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(1, 2), fc.array(command, { maxLength: 30 }), async (protocol, commands) => {
-        const stage = new Stage({ protocol: protocol });
+      fc.asyncProperty(fc.array(command, { maxLength: 30 }), async (commands) => {
+        const stage = new Stage();
         for (const { type, at: number } of commands) {
           const track = { participantId: `p${number}`, trackId: 'cam' };
           const isThere = stage.entries.has(`p${number}/cam`);
@@ -517,7 +516,7 @@ describe('a subscriber', () => {
         const sent = stage.handle?.isDetached === true ? [] : (stage.handle?.sent ?? []);
         expect(sent).toHaveLength(Math.min(25, names.length));
         expect(names).toEqual(expect.arrayContaining(sent));
-        if (protocol === 2) expect(stage.received).toEqual(sent.map((name) => name.replace(/^f(\d+).*/, 'p$1')).sort());
+        expect(stage.received).toEqual(sent.map((name) => name.replace(/^f(\d+).*/, 'p$1')).sort());
         expect(stage.errors).toEqual([]);
         await stage.subscriber.close();
         expect(stage.handles.every(({ isDetached }) => isDetached)).toBe(true);
@@ -581,7 +580,7 @@ describe('a subscriber of another gateway', () => {
     expect([after.lost, after.errors]).toEqual([[], []]);
   });
 
-  test('names the tracks that are received in the offer of a restart of ICE right after the hand-over', async () => {
+  test('names the tracks that are received after a restart of ICE right after the hand-over', async () => {
     const before = await receiving();
     const record = recordOf(before);
     await before.handle!.switch([
@@ -594,15 +593,13 @@ describe('a subscriber of another gateway', () => {
     after.connect();
     after.subscriber.restart();
     await after.settle();
-    const offered = after.of('offer').map(({ tracks }) => tracks.map(({ mid, participantId }) => [mid, participantId]));
-    const isSwitched = [
-      ['0', 'p1'],
-      ['1', 'p0'],
-    ];
-    expect(offered).toEqual([isSwitched]);
+    expect(after.of('offer')).toHaveLength(1);
     expect(await after.answer()).toBeNull();
     await after.settle();
-    expect([...sectionsOf(after)]).toEqual(isSwitched);
+    expect([...sectionsOf(after)]).toEqual([
+      ['0', 'p1'],
+      ['1', 'p0'],
+    ]);
   });
 
   test('reports that nothing is received any more, because the client may believe the opposite', async () => {

@@ -1,5 +1,5 @@
 import type { MediaNode, MediaSession } from '@callplane/media';
-import type { Candidate, ClientMessages, ClientMessagesV2, PeerTarget } from '@callplane/protocol';
+import type { Candidate, ClientMessages, PeerTarget } from '@callplane/protocol';
 import type { MediaState, SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { layersOf, type Selection } from '../tracks/select-tracks.js';
@@ -88,7 +88,7 @@ export class Subscriber {
   }
 
   /** @throws RequestFailure `not_found` if a track is not published */
-  subscribe(tracks: ClientMessagesV2['subscribe']['tracks']): void {
+  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
     this.#wanted.subscribe(tracks);
     this.#changed();
   }

@@ -73,16 +73,12 @@ export class Subscription {
   }
 
   /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
-  async align(wants: ReadonlyMap<string, Want>, index: TrackIndex, maySwitch: boolean): Promise<Alignment> {
+  async align(wants: ReadonlyMap<string, Want>, index: TrackIndex): Promise<Alignment> {
     const { sections, notes, handle } = this;
     await this.#verify();
     sections.noteEnded((stream) => index.hasStream(stream));
-    if (this.#mustRestart) {
-      // Renews the track names of the sections, because the offer lists them. After a hand-over they may be outdated.
-      sections.assign(wants);
-      return this.#restart();
-    }
-    const plan = sections.plan(wants, maySwitch);
+    if (this.#mustRestart) return this.#restart();
+    const plan = sections.plan(wants);
     if (plan.isExhausted) return { outcome: 'exhausted' };
     let again = false;
     if (plan.switches.length > 0) {
@@ -139,7 +135,7 @@ export class Subscription {
 
   /** @returns the offer for the client, which is outstanding from now on */
   offer(offerId: number, sdp: string): ServerMessages['offer'] {
-    const offer = { type: 'offer' as const, offerId, sdp, tracks: this.sections.tracks };
+    const offer = { type: 'offer' as const, offerId, sdp };
     this.outstanding = offer;
     this.offered = true;
     return offer;

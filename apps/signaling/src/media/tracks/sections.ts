@@ -63,7 +63,7 @@ export class Sections {
   }
 
   /** The received tracks as the client gets them. */
-  get tracks(): ServerMessages['offer']['tracks'] {
+  get tracks(): ServerMessages['subscribed']['tracks'] {
     return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
   }
 
@@ -76,16 +76,13 @@ export class Sections {
     }
   }
 
-  /**
-   * What the media server should do, so that the sections carry `wants`. Changes nothing.
-   * @param maySwitch false for clients that learn only from an offer what a section carries
-   */
-  plan(wants: ReadonlyMap<string, Want>, maySwitch: boolean): SectionPlan {
+  /** What the media server should do, so that the sections carry `wants`. Changes nothing. */
+  plan(wants: ReadonlyMap<string, Want>): SectionPlan {
     const { carried, free } = this.#match(wants);
     const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#notes.isDue(stream));
     const switches: CarriedStream[] = [];
     const add: (StreamReference & StreamSettings)[] = [];
-    const switchable = free.filter(({ stream }) => maySwitch && stream !== null && !this.#notes.isRefused(stream));
+    const switchable = free.filter(({ stream }) => stream !== null && !this.#notes.isRefused(stream));
     for (const want of missing) {
       const at = this.#notes.needsOffer(want.stream) ? -1 : switchable.findIndex(({ kind }) => kind === want.kind);
       const [section] = at === -1 ? [] : switchable.splice(at, 1);
@@ -95,8 +92,7 @@ export class Sections {
     const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
     const ended = this.all.filter(({ isEnded }) => isEnded);
     const removable = [...free, ...ended].filter(({ mid }) => !used.has(mid));
-    const isOffer = add.length > 0 || (!maySwitch && removable.length > 0);
-    const remove = isOffer ? removable.flatMap(({ stream }) => stream ?? []) : [];
+    const remove = add.length > 0 ? removable.flatMap(({ stream }) => stream ?? []) : [];
     const mismatched = add.filter((stream) => this.#notes.needsOffer(stream)).length;
     return { switches, add, remove, isExhausted: this.#count + mismatched > PROTOCOL_LIMITS.sectionsMax };
   }

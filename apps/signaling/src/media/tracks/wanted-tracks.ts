@@ -1,4 +1,4 @@
-import { PROTOCOL_LIMITS, type ClientMessagesV2, type TrackReference } from '@callplane/protocol';
+import { PROTOCOL_LIMITS, type ClientMessages, type TrackReference } from '@callplane/protocol';
 import { RequestFailure } from '../../connections/request-failure.js';
 import { trackKey } from '../../rooms/track-index.js';
 import type { TrackOrder } from '../../rooms/track-order.js';
@@ -39,7 +39,7 @@ export class WantedTracks {
   }
 
   /** @throws RequestFailure `not_found` if a track is not published. Nothing is chosen then. */
-  subscribe(tracks: ClientMessagesV2['subscribe']['tracks']): void {
+  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
     const missing = tracks.flatMap((track, at) => (this.#isPublished(track) ? [] : [{ ...track, at }]));
     if (missing.length > 0) {
       throw new RequestFailure(

@@ -30,7 +30,7 @@ export function changedEntry(before: SessionState, after: SessionState): ChangeT
 }
 
 /** The entries about changes in a room in which everyone is shown: departures, changes, arrivals. */
-export function encodeV2(changes: readonly RoomChange[]): ChangeText[] {
+export function changeEntries(changes: readonly RoomChange[]): ChangeText[] {
   const left: ChangeText[] = [];
   const changed: (ChangeText | null)[] = [];
   const joined: ChangeText[] = [];

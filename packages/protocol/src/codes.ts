@@ -15,11 +15,7 @@ export const CLOSE_REASONS = {
   superseded: { code: 4003, reconnect: 'no', message: 'Another connection of this participant joined.' },
   token_expired: { code: 4004, reconnect: 'no', message: 'Token expired. Request a new one from your backend.' },
   invalid_token: { code: 4005, reconnect: 'no', message: 'Invalid token.' },
-  invalid_session: {
-    code: 4006,
-    reconnect: 'join',
-    message: 'Session unknown or ended.',
-  },
+  invalid_session: { code: 4006, reconnect: 'join', message: 'Session unknown or ended.' },
   capacity: { code: 4007, reconnect: 'join', message: 'Room full.' },
   media_unavailable: { code: 4008, reconnect: 'join', message: 'No media server available.' },
   drain: { code: 4009, reconnect: 'resume', message: 'Gateway shutting down. Reconnect to another instance.' },
@@ -29,16 +25,24 @@ export const CLOSE_REASONS = {
   rate_limited: { code: 4013, reconnect: 'resume', message: 'Too many messages.' },
   slow_consumer: { code: 4014, reconnect: 'resume', message: 'Client reads too slowly.' },
   timeout: { code: 4015, reconnect: 'resume', message: 'Connection timed out.' },
-  too_many_attempts: {
-    code: 4016,
-    reconnect: 'resume',
-    message: 'Too many joins or resumptions.',
-  },
-  room_too_large: {
-    code: 4017,
-    reconnect: 'no',
-    message: 'The room has more participants than protocol version 1 supports; update the client to callplane.v2.',
-  },
+  too_many_attempts: { code: 4016, reconnect: 'resume', message: 'Too many joins or resumptions.' },
 } as const satisfies Record<string, { code: number; reconnect: 'no' | 'resume' | 'join'; message: string }>;
 
 export type CloseReason = keyof typeof CLOSE_REASONS;
+
+/** Codes with which the gateway refuses a request. The connection stays open. */
+export const ERROR_CODES = {
+  invalid_message: 'The message does not match its schema. `details` lists the failures.',
+  invalid_sdp: 'The session description is invalid.',
+  permission_denied: 'The participant lacks the required permission.',
+  media_unavailable: 'No media server is available. Requests without media still work.',
+  not_found: 'Track or participant not found.',
+  too_many_tracks: 'More tracks than allowed.',
+  track_refused: 'The client cannot receive the track.',
+  conflict: 'The request conflicts with the state of the session.',
+  payload_too_large: 'The data or metadata is too large.',
+  rate_limited: 'Too many requests. Slow down.',
+  unavailable: 'A dependency is unavailable. Try again.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
