@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { Downlink, type ReceivedVideo } from './downlink.js';
-import type { Limit } from './receive-plan.js';
-import type { TrackQuality } from './track-quality.js';
+import type { TrackQuality } from '../events.js';
+import type { Layer, TrackReference } from '../protocol.generated.js';
+import type { Participant, RemoteTrack } from '../remote/participant.js';
+import type { Display, Limit } from '../subscriptions.js';
+import { Downlink } from './downlink.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -10,19 +12,23 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-const video = (participantId: string, more: Partial<ReceivedVideo> = {}): ReceivedVideo => ({
-  track: { participantId, trackId: 'camera' },
-  trackIdentifier: participantId,
-  source: 'camera',
-  isMuted: false,
-  isSpeaking: false,
-  display: undefined,
-  layer: undefined,
-  ...more,
-});
+interface Video {
+  track: RemoteTrack;
+  display: Display | undefined;
+  layer: Layer | undefined;
+}
+
+function video(participantId: string, { display, layer, ...more }: Partial<Video & RemoteTrack> = {}): Video {
+  const tracks = new Map<string, RemoteTrack>();
+  const participant = { participantId, isSpeaking: false, tracks } as unknown as Participant;
+  const given = { trackId: 'camera', kind: 'video', source: 'camera', muted: false, ...more };
+  const track = { ...given, participant, mediaStreamTrack: { id: participantId } } as RemoteTrack;
+  tracks.set(track.trackId, track);
+  return { track, display, layer };
+}
 
 /** A receiving connection whose line has a queue of this length. */
-function setUp(videos: ReceivedVideo[]) {
+function setUp(videos: Video[]) {
   let nowMs = 0;
   let queueMs = 0;
   let bps = 1_200_000;
@@ -43,32 +49,34 @@ function setUp(videos: ReceivedVideo[]) {
     return new Map<string, object>([
       ['audio', { id: 'audio', type: 'inbound-rtp', kind: 'audio', bytesReceived: nowMs * 5, ...counters }],
       ['report', { type: 'remote-outbound-rtp', timestamp: nowMs + queueMs, remoteTimestamp: nowMs - 5_000 }],
-      ...videos.map(
-        ({ trackIdentifier }) =>
-          [
-            trackIdentifier,
-            { ...each, id: trackIdentifier, trackIdentifier, bytesReceived: bytes / videos.length },
-          ] as [string, object],
-      ),
+      ...videos.map(({ track: { mediaStreamTrack } }): [string, object] => {
+        const id = mediaStreamTrack!.id;
+        return [id, { ...each, id, trackIdentifier: id, bytesReceived: bytes / videos.length }];
+      }),
     ]);
   };
   const open = () => ({ connectionState: 'connected', getStats }) as unknown as RTCPeerConnection;
   let connection = open();
   const limits = new Map<string, Limit | undefined>();
   const qualities = new Map<string, TrackQuality>();
+  const of = ({ participantId }: TrackReference) =>
+    videos.find(({ track }) => track.participant.participantId === participantId);
   const downlink = new Downlink({
     now: () => nowMs,
     connection: () => connection,
-    videos: () => videos,
-    limit: ({ participantId }, limit, quality) => {
-      limits.set(participantId, limit);
-      qualities.set(participantId, quality);
+    videos: () => videos.map(({ track }) => track),
+    subscriptions: {
+      displayOf: (reference) => of(reference)?.display,
+      layerOf: (reference) => of(reference)?.layer,
+      limit: ({ participantId }, limit) => limits.set(participantId, limit),
     },
+    onQuality: ({ track, quality }) => qualities.set(track.participant.participantId, quality),
   });
   return {
     downlink,
     limits,
-    qualities,
+    /** `full` unless something else was reported. */
+    quality: (participantId: string) => qualities.get(participantId) ?? 'full',
     reads: () => reads,
     become: (connectionState: RTCPeerConnectionState) => {
       Object.assign(connection, { connectionState });
@@ -90,44 +98,44 @@ function setUp(videos: ReceivedVideo[]) {
 
 describe('the downlink', () => {
   test('limits what a line with a queue carries, screens last, and gives everything back', async () => {
-    const { downlink, limits, qualities, change, pass } = setUp([
+    const { downlink, limits, quality, change, pass } = setUp([
       video('ada'),
       video('eve', { source: 'screen' }),
-      video('muted', { isMuted: true }),
-      video('hidden', { display: { isHidden: true, maxSpatial: undefined, pixels: 0 } }),
+      video('muted', { muted: true }),
+      video('hidden', { display: { isHidden: true, maxSpatial: 2, pixels: 0 } }),
     ]);
     await pass(5_000);
-    expect([...qualities.values()]).toEqual(['full', 'full']);
+    expect([quality('ada'), quality('eve')]).toEqual(['full', 'full']);
     change({ queueMs: 300, bps: 700_000 });
     await pass(700);
     expect([limits.get('ada')?.isPaused, limits.get('eve')?.isPaused]).toEqual([true, true]);
     change({ queueMs: 0 });
     await pass(1_500);
-    expect(qualities.get('ada')).toBe('reduced');
-    expect(limits.get('eve')?.layer?.spatial ?? 3).toBeGreaterThanOrEqual(limits.get('ada')?.layer?.spatial ?? 3);
+    expect(quality('ada')).toBe('reduced');
+    expect(limits.get('eve')?.layer.spatial ?? 3).toBeGreaterThanOrEqual(limits.get('ada')?.layer.spatial ?? 3);
     change({ bps: 1_200_000 });
     await pass(20_000);
-    expect([...qualities.values()]).toEqual(['full', 'full']);
+    expect([quality('ada'), quality('eve')]).toEqual(['full', 'full']);
     expect([...limits.values()]).toEqual([undefined, undefined]);
     downlink.close();
   });
 
   test('lifts the limit of a video that has lost its media section', async () => {
     const videos = [video('ada'), video('eve')];
-    const { downlink, limits, qualities, change, pass } = setUp(videos);
+    const { downlink, limits, quality, change, pass } = setUp(videos);
     await pass(3_000);
     change({ queueMs: 300, bps: 60_000 });
     await pass(4_000);
     expect(limits.get('eve')).toBeDefined();
     videos.pop();
     await pass(1_000);
-    expect([limits.get('eve'), qualities.get('eve')]).toEqual([undefined, 'full']);
+    expect([limits.get('eve'), quality('eve')]).toEqual([undefined, 'full']);
     expect(limits.get('ada')).toBeDefined();
     downlink.close();
   });
 
   test('limits nothing because of a cut, nor because the path after it is longer', async () => {
-    const { downlink, qualities, change, become, pass } = setUp([video('ada')]);
+    const { downlink, quality, change, become, pass } = setUp([video('ada')]);
     await pass(5_000);
     change({ bps: 0 });
     await pass(5_000);
@@ -137,35 +145,35 @@ describe('the downlink', () => {
     await pass(300);
     change({ bps: 1_200_000, queueMs: 290 });
     await pass(10_000);
-    expect([...qualities.values()]).toEqual(['full']);
+    expect(quality('ada')).toBe('full');
     downlink.close();
   });
 
   test.each([
     [0, 'reduced'],
     [150, 'full'],
-  ])('takes a delay of 150 ms for a queue, unless this machine is late: by %i ms', async (takesMs, quality) => {
-    const { downlink, qualities, change, pass } = setUp([video('ada')]);
+  ])('takes a delay of 150 ms for a queue, unless this machine is late: by %i ms', async (takesMs, expected) => {
+    const { downlink, quality, change, pass } = setUp([video('ada')]);
     await pass(5_000);
     change({ queueMs: 150, takesMs });
     await pass(2_500);
-    expect(qualities.get('ada')).toBe(quality);
+    expect(quality('ada')).toBe(expected);
     downlink.close();
   });
 
   test('gives everything back as soon as a longer delay has turned out to be that of the route', async () => {
-    const { downlink, limits, qualities, change, pass } = setUp([video('ada')]);
+    const { downlink, limits, quality, change, pass } = setUp([video('ada')]);
     await pass(5_000);
     change({ queueMs: 200 });
     await pass(2_000);
-    expect(qualities.get('ada')).toBe('reduced');
+    expect(quality('ada')).toBe('reduced');
     await pass(2_500);
-    expect([qualities.get('ada'), limits.get('ada')]).toEqual(['full', undefined]);
+    expect([quality('ada'), limits.get('ada')]).toEqual(['full', undefined]);
     downlink.close();
   });
 
   test('takes the limits of a slow line over to another connection', async () => {
-    const { downlink, limits, qualities, change, replace, pass } = setUp([video('ada')]);
+    const { downlink, limits, quality, change, replace, pass } = setUp([video('ada')]);
     await pass(3_000);
     change({ queueMs: 300, bps: 300_000 });
     await pass(2_500);
@@ -176,7 +184,7 @@ describe('the downlink', () => {
     await pass(1_500);
     expect(limits.get('ada')).toEqual(before);
     await pass(20_000);
-    expect([...qualities.values()]).toEqual(['full']);
+    expect(quality('ada')).toBe('full');
     downlink.close();
   });
 
@@ -185,7 +193,7 @@ describe('the downlink', () => {
     await pass(3_000);
     change({ queueMs: 300, bps: 60_000 });
     await pass(4_000);
-    expect(limits.get('ada')?.layer?.spatial).toBe(0);
+    expect(limits.get('ada')?.layer.spatial).toBe(0);
     downlink.close();
   });
 

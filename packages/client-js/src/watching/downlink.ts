@@ -1,12 +1,11 @@
-import type { Layer, TrackReference, TrackSource } from '../protocol.generated.js';
+import type { TrackQuality, TrackQualityChange } from '../events.js';
+import { isListed, referenceTo, type RemoteTrack } from '../remote/participant.js';
+import { keyOf, type Limit, type Subscriptions } from '../subscriptions.js';
 import type { Competitor } from './allocate.js';
-import { decide } from './downlink-controller.js';
-import { downlinkSampleOf, type DownlinkSample } from './downlink-sample.js';
-import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './downlink-state.js';
+import { decide } from './controller.js';
 import { HIGHEST, highestLevelOf, layerOf, levelOf, PAUSED, slowedLayerOf } from './ladder.js';
-import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
-import type { Display, Limit } from './receive-plan.js';
-import type { TrackQuality } from './track-quality.js';
+import { downlinkSampleOf, lineBetween, NO_BASELINE, type Baseline, type DownlinkSample } from './line.js';
+import { brakeAt, INITIAL, resumed, type Brake, type DownlinkState } from './state.js';
 
 const SAMPLE_EVERY_MS = 500;
 /** A probe has to end before it harms the audio. */
@@ -23,29 +22,17 @@ const SMOOTH_AT_HALF_FROM = 24;
 /** Loss up to which a measurement says what was sent. */
 const MEASURABLE_LOSS = 0.3;
 
-/** A video track whose media section carries it at this moment. */
-export interface ReceivedVideo {
-  track: TrackReference;
-  /** Id of its MediaStreamTrack. */
-  trackIdentifier: string;
-  source: TrackSource;
-  isMuted: boolean;
-  isSpeaking: boolean;
-  display: Display | undefined;
-  /** Chosen by the application, as an upper bound. */
-  layer: Layer | undefined;
-}
-
 export interface DownlinkContext {
   now: () => number;
   connection: () => RTCPeerConnection | undefined;
-  videos: () => ReceivedVideo[];
-  /** @param quality without regard to a brake, which ends within a second */
-  limit: (track: TrackReference, limit: Limit | undefined, quality: TrackQuality) => void;
+  /** The video tracks whose media sections carry them at this moment. */
+  videos: () => RemoteTrack[];
+  subscriptions: Pick<Subscriptions, 'displayOf' | 'layerOf' | 'limit'>;
+  onQuality: (change: TrackQualityChange) => void;
 }
 
 interface Known {
-  track: TrackReference;
+  track: RemoteTrack;
   measured: (number | undefined)[];
   /** Pictures a second, in a level with the full frame rate. */
   frameRate: number;
@@ -53,13 +40,15 @@ interface Known {
   area: number;
   level: number;
   levelSinceMs: number;
-  trackIdentifier: string;
+  /** Id of its MediaStreamTrack. */
+  trackIdentifier: string | undefined;
 }
 
 /** Samples the receiving connection and limits its video tracks, so that they fit the line. */
 export class Downlink {
   readonly #context: DownlinkContext;
   readonly #known = new Map<string, Known>();
+  readonly #qualities = new WeakMap<RemoteTrack, TrackQuality>();
   #connection: RTCPeerConnection | undefined;
   #before: DownlinkSample | undefined;
   #base: Baseline = NO_BASELINE;
@@ -129,8 +118,11 @@ export class Downlink {
     const { line, base } = lineBetween(before, now, this.#base);
     this.#base = base;
     this.#isSuspect = (line?.concealed ?? 0) > SUSPECT.concealed || (line?.loss ?? 0) > SUSPECT.loss;
+    const { subscriptions } = this.#context;
     const videos = this.#context.videos();
-    const competitors = videos.filter(isShown).map((video) => this.#competitorOf(video, before, now, line?.loss ?? 1));
+    const competitors = videos
+      .filter((track) => !track.muted && subscriptions.displayOf(referenceTo(track))?.isHidden !== true)
+      .map((track) => this.#competitorOf(track, before, now, line?.loss ?? 1));
     this.#state = decide(this.#state, line, competitors, now.atMs);
     this.#apply(videos, competitors, now.atMs);
   }
@@ -143,19 +135,24 @@ export class Downlink {
     this.#wasInterrupted = true;
   }
 
-  #competitorOf(video: ReceivedVideo, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
-    const { track, trackIdentifier, source, isSpeaking, display, layer } = video;
-    const key = keyOf(track);
+  #competitorOf(track: RemoteTrack, before: DownlinkSample, now: DownlinkSample, loss: number): Competitor {
+    const { participant, source, mediaStreamTrack } = track;
+    const { subscriptions } = this.#context;
+    const reference = referenceTo(track);
+    const [display, layer] = [subscriptions.displayOf(reference), subscriptions.layerOf(reference)];
+    const key = keyOf(reference);
+    const trackIdentifier = mediaStreamTrack?.id;
     const begin = { trackIdentifier, levelSinceMs: now.atMs };
     const fresh: Known = { track, measured: [], frameRate: 0, area: 0, level: HIGHEST, ...begin };
     const known = this.#known.get(key) ?? fresh;
     this.#known.set(key, known);
+    known.track = track;
     if (known.trackIdentifier !== trackIdentifier) Object.assign(known, begin);
-    const [from, to] = [before.videos[trackIdentifier], now.videos[trackIdentifier]];
+    const [from, to] = [before.videos[trackIdentifier ?? ''], now.videos[trackIdentifier ?? '']];
     if (to !== undefined) known.area = Math.max(known.area, to.width * to.height);
     const bounds = [
       highestLevelOf(known.area),
-      display?.maxSpatial === undefined ? HIGHEST : levelOf({ spatial: display.maxSpatial }),
+      display === undefined ? HIGHEST : levelOf({ spatial: display.maxSpatial }),
       layer === undefined ? HIGHEST : levelOf(layer),
     ];
     const highest = Math.min(...bounds);
@@ -170,14 +167,15 @@ export class Downlink {
       if (isFullRate) known.frameRate = smoothed(known.frameRate, (to.framesDecoded - from.framesDecoded) * perSecond);
     }
     // Screens first, then those who speak, then the larger ones.
-    const rank = (source === 'screen' ? 2e9 : 0) + (isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
+    const rank =
+      (source === 'screen' ? 2e9 : 0) + (participant.isSpeaking ? 1e9 : 0) + Math.min(1e8, display?.pixels ?? 0);
     return { key, highest, rank, isSmoothAtHalf: known.frameRate >= SMOOTH_AT_HALF_FROM, measured: known.measured };
   }
 
-  #apply(videos: readonly ReceivedVideo[], competitors: readonly Competitor[], nowMs: number): void {
+  #apply(videos: readonly RemoteTrack[], competitors: readonly Competitor[], nowMs: number): void {
     const highest = new Map(competitors.map((one) => [one.key, one.highest]));
-    for (const { track } of videos) {
-      const key = keyOf(track);
+    for (const track of videos) {
+      const key = keyOf(referenceTo(track));
       const known = this.#known.get(key);
       const top = highest.get(key);
       if (known === undefined || top === undefined) continue;
@@ -188,24 +186,28 @@ export class Downlink {
       if (applied !== known.level || isBraked) Object.assign(known, { level: applied, levelSinceMs: nowMs });
       const limit = applied === HIGHEST ? undefined : limitOf(applied);
       const present = isBraked && level !== PAUSED ? brakedLimitOf(level, brake) : limit;
-      this.#context.limit(track, present, qualityOf(applied));
+      this.#limit(track, present, qualityOf(applied));
     }
-    const present = new Set(videos.map(({ track }) => keyOf(track)));
+    const present = new Set(videos.map((track) => keyOf(referenceTo(track))));
     for (const [key, { track }] of this.#known) {
       if (present.has(key)) continue;
       this.#known.delete(key);
       // Without a media section nothing would ever lift the limit, and a paused track gets no section.
-      this.#context.limit(track, undefined, 'full');
+      this.#limit(track, undefined, 'full');
     }
+  }
+
+  /** @param quality without regard to a brake, which ends within a second */
+  #limit(track: RemoteTrack, limit: Limit | undefined, quality: TrackQuality): void {
+    this.#context.subscriptions.limit(referenceTo(track), limit);
+    if (!isListed(track) || quality === (this.#qualities.get(track) ?? 'full')) return;
+    this.#qualities.set(track, quality);
+    this.#context.onQuality({ track, quality });
   }
 }
 
 function smoothed(before: number | undefined, now: number): number {
   return 0.7 * (before ?? now) + 0.3 * now;
-}
-
-function isShown({ isMuted, display }: ReceivedVideo): boolean {
-  return !isMuted && display?.isHidden !== true;
 }
 
 function limitOf(level: number): Limit {
@@ -220,8 +222,4 @@ function qualityOf(level: number): TrackQuality {
 function brakedLimitOf(level: number, brake: Brake): Limit {
   if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
   return { layer: slowedLayerOf(level), isPaused: false };
-}
-
-function keyOf({ participantId, trackId }: TrackReference): string {
-  return `${participantId}/${trackId}`;
 }

@@ -1,9 +1,8 @@
 import type { Competitor } from './allocate.js';
-import { decide } from './downlink-controller.js';
-import type { DownlinkSample, StreamCounters } from './downlink-sample.js';
-import { brakeAt, INITIAL, type DownlinkState } from './downlink-state.js';
+import { decide } from './controller.js';
 import { HIGHEST } from './ladder.js';
-import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
+import { lineBetween, NO_BASELINE, type Baseline, type DownlinkSample, type StreamCounters } from './line.js';
+import { brakeAt, INITIAL, type DownlinkState } from './state.js';
 
 /** The line at one moment. */
 export interface LineNow {

@@ -1,6 +1,6 @@
 import { allocate, costOf, nextCostOf, stepsBetween, type Competitor } from './allocate.js';
 import { isCongested, judged, LOSS_ALONE, LOSS_WITH_QUEUE, QUEUE_LONG_MS, QUEUE_MS, withLine } from './congestion.js';
-import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './downlink-state.js';
+import { PAUSE_MS, SETTLE_MS, type DownlinkState } from './state.js';
 import { isNewPicture, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 

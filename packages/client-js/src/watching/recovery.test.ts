@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { randomFrom } from '@callplane/local-servers';
 import type { Competitor } from './allocate.js';
-import { decide } from './downlink-controller.js';
-import { INITIAL, resumed, type DownlinkState } from './downlink-state.js';
+import { decide } from './controller.js';
+import { INITIAL, resumed, type DownlinkState } from './state.js';
 import { HIGHEST } from './ladder.js';
 import type { Line } from './line.js';
 import { CAMERA, simulate, type LineNow } from './simulated-line.testkit.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { afterMeasurement, everyLayer, limitsOf, type Affordable } from './affordable-layers.js';
+import { afterMeasurement, everyLayer, limitsOf, type Affordable } from './uplink.js';
 
 const MAX = [120_000, 500_000];
 const layers = (...targets: number[]) =>

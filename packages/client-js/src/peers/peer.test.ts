@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { withAudioNack } from './audio-nack.js';
+import { withAudioNack } from './peer.js';
 
 const lines = (...all: string[]) => all.map((line) => `${line}\r\n`).join('');
 const AUDIO = ['m=audio 9 UDP/TLS/RTP/SAVPF 111 63', 'a=mid:0', 'a=rtpmap:63 red/48000/2', 'a=rtpmap:111 opus/48000/2'];

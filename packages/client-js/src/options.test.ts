@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { testToken } from './scripted-gateway.testkit.js';
-import { assertToken } from './token.js';
+import { assertToken } from './options.js';
 
 const HOUR_MS = 3_600_000;
 const token = (claims: unknown) => `header.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;

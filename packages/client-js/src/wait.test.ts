@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { backoffMs } from './backoff.js';
+import { backoffMs } from './wait.js';
 
 test('pauses double from 200 ms to 5 s, and up to half of each is random', () => {
   expect([0, 1, 2, 3, 4, 5, 50].map((attempt) => backoffMs(attempt, 1))).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { decide } from './downlink-controller.js';
-import { INITIAL, type DownlinkState } from './downlink-state.js';
+import { decide } from './controller.js';
+import { INITIAL, type DownlinkState } from './state.js';
 import { HIGHEST, PAUSED } from './ladder.js';
 import type { Line } from './line.js';
 import { CAMERA, simulate, type Simulated } from './simulated-line.testkit.js';

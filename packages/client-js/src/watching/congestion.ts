@@ -1,4 +1,4 @@
-import { SETTLE_MS, type DownlinkState, type SuspectedQueue } from './downlink-state.js';
+import { SETTLE_MS, type DownlinkState, type SuspectedQueue } from './state.js';
 import type { Line } from './line.js';
 
 /** A queue of this length shows congestion at once, */

@@ -1,11 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { describe, expect, test } from '@jest/globals';
-import { decide } from './downlink-controller.js';
-import { downlinkSampleOf, type DownlinkSample, type StreamCounters } from './downlink-sample.js';
-import { type DownlinkState, INITIAL } from './downlink-state.js';
+import { decide } from './controller.js';
 import { HIGHEST } from './ladder.js';
-import { lineBetween, NO_BASELINE, type Baseline } from './line.js';
+import {
+  downlinkSampleOf,
+  lineBetween,
+  NO_BASELINE,
+  type Baseline,
+  type DownlinkSample,
+  type StreamCounters,
+} from './line.js';
 import { NO_COUNTERS } from './simulated-line.testkit.js';
+import { INITIAL, type DownlinkState } from './state.js';
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 
 const STREAM = 'audio';
 /** All streams have had packets until the first sample. */

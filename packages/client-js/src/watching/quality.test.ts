@@ -1,6 +1,5 @@
+import { levelOf, nextTrend, qualityBetween, sampleOf, worse, type QualityTrend } from './quality.js';
 import { describe, expect, test } from '@jest/globals';
-import { qualityBetween, sampleOf } from './line-sample.js';
-import { levelOf, nextTrend, worse, type QualityTrend } from './quality-level.js';
 
 describe('the level of a line', () => {
   test.each([
