@@ -3,7 +3,6 @@ import {
   publishTracks,
   unpublishAll,
   type Database,
-  type MuteChange,
   type RoomPlacement,
   type TracksOutcome,
   type TrackState,
@@ -18,7 +17,7 @@ import type { MediaHost } from '../media/media-host.js';
 import type { Rooms } from '../rooms/rooms.js';
 import { trackKey, type TrackIndex } from '../rooms/track-index.js';
 import type { TrackOrder } from '../rooms/track-order.js';
-import type { RoomWrites } from './room-writes.js';
+import type { Writes } from '../writes/writes.js';
 import type { Session } from './session.js';
 
 export interface MediaHostDeps {
@@ -30,8 +29,9 @@ export interface MediaHostDeps {
     /** Counts media that another gateway has handed over, by outcome. */
     mediaClaim(outcome: ClaimOutcome): void;
   };
-  muteWrites: RoomWrites<MuteChange>;
   producer: JobProducer;
+  rooms: Rooms;
+  writes: Writes;
 }
 
 /** Half a second of audio, and in rooms with many publishers longer. */
@@ -52,12 +52,10 @@ function audioActivePacketsIn(publishers: number): number {
 /** What a session's media needs of the session and its room. */
 export class SessionMediaHost implements MediaHost {
   readonly #deps: MediaHostDeps;
-  readonly #rooms: Rooms;
   readonly #session: Session;
 
-  constructor(deps: MediaHostDeps, rooms: Rooms, session: Session) {
+  constructor(deps: MediaHostDeps, session: Session) {
     this.#deps = deps;
-    this.#rooms = rooms;
     this.#session = session;
   }
 
@@ -157,12 +155,12 @@ export class SessionMediaHost implements MediaHost {
 
   setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
     const { held, roomId } = this.#session;
-    return this.#deps.muteWrites.write(roomId, { held, trackId, muted });
+    return this.#deps.writes.mute(roomId, { held, trackId, muted });
   }
 
   async stillLive(): Promise<boolean> {
     const { room, roomId } = this.#session;
-    await this.#rooms.load(roomId);
+    await this.#deps.rooms.load(roomId);
     return !this.#session.isGone && room.departureOf(this.#session) === null;
   }
 
@@ -173,7 +171,7 @@ export class SessionMediaHost implements MediaHost {
   #wrote({ written, deliveries }: TracksOutcome): boolean {
     if (!written) return false;
     void this.#deps.producer.wakeDeliveries(deliveries);
-    void this.#rooms.changed(this.#session.roomId);
+    void this.#deps.rooms.changed(this.#session.roomId);
     return true;
   }
 }

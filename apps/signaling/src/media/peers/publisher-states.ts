@@ -61,7 +61,7 @@ const DROPPED = to('idle', 'cancel', 'detach');
 const HUNG_UP = to('idle', 'cancel', 'detach', 'check');
 const CLOSED = to('closed', 'cancel', 'detach');
 
-/** What each event does in each state. docs/signaling-states.md is generated from this table. */
+/** What each event does in each state. */
 export const PUBLISHER_STATES = {
   idle: {
     publish: to('attaching'),

@@ -71,7 +71,7 @@ const DROPPED = to('idle', 'stopWaiting', 'detach');
 const LOST = to('idle', 'stopWaiting', 'detach', 'loseClient');
 const CLOSED = to('closed', 'stopWaiting', 'stopPause', 'detach');
 
-/** What each event does in each state. docs/signaling-states.md is generated from this table. */
+/** What each event does in each state. */
 export const SUBSCRIBER_STATES = {
   idle: {
     wake: to('attaching', 'attach'),
