@@ -132,10 +132,11 @@ export class Session {
     const welcome = this.#welcome;
     if (welcome === undefined) return;
     const { autoSubscribe } = this.#settings;
-    const { sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
+    const { room, sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
     const first = (): ClientMessage => ({
       type: 'resume',
+      roomId: String(room['id']),
       sessionId,
       resumeSecret,
       autoSubscribe,
