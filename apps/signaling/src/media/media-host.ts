@@ -4,8 +4,8 @@ import type { MediaNode, MediaSession } from '@callplane/media';
 import type { ServerMessage } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import { RequestFailure } from '../connections/request-failure.js';
-import type { TrackIndex } from '../rooms/track-index.js';
-import type { TrackOrder } from '../rooms/track-order.js';
+import type { TrackIndex } from '../rooms/tracks.js';
+import type { TrackOrder } from '../rooms/tracks.js';
 import type { ClaimOutcome, MediaState } from './handover/media-state.js';
 
 /** The part of a session that its media needs. */

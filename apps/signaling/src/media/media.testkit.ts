@@ -3,7 +3,7 @@ import { PERMISSIONS } from '@callplane/core';
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaErrorCode, type MediaNode } from '@callplane/media';
 import type { ClientMessages, ServerMessage } from '@callplane/protocol';
-import { TrackIndex } from '../rooms/track-index.js';
+import { TrackIndex } from '../rooms/tracks.js';
 import type { MediaHost } from './media-host.js';
 import type { MediaPlaces } from './placement/media-places.js';
 

@@ -15,8 +15,8 @@ import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
 import type { ClaimOutcome } from '../media/handover/media-state.js';
 import type { MediaHost } from '../media/media-host.js';
 import type { Rooms } from '../rooms/rooms.js';
-import { trackKey, type TrackIndex } from '../rooms/track-index.js';
-import type { TrackOrder } from '../rooms/track-order.js';
+import { trackKey, type TrackIndex } from '../rooms/tracks.js';
+import type { TrackOrder } from '../rooms/tracks.js';
 import type { Writes } from '../writes/writes.js';
 import type { Session } from './session.js';
 

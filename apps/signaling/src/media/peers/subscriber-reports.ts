@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode, type ServerMessages } from '@callplane/protocol';
-import { trackOf } from '../../rooms/track-index.js';
+import { trackOf } from '../../rooms/tracks.js';
 import type { MediaHost } from '../media-host.js';
 import type { Selection } from '../tracks/select-tracks.js';
 import type { Subscription } from './subscription.js';

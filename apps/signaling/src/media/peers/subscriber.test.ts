@@ -4,8 +4,8 @@ import type { ServerMessage } from '@callplane/protocol';
 import fc from 'fast-check';
 import { RequestFailure } from '../../connections/request-failure.js';
 import { Speakers } from '../../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../../rooms/track-index.js';
-import { TrackOrder } from '../../rooms/track-order.js';
+import type { IndexedTrack, TrackIndex } from '../../rooms/tracks.js';
+import { TrackOrder } from '../../rooms/tracks.js';
 import type { SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
@@ -86,6 +86,7 @@ class Stage {
       trackId: 'cam',
       kind: 'video',
       source: 'camera',
+      nodeId: 'm1',
       feedId,
       mid: '1',
     });

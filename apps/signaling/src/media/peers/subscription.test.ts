@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MediaNode } from '@callplane/media';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
-import type { TrackIndex } from '../../rooms/track-index.js';
+import type { TrackIndex } from '../../rooms/tracks.js';
 import type { Want } from '../tracks/select-tracks.js';
 import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
 import { Subscription } from './subscription.js';

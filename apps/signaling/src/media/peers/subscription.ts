@@ -7,7 +7,7 @@ import {
 } from '@callplane/media';
 import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
 import { RequestFailure } from '../../connections/request-failure.js';
-import type { TrackIndex } from '../../rooms/track-index.js';
+import type { TrackIndex } from '../../rooms/tracks.js';
 import type { SubscriberState } from '../handover/media-state.js';
 import type { MediaHost, MediaPlace } from '../media-host.js';
 import { checkAnswer } from '../sdp/sdp-gate.js';

@@ -1,6 +1,6 @@
 import type { CarriedSection, CarriedStream, StreamReference, StreamSettings } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
-import { trackOf } from '../../rooms/track-index.js';
+import { trackOf } from '../../rooms/tracks.js';
 import type { Want } from './select-tracks.js';
 import { streamName, type StreamNotes } from './stream-notes.js';
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import fc from 'fast-check';
-import type { IndexedTrack } from '../../rooms/track-index.js';
+import type { IndexedTrack } from '../../rooms/tracks.js';
 import { selectTracks, type Choice, type SelectionInput } from './select-tracks.js';
 
 const track = (participantId: string, kind: 'audio' | 'video' = 'video'): IndexedTrack => ({
   participantId,
+  nodeId: 'm1',
   trackId: kind,
   kind,
   source: kind === 'audio' ? 'microphone' : 'camera',

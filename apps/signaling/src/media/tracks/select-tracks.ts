@@ -1,7 +1,7 @@
 import type { StreamReference } from '@callplane/media';
 import { PROTOCOL_LIMITS, type Layer, type TrackKind } from '@callplane/protocol';
-import { LAYER_HIGHEST } from '../../rooms/layer-wants.js';
-import { trackKey, type IndexedTrack } from '../../rooms/track-index.js';
+import { LAYER_HIGHEST } from '../../rooms/layers.js';
+import { trackKey, type IndexedTrack } from '../../rooms/tracks.js';
 
 /** What a client has said about a track. */
 export interface Choice {

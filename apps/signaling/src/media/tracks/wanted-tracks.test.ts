@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Speakers } from '../../rooms/speakers.js';
-import type { IndexedTrack, TrackIndex } from '../../rooms/track-index.js';
-import { TrackOrder } from '../../rooms/track-order.js';
+import type { IndexedTrack, TrackIndex } from '../../rooms/tracks.js';
+import { TrackOrder } from '../../rooms/tracks.js';
 import { WantedTracks } from './wanted-tracks.js';
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -9,7 +9,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 function room(...participantIds: string[]) {
   const entries = new Map<string, IndexedTrack>();
   for (const participantId of participantIds) {
-    const at = { feedId: `feed-${participantId}`, mid: '0' };
+    const at = { nodeId: 'm1', feedId: `feed-${participantId}`, mid: '0' };
     entries.set(`${participantId}/cam`, { participantId, trackId: 'cam', kind: 'video', source: 'camera', ...at });
   }
   const index = {

@@ -1,7 +1,7 @@
 import { PROTOCOL_LIMITS, type ClientMessages, type TrackReference } from '@callplane/protocol';
 import { RequestFailure } from '../../connections/request-failure.js';
-import { trackKey } from '../../rooms/track-index.js';
-import type { TrackOrder } from '../../rooms/track-order.js';
+import { trackKey } from '../../rooms/tracks.js';
+import type { TrackOrder } from '../../rooms/tracks.js';
 import type { MediaHost } from '../media-host.js';
 import { selectTracks, type Choice, type Selection } from './select-tracks.js';
 
