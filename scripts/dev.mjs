@@ -20,14 +20,11 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const [command = '', ...args] = process.argv.slice(2);
 const stopping = new AbortController();
 const stop = () => stopping.abort();
-const parent = process.ppid;
 try {
   for (const signal of SIGNALS) process.on(signal, stop);
   // Standard output of `rtc` belongs to the command line alone.
   const say = command === 'rtc' ? console.error : console.log;
   await prepare(command, say);
-  // A killed npm does not notify its scripts.
-  if (process.env['npm_lifecycle_event'] !== undefined && process.ppid !== parent) stop();
   for (const signal of SIGNALS) process.off(signal, stop);
   stopping.signal.throwIfAborted();
   const folder = LAB.includes(command) ? 'lab' : join('packages', 'dev');

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { childrenOf } from '@callplane/local-servers';
-import { eventually, repositoryRoot, temporaryDirectory } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { localStarts, SLOW_MS } from './start.testkit.js';
 
 const local = localStarts();
@@ -66,6 +66,31 @@ test(
     );
     await eventually(() => childrenOf(begun.child.pid!).length === 0);
     expect(existsSync(devFile())).toBe(false);
+  },
+  SLOW_MS,
+);
+
+test(
+  'a server that takes the port of the API during the start gets no key, and ends the start',
+  async () => {
+    const first = start();
+    const { secretKey } = await local.ready(first);
+    first.child.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+
+    const heard: string[] = [];
+    const foreign = createServer((request, response) => {
+      heard.push(`${request.url} ${request.headers.authorization ?? ''}`);
+      response.end('{"status":"ok"}');
+    });
+    stopAtEnd(() => new Promise((resolve) => foreign.close(resolve)));
+    const second = start();
+    // The port was free when the start looked.
+    await eventually(() => existsSync(join(local.dataDir(), 'run.json')));
+    await new Promise<void>((resolve) => foreign.listen(local.port(), '127.0.0.1', resolve));
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain('EADDRINUSE');
+    expect(heard.join('\n')).not.toContain(secretKey);
   },
   SLOW_MS,
 );

@@ -1,5 +1,5 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { connect } from '@callplane/client-js';
-import { childrenOf, commandLineOf, freePort, isAlive } from '@callplane/local-servers';
+import { freePort, isAlive, processStamp } from '@callplane/local-servers';
 import { createClient } from '@callplane/server';
-import { eventually, repositoryRoot } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd } from '@callplane/testing';
 import { measured } from './faults/faults.testkit.js';
 import { startExample } from './example-receivers.testkit.js';
 import { environmentOf, localStarts, READY_MS, SLOW_MS, type Dev, type Start } from './start.testkit.js';
@@ -68,6 +68,14 @@ test('writes dev.json for scripts, readable for its user alone, and shows a secr
   expect(output()).toContain(`Secret key       in ${local.devFile()}`);
   const pasted = /^ +(export BASE=.*)$/m.exec(output())![1]!;
   expect(spawnSync('sh', ['-c', `${pasted}; printf %s "$KEY"`], { encoding: 'utf8' }).stdout).toBe(dev.secretKey);
+});
+
+test('shows no requests by default', async () => {
+  await fetch(`${dev.baseUrl}/`, { headers: { authorization: `Bearer ${dev.secretKey}` } });
+  const log = join(local.dataDir(), 'logs', 'api.log');
+  await eventually(() => readFileSync(log, 'utf8').includes('"message":"request"'));
+  expect(npm.output()).not.toContain('"level":"info"');
+  expect(npm.output()).toContain('npm start -- --verbose');
 });
 
 test('lets rtc find its servers, and the standard output of rtc contains only the output of the command', async () => {
@@ -171,7 +179,8 @@ test(
   async () => {
     const otherDir = join(local.dataDir(), '..', 'other');
     const otherPorts = { PORT: String(await freePort()), SIGNALING_PORT: String(await freePort()) };
-    const second = local.start({
+    const verbose = [process.execPath, 'scripts/dev.mjs', 'start', '--verbose'];
+    const environment = {
       DATA_DIR: otherDir,
       ...otherPorts,
       DATABASE_URL: dev.databaseUrl,
@@ -182,7 +191,8 @@ test(
       ENCRYPTION_KEYS: (
         JSON.parse(readFileSync(join(local.dataDir(), 'secrets.json'), 'utf8')) as { encryptionKeys: string }
       ).encryptionKeys,
-    });
+    };
+    const second = local.start(environment, verbose);
     await eventually(() => existsSync(join(otherDir, 'dev.json')), { timeoutMs: READY_MS });
     const other = JSON.parse(readFileSync(join(otherDir, 'dev.json'), 'utf8')) as Dev;
     expect(other).toMatchObject({ databaseUrl: dev.databaseUrl, redisUrl: dev.redisUrl });
@@ -192,6 +202,8 @@ test(
     const api = other.processes.find(({ name }) => name === 'api')!;
     expect(environmentOf(api.pid)['MEDIA_NODES']).toBe('theirs=ws://127.0.0.1:9');
     expect(other.environmentId).not.toBe(dev.environmentId);
+    await fetch(`${other.baseUrl}/`, { headers: { authorization: `Bearer ${other.secretKey}` } });
+    await eventually(() => /^api +\| .*"message":"request"/m.test(second.output()));
     second.child.kill('SIGTERM');
     expect(await second.ended).toBe(0);
   },
@@ -227,9 +239,18 @@ test(
     const [, pid] = /Another start \(process (\d+)\) uses /.exec(second.output())!;
 
     const { processes } = local.readDev();
+    const killedAt = performance.now();
     process.kill(Number(pid), 'SIGKILL');
+    await eventually(() => !processes.some((each) => isAlive(each.pid)));
+    measured({ 'ms from the kill of the start to the end of its last process': performance.now() - killedAt });
     await npm.ended;
-    await eventually(() => !existsSync(local.devFile()) && !processes.some((each) => isAlive(each.pid)));
+
+    // Where the kernel does not end them, the next start does.
+    const left = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+    stopAtEnd(() => Promise.resolve(left.kill('SIGKILL')));
+    const leftBehind = { name: 'janus', pid: left.pid!, stamp: processStamp(left.pid!) };
+    const stranger = { name: 'redis', pid: process.pid, stamp: 'another process' };
+    writeFileSync(join(local.dataDir(), 'run.json'), JSON.stringify({ processes: [leftBehind, stranger] }));
     const third = local.start();
     const again = await local.ready(third);
     expect(third.output()).not.toContain('Installing');
@@ -237,20 +258,12 @@ test(
     const callplane = createClient({ baseUrl: again.baseUrl, apiKey: again.secretKey });
     expect((await callplane.listRooms({ limit: 1 })).data[0]).toMatchObject({ id: roomId, name: 'Kept' });
 
-    // Killed together with its watchdog, nothing stops the servers and apps before the next start.
-    const watchdog = childrenOf(third.child.pid!).find((each) => commandLineOf(each).includes('callplane-watchdog'))!;
-    process.kill(watchdog, 'SIGKILL');
-    third.child.kill('SIGKILL');
-    await third.ended;
-    expect(again.processes.every((each) => isAlive(each.pid))).toBe(true);
-    const fourth = local.start();
-    const last = await local.ready(fourth);
-    expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
-    expect(fourth.output()).toContain('left running by an earlier start');
+    expect(third.output()).toContain(`Ending janus (process ${left.pid}), left running by an earlier start`);
+    await eventually(() => left.signalCode === 'SIGKILL');
 
-    fourth.child.kill('SIGTERM');
-    expect(await fourth.ended).toBe(0);
-    expect(last.processes.filter((each) => isAlive(each.pid))).toEqual([]);
+    third.child.kill('SIGTERM');
+    expect(await third.ended).toBe(0);
+    expect(again.processes.filter((each) => isAlive(each.pid))).toEqual([]);
     expect(existsSync(local.devFile())).toBe(false);
   },
   SLOW_MS,

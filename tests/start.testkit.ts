@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import { freePort } from '@callplane/local-servers';
-import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 
 /** The local start as a user runs it: `npm start` with a data directory and ports of its own. */
 
@@ -48,8 +48,7 @@ export function localStarts() {
   afterAll(async () => {
     for (const { child, ended } of starts) {
       child.kill('SIGTERM');
-      // A process that a test left frozen must not delay the other tests; the watchdog stops the processes of a killed
-      // start.
+      // A process that a test left frozen must not delay the other tests. The kernel kills those of a killed start.
       const patience = setTimeout(() => child.kill('SIGKILL'), 60_000);
       await ended;
       clearTimeout(patience);
@@ -83,7 +82,7 @@ export function localStarts() {
     const ended = new Promise<number | string>((resolve) => {
       child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
     });
-    superviseProcess(child.pid!, () => {
+    stopAtEnd(() => {
       child.kill('SIGTERM');
       return ended;
     });

@@ -16,7 +16,6 @@ import {
   startTestCoturn,
   startTestRedis,
   stopAtEnd,
-  superviseProcess,
   temporaryDirectory,
   turnCredential,
   type TestApp,
@@ -135,7 +134,7 @@ test(
       },
     });
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    superviseProcess(child.pid!, async () => {
+    stopAtEnd(async () => {
       child.kill();
       await exited;
     });

@@ -6,9 +6,8 @@ import { freePort } from '@callplane/local-servers';
 import {
   appMain,
   eventually,
-  forgetProcess,
   repositoryRoot,
-  superviseProcess,
+  stopAtEnd,
   temporaryDirectory,
   TEST_ENCRYPTION_KEYS,
 } from '@callplane/testing';
@@ -22,8 +21,7 @@ beforeAll(async () => {
 function start(file: string, args: string[], stdio: StdioOptions, env: Record<string, string> = {}): ChildProcess {
   const child = spawn(file, args, { cwd: repositoryRoot, stdio, env: { PATH: process.env['PATH'], ...env } });
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  void exited.then(() => forgetProcess(child.pid!));
-  superviseProcess(child.pid!, async () => {
+  stopAtEnd(async () => {
     child.kill('SIGKILL');
     await exited;
   });

@@ -1,12 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  askTestRedis,
-  eventually,
-  startTestCluster,
-  startTestSentinels,
-  type TestApp,
-  type TestServer,
-} from '@callplane/testing';
+import { askTestRedis, eventually, startTestSentinels, type TestApp, type TestServer } from '@callplane/testing';
 import { measured, startStack, type Stack } from './faults.testkit.js';
 
 /** Rooms that callers create and end at the same time. */
@@ -139,23 +132,8 @@ describe('with three Sentinels, under load', () => {
   });
 });
 
-describe('with a cluster, under load', () => {
-  test('nothing is lost when the master of the keys dies', async () => {
-    const cluster = await startTestCluster();
-    const master = async () => ((await roleOf(cluster.replica)) === 'master' ? cluster.replica : cluster.master);
-    const load = await underLoad(stack, { REDIS_URL: cluster.url });
-    await load.fast();
-    await timed('cluster, master killed', { env: {}, master }, () => cluster.master.kill('SIGKILL'), load.fast);
-    await load.settle();
-  });
-});
-
 async function info(server: TestServer | null): Promise<string> {
   return server === null ? '' : String(await askTestRedis(server, 'INFO', 'replication').catch(() => ''));
-}
-
-async function roleOf(server: TestServer): Promise<string | undefined> {
-  return /^role:(\w+)/m.exec(await info(server))?.[1];
 }
 
 async function replicasOf(redis: Redis): Promise<number> {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, writeNginxFiles, type NginxUpstreams } from '@callplane/local-servers';
-import { eventually, repositoryRoot, superviseProcess, temporaryDirectory } from '@callplane/testing';
+import { bound, freePort, writeNginxFiles, type NginxUpstreams } from '@callplane/local-servers';
+import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 
 export interface TestNginx {
   readonly url: string;
@@ -37,7 +37,10 @@ export async function startNginx(upstreams: NginxUpstreams, options: NginxOption
   if (tls !== undefined) await writeTls(dir, tls, { port, healthPort });
   const logFile = join(dir, 'nginx.log');
   const log = openSync(logFile, 'a');
-  const child = spawn('nginx', ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'], {
+  const nginx = { file: 'nginx', args: ['-p', `${dir}/`, '-c', join(dir, 'nginx.conf'), '-g', 'daemon off;'] };
+  // The workers of nginx outlive a killed master.
+  const { file, args } = bound({ ...nginx, options: {} }, 'TERM');
+  const child = spawn(file, args, {
     detached: true,
     // Logs to a file, because nginx opens /dev/stdout by name, which fails for a socket such as Node's pipes.
     stdio: ['ignore', log, log],
@@ -59,13 +62,14 @@ export async function startNginx(upstreams: NginxUpstreams, options: NginxOption
     await gone;
     rmSync(dir, { recursive: true, force: true });
   };
-  if (child.pid !== undefined) superviseProcess(child.pid, stop);
+  if (child.pid !== undefined) stopAtEnd(stop);
   const url = `http${tls === undefined ? '' : 's'}://127.0.0.1:${port}`;
   await eventually(async () => {
     if (spawnError !== undefined || child.exitCode !== null) return true;
     return (await fetch(`http://127.0.0.1:${healthPort}/lb/livez`).catch(() => null))?.status === 200;
   });
-  if (spawnError?.code === 'ENOENT') {
+  // 127 is the answer of setpriv.
+  if (spawnError?.code === 'ENOENT' || child.exitCode === 127) {
     throw new Error('This test needs nginx: apt-get install --no-install-recommends nginx-light libnginx-mod-stream');
   }
   if (spawnError !== undefined || child.exitCode !== null) {

@@ -83,6 +83,14 @@ test('rtc api says what the API refused, and what is wrong with a command line',
     exitCode: 1,
     line: expect.stringContaining('HTTP 200'),
   });
+  answer = {
+    status: 400,
+    body: '{"error":{"code":"VALIDATION_FAILED","message":"\\u009b2J","requestId":"req_1","details":5}}',
+  };
+  expect((await rtc('createRoom', 'name=x')).failure).toEqual({
+    exitCode: 1,
+    line: 'VALIDATION_FAILED: \\u009b2J (HTTP 400, request req_1)',
+  });
   const sent = requests.length;
   for (const [args, hint] of [
     [['launchRocket'], 'launchRocket'],

@@ -3,8 +3,9 @@ import { buildRequest, OPERATIONS, type AllOptions, type OperationId } from '@ca
 import type { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
-import { serviceAccess } from './service-access.js';
+import { addCommand, print, printList, type OutputOptions } from './output.js';
+import { serviceAccess, URL_OPTION } from './service-access.js';
+import { quoted } from './terminal.js';
 
 interface ApiOptions extends OutputOptions {
   url?: string;
@@ -26,7 +27,7 @@ Without an operation, the command lists the operations of the API.`;
 export function addApiCommand(rtc: Command, cli: Cli): void {
   const example = 'rtc api createRoom name=Consultation maxParticipants:=10';
   addCommand(rtc, 'api [operation] [fields...]', 'Call an operation of the API with an API key', example)
-    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .option(...URL_OPTION)
     .option('--key <key>', 'a secret API key (default: CALLPLANE_API_KEY)')
     .option('--idempotency-key <key>', 'of a repeated change (default: a new one)')
     .addHelpText('after', FIELD_HELP)
@@ -37,11 +38,11 @@ export function addApiCommand(rtc: Command, cli: Cli): void {
 
 function list(cli: Cli, options: ApiOptions): void {
   const rows = IDS.map((id) => ({ operation: id, method: OPERATIONS[id].method, path: OPERATIONS[id].path }));
-  printList(cli, options, rows, [
-    column<(typeof rows)[number]>('OPERATION', (row) => row.operation),
-    column<(typeof rows)[number]>('METHOD', (row) => row.method),
-    column<(typeof rows)[number]>('PATH', (row) => row.path),
-  ]);
+  printList(cli, options, rows, {
+    OPERATION: (row) => row.operation,
+    METHOD: (row) => row.method,
+    PATH: (row) => row.path,
+  });
 }
 
 async function call(cli: Cli, options: ApiOptions, operation: string, fields: readonly string[]): Promise<void> {
@@ -111,7 +112,7 @@ function parse(text: string): unknown {
 }
 
 interface ErrorAnswer {
-  error?: { code?: unknown; message?: unknown; requestId?: unknown; details?: { path: string; message: string }[] };
+  error?: { code?: unknown; message?: unknown; requestId?: unknown; details?: unknown };
 }
 
 function refusal(url: string, status: number, answer: unknown, repetition: string): CommandError {
@@ -120,8 +121,11 @@ function refusal(url: string, status: number, answer: unknown, repetition: strin
     const why = `${url} answered HTTP ${status} without an error of the API. A proxy may have answered.`;
     return new CommandError(`${why}${repetition}`);
   }
-  const details = (error.details ?? []).map(({ path, message }) => ` ${path}: ${message}`).join('');
-  return new CommandError(
-    `${error.code}: ${String(error.message)}${details} (HTTP ${status}, request ${String(error.requestId)})`,
-  );
+  const { code, message, requestId, details } = error;
+  const wrong = (Array.isArray(details) ? details : [])
+    .map(
+      (detail: { path?: unknown; message?: unknown } | null) => ` ${String(detail?.path)}: ${String(detail?.message)}`,
+    )
+    .join('');
+  return new CommandError(`${code}: ${String(message)}${wrong} (HTTP ${status}, request ${String(requestId)})`);
 }

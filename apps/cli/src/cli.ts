@@ -1,7 +1,8 @@
 import { parseMasterKeys, type Clock, type MasterKeys } from '@callplane/core';
 import { Database, type DueEndpoint, type WakeableOperation } from '@callplane/db';
 import type { MigrationTarget } from '@callplane/migrations';
-import type { Notice } from '@callplane/queue';
+import type * as Queue from '@callplane/queue';
+import type { Notice, QueueDepth } from '@callplane/queue';
 import { readRedisTarget, RedisSettingsError, type RedisTarget } from '@callplane/queue/redis-target';
 import { ConfigurationError, databaseConnection, parseEnvironment } from '@callplane/runtime';
 import { CliConfig } from './config.js';
@@ -81,33 +82,54 @@ export async function withDatabase<T>(
  * Publishes notices to the running apps, one for each payload. Returns false if Redis is not configured or fails; the
  * apps then notice the change within seconds.
  */
-export async function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
-  if (payloads.length === 0) return true;
-  const redis = redisOf(config);
-  if (redis === undefined) return false;
-  // Imported on demand: loading this package takes longer than most commands.
-  const { publishNoticesOnce } = await import('@callplane/queue');
-  return publishNoticesOnce(redis, notice, payloads);
+export function notifyApps(config: CliConfig, notice: Notice, ...payloads: readonly string[]): Promise<boolean> {
+  return payloads.length === 0
+    ? Promise.resolve(true)
+    : overRedis(config, (queue, redis) => queue.publishNoticesOnce(redis, notice, payloads));
 }
 
 /**
- * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a sweep then finds the
+ * Wakes the cleanup workers for these rows. Returns false if Redis is not configured or fails; a scan then finds the
  * rows.
  */
-export async function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
-  const redis = redisOf(config);
-  if (redis === undefined) return false;
-  const { wakeOperationsOnce } = await import('@callplane/queue');
-  return wakeOperationsOnce(redis, operations);
+export function wakeWorkers(config: CliConfig, operations: readonly WakeableOperation[]): Promise<boolean> {
+  return overRedis(config, (queue, redis) => queue.wakeOperationsOnce(redis, operations));
 }
 
 /** Wakes the webhook workers for these deliveries. Returns false if Redis is not configured or fails. */
-export async function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
-  if (deliveries.length === 0) return true;
+export function wakeDeliveries(config: CliConfig, deliveries: readonly DueEndpoint[]): Promise<boolean> {
+  return deliveries.length === 0
+    ? Promise.resolve(true)
+    : overRedis(config, (queue, redis) => queue.wakeDeliveriesOnce(redis, deliveries));
+}
+
+/** Tells the gateways that rooms have moved. Without Redis they notice it within seconds. */
+export async function notifyRooms(config: CliConfig, rooms: readonly { roomId: string; version: number }[]) {
+  if (rooms.length > 0) await overRedis(config, (queue, redis) => queue.publishRoomsChangedOnce(redis, rooms));
+}
+
+/** Reads the depths of the queues. Null if Redis is not configured or fails. */
+export async function queueDepths(config: CliConfig): Promise<QueueDepth[] | null> {
+  let depths: QueueDepth[] | null = null;
+  await overRedis(config, async (queue, redis) => {
+    depths = await queue.readQueueDepths(redis).catch(() => null);
+    return depths !== null;
+  });
+  return depths;
+}
+
+async function overRedis(
+  config: CliConfig,
+  work: (queue: typeof Queue, redis: RedisTarget) => Promise<boolean>,
+): Promise<boolean> {
   const redis = redisOf(config);
-  if (redis === undefined) return false;
-  const { wakeDeliveriesOnce } = await import('@callplane/queue');
-  return wakeDeliveriesOnce(redis, deliveries);
+  // Imported on demand: loading this package takes longer than most commands.
+  return redis !== undefined && work(await import('@callplane/queue'), redis);
+}
+
+/** What a message adds if the workers were not woken. */
+export function foundLater(workersNotified: boolean): string {
+  return workersNotified ? '' : '; the workers notice it within 15 seconds';
 }
 
 /** @throws UsageError */

@@ -10,21 +10,17 @@ import {
   formatTimestamp,
   hashApiKey,
   newId,
-  parseUrl,
   readScopes,
   SCOPES,
   type Scope,
 } from '@callplane/core';
-import { createConsoleLink, listConsoleSessions, revokeConsoleSessions, type ConsoleSessionRow } from '@callplane/db';
-import { Command, InvalidArgumentError } from 'commander';
-import { parseDuration, parseScopes } from './arguments.js';
+import { createConsoleLink, listConsoleSessions, revokeConsoleSessions } from '@callplane/db';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { configOf, notifyApps, withDatabase, type Cli } from './cli.js';
-import { environmentOf } from './defaults.js';
 import { UsageError } from './failure.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
-
-/** The API of the local start. */
-const URL_DEFAULT = 'http://localhost:8080';
+import { ENV_OPTION, environmentOf, notFound, parseDuration, parseScopes, unknownEnvironment } from './options.js';
+import { addCommand, addList, print, type OutputOptions } from './output.js';
+import { serviceUrl, URL_OPTION } from './service-access.js';
 
 interface LoginOptions extends OutputOptions {
   env?: string;
@@ -43,24 +39,34 @@ interface RevokeOptions extends OutputOptions {
 export function consoleCommands(cli: Cli): Command {
   const console = new Command('console').description('sign-ins to the console (docs/console.md)');
   addCommand(console, 'login', 'Make a link that signs in to the console once', 'rtc console login --read-only')
-    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
+    .option(...ENV_OPTION)
     .option('--read-only', 'the session may change nothing')
     .option('--scopes <scopes>', 'comma-separated scopes of the session (default: all)', parseScopes)
     .option('--ttl <duration>', 'how long the session lasts, such as 30m or 12h, at most 24h (default: 8h)', parseTtl)
-    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .option(...URL_OPTION)
     .action((options: LoginOptions) => makeLink(cli, options));
   const sessions = new Command('sessions').description('open sessions and unused links');
   console.addCommand(sessions);
-  addCommand(sessions, 'list', 'List open sessions and unused links', 'rtc console sessions list --env env_01…')
-    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
-    .action((options: OutputOptions & { env?: string }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const environmentId = await environmentOf(sql, options.env);
-        const rows = await listConsoleSessions(sql, environmentId);
-        if (rows === null) throw unknownEnvironment(environmentId);
-        printList(cli, options, rows, COLUMNS);
-      }),
-    );
+  addList(sessions, cli, {
+    description: 'List open sessions and unused links',
+    example: 'rtc console sessions list --env env_01…',
+    filters: [new Option(...ENV_OPTION)],
+    rows: async ({ sql }, options: OutputOptions & { env?: string }) => {
+      const environmentId = await environmentOf(sql, options.env);
+      const rows = await listConsoleSessions(sql, environmentId);
+      if (rows === null) throw unknownEnvironment(environmentId);
+      return rows;
+    },
+    columns: {
+      SESSION: (row) => row.id,
+      STATE: (row) => (row.state === 'link' ? 'link' : 'open'),
+      'MADE WITH': (row) => row.apiKeyId ?? 'rtc console login',
+      MAY: (row) => (row.readOnly ? 'read' : 'read and change'),
+      CREATED: (row) => formatTimestamp(row.createdAt),
+      'LATEST REQUEST': (row) => (row.state === 'link' ? '' : formatTimestamp(row.usedAt)),
+      ENDS: (row) => formatTimestamp(row.expiresAt),
+    },
+  });
   addCommand(sessions, 'revoke [session]', 'End a session or a link at once', 'rtc console sessions revoke cses_01…')
     .option('--all', 'all of the environment, instead of one')
     .option('--env <id>', 'with --all: id of the environment (env_…); by default, the only one')
@@ -69,7 +75,7 @@ export function consoleCommands(cli: Cli): Command {
 }
 
 function makeLink(cli: Cli, options: LoginOptions): Promise<void> {
-  const base = baseUrl(options.url ?? configOf(cli).CALLPLANE_URL ?? URL_DEFAULT);
+  const base = serviceUrl(options.url ?? configOf(cli).CALLPLANE_URL);
   const all = options.scopes ?? [...SCOPES];
   const readOnly = options.readOnly === true;
   const scopes = readOnly ? readScopes(all) : all;
@@ -102,7 +108,7 @@ function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promi
     const which = id === undefined ? { environmentId: await environmentOf(sql, options.env) } : { id };
     const ended = await revokeConsoleSessions(sql, which);
     if (id !== undefined && ended.length === 0) {
-      throw new UsageError(`Session ${quoted(id)} not found. "rtc console sessions list" lists sessions.`);
+      throw notFound('Session', id, 'console sessions list');
     }
     const hashes = ended.flatMap(({ secretHash }) => (secretHash === null ? [] : [secretHash]));
     const noticeSent = await notifyApps(config, 'consoleSessionEnded', ...hashes);
@@ -112,32 +118,10 @@ function revoke(cli: Cli, options: RevokeOptions, id: string | undefined): Promi
   });
 }
 
-const COLUMNS = [
-  column<ConsoleSessionRow>('SESSION', (row) => row.id),
-  column<ConsoleSessionRow>('STATE', (row) => (row.state === 'link' ? 'link' : 'open')),
-  column<ConsoleSessionRow>('MADE WITH', (row) => row.apiKeyId ?? 'rtc console login'),
-  column<ConsoleSessionRow>('MAY', (row) => (row.readOnly ? 'read' : 'read and change')),
-  column<ConsoleSessionRow>('CREATED', (row) => formatTimestamp(row.createdAt)),
-  column<ConsoleSessionRow>('LATEST REQUEST', (row) => (row.state === 'link' ? '' : formatTimestamp(row.usedAt))),
-  column<ConsoleSessionRow>('ENDS', (row) => formatTimestamp(row.expiresAt)),
-];
-
 function parseTtl(text: string): number {
   const seconds = parseDuration(text);
   if (seconds < CONSOLE_SESSION_SECONDS_MIN || seconds > CONSOLE_SESSION_SECONDS_MAX) {
     throw new InvalidArgumentError('Give 1m to 24h.');
   }
   return seconds;
-}
-
-function baseUrl(text: string): string {
-  const url = parseUrl(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new UsageError('Give the address of the service as --url, such as https://calls.example.com.');
-  }
-  return `${url.origin}${url.pathname.replace(/\/(v1\/?)?$/, '')}`;
-}
-
-function unknownEnvironment(id: string): UsageError {
-  return new UsageError(`Environment ${quoted(id)} not found. "rtc environments list --project …" lists environments.`);
 }

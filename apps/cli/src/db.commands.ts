@@ -1,10 +1,9 @@
 import { applyMigrations, grantGatewayRights, grantMediaAgentRights, pendingMigrations } from '@callplane/migrations';
-import { formatTimestamp } from '@callplane/core';
 import { readOldestSnapshots, readTableHealth, type TableHealth } from '@callplane/db';
 import { Command } from 'commander';
 import { configOf, targetOf, withDatabase, type Cli } from './cli.js';
-import { describeSnapshot } from './doctor/health-findings.js';
-import { addCommand, column, print, tableOf, type OutputOptions } from './output.js';
+import { describeSnapshot } from './doctor/postgres.js';
+import { addCommand, counted, named, print, tableOf, type Columns, type OutputOptions } from './output.js';
 
 export function dbCommands(cli: Cli): Command {
   const db = new Command('db').description('The database schema');
@@ -38,22 +37,10 @@ export function dbCommands(cli: Cli): Command {
   return db;
 }
 
-const TABLE_COLUMNS = [
-  column<TableHealth>('TABLE', ({ table }) => table),
-  column<TableHealth>(
-    'LIVE',
-    ({ liveRows }) => String(liveRows),
-    ({ liveRows }) => `${liveRows} live`,
-  ),
-  column<TableHealth>(
-    'DEAD',
-    ({ deadRows }) => String(deadRows),
-    ({ deadRows }) => `${deadRows} dead`,
-  ),
-  column<TableHealth>('SIZE', ({ bytes }) => `${(bytes / 1_048_576).toFixed(1)} MiB`),
-  column<TableHealth>(
-    'VACUUMED',
-    ({ vacuumedAt }) => (vacuumedAt === null ? 'never' : formatTimestamp(vacuumedAt)),
-    ({ vacuumedAt }) => `vacuumed ${vacuumedAt === null ? 'never' : formatTimestamp(vacuumedAt)}`,
-  ),
-];
+const TABLE_COLUMNS: Columns<TableHealth> = {
+  TABLE: ({ table }) => table,
+  LIVE: ({ liveRows }) => counted(liveRows, 'live'),
+  DEAD: ({ deadRows }) => counted(deadRows, 'dead'),
+  SIZE: ({ bytes }) => `${(bytes / 1_048_576).toFixed(1)} MiB`,
+  VACUUMED: ({ vacuumedAt }) => named('vacuumed', vacuumedAt ?? 'never'),
+};

@@ -1,6 +1,7 @@
 import { isDatabaseUnavailable, isRefusedTls } from '@callplane/db';
 import { MigrationError } from '@callplane/migrations';
 import { ConfigurationError, redactText } from '@callplane/runtime';
+import { printable } from './terminal.js';
 
 /** Invalid input. The message says how to correct it. Exit code 2. */
 export class UsageError extends Error {}
@@ -37,9 +38,9 @@ const PRISMA_HINTS: Readonly<Record<string, string>> = {
 export function failureOf(error: unknown, isLocal = false): Failure {
   // Do not redact configuration errors: they contain no secrets, and redaction would remove the password from the
   // example URL.
-  if (error instanceof ConfigurationError) return { exitCode: 2, line: error.problems.join('; ') };
+  if (error instanceof ConfigurationError) return { exitCode: 2, line: printable(error.problems.join('; ')) };
   const { exitCode, message } = classify(error, isLocal);
-  return { exitCode, line: redactText(message.trim().replaceAll(/\s*\n\s*/g, ' ')) };
+  return { exitCode, line: printable(redactText(message.trim().replaceAll(/\s*\n\s*/g, ' '))) };
 }
 
 function classify(error: unknown, isLocal: boolean): { exitCode: 1 | 2; message: string } {

@@ -13,14 +13,21 @@ import {
 } from '@callplane/core';
 import { insertApiKey, listApiKeys, revokeApiKey, type ApiKeyRow, type Database } from '@callplane/db';
 import { Command, Option } from 'commander';
-import { parseDuration, parseName, parseScopes } from './arguments.js';
 import { notifyApps, withDatabase, type Cli } from './cli.js';
-import { environmentOf } from './defaults.js';
 import { UsageError } from './failure.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import {
+  ENV_OPTION,
+  environmentOf,
+  notFound,
+  parseDuration,
+  parseName,
+  parseScopes,
+  unknownEnvironment,
+} from './options.js';
+import { addCommand, addList, print, type OutputOptions } from './output.js';
+import { quoted } from './terminal.js';
 
-interface CreateOptions extends OutputOptions {
-  env?: string;
+interface NewKey {
   type: ApiKeyType;
   name?: string;
   scopes?: Scope[];
@@ -28,12 +35,14 @@ interface CreateOptions extends OutputOptions {
   expiresIn?: number;
 }
 
+type CreateOptions = OutputOptions & NewKey & { env?: string };
+
 export function keysCommands(cli: Cli): Command {
   const keys = new Command('keys').description('API keys of an environment');
   const createExample =
     'rtc keys create --env env_01… --type secret --scopes rooms:create,tokens:create --expires-in 90d';
   addCommand(keys, 'create', 'Create an API key and show it once', createExample)
-    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
+    .option(...ENV_OPTION)
     .addOption(
       new Option('--type <type>', 'secret for backends, publishable for clients')
         .choices(API_KEY_TYPES)
@@ -43,16 +52,27 @@ export function keysCommands(cli: Cli): Command {
     .option('--scopes <scopes>', 'comma-separated scopes of a secret key (default: all)', parseScopes)
     .option('--expires-in <duration>', 'validity such as 30m, 12h or 90d (default: unlimited)', parseDuration)
     .action((options: CreateOptions) => createKey(cli, options));
-  addCommand(keys, 'list', 'List the API keys of an environment', 'rtc keys list --env env_01…')
-    .option('--env <id>', 'id of the environment (env_…); by default, the only one')
-    .action((options: OutputOptions & { env?: string }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const environmentId = await environmentOf(sql, options.env);
-        const rows = await listApiKeys(sql, environmentId);
-        if (rows === null) throw unknownEnvironment(environmentId);
-        printList(cli, options, rows, columnsAt(cli.clock.now()));
-      }),
-    );
+  addList(keys, cli, {
+    description: 'List the API keys of an environment',
+    example: 'rtc keys list --env env_01…',
+    filters: [new Option(...ENV_OPTION)],
+    rows: async ({ sql }, options: OutputOptions & { env?: string }) => {
+      const environmentId = await environmentOf(sql, options.env);
+      const rows = await listApiKeys(sql, environmentId);
+      if (rows === null) throw unknownEnvironment(environmentId);
+      return rows;
+    },
+    columns: {
+      KEY: (row) => row.id,
+      TYPE: (row) => row.type,
+      'ENDS IN': (row) => `…${row.keyHint}`,
+      STATE: (row) => stateOf(row, cli.clock.now()),
+      CREATED: (row) => formatTimestamp(row.createdAt),
+      SCOPES: ({ scopes }) =>
+        scopes.length === SCOPES.length ? { cell: 'all', plain: 'all scopes' } : scopes.join(','),
+      NAME: (row) => (row.name === null ? '' : quoted(row.name)),
+    },
+  });
   addCommand(keys, 'revoke [key]', 'Revoke an API key permanently', 'rtc keys revoke key_01…')
     .option('--key <id>', 'id of the key (key_…), instead of the argument')
     .action((argument: string | undefined, options: OutputOptions & { key?: string }) =>
@@ -72,20 +92,11 @@ function createKey(cli: Cli, options: CreateOptions): Promise<void> {
   });
 }
 
-interface NewKey {
-  environmentId: string;
-  type: ApiKeyType;
-  name?: string;
-  scopes?: Scope[];
-  /** In seconds. */
-  expiresIn?: number;
-}
-
 /**
  * Creates an API key with all scopes, or those that are given.
  * @returns the row as the commands show it, with the key itself
  */
-export async function insertKey(cli: Cli, prisma: Database['prisma'], options: NewKey) {
+export async function insertKey(cli: Cli, prisma: Database['prisma'], options: NewKey & { environmentId: string }) {
   const { environmentId, type } = options;
   const key = formatApiKey(type, randomBytes(API_KEY_RANDOM_BYTES));
   const now = cli.clock.now();
@@ -112,36 +123,15 @@ function revokeKey(cli: Cli, options: OutputOptions & { key?: string }, argument
     throw new UsageError('Give one key, as argument or as --key.');
   return withDatabase(cli, async ({ prisma }, config) => {
     const revoked = await revokeApiKey(prisma, keyId, cli.clock.now());
-    if (revoked === null) throw new UsageError(`Key ${quoted(keyId)} not found. "rtc keys list" lists keys.`);
+    if (revoked === null) throw notFound('Key', keyId, 'keys list');
     const notified = await notifyApps(config, 'apiKeyRevoked', Buffer.from(revoked.keyHash).toString('hex'));
     const text = `Key ${keyId} is revoked${notified ? '' : '; running apps refuse it within 5 seconds'}.`;
     print(cli, options, { id: keyId, revokedAt: revoked.revokedAt, noticeSent: notified }, text);
   });
 }
 
-function columnsAt(now: Date) {
-  const all = ({ scopes }: ApiKeyRow) => scopes.length === SCOPES.length;
-  return [
-    column<ApiKeyRow>('KEY', (row) => row.id),
-    column<ApiKeyRow>('TYPE', (row) => row.type),
-    column<ApiKeyRow>('ENDS IN', (row) => `…${row.keyHint}`),
-    column<ApiKeyRow>('STATE', (row) => stateOf(row, now)),
-    column<ApiKeyRow>('CREATED', (row) => formatTimestamp(row.createdAt)),
-    column<ApiKeyRow>(
-      'SCOPES',
-      (row) => (all(row) ? 'all' : row.scopes.join(',')),
-      (row) => (all(row) ? 'all scopes' : row.scopes.join(',')),
-    ),
-    column<ApiKeyRow>('NAME', (row) => (row.name === null ? '' : quoted(row.name))),
-  ];
-}
-
 function stateOf(row: ApiKeyRow, now: Date): string {
   if (row.revokedAt !== null) return 'revoked';
   if (row.expiresAt === null) return 'valid';
   return row.expiresAt <= now ? 'expired' : `until ${formatTimestamp(row.expiresAt)}`;
-}
-
-function unknownEnvironment(id: string): UsageError {
-  return new UsageError(`Environment ${quoted(id)} not found. "rtc environments list --project …" lists environments.`);
 }

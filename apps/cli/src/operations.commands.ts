@@ -11,34 +11,44 @@ import {
   findOperationById,
   hastenOperation,
   listAllOperations,
+  readBacklogs,
+  type Backlog,
   type Database,
   type OperationListing,
   type WakeableOperation,
 } from '@callplane/db';
-import { Command, Option } from 'commander';
-import { wakeWorkers, withDatabase, type Cli } from './cli.js';
-import { CommandError, UsageError } from './failure.js';
-import { addListOptions, filterOf, type ListOptions } from './list-options.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import type { QueueDepth } from '@callplane/queue';
+import { Command } from 'commander';
+import { configOf, foundLater, queueDepths, wakeWorkers, withDatabase, type Cli } from './cli.js';
+import { CommandError } from './failure.js';
+import { filterOf, NEWEST, notFound, oneOf, type NewestOptions } from './options.js';
+import { addCommand, addList, counted, named, print, type ListCommand, type OutputOptions } from './output.js';
 
-interface OperationListOptions extends ListOptions {
+interface ListOptions extends NewestOptions {
   status?: OperationStatus;
   kind?: OperationKind;
 }
 
 export function operationsCommands(cli: Cli): Command {
   const operations = new Command('operations').description('Clean-ups of rooms and participants');
-  addListOptions(
-    addCommand(operations, 'list', 'List operations, newest first', 'rtc operations list --status failed --since 1d'),
-  )
-    .addOption(new Option('--status <status>', 'filter by this value').choices(OPERATION_STATUSES))
-    .addOption(new Option('--kind <kind>', 'filter by this value').choices(OPERATION_KINDS))
-    .action((options: OperationListOptions) =>
-      withDatabase(cli, async ({ sql }) => {
-        const filter = { ...filterOf(cli, options), status: options.status ?? null, kind: options.kind ?? null };
-        printList(cli, options, await listAllOperations(sql, filter), COLUMNS);
-      }),
-    );
+  addList(operations, cli, {
+    description: 'List operations, newest first',
+    example: 'rtc operations list --status failed --since 1d',
+    filters: [...NEWEST, oneOf('--status <status>', OPERATION_STATUSES), oneOf('--kind <kind>', OPERATION_KINDS)],
+    rows: ({ sql }, options: ListOptions) => {
+      const { status = null, kind = null } = options;
+      return listAllOperations(sql, { ...filterOf(cli, options), status, kind });
+    },
+    columns: {
+      OPERATION: (row) => row.id,
+      KIND: (row) => row.kind,
+      STATUS: (row) => (row.status === 'pending' && row.held ? 'pending (held)' : row.status),
+      ATTEMPTS: (row) => counted(row.attempts, 'attempts'),
+      WHEN: dueOf,
+      OF: (row) => row.participantId ?? row.roomId,
+      'LAST ERROR': (row) => (row.lastError === null ? '' : row.lastError.message),
+    },
+  });
   const retryDescription = 'Attempt an operation now: a failed one in a new run, a pending one before it is due';
   addCommand(operations, 'retry <operation>', retryDescription, 'rtc operations retry op_01…').action(
     (operationId: string, options: OutputOptions) => retry(cli, options, operationId),
@@ -49,9 +59,7 @@ export function operationsCommands(cli: Cli): Command {
 function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const operation = await findOperationById(database.sql, operationId);
-    if (operation === null) {
-      throw new UsageError(`Operation ${quoted(operationId)} not found. "rtc operations list" lists operations.`);
-    }
+    if (operation === null) throw notFound('Operation', operationId, 'operations list');
     if (operation.status === 'completed') throw new CommandError(`${operationId} is already completed.`);
     const row =
       operation.status === 'failed'
@@ -59,7 +67,7 @@ function retry(cli: Cli, options: OutputOptions, operationId: string): Promise<v
         : await hastenOperation(database.sql, operationId);
     if (row === null) throw new CommandError(`${operationId} is held by a worker at the moment. Try again later.`);
     const notified = await wakeWorkers(config, [row]);
-    const text = `${operationId} is due now (run ${row.run})${notified ? '' : '; a sweep finds it within 15 seconds'}.`;
+    const text = `${operationId} is due now (run ${row.run})${foundLater(notified)}.`;
     print(cli, options, { id: operationId, run: row.run, workersNotified: notified }, text);
   });
 }
@@ -83,16 +91,31 @@ const dueOf = (row: OperationListing): string =>
     ? `due ${formatTimestamp(row.dueAt)}`
     : `since ${formatTimestamp(row.completedAt ?? row.dueAt)}`;
 
-const COLUMNS = [
-  column<OperationListing>('OPERATION', (row) => row.id),
-  column<OperationListing>('KIND', (row) => row.kind),
-  column<OperationListing>('STATUS', (row) => (row.status === 'pending' && row.held ? 'pending (held)' : row.status)),
-  column<OperationListing>(
-    'ATTEMPTS',
-    (row) => String(row.attempts),
-    (row) => `${row.attempts} attempts`,
-  ),
-  column<OperationListing>('WHEN', dueOf),
-  column<OperationListing>('OF', (row) => row.participantId ?? row.roomId),
-  column<OperationListing>('LAST ERROR', (row) => (row.lastError === null ? '' : row.lastError.message)),
-];
+/** Adds `rtc queues`. PostgreSQL's rows are authoritative; Redis adds the numbers of jobs and workers. */
+export function addQueuesCommand(rtc: Command, cli: Cli): void {
+  const queues = {
+    description: 'Show due rows and their age, and the jobs and workers in Redis',
+    example: 'rtc queues',
+    rows: async ({ sql }: Database) => {
+      const backlogs = await readBacklogs(sql);
+      const depths = await queueDepths(configOf(cli));
+      return backlogs.map((row) => ({ ...row, redis: depths?.find(({ queue }) => queue === row.queue) ?? null }));
+    },
+    columns: {
+      QUEUE: ({ queue }) => queue,
+      DUE: ({ due }) => counted(due, 'due'),
+      'OLDEST DUE FOR': ({ oldestDueMs }) => {
+        if (oldestDueMs === null) return { cell: '-', plain: 'nothing is due' };
+        return named('oldest due for', `${(Math.max(0, oldestDueMs) / 1000).toFixed(1)} s`);
+      },
+      HELD: ({ held }) => counted(held, 'held'),
+      SCHEDULED: ({ scheduled }) => counted(scheduled, 'scheduled'),
+      REDIS: ({ redis }) => named('Redis:', redis === null ? 'unknown' : inRedis(redis)),
+    },
+  } satisfies ListCommand<Backlog & { redis: QueueDepth | null }, OutputOptions>;
+  addList(rtc, cli, queues, 'queues');
+}
+
+function inRedis({ waiting, active, delayed, workers }: QueueDepth): string {
+  return `${waiting} waiting, ${active} active, ${delayed} delayed, ${workers} workers`;
+}

@@ -5,29 +5,34 @@ import { consoleCommands } from './console.commands.js';
 import { dbCommands } from './db.commands.js';
 import { deliveriesCommands } from './deliveries.commands.js';
 import { addDoctorCommand } from './doctor/doctor.command.js';
-import { encryptionCommands } from './encryption.commands.js';
-import { environmentsCommands } from './environments.commands.js';
-import { eventsCommands } from './events.commands.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { addListenCommand } from './listen/listen.command.js';
 import { mediaCommands } from './media/media.commands.js';
-import { operationsCommands } from './operations.commands.js';
-import { participantsCommands } from './participants.commands.js';
-import { projectsCommands } from './projects.commands.js';
-import { addQueuesCommand } from './queues.commands.js';
+import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
-import { roomsCommands } from './rooms.commands.js';
-import { signingKeysCommands } from './signing-keys.commands.js';
-import { webhooksCommands } from './webhooks.commands.js';
+import { participantsCommands, roomsCommands } from './rooms.commands.js';
+import { encryptionCommands, signingKeysCommands } from './secrets.commands.js';
+import { environmentsCommands, projectsCommands } from './tenants.commands.js';
+import { printable } from './terminal.js';
+import { eventsCommands, webhooksCommands } from './webhooks.commands.js';
 
 /** Runs one command line. Returns null on success. */
-export async function run(cli: Cli, commandLine: readonly string[]): Promise<Failure | null> {
+export async function run(terminal: Cli, commandLine: readonly string[]): Promise<Failure | null> {
+  const { environment, clock, isTerminal = false } = terminal;
+  // Whatever a command prints passes here: no name and no answer of a server can steer the terminal.
+  const cli: Cli = {
+    environment,
+    clock,
+    isTerminal,
+    write: (text) => terminal.write(printable(text)),
+    note: (text) => terminal.note?.(printable(text)),
+  };
   try {
     await program(cli).parseAsync(commandLine, { from: 'user' });
     return null;
   } catch (error) {
-    return error instanceof HelpShown ? null : failureOf(error, cli.environment['RTC_LOCAL_START'] === 'true');
+    return error instanceof HelpShown ? null : failureOf(error, environment['RTC_LOCAL_START'] === 'true');
   }
 }
 

@@ -16,12 +16,21 @@ import {
   type Database,
   type RecoveryListing,
 } from '@callplane/db';
-import { Command, Option } from 'commander';
-import { timeOf, type Since } from './arguments.js';
+import { Command } from 'commander';
 import { withDatabase, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
-import { addListOptions, filterOf, type ListOptions } from './list-options.js';
-import { addCommand, align, column, print, printList, quoted, type OutputOptions } from './output.js';
+import {
+  ENDPOINT_FILTER,
+  filterOf,
+  NEWEST,
+  notFound,
+  oneOf,
+  timeOf,
+  type NewestOptions,
+  type Since,
+} from './options.js';
+import { addCommand, addList, counted, print, type OutputOptions } from './output.js';
+import { align } from './terminal.js';
 
 export interface RecoverOptions extends OutputOptions {
   since: Since;
@@ -36,18 +45,26 @@ const LOOK_EVERY_MS = 100;
 
 export function recoveriesCommands(cli: Cli): Command {
   const recoveries = new Command('recoveries').description('Recoveries of webhook deliveries ("rtc webhooks recover")');
-  addListOptions(
-    addCommand(recoveries, 'list', 'List recoveries, newest first', 'rtc recoveries list --status pending'),
-  )
-    .addOption(new Option('--status <status>', 'filter by this value').choices(RECOVERY_STATUSES))
-    .option('--endpoint <id>', 'filter by endpoint (whep_…)')
-    .action((options: ListOptions & { status?: RecoveryStatus; endpoint?: string }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const { status = null, endpoint = null } = options;
-        const rows = await listAllRecoveries(sql, { ...filterOf(cli, options), status, endpointId: endpoint });
-        printList(cli, options, rows, COLUMNS);
-      }),
-    );
+  addList(recoveries, cli, {
+    description: 'List recoveries, newest first',
+    example: 'rtc recoveries list --status pending',
+    filters: [...NEWEST, oneOf('--status <status>', RECOVERY_STATUSES), ENDPOINT_FILTER],
+    rows: ({ sql }, options: NewestOptions & { status?: RecoveryStatus; endpoint?: string }) => {
+      const { status = null, endpoint = null } = options;
+      return listAllRecoveries(sql, { ...filterOf(cli, options), status, endpointId: endpoint });
+    },
+    columns: {
+      RECOVERY: (row) => row.id,
+      STATUS: (row) => (row.dryRun ? `${row.status} (dry run)` : row.status),
+      ENDPOINT: (row) => row.endpointId,
+      SINCE: (row) => formatTimestamp(row.since),
+      UNTIL: (row) => formatTimestamp(row.until),
+      MATCHED: (row) => counted(row.matched, 'matched'),
+      REPLAYED: (row) => counted(row.replayed, 'replayed'),
+      WOKEN: (row) => counted(row.woken, 'woken'),
+      SKIPPED: (row) => counted(row.skipped, 'skipped'),
+    },
+  });
   addCommand(recoveries, 'show <recovery>', 'Show the progress of a recovery', 'rtc recoveries show rcv_01…').action(
     (recoveryId: string, options: OutputOptions) =>
       withDatabase(cli, async ({ sql }) => {
@@ -109,14 +126,12 @@ async function settled(db: Database['sql'], recoveryId: string): Promise<Recover
 
 async function recoveryOf(db: Database['sql'], recoveryId: string): Promise<RecoveryListing> {
   const row = await findRecoveryById(db, recoveryId);
-  if (row === null) {
-    throw new UsageError(`Recovery ${quoted(recoveryId)} not found. "rtc recoveries list" lists recoveries.`);
-  }
+  if (row === null) throw notFound('Recovery', recoveryId, 'recoveries list');
   return row;
 }
 
 export function noEndpoint(endpointId: string): UsageError {
-  return new UsageError(`Endpoint ${quoted(endpointId)} not found. "rtc webhooks list" lists endpoints.`);
+  return notFound('Endpoint', endpointId, 'webhooks list');
 }
 
 function textOf(row: RecoveryListing): string {
@@ -132,18 +147,3 @@ function textOf(row: RecoveryListing): string {
     ['skipped', String(row.skipped)],
   ]);
 }
-
-const COLUMNS = [
-  column<RecoveryListing>('RECOVERY', (row) => row.id),
-  column<RecoveryListing>('STATUS', (row) => (row.dryRun ? `${row.status} (dry run)` : row.status)),
-  column<RecoveryListing>('ENDPOINT', (row) => row.endpointId),
-  column<RecoveryListing>('SINCE', (row) => formatTimestamp(row.since)),
-  column<RecoveryListing>('UNTIL', (row) => formatTimestamp(row.until)),
-  ...(['matched', 'replayed', 'woken', 'skipped'] as const).map((name) =>
-    column<RecoveryListing>(
-      name.toUpperCase(),
-      (row) => String(row[name]),
-      (row) => `${row[name]} ${name}`,
-    ),
-  ),
-];

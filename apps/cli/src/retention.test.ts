@@ -108,7 +108,7 @@ describe('rtc participants erase', () => {
   test('rejects an unknown participant and a participant in a call', async () => {
     expect((await rtc('participants', 'erase', 'part_0')).failure).toEqual({
       exitCode: 2,
-      line: 'Participant "part_0" not found.',
+      line: 'Participant "part_0" not found. See "rtc participants list".',
     });
     const { roomId, participantId } = await endedRoom(1);
     await database.prisma.participantSession.create({

@@ -1,27 +1,40 @@
-import { formatTimestamp, ROOM_STATUSES, type RoomStatus } from '@callplane/core';
+import {
+  formatTimestamp,
+  PARTICIPANT_STATUSES,
+  ROOM_STATUSES,
+  type ParticipantStatus,
+  type RoomStatus,
+} from '@callplane/core';
 import {
   acceptRoomEnd,
+  countEventsToErase,
   countExpiredRooms,
+  eraseEvents,
   findRoomById,
   listAllParticipants,
   listAllRooms,
   PURGED_AFTER_SECONDS_MIN,
   purgeExpiredRooms,
+  requestErasure,
   tenantOfRoom,
+  type ParticipantListing,
   type PurgeStep,
-  type RoomListing,
 } from '@callplane/db';
-import { Command, Option } from 'commander';
-import { parseDuration } from './arguments.js';
-import { wakeWorkers, withDatabase, type Cli } from './cli.js';
-import { UsageError } from './failure.js';
-import { addListOptions, filterOf, type ListOptions } from './list-options.js';
-import { addCommand, align, column, print, printList, quoted, tableOf, type OutputOptions } from './output.js';
-import { IN_CALL_COLUMNS } from './participants.commands.js';
-
-interface RoomListOptions extends ListOptions {
-  status?: RoomStatus;
-}
+import { Command } from 'commander';
+import { foundLater, wakeWorkers, withDatabase, type Cli } from './cli.js';
+import { CommandError, UsageError } from './failure.js';
+import {
+  ENV_FILTER,
+  filterOf,
+  NEWEST,
+  notFound,
+  oneOf,
+  parseDuration,
+  ROOM_FILTER,
+  type NewestOptions,
+} from './options.js';
+import { addCommand, addList, print, tableOf, type Columns, type OutputOptions } from './output.js';
+import { align, quoted } from './terminal.js';
 
 interface PurgeOptions extends OutputOptions {
   /** In seconds. */
@@ -36,14 +49,21 @@ const PURGED_AFTER = '90d';
 
 export function roomsCommands(cli: Cli): Command {
   const rooms = new Command('rooms').description('Rooms of every environment');
-  addListOptions(addCommand(rooms, 'list', 'List rooms, newest first', 'rtc rooms list --status active --since 1d'))
-    .addOption(new Option('--status <status>', 'filter by this value').choices(ROOM_STATUSES))
-    .action((options: RoomListOptions) =>
-      withDatabase(cli, async ({ sql }) => {
-        const filter = { ...filterOf(cli, options), status: options.status ?? null };
-        printList(cli, options, await listAllRooms(sql, filter), COLUMNS);
-      }),
-    );
+  addList(rooms, cli, {
+    description: 'List rooms, newest first',
+    example: 'rtc rooms list --status active --since 1d',
+    filters: [...NEWEST, oneOf('--status <status>', ROOM_STATUSES)],
+    rows: ({ sql }, options: NewestOptions & { status?: RoomStatus }) =>
+      listAllRooms(sql, { ...filterOf(cli, options), status: options.status ?? null }),
+    columns: {
+      ROOM: (row) => row.id,
+      STATUS: (row) => row.status,
+      'IN CALL': (row) => `${row.participants}/${row.maxParticipants}`,
+      ENVIRONMENT: (row) => row.environmentId,
+      CREATED: (row) => formatTimestamp(row.createdAt),
+      NAME: (row) => quoted(row.name),
+    },
+  });
   addCommand(rooms, 'show <room>', 'Show a room and who is in it', 'rtc rooms show room_01…').action(
     (roomId: string, options: OutputOptions) => show(cli, options, roomId),
   );
@@ -58,7 +78,7 @@ export function roomsCommands(cli: Cli): Command {
       parseDuration,
       parseDuration(PURGED_AFTER),
     )
-    .option('--env <id>', 'filter by environment (env_…)')
+    .addOption(ENV_FILTER)
     .option('--dry-run', 'only count the rooms')
     .option('--yes', 'delete the rooms permanently')
     .action((options: PurgeOptions) => purge(cli, options));
@@ -71,7 +91,7 @@ const IN_CALL_SHOWN = 20;
 function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async ({ sql }) => {
     const room = await findRoomById(sql, roomId);
-    if (room === null) throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
+    if (room === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
     const inCall = await listAllParticipants(sql, filter);
     const times = [
@@ -98,15 +118,13 @@ function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const tenant = await tenantOfRoom(database.sql, roomId);
     const accepted = tenant === null ? null : await acceptRoomEnd(database, tenant, roomId, cli.clock.now());
-    if (accepted === null) {
-      throw new UsageError(`Room ${quoted(roomId)} not found. "rtc rooms list" lists rooms.`);
-    }
+    if (accepted === null) throw notFound('Room', roomId, 'rooms list');
     const { operation, wake } = accepted;
     const notified = wake === null || (await wakeWorkers(config, [wake]));
     const text =
       operation.status === 'completed'
         ? `${roomId} has ended already.`
-        : `${roomId} is ending: operation ${operation.id}${notified ? '' : ', which a sweep finds within 15 seconds'}.`;
+        : `${roomId} is ending: operation ${operation.id}${foundLater(notified)}.`;
     print(cli, options, { roomId, operationId: operation.id, status: operation.status }, text);
   });
 }
@@ -140,11 +158,64 @@ function purge(cli: Cli, options: PurgeOptions): Promise<void> {
   });
 }
 
-const COLUMNS = [
-  column<RoomListing>('ROOM', (row) => row.id),
-  column<RoomListing>('STATUS', (row) => row.status),
-  column<RoomListing>('IN CALL', (row) => `${row.participants}/${row.maxParticipants}`),
-  column<RoomListing>('ENVIRONMENT', (row) => row.environmentId),
-  column<RoomListing>('CREATED', (row) => formatTimestamp(row.createdAt)),
-  column<RoomListing>('NAME', (row) => quoted(row.name)),
-];
+export function participantsCommands(cli: Cli): Command {
+  const participants = new Command('participants').description('Participants of every environment');
+  addList(participants, cli, {
+    description: 'List participants, newest first',
+    example: 'rtc participants list --room room_01… --status active',
+    filters: [...NEWEST, ROOM_FILTER, oneOf('--status <status>', PARTICIPANT_STATUSES, 'in the call, or left')],
+    rows: ({ sql }, options: NewestOptions & { room?: string; status?: ParticipantStatus }) => {
+      const { room = null, status = null } = options;
+      return listAllParticipants(sql, { ...filterOf(cli, options), roomId: room, status });
+    },
+    columns: { ROOM: (row) => row.roomId, ...IN_CALL_COLUMNS },
+  });
+  const description = 'Erase the name, external id and metadata of a participant, from its row and from stored events';
+  addCommand(participants, 'erase <participant>', description, 'rtc participants erase part_01…').action(
+    (participantId: string, options: OutputOptions) => erase(cli, options, participantId),
+  );
+  return participants;
+}
+
+function stateOf(row: ParticipantListing): string {
+  if (row.removedAt !== null) return `removed ${formatTimestamp(row.removedAt)}`;
+  if (row.connectedAt === null) return 'never connected';
+  return row.leftAt === null
+    ? `active since ${formatTimestamp(row.connectedAt)}`
+    : `left ${formatTimestamp(row.leftAt)}`;
+}
+
+/** The columns of participants of one room. */
+const IN_CALL_COLUMNS: Columns<ParticipantListing> = {
+  PARTICIPANT: (row) => row.id,
+  STATE: stateOf,
+  SESSION: (row) => row.sessionId ?? '',
+  'EXTERNAL ID': (row) => (row.externalId === null ? '' : quoted(row.externalId)),
+  NAME: (row) => quoted(row.name),
+};
+
+function erase(cli: Cli, options: OutputOptions, participantId: string): Promise<void> {
+  return withDatabase(cli, async (database) => {
+    const now = cli.clock.now();
+    const outcome = await requestErasure(database, participantId, now);
+    if (outcome === 'unknown') throw notFound('Participant', participantId, 'participants list');
+    if (outcome === 'in a call') {
+      throw new CommandError(
+        `${participantId} is in a call, where others see the name: remove the participant or end the room first.`,
+      );
+    }
+    let eventsErased = 0;
+    for (;;) {
+      const erased = await eraseEvents(database, participantId, now);
+      if (erased === 0) break;
+      eventsErased += erased;
+    }
+    const eventsPending = await countEventsToErase(database, participantId);
+    const rest =
+      eventsPending === 0
+        ? ''
+        : `; ${eventsPending} more have open deliveries and are erased within a minute after these end`;
+    const text = `${participantId} is erased, also from ${eventsErased} events${rest}.`;
+    print(cli, options, { participantId, eventsErased, eventsPending }, text);
+  });
+}

@@ -78,6 +78,21 @@ describe('rtc projects and rtc environments', () => {
     expect(stdout).toMatch(/^Project proj_\w{26} "bell \\u0007"\n$/);
   });
 
+  test('print no character of a name that steers a terminal, and JSON with the same name', async () => {
+    const name = `steer\u0007\u007f\u009b2J\u202eevil\u2028\u2066`;
+    const steering = /(?!\n)\p{Cc}|[\u2028-\u202e\u2066-\u2069]/u;
+    const created = await rtc('projects', 'create', '--name', name, '--json');
+    expect(parse(created).name).toBe(name);
+    const listed = await rtc('projects', 'list');
+    expect(listed.stdout).toContain('"steer\\u0007\\u007f\\u009b2J\\u202eevil\\u2028\\u2066"');
+    const unknown = await rtc('keys', 'revoke', name);
+    expect(unknown.stderr).toContain('"steer\\u0007\\u007f');
+    const argument = await rtc(name);
+    for (const text of [created.stdout, listed.stdout, unknown.stderr, argument.stderr]) {
+      expect(text).not.toMatch(steering);
+    }
+  });
+
   test('exit with 2 for an unknown project and for a duplicate name', async () => {
     await expectUsageError(['environments', 'create', '--project', 'proj_x', '--name', 'a'], '"rtc projects list"');
     await expectUsageError(['environments', 'list', '--project', 'proj_x'], '"rtc projects list"');

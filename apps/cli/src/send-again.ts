@@ -1,4 +1,10 @@
-import type { Tenant } from '@callplane/core';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryFailureReason,
+  type DeliveryStatus,
+  type EventType,
+  type Tenant,
+} from '@callplane/core';
 import {
   findDeliveryById,
   listAllDeliveries,
@@ -6,15 +12,39 @@ import {
   retryDelivery,
   tenantOfEnvironment,
   type Database,
+  type DeliveryFilter,
   type DeliveryListing,
   type ReplayResult,
   type RetryResult,
   type DueEndpoint,
 } from '@callplane/db';
-import { wakeDeliveries, withDatabase, type Cli } from './cli.js';
-import { deliveryFilterOf, noDelivery, type SendAgainOptions } from './delivery-options.js';
+import { foundLater, wakeDeliveries, withDatabase, type Cli } from './cli.js';
 import { CommandError, UsageError } from './failure.js';
+import { filterOf, notFound, type NewestOptions } from './options.js';
 import { print } from './output.js';
+
+/** The filters of a list of deliveries, and of commands for many of them. */
+export interface DeliveryOptions extends NewestOptions {
+  status?: DeliveryStatus;
+  reason?: DeliveryFailureReason;
+  type?: EventType;
+  endpoint?: string;
+}
+
+/** The options of a command for one delivery, or for all that the filters select. */
+export interface SendAgainOptions extends DeliveryOptions {
+  yes?: true;
+}
+
+export function deliveryFilterOf(cli: Cli, options: DeliveryOptions): DeliveryFilter {
+  return {
+    ...filterOf(cli, options),
+    statuses: options.status === undefined ? DELIVERY_STATUSES : [options.status],
+    failureReason: options.reason ?? null,
+    eventType: options.type ?? null,
+    endpointId: options.endpoint ?? null,
+  };
+}
 
 const WHY_NOT = {
   'no endpoint': 'its endpoint was deleted',
@@ -69,12 +99,12 @@ function sendOne(
 ): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const found = await findDeliveryById(database.sql, deliveryId);
-    if (found === null) throw noDelivery(deliveryId);
+    if (found === null) throw notFound('Delivery', deliveryId, 'deliveries list');
     const result = await verb.run(database, targetOf(found, found));
     if (!result.ok) throw new CommandError(`${deliveryId} cannot be ${verb.done}: ${WHY_NOT[result.conflict]}.`);
     const { replayCount, attempts } = result.delivery;
     const workersNotified = await wakeDeliveries(config, [result.wake]);
-    const text = `${deliveryId} is ${state(result.delivery)}${workersNotified ? '' : '; a sweep finds it within 15 seconds'}.`;
+    const text = `${deliveryId} is ${state(result.delivery)}${foundLater(workersNotified)}.`;
     print(cli, options, { id: deliveryId, replayCount, attempts, workersNotified }, text);
   });
 }
@@ -110,7 +140,7 @@ function sendMany(cli: Cli, options: SendAgainOptions, verb: Verb): Promise<void
       ...new Map(wakes.map((wake) => [wake.endpointId, wake])).values(),
     ]);
     const lines = [
-      `${wakes.length} deliveries${more} are ${verb.done}${workersNotified ? '' : '; a sweep finds them within 15 seconds'}.`,
+      `${wakes.length} deliveries${more} are ${verb.done}${foundLater(workersNotified)}.`,
       ...refused.map(({ id, reason }) => `${id} not: ${reason}.`),
     ];
     print(cli, options, { matched: rows.length, sent: wakes.length, refused, workersNotified }, lines.join('\n'));

@@ -4,10 +4,11 @@ import { Type } from 'typebox';
 import type { Cli } from './cli.js';
 import { CliConfig } from './config.js';
 import { UsageError } from './failure.js';
-import { quoted } from './output.js';
+import { quoted } from './terminal.js';
 
 /** The API of the local start. */
 const URL_DEFAULT = 'http://localhost:8080';
+export const URL_OPTION = ['--url <url>', `the service (default: CALLPLANE_URL, or ${URL_DEFAULT})`] as const;
 const AccessConfig = Type.Pick(CliConfig, ['CALLPLANE_URL', 'CALLPLANE_API_KEY']);
 
 export interface ServiceAccess {
@@ -23,12 +24,16 @@ export function serviceAccess(cli: Cli, options: { url?: string; key?: string })
   const key = options.key ?? config.CALLPLANE_API_KEY;
   if (key === undefined) throw new UsageError('Set CALLPLANE_API_KEY, or give an API key with --key.');
   if (parseApiKey(key) !== 'secret') throw new UsageError('Give a secret API key, rtc_sk_….');
-  return { url: baseUrl(options.url ?? config.CALLPLANE_URL ?? URL_DEFAULT), key };
+  return { url: serviceUrl(options.url ?? config.CALLPLANE_URL), key };
 }
 
-function baseUrl(text: string): string {
-  if (parseUrl(text) === null || !/^https?:/.test(text)) {
-    throw new UsageError(`Give the URL of the service, such as https://calls.example.com, not ${quoted(text)}.`);
+/** The URL of the service, without a slash or `/v1` at its end. @throws UsageError */
+export function serviceUrl(text = URL_DEFAULT): string {
+  const url = parseUrl(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new UsageError(
+      `Give the URL of the service as --url, such as https://calls.example.com, not ${quoted(text)}.`,
+    );
   }
-  return text.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
 }

@@ -9,8 +9,9 @@ import {
 } from '@callplane/core';
 import { findDeliveryById, findDeliveryDetail, type AttemptRow } from '@callplane/db';
 import { withDatabase, type Cli } from './cli.js';
-import { noDelivery } from './delivery-options.js';
-import { align, column, print, quoted, tableOf, type OutputOptions } from './output.js';
+import { notFound } from './options.js';
+import { print, tableOf, type Columns, type OutputOptions } from './output.js';
+import { align, quoted } from './terminal.js';
 
 /** More attempts than two runs can have. */
 const ATTEMPTS_SHOWN = 20;
@@ -21,9 +22,8 @@ const BAR_WIDTH = 40;
 export function showDelivery(cli: Cli, options: OutputOptions, deliveryId: string): Promise<void> {
   return withDatabase(cli, async ({ sql }) => {
     const listing = await findDeliveryById(sql, deliveryId);
-    if (listing === null) throw noDelivery(deliveryId);
-    const detail = await findDeliveryDetail(sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN);
-    if (detail === null) throw noDelivery(deliveryId);
+    const detail = listing && (await findDeliveryDetail(sql, listing, listing.endpointId, deliveryId, ATTEMPTS_SHOWN));
+    if (detail === null) throw notFound('Delivery', deliveryId, 'deliveries list');
     const { delivery, attempts } = detail;
     const shown = attempts.map((attempt) => describe(attempt, delivery.eventId));
     const [last] = shown;
@@ -90,22 +90,16 @@ function bar({ phase, startMs, durationMs, failed }: AttemptPhase, wholeMs: numb
 
 function headerLines(title: string, headers: Record<string, string> | null): string[] {
   if (headers === null) return [];
-  return ['', title, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${printable(value)}`)];
+  return ['', title, ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`)];
 }
 
-/** A header of a receiver may hold characters that steer a terminal. */
-function printable(value: string): string {
-  return /^[\x20-\x7e…]*$/.test(value) ? value : quoted(value);
-}
-
-const ATTEMPT_COLUMNS = [
-  column<AttemptRow>('ATTEMPT', (row) => `${row.replayCount}.${row.attempt}`),
-  column<AttemptRow>('STARTED', (row) => formatTimestamp(row.startedAt)),
-  column<AttemptRow>('OUTCOME', (row) => row.outcome),
-  column<AttemptRow>('RESULT', (row) => (row.statusCode === null ? (row.errorCode ?? '') : `HTTP ${row.statusCode}`)),
-  column<AttemptRow>('TOOK', (row) => `${row.durationMs} ms`),
-  column<AttemptRow>('ADDRESS', (row) => row.address ?? ''),
-  column<AttemptRow>('RESPONSE', (row) =>
+const ATTEMPT_COLUMNS: Columns<AttemptRow> = {
+  ATTEMPT: (row) => `${row.replayCount}.${row.attempt}`,
+  STARTED: (row) => formatTimestamp(row.startedAt),
+  OUTCOME: (row) => row.outcome,
+  RESULT: (row) => (row.statusCode === null ? (row.errorCode ?? '') : `HTTP ${row.statusCode}`),
+  TOOK: (row) => `${row.durationMs} ms`,
+  ADDRESS: (row) => row.address ?? '',
+  RESPONSE: (row) =>
     row.responseBody === null || row.responseBody === '' ? '' : quoted(row.responseBody.slice(0, 80)),
-  ),
-];
+};

@@ -1,29 +1,49 @@
-import { formatTimestamp, presentWebhookEndpoint } from '@callplane/core';
+import { formatTimestamp, presentWebhookEndpoint, type EventType } from '@callplane/core';
 import {
+  findEventById,
+  listAllEvents,
   listAllWebhookEndpoints,
   setWebhookEndpointEnabled,
   tenantOfWebhookEndpoint,
-  type EndpointListing,
 } from '@callplane/db';
 import { Command } from 'commander';
-import { LIST_LIMIT_DEFAULT, parseLimit, parseReason, parseSince } from './arguments.js';
-import { wakeDeliveries, withDatabase, type Cli } from './cli.js';
-import { addCommand, column, print, printList, quoted, type OutputOptions } from './output.js';
+import { foundLater, wakeDeliveries, withDatabase, type Cli } from './cli.js';
+import {
+  ENV_FILTER,
+  filterOf,
+  LIMIT_FILTER,
+  NEWEST,
+  notFound,
+  parseReason,
+  parseSince,
+  ROOM_FILTER,
+  TYPE_FILTER,
+  type NewestOptions,
+} from './options.js';
+import { addCommand, addList, counted, named, print, type OutputOptions } from './output.js';
 import { noEndpoint, recover, type RecoverOptions } from './recoveries.commands.js';
+import { quoted } from './terminal.js';
 
 const DISABLED_BY_OPERATOR = 'Disabled by the operator.';
 
 export function webhooksCommands(cli: Cli): Command {
   const webhooks = new Command('webhooks').description('Webhook endpoints');
-  addCommand(webhooks, 'list', 'List endpoints, the one with the oldest due delivery first', 'rtc webhooks list')
-    .option('--env <id>', 'filter by environment (env_…)')
-    .option('--limit <count>', 'maximum number of rows, 1 to 1000', parseLimit, LIST_LIMIT_DEFAULT)
-    .action((options: OutputOptions & { env?: string; limit: number }) =>
-      withDatabase(cli, async ({ sql }) => {
-        const filter = { environmentId: options.env ?? null, limit: options.limit };
-        printList(cli, options, await listAllWebhookEndpoints(sql, filter), COLUMNS);
-      }),
-    );
+  addList(webhooks, cli, {
+    description: 'List endpoints, the one with the oldest due delivery first',
+    example: 'rtc webhooks list',
+    filters: [ENV_FILTER, LIMIT_FILTER],
+    rows: ({ sql }, options: OutputOptions & { env?: string; limit: number }) =>
+      listAllWebhookEndpoints(sql, { environmentId: options.env ?? null, limit: options.limit }),
+    columns: {
+      ENDPOINT: (row) => row.id,
+      STATE: (row) => (row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled'),
+      OPEN: (row) => counted(row.open, 'open'),
+      'OLDEST DUE': (row) => named('oldest due', row.oldestDueAt),
+      'FAILING SINCE': (row) => named('failing since', row.failingSince),
+      URL: (row) => quoted(row.url),
+      REASON: (row) => (row.disabledReason === null ? '' : quoted(row.disabledReason)),
+    },
+  });
   addCommand(
     webhooks,
     'disable <endpoint>',
@@ -69,39 +89,42 @@ function setEnabled(
       tenant === null
         ? null
         : await database.transaction((tx) => setWebhookEndpointEnabled(tx, tenant, endpointId, change, now));
-    if (changed === null) {
-      throw noEndpoint(endpointId);
-    }
+    if (changed === null) throw noEndpoint(endpointId);
     const notified = await wakeDeliveries(config, changed.deliveries);
     const text = change.enabled
-      ? `${endpointId} is enabled${notified ? '' : '; held-back deliveries are sent within 15 seconds'}.`
+      ? `${endpointId} is enabled, and its held-back deliveries are due${foundLater(notified)}.`
       : `${endpointId} is disabled: its deliveries are held back.`;
     print(cli, options, presentWebhookEndpoint(changed.endpoint), text);
   });
 }
 
-const timeOr = (time: Date | null, prefix = ''): string => (time === null ? '' : `${prefix}${formatTimestamp(time)}`);
-
-const COLUMNS = [
-  column<EndpointListing>('ENDPOINT', (row) => row.id),
-  column<EndpointListing>('STATE', (row) =>
-    row.enabled ? (row.proven ? 'enabled' : 'enabled (unproven)') : 'disabled',
-  ),
-  column<EndpointListing>(
-    'OPEN',
-    (row) => String(row.open),
-    (row) => `${row.open} open`,
-  ),
-  column<EndpointListing>(
-    'OLDEST DUE',
-    (row) => timeOr(row.oldestDueAt),
-    (row) => timeOr(row.oldestDueAt, 'oldest due '),
-  ),
-  column<EndpointListing>(
-    'FAILING SINCE',
-    (row) => timeOr(row.failingSince),
-    (row) => timeOr(row.failingSince, 'failing since '),
-  ),
-  column<EndpointListing>('URL', (row) => quoted(row.url)),
-  column<EndpointListing>('REASON', (row) => (row.disabledReason === null ? '' : quoted(row.disabledReason))),
-];
+export function eventsCommands(cli: Cli): Command {
+  const events = new Command('events').description('Events of every environment, as webhooks send them');
+  addList(events, cli, {
+    description: 'List events, newest first',
+    example: 'rtc events list --room room_01… --since 1h',
+    filters: [...NEWEST, ROOM_FILTER, TYPE_FILTER],
+    rows: ({ sql }, options: NewestOptions & { room?: string; type?: EventType }) => {
+      const { room = null, type = null } = options;
+      return listAllEvents(sql, { ...filterOf(cli, options), roomId: room, type });
+    },
+    columns: {
+      EVENT: (row) => row.id,
+      TYPE: (row) => row.type,
+      CREATED: (row) => formatTimestamp(row.createdAt),
+      ROOM: (row) => ({ cell: row.roomId ?? '', plain: row.roomId ?? row.environmentId }),
+      SEQUENCE: (row) => named('sequence', row.sequence),
+      ERASED: (row) => named('erased', row.erasedAt),
+    },
+  });
+  addCommand(events, 'show <event>', 'Show the body of an event', 'rtc events show evt_01…').action(
+    (eventId: string, options: OutputOptions) =>
+      withDatabase(cli, async ({ sql }) => {
+        const event = await findEventById(sql, eventId);
+        if (event === null) throw notFound('Event', eventId, 'events list');
+        const body = JSON.parse(event.body) as object;
+        print(cli, options, body, JSON.stringify(body, null, 2));
+      }),
+  );
+  return events;
+}

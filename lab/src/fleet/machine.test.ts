@@ -23,7 +23,7 @@ const begin: Begin = (onSpawn) => {
 const newMachine = (from: Begin = begin, startWithinMs?: number) => {
   const pids = new Set<number>();
   const processes = { watch: (pid: number) => void pids.add(pid), unwatch: (pid: number) => void pids.delete(pid) };
-  const machine = new Machine('machine', from, processes, 'TERM', startWithinMs);
+  const machine = new Machine('machine', from, processes, startWithinMs);
   const deaths: string[] = [];
   machine.onDied = (how) => deaths.push(how);
   stopAtEnd(() => machine.stop());

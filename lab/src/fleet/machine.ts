@@ -26,7 +26,6 @@ export class Machine {
     readonly name: string,
     readonly begin: Begin,
     private readonly processes: Pick<Processes, 'watch' | 'unwatch'>,
-    private readonly stopSignal: 'TERM' | 'INT' = 'TERM',
     private readonly startWithinMs = START_WITHIN_MS,
   ) {}
 
@@ -96,7 +95,7 @@ export class Machine {
       try {
         const server = await this.begin((pid) => {
           this.#pid = pid;
-          this.processes.watch(pid, this.stopSignal);
+          this.processes.watch(pid);
         });
         // Killed at the moment when it was ready.
         if (this.#pid !== server.pid) continue;

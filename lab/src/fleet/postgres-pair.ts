@@ -154,7 +154,6 @@ export class PostgresPair {
             ...(node.isStandby ? { standbyOf: { port: this.primary.port, name: STANDBY } } : {}),
           }),
         this.processes,
-        'INT',
       ),
     };
     return node;

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { childrenOf, startWatchdog, type Watchdog } from '@callplane/local-servers';
+import { childrenOf } from '@callplane/local-servers';
 
 /** The part of a process that signals reach. */
 type Interruptible = Pick<NodeJS.Process, 'on' | 'exit'>;
@@ -14,11 +14,13 @@ export function exitOnSignals(own: Interruptible = process): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) own.on(signal, () => own.exit(130));
 }
 
-/** The folder and the processes of one run, of which nothing is left after its end, whatever ends it. */
+/**
+ * The folder and the processes of one run, of which nothing is left after its end. If the run is killed, the kernel kills
+ * the processes.
+ */
 export class Processes {
   readonly dir: string;
   readonly #pids = new Set<number>();
-  readonly #watchdog: Watchdog;
   readonly #cleanUps: (() => void)[] = [];
   readonly #atExit = (): void => this.destroy();
 
@@ -26,21 +28,17 @@ export class Processes {
     this.dir = mkdtempSync(join(tmpdir(), 'callplane-lab-'));
     // The servers run as another user.
     chmodSync(this.dir, 0o755);
-    // It also acts if this process is killed.
-    this.#watchdog = startWatchdog();
     process.once('exit', this.#atExit);
   }
 
-  /** For `onSpawn` of servers that stop at SIGTERM, or PostgreSQL at SIGINT. */
-  watch(pid: number, signal: 'TERM' | 'INT' = 'TERM'): void {
+  /** For `onSpawn` of servers. */
+  watch(pid: number): void {
     this.#pids.add(pid);
-    this.#watchdog.watch(pid, signal);
   }
 
   /** A process that has ended. Another one may get its id. */
   unwatch(pid: number): void {
     this.#pids.delete(pid);
-    this.#watchdog.unwatch(pid);
   }
 
   /** Runs before the folder is removed. */
@@ -63,7 +61,6 @@ export class Processes {
       }
     }
     this.#pids.clear();
-    this.#watchdog.release();
     for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }

@@ -38,7 +38,7 @@ export async function openStage({ postgresSettings = [] }: { postgresSettings?: 
     password,
     durable: true,
     settings: postgresSettings,
-    onSpawn: (pid) => processes.watch(pid, 'INT'),
+    onSpawn,
   });
   onClose(() => postgres.stop());
   const redis = await startRedis({ dir: join(dir, 'redis'), port: await freePort(), password, onSpawn });

@@ -1,5 +1,5 @@
 import { renameSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { root } from './bootstrap.js';
 
 /**
@@ -8,6 +8,11 @@ import { root } from './bootstrap.js';
  */
 export function dataDirectory(): string {
   return resolve(root, process.env['DATA_DIR'] || '.data');
+}
+
+/** The running processes and keys, for scripts and people. */
+export function devFileOf(dataDir: string): string {
+  return join(dataDir, 'dev.json');
 }
 
 /**

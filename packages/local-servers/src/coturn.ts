@@ -2,8 +2,7 @@ import { createSocket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { reclaim, type StopStep } from './reclaim.js';
-import { startServer, type LocalServer, type ServerOptions } from './server.js';
+import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface CoturnOptions extends ServerOptions {
@@ -39,8 +38,7 @@ const STOP_STEPS: StopStep[] = [
 const READY_WITHIN_MS = 60_000;
 
 /**
- * Runs coturn's `turnserver` with the policy of infra/coturn/turnserver.conf. If the server of an earlier run on the
- * same directory is still running, stops it first. `url` is the `turn:` URL over UDP.
+ * Runs coturn's `turnserver` with the policy of infra/coturn/turnserver.conf. `url` is the `turn:` URL over UDP.
  *
  * `logFile` defaults to `<dir>/coturn.log`. Throws a LocalServerError if the program is missing or does not start.
  */
@@ -48,9 +46,6 @@ export async function startCoturn(options: CoturnOptions): Promise<LocalServer> 
   const dir = resolve(options.dir);
   const configFile = join(dir, 'turnserver.conf');
   const pidFile = join(dir, 'turn.pid');
-  const left = await reclaim(pidFile, configFile, STOP_STEPS);
-  if (left !== undefined) options.onNotice?.(`stopped coturn (pid ${left}), left running by an earlier start`);
-
   serverDirectory(dir);
   const config = [
     readFileSync(POLICY_FILE, 'utf8'),

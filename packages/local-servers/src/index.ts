@@ -2,6 +2,7 @@
  * Real PostgreSQL, Redis, coturn and Janus as child processes, for `npm start` and for tests, and Prometheus for tests.
  * Production does not use this package: there the operator runs these servers.
  */
+export { bound } from './bound.js';
 export { startCoturn, type CoturnOptions } from './coturn.js';
 export { startJanus } from './janus.js';
 export { NODE_FLAGS, SHORT_RUN_FLAGS } from './node-flags.js';
@@ -16,8 +17,8 @@ export {
   childrenOf,
   commandLineOf,
   isAlive,
+  isInForeground,
   isSameProcess,
-  parentOf,
   processorTimeOf,
   processStamp,
   type ProcessorTime,
@@ -27,4 +28,3 @@ export { randomFrom } from './random.js';
 export { LocalServerError, startServer, type LocalServer, type ServerExit } from './server.js';
 export type { LineShape } from './shaped-line.js';
 export { startUdpShaper, type UdpShaper } from './udp-shaper.js';
-export { startWatchdog, type Watchdog } from './watchdog.js';

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import WebSocket from 'ws';
-import { reclaim, type StopStep } from './reclaim.js';
-import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
+import { LocalServerError, startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface JanusOptions extends ServerOptions {
@@ -40,8 +39,7 @@ const ANSWERS_WITHIN_MS = 500;
 const MODULES = { plugins: ['libjanus_videoroom'], transports: ['libjanus_websockets'], events: [], loggers: [] };
 
 /**
- * Runs `janus` with only its VideoRoom and WebSocket modules: no HTTP, no sample rooms, no well-known secrets. If the
- * server of an earlier run on the same directory is still running, stops it first.
+ * Runs `janus` with only its VideoRoom and WebSocket modules: no HTTP, no sample rooms, no well-known secrets.
  * `url` is its WebSocket interface. It holds no secrets; requests carry them.
  *
  * `logFile` defaults to `<dir>/janus.log`. Throws a LocalServerError if the program is missing or does not start.
@@ -51,9 +49,6 @@ export async function startJanus(options: JanusOptions): Promise<LocalServer> {
   const etc = join(dir, 'etc');
   const configFile = join(etc, 'janus.jcfg');
   const pidFile = join(dir, 'janus.pid');
-  const left = await reclaim(pidFile, configFile, STOP_STEPS);
-  if (left !== undefined) options.onNotice?.(`stopped Janus (pid ${left}), left running by an earlier start`);
-
   const library = janusLibrary();
   if (library === undefined) throw new LocalServerError('janus', 'cannot be run (its modules are not installed)', '');
   serverDirectory(dir);

@@ -1,17 +1,36 @@
-import { mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const KEPT_BYTES_MAX = 5 * 1024 * 1024;
+/** Of a file that is written to, before another one begins. */
+const WRITTEN_BYTES_MAX = 50 * 1024 * 1024;
 
 /**
- * Opens a log file for appending (mode 0600) and returns its descriptor, for use as a child's output. A child that
- * writes to a file neither blocks on a slow terminal nor dies of a closed pipe.
- * Renames a file of more than 5 MiB to `<file>.1` first.
+ * Opens a log file for appending (mode 0600) and returns its descriptor. Renames a file of more than 5 MiB to `<file>.1`
+ * first.
  */
 export function openLog(file: string): number {
   mkdirSync(dirname(file), { recursive: true });
   if (sizeOf(file) > KEPT_BYTES_MAX) renameSync(file, `${file}.1`);
   return openSync(file, 'a', 0o600);
+}
+
+/** Appends lines to a log file, and begins a new file after 50 MiB. */
+export function lineWriter(file: string): (line: string) => void {
+  let log = openLog(file);
+  let bytes = sizeOf(file);
+  return (line) => {
+    // A full disk or a deleted folder must not end the supervisor of the apps.
+    try {
+      bytes += writeSync(log, `${line}\n`);
+      if (bytes < WRITTEN_BYTES_MAX) return;
+      closeSync(log);
+      log = openLog(file);
+      bytes = 0;
+    } catch {
+      return;
+    }
+  };
 }
 
 /** The last lines of a log file, counted from a byte offset; '' if there are none. */

@@ -83,6 +83,8 @@ export function startNginx(options: NginxFiles & ServerOptions & { dir: string }
       ),
     readyWithinMs: READY_WITHIN_MS,
     stopSteps: [...STOP_STEPS],
+    // Its workers outlive a killed master.
+    deathSignal: 'TERM',
     onSpawn: options.onSpawn,
   });
 }

@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import { reclaim, type StopStep } from './reclaim.js';
-import { startServer, type LocalServer, type ServerOptions } from './server.js';
+import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface PgBouncerOptions extends ServerOptions {
@@ -34,9 +33,6 @@ export async function startPgBouncer(options: PgBouncerOptions): Promise<LocalSe
   const configFile = join(dir, 'pgbouncer.ini');
   const pidFile = join(dir, 'pgbouncer.pid');
   const users = join(dir, 'users.txt');
-  const left = await reclaim(pidFile, configFile, STOP_STEPS);
-  if (left !== undefined) options.onNotice?.(`stopped PgBouncer (pid ${left}), left running by an earlier start`);
-
   serverDirectory(dir);
   const lines = Object.entries(options.passwords).map(([role, password]) => `"${role}" "${password}"`);
   serverFile(users, `${lines.join('\n')}\n`);

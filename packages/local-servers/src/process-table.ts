@@ -42,9 +42,10 @@ export function childrenOf(pid: number): number[] {
     .filter((candidate) => statusFields(candidate)?.parent === pid);
 }
 
-/** The id of a process' parent, or undefined if the process is gone or the system does not tell. */
-export function parentOf(pid: number): number | undefined {
-  return statusFields(pid)?.parent;
+/** Whether this process may read from its terminal. True where the system does not tell. */
+export function isInForeground(): boolean {
+  const fields = statusFields(process.pid);
+  return fields === undefined || fields.group === fields.foregroundGroup;
 }
 
 /** A process as it is recorded: `stamp` tells it apart from a later one with the same id. */
@@ -53,11 +54,9 @@ export interface RecordedProcess {
   stamp: string;
 }
 
-/**
- * The start time of a process with the id of the boot. An empty string if the system does not provide them, and for a
- * process that is gone.
- */
+/** The start time of a process, with the id of the boot if there is one. An empty string for a process that is gone. */
 export function processStamp(pid: number): string {
+  if (!hasProc) return spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
   const status = statusFields(pid);
   if (status === undefined || status.state === 'Z') return '';
   return `${status.startedAtTicks}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
@@ -84,6 +83,9 @@ export function processorTimeOf(pid: number): ProcessorTime | undefined {
 interface StatusFields {
   state: string;
   parent: number;
+  group: number;
+  /** Of its terminal. */
+  foregroundGroup: number;
   ownTicks: number;
   childrenTicks: number;
   startedAtTicks: string;
@@ -101,6 +103,8 @@ function statusFields(pid: number): StatusFields | undefined {
     return {
       state: fields[0] ?? '',
       parent: Number(fields[1]),
+      group: Number(fields[2]),
+      foregroundGroup: Number(fields[5]),
       ownTicks: Number(fields[11]) + Number(fields[12]),
       childrenTicks: Number(fields[13]) + Number(fields[14]),
       startedAtTicks: fields[19] ?? '',

@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { StopStep } from './reclaim.js';
-import { startServer, type LocalServer, type ServerOptions } from './server.js';
+import { startServer, type LocalServer, type ServerOptions, type StopStep } from './server.js';
 import { serverDirectory, serverFile, withoutRoot } from './unprivileged.js';
 
 export interface PrometheusOptions extends ServerOptions {

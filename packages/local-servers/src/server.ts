@@ -1,9 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openLog, sizeOf, tailOf } from './log-file.js';
-import { stopProcess, type StopStep } from './reclaim.js';
+import { bound } from './bound.js';
+import { lineWriter, openLog, sizeOf, tailOf } from './log-file.js';
+import { isAlive } from './process-table.js';
 import type { Command } from './unprivileged.js';
+
+/** One step of stopping a process: send the signal, then wait up to `graceMs` until the process is gone. */
+export interface StopStep {
+  signal: NodeJS.Signals;
+  graceMs: number;
+}
 
 export interface ServerExit {
   code: number | null;
@@ -12,7 +20,10 @@ export interface ServerExit {
   expected: boolean;
 }
 
-/** A server that runs as a child process, in a session of its own, so that Ctrl-C in the terminal does not reach it. */
+/**
+ * A server that runs as a child process, in a session of its own, so that Ctrl-C in the terminal does not reach it. The
+ * kernel kills it when this process has ended.
+ */
 export interface LocalServer {
   readonly name: string;
   readonly port: number;
@@ -43,8 +54,6 @@ export class LocalServerError extends Error {
 export interface ServerOptions {
   /** The file for the server's output; each server has its own default. */
   logFile?: string;
-  /** Called for an action other than starting, such as stopping a server that an earlier run left behind. */
-  onNotice?: (message: string) => void;
   /** Called with the process id as soon as it exists, which is before the server is ready. */
   onSpawn?: (pid: number) => void;
 }
@@ -57,9 +66,13 @@ export interface ServerPlan {
   env?: NodeJS.ProcessEnv;
   cwd: string;
   logFile: string;
+  /** Gets each line of the output, which the log file gets as well. */
+  onLine?: (line: string) => void;
   /** Resolves to true once the server answers. Called every 20 ms, so it must be cheap and must not throw. */
   isReady: (pid: number) => Promise<boolean>;
   readyWithinMs: number;
+  /** What the kernel sends when this process has ended. `KILL` by default. */
+  deathSignal?: 'TERM';
   stopSteps: StopStep[];
   onSpawn: ((pid: number) => void) | undefined;
   /** Ends the wait for the server and stops it. */
@@ -76,15 +89,7 @@ const LOOK_EVERY_MS = 20;
  */
 export async function startServer(plan: ServerPlan): Promise<LocalServer> {
   const logStart = sizeOf(plan.logFile);
-  const log = openLog(plan.logFile);
-  const child = spawn(plan.command.file, plan.command.args, {
-    ...plan.command.options,
-    env: plan.env ?? process.env,
-    cwd: plan.cwd,
-    detached: true,
-    stdio: ['ignore', log, log],
-  });
-  closeSync(log);
+  const child = spawnBound(plan);
   let stopping = false;
   const exited = exitOf(child, () => stopping);
   const failed = (reason: string, exit?: ServerExit) => {
@@ -122,6 +127,44 @@ export async function startServer(plan: ServerPlan): Promise<LocalServer> {
       })()),
     onExit: (listener) => void exited.then(listener),
   };
+}
+
+/** A child that writes to a file neither blocks on a slow reader nor dies of a closed pipe. */
+function spawnBound({ command, env = process.env, cwd, logFile, onLine, deathSignal }: ServerPlan): ChildProcess {
+  const { file, args, options } = bound(command, deathSignal);
+  const common = { ...options, env, cwd, detached: true };
+  if (onLine === undefined) {
+    const log = openLog(logFile);
+    const child = spawn(file, args, { ...common, stdio: ['ignore', log, log] });
+    closeSync(log);
+    return child;
+  }
+  const child = spawn(file, args, { ...common, stdio: ['ignore', 'pipe', 'pipe'] });
+  const write = lineWriter(logFile);
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => {
+      write(line);
+      onLine(line);
+    });
+  }
+  return child;
+}
+
+/** Sends each signal in turn until the process is gone. SIGCONT thaws a frozen process, so that it can react. */
+async function stopProcess(pid: number, steps: StopStep[]): Promise<void> {
+  for (const { signal, graceMs } of steps) {
+    try {
+      process.kill(pid, signal);
+      process.kill(pid, 'SIGCONT');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return;
+      throw error;
+    }
+    const until = performance.now() + graceMs;
+    while (isAlive(pid) && performance.now() < until) await delay(LOOK_EVERY_MS);
+    if (!isAlive(pid)) return;
+  }
+  throw new Error(`process ${pid} did not stop`);
 }
 
 function exitOf(child: ChildProcess, expected: () => boolean): Promise<ServerExit & { error?: Error }> {

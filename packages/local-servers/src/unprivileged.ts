@@ -21,6 +21,9 @@ export interface Command {
 /** Turns a program and its arguments into a command that does not run as root. */
 export type Wrap = (file: string, args: string[]) => Command;
 
+/** Of util-linux, which every Debian has. */
+export const SETPRIV = '/usr/bin/setpriv';
+
 const isRoot = process.getuid?.() === 0;
 let nobodyIds: { uid: number; gid: number } | undefined;
 
@@ -41,7 +44,7 @@ export function withoutRoot(reads: string[], enters: string[]): Wrap {
   const ids = nobody();
   if (reachable(ids, reads, enters)) return (file, args) => ({ file, args, options: ids });
   const capability = readCapability();
-  if (capability === undefined || spawnSync('setpriv', ['--version']).status !== 0) {
+  if (capability === undefined || spawnSync(SETPRIV, ['--version']).status !== 0) {
     throw new Error(
       `the user "nobody" cannot reach ${[...reads, ...enters].join(', ')}, and there is no way here to let it ` +
         '(setpriv and CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE): put the clone and DATA_DIR in a place that every user can enter',
@@ -56,7 +59,7 @@ export function withoutRoot(reads: string[], enters: string[]): Wrap {
     `--ambient-caps=-all,+${capability}`,
     `--bounding-set=-all,+${capability}`,
   ];
-  return (file, args) => ({ file: 'setpriv', args: [...flags, file, ...args], options: {} });
+  return (file, args) => ({ file: SETPRIV, args: [...flags, file, ...args], options: {} });
 }
 
 /**

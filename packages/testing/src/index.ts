@@ -4,7 +4,7 @@
  */
 export { BROWSER_PROGRAM } from './browser-program.js';
 export { eventually } from './eventually.js';
-export { stopAtEnd, superviseProcess, forgetProcess } from './resources.js';
+export { stopAtEnd } from './resources.js';
 export { createRtcPeer, type RtcAudioTrack, type RtcPeer, type RtcTrack } from './rtc-peer.js';
 export { breakRedis, REDIS_FAULTS, sendToRedis } from './redis-faults.js';
 export { repositoryRoot } from './repository-root.js';
@@ -44,7 +44,6 @@ export {
   askTestRedis,
   connectToTestRedis,
   makeTestAuthority,
-  startTestCluster,
   startTestRedis,
   startTestSentinels,
   type TestSentinels,

@@ -1,13 +1,11 @@
-import { startWatchdog, type Watchdog } from '@callplane/local-servers';
-
 /**
  * The stop functions of a test file's resources. The Jest environment (jest/environment.mjs) calls them, newest first,
- * after the file's last hook. If Jest itself is killed, a watchdog stops the processes.
+ * after the file's last hook. If Jest itself is killed, the kernel kills the processes: see `bound` of
+ * local-servers.
  */
 const scope = globalThis as { [key: symbol]: unknown };
 const KEY = Symbol.for('callplane.resources');
 const stops = (scope[KEY] ??= []) as (() => Promise<unknown>)[];
-let watchdog: Watchdog | undefined;
 
 /** Registers `stop`, which must be idempotent, to run at the end of the test file, whether it passed or not. */
 export function stopAtEnd(stop: () => Promise<unknown>): void {
@@ -30,28 +28,4 @@ export async function stopAll(global: { [key: symbol]: unknown }): Promise<void>
     );
     clearTimeout(timer);
   }
-}
-
-/** Registers a process of the test file, so that it never outlives the run. */
-export function superviseProcess(
-  pid: number,
-  stop: () => Promise<unknown>,
-  politeSignal: 'TERM' | 'INT' = 'TERM',
-): void {
-  if (watchdog === undefined) {
-    const started = startWatchdog();
-    watchdog = started;
-    // Registered before everything it watches, so it is released last.
-    stops.unshift(() => {
-      started.release();
-      return Promise.resolve();
-    });
-  }
-  watchdog.watch(pid, politeSignal);
-  stopAtEnd(stop);
-}
-
-/** Call this once a supervised process is gone. Otherwise the watchdog could kill a later process with the same id. */
-export function forgetProcess(pid: number): void {
-  watchdog?.unwatch(pid);
 }

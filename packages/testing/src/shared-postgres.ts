@@ -6,7 +6,6 @@ import {
   freePort,
   startPgBouncer,
   startPostgres,
-  startWatchdog,
   type LocalServer,
   type PostgresServer,
 } from '@callplane/local-servers';
@@ -38,7 +37,6 @@ const POOLED_SESSIONS = 30;
  */
 export async function startSharedPostgres(): Promise<() => Promise<void>> {
   const dir = temporaryDirectory('shared-postgres');
-  const watchdog = startWatchdog();
   const dataDir = join(dir, 'data');
   const port = await freePort();
   let server: PostgresServer | undefined;
@@ -46,14 +44,12 @@ export async function startSharedPostgres(): Promise<() => Promise<void>> {
   const stop = async () => {
     await pooler?.stop();
     await server?.stop();
-    watchdog.release();
     rmSync(dir, { recursive: true, force: true });
   };
   try {
     const copy = await migratedData(dir);
     execFileSync('cp', ['-a', copy, dataDir]);
     server = await startPostgres({ dataDir, port, ...SETTINGS });
-    watchdog.watch(server.pid, 'INT');
     process.env['TEST_POSTGRES_URL'] = server.adminUrl;
     process.env['TEST_POSTGRES_PID'] = String(server.pid);
     process.env['TEST_POSTGRES_COPY'] = copy;
@@ -66,7 +62,6 @@ export async function startSharedPostgres(): Promise<() => Promise<void>> {
         poolSize: POOLED_SESSIONS,
         clientsMax: 1000,
       });
-      watchdog.watch(pooler.pid, 'TERM');
       process.env['TEST_POOLER_PORT'] = String(pooler.port);
     }
   } catch (error) {

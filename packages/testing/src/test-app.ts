@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
+import { bound, freePort, SHORT_RUN_FLAGS } from '@callplane/local-servers';
 import { eventually } from './eventually.js';
 import { repositoryRoot } from './repository-root.js';
-import { forgetProcess, superviseProcess } from './resources.js';
+import { stopAtEnd } from './resources.js';
 
 export interface TestAppOptions {
   /** A folder of apps/, such as `api`. */
@@ -96,7 +96,9 @@ async function spawnOnce({
 }: TestAppOptions): Promise<TestApp> {
   if (!existsSync(main)) throw new Error(`${main} is not there: run \`npm run build\``);
   const ports = { PORT: await freePort(), HEALTH_PORT: await freePort(), METRICS_PORT: await freePort() };
-  const child = spawn(process.execPath, ['--enable-source-maps', ...SHORT_RUN_FLAGS, main], {
+  const flags = ['--enable-source-maps', ...SHORT_RUN_FLAGS];
+  const { file, args } = bound({ file: process.execPath, args: [...flags, main], options: {} });
+  const child = spawn(file, args, {
     cwd: repositoryRoot,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -144,7 +146,6 @@ async function spawnOnce({
   const exited = new Promise<AppExit>((resolve) => {
     child.once('close', (code, signal) => {
       exit = { code, signal };
-      forgetProcess(pid);
       resolve(exit);
     });
   });
@@ -158,7 +159,7 @@ async function spawnOnce({
     clearTimeout(timer);
     return how;
   };
-  superviseProcess(pid, stop);
+  stopAtEnd(stop);
 
   const app: TestApp = {
     name,

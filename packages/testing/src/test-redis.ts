@@ -50,7 +50,6 @@ export function makeTestAuthority(): TestAuthority {
 interface ServerOptions {
   tls?: RedisCertificates;
   replicaOf?: number;
-  clusterNodeTimeoutMs?: number;
 }
 
 /** Starts a Redis for this test file alone, with an append-only file and a password. */
@@ -156,72 +155,6 @@ async function viewOf(sentinel: TestServer): Promise<Record<string, string> | nu
 
 function fieldsOf(list: readonly string[]): Record<string, string> {
   return Object.fromEntries(list.flatMap((name, n) => (n % 2 === 0 ? [[name, list[n + 1] ?? '']] : [])));
-}
-
-export interface TestCluster {
-  /** The value of REDIS_URL. */
-  readonly url: string;
-  /** The master of all keys of Callplane. */
-  readonly master: TestServer;
-  /** The replica of this master, which takes over. */
-  readonly replica: TestServer;
-  /** Two more masters: a promotion needs the votes of most masters. */
-  readonly others: readonly TestServer[];
-}
-
-const SLOT_LAST = 16_383;
-
-/**
- * Starts a cluster of three masters, one of them with a replica.
- * @param nodeTimeoutMs how long a node may be silent until the others count it as failed, in milliseconds.
- */
-export async function startTestCluster({
-  nodeTimeoutMs = 2000,
-  tls,
-}: { nodeTimeoutMs?: number; tls?: RedisCertificates } = {}): Promise<TestCluster> {
-  const options = { clusterNodeTimeoutMs: nodeTimeoutMs, ...(tls === undefined ? {} : { tls }) };
-  const master = await startTestRedis(options);
-  const others = [await startTestRedis(options), await startTestRedis(options)];
-  const replica = await startTestRedis(options);
-  const nodes = [master, ...others, replica];
-  // The first master has every slot but two: the others need one each for their votes.
-  for (const [n, node] of [master, ...others].entries()) {
-    const slots = n === 0 ? [2, SLOT_LAST] : [n - 1, n - 1];
-    await overRedis(node.url, (redis) => redis.call('CLUSTER', 'ADDSLOTSRANGE', ...slots.map(String)));
-  }
-  for (const [n, node] of nodes.entries()) {
-    await overRedis(node.url, async (redis) => {
-      await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
-      // The port plus the distance that startRedis() uses for the connections between nodes.
-      if (n > 0) await redis.call('CLUSTER', 'MEET', '127.0.0.1', String(master.port), String(master.port - 10_000));
-    });
-  }
-  const masterId = String(await overRedis(master.url, (redis) => redis.call('CLUSTER', 'MYID')));
-  await eventually(() =>
-    overRedis(replica.url, async (redis) => {
-      // Fails until the replica knows the master.
-      await redis.call('CLUSTER', 'REPLICATE', masterId).catch(() => undefined);
-      return /master_link_status:up/.test(await redis.info('replication'));
-    }),
-  );
-  await eventually(async () => {
-    for (const node of nodes) {
-      const isReady = await overRedis(node.url, async (redis) => {
-        const state = String(await redis.call('CLUSTER', 'INFO'));
-        const known = String(await redis.call('CLUSTER', 'NODES'));
-        return state.includes('cluster_state:ok') && known.includes(`slave ${masterId}`);
-      });
-      if (!isReady) return false;
-    }
-    return true;
-  });
-  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`).join(',');
-  return {
-    url: `${tls === undefined ? 'redis' : 'rediss'}+cluster://:${PASSWORD}@${addresses}`,
-    master,
-    replica,
-    others,
-  };
 }
 
 /** Sends one command to a server or a Sentinel over a connection of its own. */

@@ -18,7 +18,7 @@ import {
 import { copyPostgres } from './postgres-copy.js';
 import { GATEWAY } from './migrate.js';
 import { createDatabase, type TestDatabase } from './test-database.js';
-import { forgetProcess, superviseProcess } from './resources.js';
+import { stopAtEnd } from './resources.js';
 
 /** A real server that belongs to one test file, which may kill or freeze it. */
 export interface TestServer {
@@ -104,7 +104,7 @@ async function startPostgresWith(
     isStandby = existsSync(join(dataDir, 'standby.signal'));
     return { ...server, url: server.adminUrl };
   };
-  const server = await testServer(dir, start, 'INT');
+  const server = await testServer(dir, start);
   return Object.assign(server, { dataDir, createDatabase: () => createDatabase(server.url) });
 }
 
@@ -173,11 +173,7 @@ export function temporaryDirectory(purpose: string): string {
 }
 
 /** Makes a server one of this test file: it ends with the file, and `dir` is deleted. */
-export async function testServer(
-  dir: string,
-  begin: () => Promise<LocalServer>,
-  politeSignal: 'TERM' | 'INT' = 'TERM',
-): Promise<TestServer> {
+export async function testServer(dir: string, begin: () => Promise<LocalServer>): Promise<TestServer> {
   let server: LocalServer;
   let frozen: number[] = [];
   const thaw = () => {
@@ -193,12 +189,10 @@ export async function testServer(
   };
   const start = async () => {
     server = await begin();
-    const { pid } = server;
-    superviseProcess(pid, stop, politeSignal);
-    server.onExit(() => forgetProcess(pid));
   };
   try {
     await start();
+    stopAtEnd(stop);
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
     throw error;

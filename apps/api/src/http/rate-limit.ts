@@ -1,5 +1,5 @@
 import { PublicError } from '@callplane/core';
-import { keyPrefixOf, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
+import { KEY_PREFIX, type JobProducer, type RedisClient, type RedisTrouble } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { NextFunction, Request, Response } from 'express';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
@@ -103,7 +103,7 @@ function limiter(redis: RedisClient, name: string, { perSecond, burst }: Bucket)
     local: new LocalBuckets(capacity, perSecond),
     shared: new RateLimiterRedis({
       storeClient: redis,
-      keyPrefix: `${keyPrefixOf(redis)}:rate:${name}`,
+      keyPrefix: `${KEY_PREFIX}:rate:${name}`,
       points: capacity,
       duration: refillSeconds,
       customIncrTtlLuaScript: TOKEN_BUCKET,

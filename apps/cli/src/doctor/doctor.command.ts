@@ -14,30 +14,27 @@ import {
 } from '@callplane/db';
 import { pendingMigrations } from '@callplane/migrations';
 import type { Command } from 'commander';
-import { parseRows } from '../arguments.js';
-import { configOf, directConnection, redisOf, targetOf, type Cli } from '../cli.js';
+import { configOf, directConnection, queueDepths, targetOf, type Cli } from '../cli.js';
 import type { CliConfig } from '../config.js';
 import { CommandError, failureOf } from '../failure.js';
-import { addCommand, column, printList, type OutputOptions } from '../output.js';
+import { parseCount } from '../options.js';
+import { addCommand, printList, type OutputOptions } from '../output.js';
+import { failure, type Finding } from './finding.js';
 import {
-  failure,
   checkDatabase,
+  checkInvariant,
   checkMasterKeys,
-  checkMedia,
-  checkRelays,
+  checkReplication,
   checkSchema,
-  checkSignaling,
-  type Finding,
-} from './findings.js';
-import { checkSnapshots, checkTables } from './health-findings.js';
-import { checkInvariant } from './invariant-findings.js';
-import { checkReplication } from './replication.js';
-import { checkWebhookNetworks } from './webhook-networks.js';
-import { examineRedis } from './examine-redis.js';
-import { checkQueue } from './work-findings.js';
+  checkSnapshots,
+  checkTables,
+} from './postgres.js';
+import { examineRedis } from './redis.js';
+import { checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 /** Enough for the latest hours of a busy deployment, in about a second. */
 const ROWS_DEFAULT = 1000;
+const parseRows = parseCount('a number of rows', 1, 10_000);
 
 interface DoctorOptions extends OutputOptions {
   deep?: boolean;
@@ -59,11 +56,11 @@ export function addDoctorCommand(rtc: Command, cli: Cli): void {
       const config = configOf(cli);
       const database = await examineDatabase(cli, config, options.deep === true ? options.rows : 0);
       const findings = [...database.findings, ...(await examineRedis(config, database.backlogs))];
-      printList(cli, options, findings, [
-        column('STATUS', ({ status }) => MARKS[status]),
-        column('CHECK', ({ check }) => check),
-        column('FINDING', ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`)),
-      ]);
+      printList(cli, options, findings, {
+        STATUS: ({ status }) => MARKS[status],
+        CHECK: ({ check }) => check,
+        FINDING: ({ detail, advice }) => (advice === undefined ? detail : `${detail}. ${advice}`),
+      });
       const failed = findings.filter(({ status }) => status === 'failure').length;
       if (failed > 0) throw new CommandError(`${failed} of ${findings.length} checks failed.`);
     });
@@ -88,7 +85,7 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
     const facts = await readDatabaseFacts(database.sql);
     const differenceMs = (startedAtMs + cli.clock.now().getTime()) / 2 - facts.now.getTime();
     const configured = config.ENCRYPTION_KEYS?.map((entry) => entry.split(':')[0] ?? '') ?? null;
-    const depths = await depthsOf(config);
+    const depths = await queueDepths(config);
     // Read after the wait for Redis, so that the ages are those of this moment.
     const [running, backlogs] = [await listRunningApps(database.sql), await readBacklogs(database.sql)];
     const findings = [
@@ -114,11 +111,4 @@ async function examineDatabase(cli: Cli, config: CliConfig, rows: number): Promi
   } finally {
     await database.close();
   }
-}
-
-async function depthsOf(config: CliConfig) {
-  const where = redisOf(config);
-  if (where === undefined) return null;
-  const { readQueueDepths } = await import('@callplane/queue');
-  return readQueueDepths(where).catch(() => null);
 }

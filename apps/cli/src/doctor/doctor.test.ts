@@ -7,7 +7,9 @@ import {
   type DatabaseFacts,
   type InvariantResult,
   type MediaNodeRow,
+  type OldestSnapshot,
   type Replication,
+  type TableHealth,
 } from '@callplane/db';
 import type { SentinelFacts } from '@callplane/queue';
 import { systemClock } from '@callplane/runtime';
@@ -23,20 +25,18 @@ import {
 } from '@callplane/testing';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../program.js';
+import type { Finding } from './finding.js';
 import {
   checkDatabase,
+  checkInvariant,
   checkMasterKeys,
-  checkMedia,
-  checkRelays,
+  checkReplication,
   checkSchema,
-  checkSignaling,
-  type Finding,
-} from './findings.js';
-import { checkReplication } from './replication.js';
-import { checkInvariant } from './invariant-findings.js';
-import { checkWebhookNetworks } from './webhook-networks.js';
-import { checkCluster, checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis-findings.js';
-import { checkQueue } from './work-findings.js';
+  checkSnapshots,
+  checkTables,
+} from './postgres.js';
+import { checkRedis, checkRedisTrouble, checkSentinels, type DoctorFacts } from './redis.js';
+import { checkMedia, checkQueue, checkRelays, checkSignaling, checkWebhookNetworks } from './work.js';
 
 const GOOD: DatabaseFacts = {
   versionNumber: 180_004,
@@ -76,7 +76,6 @@ const SENTINELS: SentinelFacts = {
   masters: ['10.0.0.1:6379'],
   quorumProblem: null,
 };
-const CLUSTER = { state: 'ok', slotsOk: 16_384, nodes: 6 };
 const NODE: MediaNodeRow = {
   id: 'm1',
   state: 'up',
@@ -107,7 +106,7 @@ describe('the findings of the doctor', () => {
     const alone = { ...REPLICATED, synchronousNames: '', standbys: [] };
     expect(bad([checkReplication(REPLICATED), checkReplication(alone)])).toEqual([]);
     expect(bad(checkRedis(REDIS, [IDLE]))).toEqual([]);
-    expect(bad([...checkSentinels(SENTINELS, 1), ...checkCluster(CLUSTER, 1)])).toEqual([]);
+    expect(bad(checkSentinels(SENTINELS, 1))).toEqual([]);
     expect(bad([...checkMedia([NODE]), checkSignaling(1)])).toEqual([]);
     expect(bad(checkRelays([{ address: 'a:5766', state: 'up' }]))).toEqual([]);
     expect(bad(checkWebhookNetworks(['backend=10.0.5.0/24', '127.0.0.0/8'], 1))).toEqual([]);
@@ -154,8 +153,6 @@ describe('the findings of the doctor', () => {
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, masters: ['a:1', 'b:1'] }, 1)],
     ['redis sentinels: warning', checkSentinels({ ...SENTINELS, known: 2 }, 1)],
     ['redis replicas: warning', checkSentinels(SENTINELS, 0)],
-    ['redis cluster: failure', checkCluster({ ...CLUSTER, state: 'fail', slotsOk: 16_000 }, null)],
-    ['redis replicas: warning', checkCluster(CLUSTER, 0)],
     ['media: warning', checkMedia([])],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down' }])],
     ['media m1: warning', checkMedia([{ ...NODE, state: null }])],
@@ -186,6 +183,52 @@ describe('the findings of the doctor', () => {
 test('the doctor trusts a count of workers in Redis if PostgreSQL knows none of them by name', () => {
   const finding = checkQueue(IDLE, [], [{ ...NONE_IN_REDIS[0]!, workers: 2 }]);
   expect(finding).toMatchObject({ status: 'ok', detail: 'nothing is due; 2 workers' });
+});
+
+const table = (liveRows: number, deadRows: number): TableHealth => ({
+  table: 'webhook_deliveries',
+  liveRows,
+  deadRows,
+  bytes: 1,
+  vacuumedAt: null,
+});
+const snapshot = (more: Partial<OldestSnapshot>): OldestSnapshot => ({
+  holder: 'session',
+  transactions: 10,
+  seconds: 5,
+  name: 'pid 1 app psql',
+  ...more,
+});
+
+describe('the findings about tables and snapshots', () => {
+  test('are ok while vacuum keeps up and transactions are short', () => {
+    expect(checkTables([table(5_000_000, 250_000), table(100, 400)])).toMatchObject({ status: 'ok' });
+    expect(checkSnapshots([])).toMatchObject({ status: 'ok' });
+    const slot = snapshot({ holder: 'slot', seconds: null, name: 'standby_1' });
+    expect(checkSnapshots([snapshot({}), slot])).toMatchObject({
+      status: 'ok',
+      detail: 'the oldest transaction is 5 s old',
+    });
+  });
+
+  test('warn of a table with many dead rows', () => {
+    const finding = checkTables([table(100_000, 60_000)]);
+    expect(finding).toMatchObject({ status: 'warning', detail: 'webhook_deliveries has 60000 dead rows' });
+  });
+
+  test('warn of a transaction that is open for more than an hour, and name it', () => {
+    const finding = checkSnapshots([snapshot({ seconds: 3601 })]);
+    expect(finding).toMatchObject({ status: 'warning', detail: expect.stringContaining('pid 1 app psql') });
+    expect(finding.advice).toContain('pg_terminate_backend');
+  });
+
+  test('warn of a slot that holds a snapshot from millions of transactions ago', () => {
+    const slot = snapshot({ holder: 'slot', seconds: null, transactions: 5_000_001, name: 'gone' });
+    expect(checkSnapshots([snapshot({}), slot])).toMatchObject({
+      status: 'warning',
+      detail: expect.stringContaining('gone'),
+    });
+  });
 });
 
 describe('rtc doctor', () => {

@@ -9,10 +9,11 @@ import {
   type EventType,
 } from '@callplane/core';
 import { InvalidArgumentError, type Command } from 'commander';
-import { parseDuration } from '../arguments.js';
 import type { Cli } from '../cli.js';
-import { addCommand, quoted, type OutputOptions } from '../output.js';
-import { serviceAccess } from '../service-access.js';
+import { parseDuration } from '../options.js';
+import { addCommand, print, type OutputOptions } from '../output.js';
+import { serviceAccess, URL_OPTION } from '../service-access.js';
+import { quoted } from '../terminal.js';
 import { sendTo, type Answer } from './receiver.js';
 import { EventSource, type ServiceEvent, type Start } from './service.js';
 
@@ -34,7 +35,7 @@ export function addListenCommand(rtc: Command, cli: Cli): void {
   const description = 'Forward the events of a running service to a local receiver, signed as webhooks are';
   addCommand(rtc, 'listen', description, 'rtc listen --forward-to http://localhost:3000/hook')
     .requiredOption('--forward-to <url>', 'your receiver', parseReceiver)
-    .option('--url <url>', 'the service (default: CALLPLANE_URL, or http://localhost:8080)')
+    .option(...URL_OPTION)
     .option('--key <key>', 'a secret API key with webhooks:read (default: CALLPLANE_API_KEY)')
     .option('--since <duration>', 'begin with the events of this time, such as 30m (default: now)', parseDuration)
     .option('--events <types>', 'comma-separated event types (default: all)', parseTypes)
@@ -48,7 +49,7 @@ async function listen(cli: Cli, options: ListenOptions): Promise<void> {
   const start: Start =
     options.since === undefined ? 'latest' : new Date(cli.clock.now().getTime() - options.since * 1000);
   const types = options.events ?? [];
-  const say = sayer(cli, options);
+  const say = (step: string, text: string, fields: object): void => print(cli, options, { step, ...fields }, text);
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   process.once('SIGINT', stop);
@@ -80,9 +81,14 @@ async function listen(cli: Cli, options: ListenOptions): Promise<void> {
     count += 1;
     if (!isSuccess(answer)) {
       failed += 1;
-      if (failures.length < FAILED_SHOWN_MAX) failures.push(summaryOf(event).id);
+      if (failures.length < FAILED_SHOWN_MAX) failures.push(event.id);
     }
-    say('forwarded', lineOf(cli, event, answer), { ...summaryOf(event), deliveryId: delivery.deliveryId, ...answer });
+    say('forwarded', lineOf(cli, event, answer), {
+      id: event.id,
+      type: event.type,
+      deliveryId: delivery.deliveryId,
+      ...answer,
+    });
   }
   const names = failures.length === 0 ? '' : `: ${failures.join(', ')}${failed > failures.length ? ', …' : ''}`;
   say('ended', `${count} events forwarded, ${failed} failed${names}.`, {
@@ -92,23 +98,11 @@ async function listen(cli: Cli, options: ListenOptions): Promise<void> {
   });
 }
 
-/** Prints a step as a line for people, or as one JSON object. */
-function sayer(cli: Cli, options: OutputOptions) {
-  return (step: string, text: string, fields: object): void =>
-    cli.write(options.json === true ? `${JSON.stringify({ step, ...fields })}\n` : `${text}\n`);
-}
-
 function lineOf(cli: Cli, event: ServiceEvent, answer: Answer): string {
   const result = answer.statusCode === null ? `failed: ${answer.errorCode}` : `HTTP ${answer.statusCode}`;
   const said = isSuccess(answer) || answer.body === '' ? '' : `  ${quoted(answer.body)}`;
-  const { id, type } = summaryOf(event);
+  const { id, type } = event;
   return `${formatTimestamp(cli.clock.now())}  ${type}  ${id}  ${result} (${answer.durationMs} ms)${said}`;
-}
-
-/** The fields that are printed. A service that is not Callplane could send control characters in them. */
-function summaryOf({ id, type }: ServiceEvent): { id: string; type: string } {
-  const plain = (text: string): string => text.replaceAll(/[^\w.-]/g, '?').slice(0, 128);
-  return { id: plain(id), type: plain(type) };
 }
 
 function isSuccess({ statusCode }: Answer): boolean {

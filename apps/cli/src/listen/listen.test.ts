@@ -51,6 +51,19 @@ test('rtc listen ends at once if the service is not there, refuses the key, or t
     exitCode: 2,
     line: expect.stringContaining('--key'),
   });
+  for (const scopes of [null, 5, undefined]) {
+    const other = await startService(200, { projectId: 'proj_1', environmentId: 'env_1', scopes });
+    expect(await listen([...FORWARD, '--url', other])).toEqual({
+      exitCode: 1,
+      line: expect.stringContaining('without the data of a Callplane API'),
+    });
+  }
+  // A page of events has the wrong form.
+  const foreign = await startService(200, { environmentId: 'env_1', scopes: ['webhooks:read'], data: 5 });
+  expect(await listen([...FORWARD, '--url', foreign])).toEqual({
+    exitCode: 1,
+    line: expect.stringContaining('without the data of a Callplane API'),
+  });
   const poor = await startService(200, { projectId: 'proj_1', environmentId: 'env_1', scopes: ['rooms:read'] });
   expect(await listen([...FORWARD, '--url', poor])).toEqual({
     exitCode: 2,

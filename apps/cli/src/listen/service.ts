@@ -26,9 +26,30 @@ interface EventPage {
 }
 
 export interface KeyFacts {
-  projectId: string;
   environmentId: string;
-  scopes: string[];
+  scopes: unknown[];
+}
+
+/** Longer ones are no ids of Callplane. */
+const ID_CHARS_MAX = 128;
+
+/** Whether the answer is one of Callplane. Another service may run at the address. */
+function isFacts(answer: unknown): answer is KeyFacts {
+  const { environmentId, scopes } = Object(answer) as Partial<KeyFacts>;
+  return isId(environmentId) && Array.isArray(scopes);
+}
+
+function isPage(answer: unknown): answer is EventPage {
+  const { data, nextCursor } = Object(answer) as Partial<EventPage>;
+  const isEvent = (event: unknown): boolean => {
+    const { id, type } = Object(event) as Partial<ServiceEvent>;
+    return isId(id) && isId(type);
+  };
+  return (nextCursor === null || typeof nextCursor === 'string') && Array.isArray(data) && data.every(isEvent);
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= ID_CHARS_MAX;
 }
 
 export interface EventSourceOptions {
@@ -66,12 +87,12 @@ export class EventSource {
   async open(start: Start): Promise<KeyFacts> {
     const { url } = this.#options;
     try {
-      const facts = (await this.#get('/v1/', 0)) as KeyFacts;
+      const facts = await this.#get('/v1/', 0, isFacts);
       if (!facts.scopes.includes('webhooks:read')) {
         throw new UsageError('The API key lacks the scope webhooks:read. Create one with "rtc keys create".');
       }
       if (start === 'latest') {
-        this.#after = ((await this.#get(this.#path({ after: 'latest' }), 0)) as EventPage).nextCursor;
+        this.#after = (await this.#get(this.#path({ after: 'latest' }), 0, isPage)).nextCursor;
       }
       return facts;
     } catch (error) {
@@ -101,7 +122,7 @@ export class EventSource {
     const { onInterrupted, onResumed } = this.#options;
     for (let failures = 0; ; failures += 1) {
       try {
-        const page = (await this.#get(this.#path(this.#position(start)), EVENT_WAIT_SECONDS_MAX * 1000)) as EventPage;
+        const page = await this.#get(this.#path(this.#position(start)), EVENT_WAIT_SECONDS_MAX * 1000, isPage);
         if (failures > 0) onResumed();
         return page;
       } catch (error) {
@@ -139,7 +160,7 @@ export class EventSource {
     return `/v1/events?${query.toString()}`;
   }
 
-  async #get(path: string, waitMs: number): Promise<unknown> {
+  async #get<T>(path: string, waitMs: number, isValid: (answer: unknown) => answer is T): Promise<T> {
     const { url, key, signal } = this.#options;
     let response: Response;
     let body: unknown;
@@ -152,30 +173,27 @@ export class EventSource {
     } catch (error) {
       throw new Interrupted(reasonOf(error));
     }
-    if (response.ok) return body;
-    throw failureOf(url, response, body);
+    if (!response.ok) throw failureOf(url, response, body);
+    if (!isValid(body))
+      throw new CommandError(`${url} answered ${response.status} without the data of a Callplane API.`);
+    return body;
   }
 }
 
 /** The error for an answer that is not a success. */
 function failureOf(url: string, { status, headers }: Response, body: unknown): Error {
-  const error = (body as { error?: { code?: string; message?: string } } | null)?.error;
-  const said = `${status} ${plain(error?.code ?? 'without an error code')}`;
+  const { error } = Object(body) as { error?: { code?: unknown; message?: unknown } | null };
+  const said = `${status} ${cut(error?.code ?? 'without an error code')}`;
   if (status === 401) return new UsageError(`${url} refuses the API key (${said}). Give a valid one with --key.`);
   if (status === 429 || status >= 500) {
     const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     return new Interrupted(said, seconds > 0 ? Math.min(seconds, RETRY_AFTER_SECONDS_MAX) * 1000 : null);
   }
-  return new CommandError(
-    `${url} refuses the request: ${said}: ${plain(error?.message ?? 'is this a Callplane API?')}`,
-  );
+  return new CommandError(`${url} refuses the request: ${said}: ${cut(error?.message ?? 'is this a Callplane API?')}`);
 }
 
-/** A service that is not Callplane could send control characters. */
-function plain(text: unknown): string {
-  return String(text)
-    .replaceAll(/[^\x20-\x7e]/g, '?')
-    .slice(0, 200);
+function cut(said: unknown): string {
+  return String(said).slice(0, 200);
 }
 
 function reasonOf(error: unknown): string {

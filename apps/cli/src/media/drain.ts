@@ -5,14 +5,22 @@ import {
   setNodeDraining,
   unplaceEmptyRooms,
   type Database,
+  type MediaNodeRow,
 } from '@callplane/db';
 import { pause } from '@callplane/runtime';
-import { configOf, redisOf, type Cli } from '../cli.js';
+import { configOf, notifyRooms, type Cli } from '../cli.js';
 import { CommandError } from '../failure.js';
-import { serverOf } from './servers.js';
+import { notFound } from '../options.js';
 
 /** How often a waiting drain looks at the server. */
 const LOOK_EVERY_MS = 1000;
+
+/** @throws UsageError if no media server has this name */
+export async function serverOf(db: Database['sql'], nodeId: string): Promise<MediaNodeRow> {
+  const node = (await listMediaNodes(db)).find(({ id }) => id === nodeId);
+  if (node === undefined) throw notFound('Media server', nodeId, 'media list');
+  return node;
+}
 
 export interface DrainSettings {
   /** How long to wait until no participant is left on the server; null: not at all. */
@@ -42,7 +50,7 @@ export async function drainServer(
   await setNodeDraining(sql, nodeId, true);
   if (waitSeconds !== null) await waitUntilEmpty(cli, database, nodeId, waitSeconds * 1000, signal);
   const movedRooms = move ? await moveRooms(database, nodeId) : [];
-  await notifyRooms(cli, movedRooms);
+  await notifyRooms(configOf(cli), movedRooms);
   const { rooms, sessions } = await serverOf(sql, nodeId);
   return { moved: movedRooms.length, rooms, sessions };
 }
@@ -96,12 +104,4 @@ async function moveRooms(database: Database, nodeId: string): Promise<MovedRoom[
     if (load !== undefined) load.rooms += 1;
   }
   return moved;
-}
-
-/** Notifies the gateways that rooms have moved. Without Redis they notice it within seconds. */
-async function notifyRooms(cli: Cli, rooms: readonly MovedRoom[]): Promise<void> {
-  const redis = redisOf(configOf(cli));
-  if (redis === undefined || rooms.length === 0) return;
-  const { publishRoomsChangedOnce } = await import('@callplane/queue');
-  await publishRoomsChangedOnce(redis, rooms);
 }

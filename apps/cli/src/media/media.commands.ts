@@ -1,23 +1,15 @@
-import { formatTimestamp } from '@callplane/core';
-import {
-  listMediaNodes,
-  NODE_CAPACITY_MAX,
-  registerMediaNode,
-  removeMediaNode,
-  setNodeDraining,
-  type MediaNodeRow,
-} from '@callplane/db';
-import { Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../arguments.js';
+import { listMediaNodes, NODE_CAPACITY_MAX, registerMediaNode, removeMediaNode, setNodeDraining } from '@callplane/db';
+import { Command } from 'commander';
 import { notifyApps, withDatabase, type Cli } from '../cli.js';
 import { CommandError, UsageError } from '../failure.js';
-import { addCommand, column, print, printList, type OutputOptions } from '../output.js';
+import { parseCount, parseDuration } from '../options.js';
+import { addCommand, addList, counted, named, print, type OutputOptions } from '../output.js';
 import { runAgent } from './agent.js';
-import { drainServer } from './drain.js';
-import { serverOf } from './servers.js';
+import { drainServer, serverOf } from './drain.js';
 
 /** A drain without a duration waits this long. */
 const WAIT_SECONDS_DEFAULT = 86_400;
+const parseCapacity = parseCount('a number of participants', 1, NODE_CAPACITY_MAX);
 
 interface RegisterOptions extends OutputOptions {
   capacity?: number;
@@ -37,9 +29,22 @@ export function mediaCommands(cli: Cli): Command {
   const media = new Command('media').description(
     'Media servers: their load, registration, and taking them out of service',
   );
-  addCommand(media, 'list', 'List the media servers', 'rtc media list').action((options: OutputOptions) =>
-    list(cli, options),
-  );
+  addList(media, cli, {
+    description: 'List the media servers',
+    example: 'rtc media list',
+    rows: ({ sql }) => listMediaNodes(sql),
+    columns: {
+      SERVER: (row) => row.id,
+      STATE: (row) => row.state ?? 'unknown',
+      SERVICE: (row) => (row.draining ? 'draining' : 'in service'),
+      ROOMS: (row) => counted(row.rooms, 'rooms'),
+      SESSIONS: (row) => counted(row.sessions, 'sessions'),
+      SEEN: (row) => named('seen', row.checkedAt),
+      CAPACITY: (row) => named('capacity', row.capacity),
+      AGENT: (row) => named('agent', row.agent),
+      ADDRESS: (row) => row.url ?? '',
+    },
+  });
   addCommand(media, 'drain <node>', 'Place no new rooms on a media server', 'rtc media drain m1 --wait 1h --move')
     .option(
       '--wait [duration]',
@@ -83,40 +88,6 @@ function addRegistration(media: Command, cli: Cli): void {
   addCommand(media, 'remove <node>', 'Remove a media server that has stopped', 'rtc media remove m3')
     .option('--force', 'also if it carries rooms; they move to other media servers')
     .action((nodeId: string, options: OutputOptions & { force?: true }) => remove(cli, nodeId, options));
-}
-
-function list(cli: Cli, options: OutputOptions): Promise<void> {
-  return withDatabase(cli, async ({ sql }) => {
-    const seen = ({ checkedAt }: MediaNodeRow) => (checkedAt === null ? '' : formatTimestamp(checkedAt));
-    const plural = (count: number, noun: string) => `${count} ${noun}`;
-    printList(cli, options, await listMediaNodes(sql), [
-      column('SERVER', (row) => row.id),
-      column('STATE', (row) => row.state ?? 'unknown'),
-      column('SERVICE', (row) => (row.draining ? 'draining' : 'in service')),
-      column(
-        'ROOMS',
-        (row) => String(row.rooms),
-        (row) => plural(row.rooms, 'rooms'),
-      ),
-      column(
-        'SESSIONS',
-        (row) => String(row.sessions),
-        (row) => plural(row.sessions, 'sessions'),
-      ),
-      column('SEEN', seen, (row) => (row.checkedAt === null ? '' : `seen ${seen(row)}`)),
-      column(
-        'CAPACITY',
-        (row) => String(row.capacity ?? ''),
-        (row) => (row.capacity === null ? '' : `capacity ${row.capacity}`),
-      ),
-      column(
-        'AGENT',
-        (row) => row.agent ?? '',
-        (row) => (row.agent === null ? '' : `agent ${row.agent}`),
-      ),
-      column('ADDRESS', (row) => row.url ?? ''),
-    ]);
-  });
 }
 
 function drain(cli: Cli, nodeId: string, options: DrainOptions): Promise<void> {
@@ -200,12 +171,4 @@ async function addressOf(nodeId: string, address: string): Promise<{ id: string;
   } catch (error) {
     throw new UsageError(`${(error as Error).message}.`);
   }
-}
-
-function parseCapacity(text: string): number {
-  const capacity = Number(text);
-  if (!/^\d{1,7}$/.test(text) || capacity < 1 || capacity > NODE_CAPACITY_MAX) {
-    throw new InvalidArgumentError(`Give a number of participants from 1 to ${NODE_CAPACITY_MAX}.`);
-  }
-  return capacity;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { NODE_FLAGS, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
@@ -28,29 +29,29 @@ export interface AppOptions {
   /** The origin that answers /readyz. */
   origin: string;
   logFile: string;
+  onLine: (line: string) => void;
   /** How long SIGTERM may take before SIGKILL. */
   stopWithinMs: number;
   onSpawn: (pid: number) => void;
   stopSignal: AbortSignal;
 }
 
-/**
- * Starts an app in its own process and waits until it is ready. The app writes directly to its log file and not through
- * this process. Otherwise a paused terminal would block the app.
- */
+/** Starts an app in its own process and waits until it is ready. An app drops lines rather than wait for their reader. */
 export function startApp(options: AppOptions): Promise<LocalServer> {
-  const { name, env, origin, logFile, stopWithinMs, onSpawn, stopSignal } = options;
+  const { name, env, origin, logFile, onLine, stopWithinMs, onSpawn, stopSignal } = options;
+  const instance = randomUUID();
   const main = join(root, 'apps', name, 'dist', 'main.js');
   return startServer({
     name,
     port: Number(new URL(origin).port),
     url: origin,
     command: { file: process.execPath, args: [...NODE_FLAGS, ...SHORT_RUN_FLAGS, main], options: {} },
-    env,
+    env: { ...env, INSTANCE_ID: instance },
     cwd: root,
     logFile,
+    onLine,
     shownLines: 40,
-    isReady: () => answers(`${origin}/readyz`),
+    isReady: () => isReady(`${origin}/readyz`, instance),
     readyWithinMs: READY_WITHIN_MS,
     stopSteps: [
       { signal: 'SIGTERM', graceMs: stopWithinMs },
@@ -61,11 +62,12 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
   });
 }
 
-async function answers(url: string): Promise<boolean> {
+/** Another server may have taken the port since it was free. It must not pass for the app, and get a key. */
+async function isReady(url: string, instance: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(3_000), headers: { connection: 'close' } });
-    await response.arrayBuffer();
-    return response.status === 200;
+    const report = (await response.json()) as { instance?: unknown } | null;
+    return response.status === 200 && report?.instance === instance;
   } catch {
     return false;
   }

@@ -1,41 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { LocalServerError, type LocalServer } from '@callplane/local-servers';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
 /** After a run of this length, the next restart delay is the shortest one again. */
 const GOOD_RUN_MS = 30_000;
 
-/** A process that `begin` has started, once it is ready. */
-export interface Running {
-  pid: number;
-  stop: () => Promise<unknown>;
-  onExit: (listener: (exit: { code: number | null; signal: string | null }) => void) => void;
-}
-
-export interface KeepRunningOptions<R> {
+export interface KeepRunningOptions<S> {
   name: string;
   /** Starts the process. Must give up soon after `stopSignal`. */
-  begin: () => Promise<R>;
+  begin: () => Promise<S>;
   say: (line: string) => void;
   /** Prevents every later restart. */
   stopSignal: AbortSignal;
-  isPassing?: (error: unknown) => boolean;
 }
 
 /**
- * Keeps one process running: starts it, and restarts it when it dies, after a delay that grows from 0.5 s to 15 s. If
- * the very first start fails, rejects with its error, unless `isPassing` says that the failure may be temporary.
+ * Keeps one process running: starts it, and restarts it when it dies, after a delay that grows from 0.5 s to 15 s.
+ * @throws the error of the first start, unless the process was killed: that may pass. Exit code 1 means that it has
+ *   reported wrong settings.
  */
-export async function keepRunning<R extends Running>({
-  name,
-  begin,
-  say,
-  stopSignal,
-  isPassing = () => false,
-}: KeepRunningOptions<R>): Promise<{ first: R; stop: () => Promise<void> }> {
+export async function keepRunning<S extends LocalServer>({ name, begin, say, stopSignal }: KeepRunningOptions<S>) {
   let delayMs = FIRST_DELAY_MS;
-
-  const beginAgain = async (howItEnded: string): Promise<R> => {
+  const beginAgain = async (howItEnded: string): Promise<S> => {
     for (let reason = howItEnded; ;) {
       say(`${name} ${reason}; restarts in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopSignal });
@@ -48,44 +35,32 @@ export async function keepRunning<R extends Running>({
       }
     }
   };
-  const beginFirst = async () => {
-    try {
-      return await begin();
-    } catch (error) {
-      if (stopSignal.aborted || !isPassing(error)) throw error;
-      return beginAgain(`does not start (${firstLine(error)})`);
-    }
-  };
+  const first = await begin().catch((error: unknown) => {
+    const isPassing = error instanceof LocalServerError && error.exit?.signal != null;
+    if (stopSignal.aborted || !isPassing) throw error;
+    return beginAgain(`does not start (${firstLine(error)})`);
+  });
 
-  const first = await beginFirst();
   /** The current process, or the pending restart. Resolves to undefined if the stop has prevented the restart. */
-  let present: Promise<R | undefined> = Promise.resolve(first);
-
-  const watch = (running: R) => {
+  let present: Promise<S | undefined> = Promise.resolve(first);
+  const watch = (running: S) => {
     const beganAt = performance.now();
     running.onExit(({ code, signal }) => {
       if (stopSignal.aborted) return;
       if (performance.now() - beganAt > GOOD_RUN_MS) delayMs = FIRST_DELAY_MS;
-      present = beginAgain(signal === null ? `exited with code ${code ?? '?'}` : `was ended by ${signal}`).then(
-        (next) => {
-          say(`${name} restarted (process ${next.pid})`);
-          watch(next);
-          return next;
-        },
-        () => undefined,
-      );
+      const next = beginAgain(signal === null ? `exited with code ${code ?? '?'}` : `was ended by ${signal}`);
+      present = next.catch(() => undefined);
+      void next.then((server) => {
+        say(`${name} restarted (process ${server.pid})`);
+        watch(server);
+      }, ignore);
     });
   };
   watch(first);
-
-  return {
-    first,
-    stop: async () => {
-      const running = await present;
-      await running?.stop();
-    },
-  };
+  return { first, stop: async () => (await present)?.stop() };
 }
+
+const ignore = (): void => undefined;
 
 function firstLine(error: unknown): string {
   return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);

@@ -1,22 +1,20 @@
 /**
  * `npm start`: runs all of Callplane on this machine, from a bare clone. Reads top to bottom. Everything that it starts
- * is a separate process: listed in DATA_DIR/dev.json, restarted when it dies, and stopped with this one.
+ * is a separate process: listed in DATA_DIR/dev.json, restarted when it dies, and ended with this one.
  */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { LocalServerError, startWatchdog } from '@callplane/local-servers';
-import { explain, progress, root, type Step } from '../bootstrap.js';
-import { followLogs } from './app-logs.js';
+import { stripVTControlCharacters } from 'node:util';
+import { freePort } from '@callplane/local-servers';
+import { explain, Failure, progress, root, takeLock, type Step } from '../bootstrap.js';
+import { devFileOf } from '../local-data.js';
 import { APPS, startApp, type App } from './app.js';
-import { takeDataFolder } from './data-folder.js';
 import { developmentKeys, migrate } from './development.js';
-import { appEnvironment } from './environment.js';
 import { keepRunning } from './keep-running.js';
-import { portBook, type PortBook } from './ports.js';
-import { installedPrograms } from './programs.js';
-import { clearEarlierRun, devFileOf, openRoster, type Roster } from './roster.js';
-import { screen } from './screen.js';
+import { clearEarlierRun, openRecord, type RunRecord } from './record.js';
+import { onEnter, screen } from './screen.js';
 import { localSecrets } from './secrets.js';
-import { startServers } from './servers.js';
+import { startServers, type LocalServers } from './servers.js';
 import { choosePorts, originOf, readSettings, type Settings } from './settings.js';
 import { handleSignals } from './signals.js';
 
@@ -29,6 +27,7 @@ interface Started {
 }
 
 interface Context {
+  isVerbose: boolean;
   say: (line: string) => void;
   step: Step;
   stopSignal: AbortSignal;
@@ -36,14 +35,18 @@ interface Context {
   started: Started;
 }
 
-export async function main(): Promise<void> {
+export async function main(args: string[]): Promise<void> {
   const say = (line: string) => console.log(line);
   const { stopSignal, beginStop, onKillNow } = handleSignals(say);
   const started: Started = { apps: [], servers: [], cleanUps: [] };
   let exitCode = 0;
   try {
-    await start({ say, step: progress(say), stopSignal, onKillNow, started });
-    await abortOf(stopSignal);
+    const isVerbose = args.includes('--verbose');
+    const unknown = args.find((argument) => argument !== '--verbose');
+    if (unknown !== undefined) throw new Failure(`npm start takes --verbose, not "${unknown}"`);
+    await start({ isVerbose, say, step: progress(say), stopSignal, onKillNow, started });
+    if (!stopSignal.aborted)
+      await new Promise((resolve) => stopSignal.addEventListener('abort', resolve, { once: true }));
   } catch (error) {
     if (!stopSignal.aborted) {
       exitCode = 1;
@@ -56,41 +59,45 @@ export async function main(): Promise<void> {
 }
 
 async function start(context: Context): Promise<void> {
-  const { say, step, stopSignal, started } = context;
+  const { isVerbose, say, step, stopSignal, started } = context;
   const began = performance.now();
   const settings = readSettings();
   const { dataDir } = settings;
   started.cleanUps.push(takeDataFolder(dataDir));
   await clearEarlierRun(dataDir, say);
   const { signalingPort } = await choosePorts(settings);
-  const signalingOrigin = originOf(settings.host, signalingPort);
-  const programs = installedPrograms();
 
-  const roster = openRoster(dataDir, startWatchdog([devFileOf(dataDir)]));
-  started.cleanUps.push(() => roster.close());
+  const record = openRecord(dataDir);
+  started.cleanUps.push(() => record.close());
   context.onKillNow(() => {
-    roster.withdraw();
-    for (const pid of roster.pids()) process.kill(pid, 'SIGKILL');
+    record.kill();
+    record.withdraw();
   });
-  const ports = portBook(dataDir);
   const secrets = localSecrets(dataDir);
   const onStarted = (stop: () => Promise<void>) => started.servers.push(stop);
   const servers = await step('Starting PostgreSQL, Redis, coturn and Janus', () =>
-    startServers({ settings, secrets, ports, roster, say, ...programs, stopSignal, onStarted }),
+    startServers({ settings, secrets, record, say, stopSignal, onStarted }),
   );
   stopSignal.throwIfAborted();
 
-  const env = appEnvironment(settings, secrets, servers);
+  const signalingOrigin = originOf(settings.host, signalingPort);
+  const signalingUrl = `${signalingOrigin.replace('http', 'ws')}/v1/signaling`;
+  const env = {
+    // The gateway listens on another port than the API, which serves the console.
+    CONSOLE_SIGNALING_URL: signalingUrl,
+    ...appEnvironment(settings, secrets.encryptionKeys, servers),
+  };
   await step('Migrating the database', () => migrate(env, stopSignal));
 
-  const startGroup = (apps: App[], own: NodeJS.ProcessEnv) =>
+  let isReady = false;
+  const onLine = (name: string, line: string): void => {
+    if (isReady && (isVerbose || !isRoutine(line))) say(`${name.padEnd(NAME_WIDTH)} | ${line}`);
+  };
+  const startGroup = (apps: App[], own: NodeJS.ProcessEnv = {}) =>
     step(`Starting ${apps.map(({ name }) => name).join(' and ')}`, () =>
-      allOf(apps.map((app) => runApp(context, { app, settings, ports, roster, env: { ...env, ...own } }))),
+      allOf(apps.map((app) => runApp(context, { app, settings, record, onLine, env: { ...env, ...own } }))),
     );
-  const firstReady = startGroup(
-    APPS.filter(({ needsKeys }) => !needsKeys),
-    consoleSettings(env, `${signalingOrigin.replace('http', 'ws')}/v1/signaling`),
-  );
+  const firstReady = startGroup(APPS.filter(({ needsKeys }) => !needsKeys));
   // New keys need only the database. Whether kept keys are still valid, only the API can tell.
   const keysReady = developmentKeys(settings, env, stopSignal, firstReady, step);
   const laterReady = keysReady.then(({ secretKey }) =>
@@ -102,32 +109,72 @@ async function start(context: Context): Promise<void> {
   await allOf([firstReady, keysReady, laterReady]);
   const keys = await keysReady;
   stopSignal.throwIfAborted();
-  const urls = {
-    baseUrl: `${settings.origin}/v1`,
-    signalingUrl: `${signalingOrigin.replace('http', 'ws')}/v1/signaling`,
-    demoUrl: `${signalingOrigin}/demo/`,
+  const urls = { baseUrl: `${settings.origin}/v1`, signalingUrl, demoUrl: `${signalingOrigin}/demo/` };
+  record.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
+  const seconds = (performance.now() - began) / 1000;
+  const show = () =>
+    say(
+      screen({
+        ...urls,
+        isTerminal: process.stdout.isTTY,
+        isVerbose,
+        devFile: devFileOf(dataDir),
+        origin: settings.origin,
+        dataDir,
+        turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
+        hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
+        seconds,
+        keys,
+      }),
+    );
+  show();
+  isReady = true;
+  started.cleanUps.push(onEnter(show));
+}
+
+/**
+ * Makes DATA_DIR and takes it for this start.
+ * @returns releases it
+ * @throws Failure if another start runs on it.
+ */
+function takeDataFolder(dataDir: string): () => void {
+  try {
+    mkdirSync(dataDir, { recursive: true });
+  } catch (error) {
+    throw new Failure(`DATA_DIR cannot be created: ${(error as Error).message}`);
+  }
+  const lock = takeLock(join(dataDir, 'start.lock'));
+  if ('release' in lock) return lock.release;
+  throw new Failure(
+    `Another start (process ${lock.owner}) uses ${dataDir}. Stop it, or choose another DATA_DIR for this start: ` +
+      'DATA_DIR=.data-2 PORT=8081 npm start',
+  );
+}
+
+/** The environment of the apps and the command line: this process' own, with defaults for unset variables. */
+function appEnvironment(settings: Settings, encryptionKeys: string, servers: LocalServers): NodeJS.ProcessEnv {
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  return {
+    NODE_ENV: 'development',
+    HEALTH_HOST: '127.0.0.1',
+    // The apps write to pipes, so they cannot detect that their output is shown in a terminal.
+    ...(process.stdout.isTTY ? { LOG_FORMAT: 'pretty' } : {}),
+    RATE_LIMIT_READS_PER_SECOND: '0',
+    RATE_LIMIT_WRITES_PER_SECOND: '0',
+    // There is no load balancer in front.
+    DRAIN_IDLE_MS: '500',
+    // A receiver under development listens on this machine, without TLS. No other setting permits such addresses.
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+    ENCRYPTION_KEYS: encryptionKeys,
+    ...servers.turn,
+    ...servers.media,
+    ...given,
+    HOST: settings.host,
+    PORT: String(settings.port),
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
   };
-  roster.publish({ ...urls, ...keys, databaseUrl: servers.databaseUrl, redisUrl: servers.redisUrl });
-  started.cleanUps.push(() => roster.withdraw());
-  say(
-    screen({
-      ...urls,
-      isTerminal: process.stdout.isTTY,
-      devFile: devFileOf(dataDir),
-      origin: settings.origin,
-      dataDir,
-      turn: (settings.turnUrls ?? servers.turn['TURN_URLS'])?.split(',')[0],
-      hasMedia: (settings.mediaNodes ?? servers.media['MEDIA_NODES']) !== undefined,
-      seconds: (performance.now() - began) / 1000,
-      keys,
-    }),
-  );
-  started.cleanUps.push(
-    followLogs(
-      APPS.map(({ name }) => ({ name, file: logFileOf(dataDir, name) })),
-      say,
-    ),
-  );
 }
 
 /** The settings of the demo page and its small backend. */
@@ -136,58 +183,47 @@ function demoSettings(settings: Settings, signalingPort: number, secretKey: stri
   return { PORT: String(signalingPort), DEMO_DIR: dir, DEMO_API_URL: settings.origin, DEMO_API_KEY: secretKey };
 }
 
-/** The gateway listens on another port than the API, which serves the console. */
-function consoleSettings(env: NodeJS.ProcessEnv, signalingUrl: string): NodeJS.ProcessEnv {
-  return { CONSOLE_SIGNALING_URL: env['CONSOLE_SIGNALING_URL'] ?? signalingUrl };
+/** Whether a line of an app, in either format, says what goes on and not what is wrong. */
+function isRoutine(line: string): boolean {
+  return /^\{.*"level":"(?:info|debug)"|^[\d:.]+ (?:info|debug)\b/.test(stripVTControlCharacters(line));
 }
 
 interface AppPlan {
   app: App;
   settings: Settings;
-  ports: PortBook;
-  roster: Roster;
+  record: RunRecord;
   env: NodeJS.ProcessEnv;
+  onLine: (name: string, line: string) => void;
 }
 
-async function runApp(context: Context, { app, settings, ports, roster, env }: AppPlan): Promise<void> {
+async function runApp(context: Context, { app, settings, record, env, onLine }: AppPlan): Promise<void> {
   const { name, readyPort } = app;
-  const healthPort = await ports.portOf(`${name}-health`);
-  const metricsPort = await ports.portOf(`${name}-metrics`);
+  const { say, stopSignal, started } = context;
+  const healthPort = await freePort();
+  const metricsPort = await freePort();
   const origin = readyPort === 'PORT' ? originOf(settings.host, Number(env['PORT'])) : `http://127.0.0.1:${healthPort}`;
   const begin = () =>
     startApp({
       name,
       origin,
       env: { ...env, HEALTH_PORT: String(healthPort), METRICS_PORT: String(metricsPort) },
-      logFile: logFileOf(settings.dataDir, name),
+      logFile: join(settings.dataDir, 'logs', `${name}.log`),
+      onLine: (line) => onLine(name, line),
       // A little more than the app's own deadline for finishing its work.
       stopWithinMs: settings.shutdownDeadlineMs + 2_000,
-      onSpawn: (pid) => roster.spawned(name, pid),
-      stopSignal: context.stopSignal,
+      onSpawn: (pid) => record.spawned(name, pid),
+      stopSignal,
     });
-  // Exit code 1 means that the app has reported wrong settings; a restart would only repeat that.
-  const isPassing = (error: unknown) =>
-    error instanceof LocalServerError && error.exit !== undefined && error.exit.code !== 1;
-  const { say, stopSignal, started } = context;
-  const { stop } = await keepRunning({ name, begin, say, stopSignal, isPassing });
+  const { stop } = await keepRunning({ name, begin, say, stopSignal });
   started.apps.push(stop);
 }
 
-function logFileOf(dataDir: string, app: string): string {
-  return join(dataDir, 'logs', `${app}.log`);
-}
+const NAME_WIDTH = Math.max(...APPS.map(({ name }) => name.length));
 
 /** Waits for all promises, even if one fails: otherwise processes that start meanwhile would never be stopped. */
 async function allOf(promises: Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Stops the apps before the servers, so that they can finish their work; then runs the clean-ups, last first. */

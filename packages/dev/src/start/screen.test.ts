@@ -6,6 +6,7 @@ const facts = {
   dataDir: '/data',
   origin: 'http://127.0.0.1:8080',
   seconds: 1,
+  isVerbose: false,
   signalingUrl: 'ws://127.0.0.1:8082/v1/signaling',
   demoUrl: 'http://127.0.0.1:8082/demo/',
   turn: undefined,

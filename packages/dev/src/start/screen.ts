@@ -1,8 +1,10 @@
 import { relative } from 'node:path';
+import { isInForeground } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 
 export interface ScreenFacts {
   isTerminal: boolean;
+  isVerbose: boolean;
   devFile: string;
   origin: string;
   signalingUrl: string;
@@ -19,10 +21,14 @@ export interface ScreenFacts {
  * the secret key: any other output is a file or a log, which would keep the key.
  */
 export function screen(facts: ScreenFacts): string {
-  const { isTerminal, devFile, origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys } = facts;
+  const { isTerminal, isVerbose, devFile, origin, signalingUrl, demoUrl, dataDir, turn, hasMedia, seconds, keys } =
+    facts;
   const shownKey = isTerminal ? keys.secretKey : `in ${devFile}`;
   const pastedKey = isTerminal ? keys.secretKey : `$(sed -n 's/.*"secretKey": *"\\([^"]*\\)".*/\\1/p' '${devFile}')`;
   const data = relative(root, dataDir).startsWith('..') ? dataDir : relative(root, dataDir);
+  const follows = isVerbose
+    ? 'Each line of the apps follows.'
+    : 'Warnings of the apps follow. With "npm start -- --verbose" each of their lines does.';
   return `
 Callplane runs (ready in ${seconds.toFixed(1)} s). Ctrl-C stops everything. Stored data is kept.
 
@@ -44,5 +50,25 @@ Paste into another terminal:
   api $BASE/turn/credentials -d '{}'
   api -X DELETE $BASE/rooms/$ROOM -w '%{http_code}'
   api $BASE/rooms/$ROOM/runtime-operation
+
+${follows}${isTerminal ? ' Enter shows this again.' : ''}
 `;
+}
+
+/**
+ * Calls `show` when Enter is pressed in a terminal. A process in the background must not read from the terminal, which
+ * would stop it.
+ * @returns stops it
+ */
+export function onEnter(show: () => void): () => void {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) return () => undefined;
+  const look = () => void (isInForeground() ? stdin.resume() : stdin.pause());
+  stdin.on('data', show).on('error', () => undefined);
+  process.on('SIGCONT', look);
+  look();
+  return () => {
+    process.off('SIGCONT', look);
+    stdin.pause();
+  };
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import {
+  freePort,
   hostIPv4,
   startCoturn,
   startJanus,
@@ -7,9 +8,9 @@ import {
   startRedis,
   type LocalServer,
 } from '@callplane/local-servers';
+import { missingPrograms, startPrograms } from '../bootstrap.js';
 import { keepRunning } from './keep-running.js';
-import type { PortBook } from './ports.js';
-import type { Roster } from './roster.js';
+import type { RunRecord } from './record.js';
 import type { LocalSecrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -28,11 +29,8 @@ export interface LocalServers {
 export interface ServersPlan {
   settings: Settings;
   secrets: LocalSecrets;
-  ports: PortBook;
-  roster: Roster;
+  record: RunRecord;
   say: (line: string) => void;
-  hasCoturn: boolean;
-  hasJanus: boolean;
   stopSignal: AbortSignal;
   /** Gets the stop function of each server. */
   onStarted: (stop: () => Promise<void>) => void;
@@ -40,12 +38,11 @@ export interface ServersPlan {
 
 /** Starts the servers for which the settings name no external one, all at once. */
 export async function startServers(plan: ServersPlan): Promise<LocalServers> {
-  const { settings, secrets, ports, roster, say, hasCoturn, hasJanus, stopSignal, onStarted } = plan;
+  const { settings, secrets, record, say, stopSignal, onStarted } = plan;
   const { dataDir } = settings;
   const common = (name: string) => ({
     logFile: join(dataDir, 'logs', `${name}.log`),
-    onNotice: (message: string) => say(`  ${message}`),
-    onSpawn: (pid: number) => roster.spawned(name, pid),
+    onSpawn: (pid: number) => record.spawned(name, pid),
   });
   const start = async <S extends LocalServer>(name: string, begin: () => Promise<S>) => {
     const { first, stop } = await keepRunning({ name, begin, say, stopSignal });
@@ -54,21 +51,21 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
   };
 
   const postgres = async () => {
-    const port = await ports.portOf('postgres');
+    const port = await freePort();
     const options = { dataDir: join(dataDir, 'postgres'), port, password: secrets.postgresPassword, durable: true };
     return (await start('postgres', () => startPostgres({ ...options, ...common('postgres') }))).url;
   };
   const redis = async () => {
-    const options = { dir: join(dataDir, 'redis'), port: await ports.portOf('redis'), password: secrets.redisPassword };
+    const options = { dir: join(dataDir, 'redis'), port: await freePort(), password: secrets.redisPassword };
     return (await start('redis', () => startRedis({ ...options, ...common('redis') }))).url;
   };
   const coturn = async (): Promise<Record<string, string>> => {
     const host = hostIPv4();
-    const listeningPort = await ports.portOf('coturn', host);
+    const listeningPort = await freePort(host);
     const secret = settings.turnSecret ?? secrets.turnSecret;
-    const minPort = await ports.portOf('relays', host);
+    const minPort = await freePort(host);
     const relays = { minPort, maxPort: minPort + RELAY_PORTS - 1 };
-    const admin = { adminPort: await ports.portOf('coturn-admin'), adminPassword: secrets.turnAdminPassword };
+    const admin = { adminPort: await freePort(), adminPassword: secrets.turnAdminPassword };
     const mediaAddresses = [host, ...settings.mediaIps];
     const options = { dir: join(dataDir, 'coturn'), listeningPort, host, secret, mediaAddresses, ...relays, ...admin };
     await start('coturn', () => startCoturn({ ...options, ...common('coturn') }));
@@ -89,8 +86,8 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
       say('  Janus is not started: it cannot send media over loopback, and this machine has no other network address');
       return {};
     }
-    const wsPort = await ports.portOf('janus');
-    const rtpPortMin = await ports.portOf('media', host);
+    const wsPort = await freePort();
+    const rtpPortMin = await freePort(host);
     const apiSecret = settings.mediaApiSecret ?? secrets.mediaApiSecret;
     const adminKey = settings.mediaAdminKey ?? secrets.mediaAdminKey;
     const options = {
@@ -107,12 +104,14 @@ export async function startServers(plan: ServersPlan): Promise<LocalServers> {
     return { MEDIA_NODES: `local=${url}`, MEDIA_API_SECRET: apiSecret, MEDIA_ADMIN_KEY: adminKey };
   };
 
+  // The bootstrap has installed the programs where that is possible. Only Redis is required.
+  const missing = missingPrograms(startPrograms());
   // Waits for all servers even if one fails: otherwise servers that start meanwhile would never be stopped.
   const [database, queue, turn, media] = await Promise.allSettled([
     settings.databaseUrl ?? postgres(),
     settings.redisUrl ?? redis(),
-    hasCoturn && settings.turnUrls === undefined ? coturn() : {},
-    hasJanus && settings.mediaNodes === undefined ? janus() : {},
+    settings.turnUrls === undefined && !missing.includes('turnserver') ? coturn() : {},
+    settings.mediaNodes === undefined && !missing.includes('janus') ? janus() : {},
   ]);
   return {
     databaseUrl: valueOf(database),

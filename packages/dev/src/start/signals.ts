@@ -1,5 +1,3 @@
-import { watchNpm } from './npm-parent.js';
-
 /** npm forwards a Ctrl-C that the terminal has already delivered, so two signals within this time are one key press. */
 const SAME_KEY_PRESS_MS = 1_000;
 
@@ -12,8 +10,7 @@ export interface Signals {
 }
 
 /**
- * Turns signals into one abort. The first signal requests an orderly stop, a second Ctrl-C an immediate one. If npm
- * runs this start, the end of npm also stops it, because a killed npm does not notify its scripts.
+ * Turns signals into one abort. The first signal requests an orderly stop, a second Ctrl-C an immediate one.
  */
 export function handleSignals(say: (line: string) => void): Signals {
   const stopping = new AbortController();
@@ -34,7 +31,6 @@ export function handleSignals(say: (line: string) => void): Signals {
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
 
-  watchNpm(() => stop('npm has exited'));
   return {
     stopSignal: stopping.signal,
     beginStop: () => stopping.abort(),

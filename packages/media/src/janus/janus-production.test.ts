@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { freePort, hostIPv4 } from '@callplane/local-servers';
-import { eventually, repositoryRoot, stopAtEnd, superviseProcess, temporaryDirectory } from '@callplane/testing';
+import { eventually, repositoryRoot, stopAtEnd, temporaryDirectory } from '@callplane/testing';
 import { nodeOn, startReceiver, startSender, UP_WITHIN_MS } from './janus-node.testkit.js';
 
 const folder = join(repositoryRoot, 'infra', 'janus');
@@ -26,7 +26,7 @@ function entrypoint(env: Record<string, string>) {
     });
   }
   const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-  superviseProcess(child.pid!, () => {
+  stopAtEnd(() => {
     child.kill('SIGTERM');
     return ended;
   });

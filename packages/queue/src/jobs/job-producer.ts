@@ -3,7 +3,7 @@ import { Queue } from 'bullmq';
 import { LRUCache } from 'lru-cache';
 import { RedisUnusable, watchRedis, type RedisHealth } from '../redis/redis-health.js';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { QUEUE_NAMES, QUEUE_OF_OPERATION, operationJobId, type QueueName } from './catalogue.js';
 import { QUEUE_OF_LANE, turnJob, type Turn } from './turns.js';
 
@@ -70,7 +70,7 @@ export class JobProducer {
     for (const name of QUEUE_NAMES) {
       const queue = new Queue(name, {
         connection: this.redis,
-        prefix: keyPrefixOf(this.redis),
+        prefix: KEY_PREFIX,
         skipVersionCheck: true,
         defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
       });

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '@callplane/core';
 import { DelayedError, Worker, type Job } from 'bullmq';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import { QUEUE_OF_OPERATION, type OperationJob } from './catalogue.js';
 
 export interface OperationWorkersSettings {
@@ -50,7 +50,7 @@ export class OperationWorkers {
     this.#workers = Object.values(QUEUE_OF_OPERATION).map((queue) => {
       const worker = new Worker<OperationJob>(queue, (job, token) => this.#process(job, token), {
         connection: this.#redis,
-        prefix: keyPrefixOf(this.#redis),
+        prefix: KEY_PREFIX,
         concurrency: settings.concurrency,
         runRetryDelay: RETRY_DELAY_MS,
         skipVersionCheck: true,

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { untilReady } from '../redis/redis-facts.js';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectRedis, disconnectRedis, keyPrefixOf } from '../redis/redis.js';
+import { connectRedis, disconnectRedis, KEY_PREFIX } from '../redis/redis.js';
 import { QUEUE_NAMES, type QueueName } from './catalogue.js';
 import { JobProducer, type OperationWakeUp } from './job-producer.js';
 import { QUEUE_OF_LANE, type Turn } from './turns.js';
@@ -31,7 +31,7 @@ export async function readQueueDepths(where: RedisLocation): Promise<QueueDepth[
     await untilReady(redis);
     const depths = await Promise.all(
       QUEUE_NAMES.map(async (name) => {
-        const queue = new Queue(name, { connection: redis, prefix: keyPrefixOf(redis), skipVersionCheck: true });
+        const queue = new Queue(name, { connection: redis, prefix: KEY_PREFIX, skipVersionCheck: true });
         queue.on('error', () => undefined);
         const [counts, workers] = await Promise.all([
           queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { laneOf, type Lane, type SlotMs } from '@callplane/core';
 import { DelayedError, Worker } from 'bullmq';
 import type { RedisLocation } from '../redis/redis-target.js';
-import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient, type RedisEvents } from '../redis/redis.js';
+import { connectRedis, disconnectRedis, KEY_PREFIX, type RedisClient, type RedisEvents } from '../redis/redis.js';
 import type { QueueName, TurnJob } from './catalogue.js';
 
 export const QUEUE_OF_LANE = {
@@ -104,7 +104,7 @@ export class TurnWorker {
       },
       {
         connection: this.#redis,
-        prefix: keyPrefixOf(this.#redis),
+        prefix: KEY_PREFIX,
         concurrency,
         lockDuration: LOCK_MS,
         lockRenewTime: RENEWAL_MS,

@@ -1,103 +1,67 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { eventually, stopAtEnd } from '@callplane/testing';
-import type { Cluster } from 'ioredis';
-import { connectorOf, type Follower, type Guide } from './connector.js';
-import { connectRedis, disconnectRedis } from './redis.js';
+import { Redis } from 'ioredis';
+import { connectorOf } from './connector.js';
 import type { RedisAddress } from './redis-target.js';
-
-const ELSEWHERE = { host: '127.0.0.1', port: 1 };
 
 let address: RedisAddress;
 const accepted: Socket[] = [];
-const server = createServer((socket) => accepted.push(socket.on('error', () => undefined)));
-stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
+const connections: Redis[] = [];
 
-beforeEach(async () => {
-  if (!server.listening) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+beforeAll(async () => {
+  const server = createServer((socket) => accepted.push(socket.on('error', () => undefined)));
+  stopAtEnd(() => new Promise((resolve) => server.close(resolve)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   address = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
 });
 afterEach(() => {
+  for (const redis of connections.splice(0)) redis.disconnect();
   for (const socket of accepted.splice(0)) socket.destroy();
 });
 
-/** A guide whose answers a test gives, and a connection that it leads. */
-function guided() {
+/** A connection that looks for its address, and gets it from the test. */
+function lookingConnection() {
   const questions: ((found: RedisAddress) => void)[] = [];
-  const followers = new Set<Follower>();
-  const guide: Guide = { followers, find: () => new Promise((resolve) => questions.push(resolve)) };
-  const connection = new (connectorOf(guide, null, 100))({});
-  return {
-    followers,
-    connection,
-    connect: () => connection.connect(() => undefined) as Promise<Socket>,
-    answer: (found: RedisAddress) => questions.shift()?.(found),
-  };
+  const find = () => new Promise<RedisAddress>((resolve) => questions.push(resolve));
+  const redis = new Redis({ Connector: connectorOf(find, null), retryStrategy: () => 1 });
+  redis.on('error', () => undefined);
+  connections.push(redis);
+  return { redis, questions };
 }
 
-const closed = (stream: Socket) => new Promise((resolve) => stream.once('close', resolve));
-
-test('a connection that still looks for its address follows, and leaves that address when the guide leads elsewhere', async () => {
-  const { followers, connection, connect, answer } = guided();
-  const connecting = connect();
-  expect(followers.size).toBe(1);
-  // It has no address to leave yet.
-  for (const follower of followers) follower.leave(ELSEWHERE);
-  answer(address);
-  const stream = await connecting;
-  expect(stream.destroyed).toBe(false);
-  for (const follower of followers) follower.leave(address);
-  expect(stream.destroyed).toBe(false);
-  for (const follower of followers) follower.leave(ELSEWHERE);
-  expect(stream.destroyed).toBe(true);
-  await closed(stream);
-  expect(followers.size).toBe(0);
-  connection.disconnect();
-});
-
-test('a connection that ends while it looks for its address no longer follows', async () => {
-  const { followers, connection, connect } = guided();
-  const connecting = connect();
-  connection.disconnect();
-  expect((await connecting).destroyed).toBe(true);
-  expect(followers.size).toBe(0);
-});
-
-test('the end of an earlier attempt does not end the following of a later one', async () => {
-  const { followers, connection, connect, answer } = guided();
-  const first = connect();
-  answer(address);
-  const stream = await first;
-  const second = connect();
-  stream.destroy();
-  await closed(stream);
-  expect(followers.size).toBe(1);
-  answer(address);
-  (await second).destroy();
-  await closed(await second);
-  expect(followers.size).toBe(0);
-  connection.disconnect();
-});
-
 test('a second error of a socket, such as an alert after a refused certificate, does not end the process', async () => {
-  const connection = new (connectorOf(null, null, 100))(address);
-  const stream = await connection.connect(() => undefined);
+  const stream = await new (connectorOf(() => Promise.resolve(address), null))().connect();
   const fail = (message: string) => () => stream.emit('error', new Error(message));
-  for (const message of ['refused', 'alert']) expect(fail(message)).not.toThrow();
-  connection.disconnect();
-  await closed(stream);
+  for (const message of ['refused', 'alert', 'another']) expect(fail(message)).not.toThrow();
+  stream.destroy();
 });
 
-test('a second error of a socket to a node of a cluster does not end the process either', async () => {
-  const ignored = { onLost: () => undefined, onReady: () => undefined };
-  const url = `redis+cluster://${address.host}:${address.port}`;
-  const cluster = connectRedis(url, 'command', ignored) as Cluster;
-  stopAtEnd(() => disconnectRedis(cluster));
-  await eventually(() => cluster.nodes().length > 0);
-  const [node] = cluster.nodes();
-  node!.connect().catch(() => undefined);
-  const stream = await eventually(() => (node as { stream?: Socket }).stream);
-  for (const message of ['refused', 'alert', 'another']) {
-    expect(() => stream.emit('error', new Error(message))).not.toThrow();
-  }
+test('a connection that is closed to reconnect while it looks for its address looks again', async () => {
+  const { redis, questions } = lookingConnection();
+  redis.disconnect(true);
+  questions[0]?.(address);
+  await eventually(() => questions.length === 2);
+  questions[1]?.(address);
+  await eventually(() => accepted.length === 1);
+});
+
+test('a connection that ends while it looks for its address opens none', async () => {
+  const { redis, questions } = lookingConnection();
+  const ended = new Promise<void>((resolve) => redis.once('end', resolve));
+  redis.disconnect();
+  questions[0]?.(address);
+  await ended;
+  expect({ questions: questions.length, accepted: accepted.length }).toEqual({ questions: 1, accepted: 0 });
+});
+
+test('a connection whose address is unknown says why, and tries again', async () => {
+  let attempts = 0;
+  const find = () => Promise.reject(new Error(`WRONGPASS ${(attempts += 1)}`));
+  const redis = new Redis({ Connector: connectorOf(find, null), retryStrategy: () => 1 });
+  connections.push(redis);
+  const errors: string[] = [];
+  redis.on('error', ({ message }) => errors.push(message));
+  await eventually(() => attempts > 2);
+  expect(errors.slice(0, 2)).toEqual(['WRONGPASS 1', 'WRONGPASS 2']);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventually, makeTestAuthority, startTestCluster, startTestSentinels, stopAtEnd } from '@callplane/testing';
+import { eventually, makeTestAuthority, startTestSentinels, stopAtEnd } from '@callplane/testing';
 import { JobProducer } from '../jobs/job-producer.js';
 import { OperationWorkers } from '../jobs/operation-workers.js';
 import { NoticeListener, publishNotice } from '../notices/notices.js';
-import { readClusterFacts, readRedisFacts, readSentinelFacts } from './redis-facts.js';
+import { readRedisFacts, readSentinelFacts } from './redis-facts.js';
 import { readRedisTarget, type RedisLocation, type RedisSettings } from './redis-target.js';
 
 const quiet = { onLost: () => undefined, onReady: () => undefined };
@@ -72,22 +72,6 @@ describe('with three Sentinels', () => {
     const [first, second] = redis.servers;
     first?.kill('SIGKILL');
     await eventually(async () => (await redis.master()) === second);
-    await all.works();
-    await all.close();
-  });
-});
-
-describe('with a cluster', () => {
-  test('connections follow the master of the keys', async () => {
-    const cluster = await startTestCluster();
-    const all = connectAll(cluster.url);
-    await all.works();
-    const keys = await all.producer.redis.keys('*');
-    expect(keys.filter((key) => !key.startsWith('{callplane}:'))).toEqual([]);
-    expect(await readRedisFacts(cluster.url)).toMatchObject({ role: 'master', replicas: 1, trouble: null });
-    expect(await readClusterFacts(cluster.url)).toEqual({ state: 'ok', slotsOk: 16_384, nodes: 4 });
-    cluster.master.kill('SIGKILL');
-    await eventually(() => all.producer.health.trouble !== null);
     await all.works();
     await all.close();
   });

@@ -1,8 +1,7 @@
-import { Cluster } from 'ioredis';
-import { askSentinel, fieldsOf, type SentinelTarget } from './master-finder.js';
 import { RedisUnusable, troubleOf, watchRedis, type RedisTrouble } from './redis-health.js';
-import { parseRedisUrl, textOf, type RedisLocation, type RedisTarget } from './redis-target.js';
-import { connectRedis, disconnectRedis, keyPrefixOf, type RedisClient } from './redis.js';
+import { parseRedisUrl, textOf, type RedisLocation } from './redis-target.js';
+import { connectRedis, disconnectRedis, type RedisClient } from './redis.js';
+import { askSentinel, fieldsOf, type SentinelTarget } from './sentinels.js';
 
 /** The facts from `INFO` that Callplane depends on, of the server that holds its keys. */
 export interface RedisFacts {
@@ -45,9 +44,7 @@ export function untilReady(redis: RedisClient): Promise<void> {
 
 /** Reads the facts over an existing connection. Rejects like any command. */
 export async function observeRedis(redis: RedisClient): Promise<RedisFacts> {
-  if (!(redis instanceof Cluster)) return factsOf(await redis.info());
-  // A cluster sends INFO to any node. A script runs where its key is.
-  return factsOf(String(await redis.eval("return redis.call('INFO')", 1, `${keyPrefixOf(redis)}:health`)));
+  return factsOf(await redis.info());
 }
 
 /**
@@ -100,9 +97,9 @@ export interface SentinelFacts {
   quorumProblem: string | null;
 }
 
-/** Where several servers serve the keys: the state of the Sentinels, or of the cluster. */
+/** The state of the Sentinels. Null if REDIS_URL names none. */
 export async function readSentinelFacts(where: RedisLocation): Promise<SentinelFacts | null> {
-  const target = targetOf(where);
+  const target = typeof where === 'string' ? parseRedisUrl(where) : where;
   if (target.kind !== 'sentinel') return null;
   const answers = await Promise.allSettled(target.sentinels.map((sentinel) => askOne(target, sentinel)));
   const good = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
@@ -133,44 +130,4 @@ async function askOne(target: SentinelTarget, sentinel: SentinelTarget['sentinel
   } catch (error) {
     throw new Error(`${textOf(sentinel)}: ${(error as Error).message}`, { cause: error });
   }
-}
-
-/** The state of a cluster, as one of its nodes sees it. */
-export interface ClusterFacts {
-  /** `ok`, or `fail` if it refuses commands. */
-  state: string;
-  /** Slots that a node serves, of 16,384. */
-  slotsOk: number;
-  nodes: number;
-}
-
-/** Null if REDIS_URL names no cluster. @throws RedisUnusable if no node answers. */
-export async function readClusterFacts(where: RedisLocation): Promise<ClusterFacts | null> {
-  const target = targetOf(where);
-  if (target.kind !== 'cluster') return null;
-  let failure: unknown;
-  for (const address of target.nodes) {
-    const { credentials, tls } = target;
-    const node: RedisTarget = { kind: 'server', address, database: 0, credentials, tls };
-    const redis = connectRedis(node, 'command', { onLost: () => undefined, onReady: () => undefined });
-    try {
-      await untilReady(redis);
-      const info = String(await redis.call('CLUSTER', 'INFO'));
-      const field = (name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
-      return {
-        state: field('cluster_state'),
-        slotsOk: Number(field('cluster_slots_ok')),
-        nodes: Number(field('cluster_known_nodes')),
-      };
-    } catch (error) {
-      failure = error;
-    } finally {
-      await disconnectRedis(redis);
-    }
-  }
-  throw failure instanceof RedisUnusable ? failure : new RedisUnusable(troubleOf(failure), failure);
-}
-
-function targetOf(where: RedisLocation): RedisTarget {
-  return typeof where === 'string' ? parseRedisUrl(where) : where;
 }

@@ -1,5 +1,4 @@
-import { Cluster } from 'ioredis';
-import { keyPrefixOf, type RedisClient } from './redis.js';
+import { KEY_PREFIX, type RedisClient } from './redis.js';
 
 /** Reasons why Redis is unusable. /readyz, the metric, the logs and `rtc doctor` use these words. */
 export const REDIS_TROUBLES = [
@@ -19,8 +18,6 @@ export const REDIS_TROUBLES = [
   'refused',
   /** No TLS connection that can be trusted: another issuer or name, an expired certificate, or a server without TLS. */
   'untrusted',
-  /** The cluster has slots without a master. */
-  'cluster-down',
 ] as const;
 export type RedisTrouble = (typeof REDIS_TROUBLES)[number];
 
@@ -41,7 +38,6 @@ const REPLIES: readonly (readonly [RegExp, RedisTrouble])[] = [
   [/^(LOADING|BUSY)\b/, 'loading'],
   [/^MISCONF\b/, 'not-persisting'],
   [/^(NOAUTH|WRONGPASS|NOPERM)\b/, 'refused'],
-  [/^CLUSTERDOWN\b/, 'cluster-down'],
   [/timed out/i, 'frozen'],
 ];
 /** Codes of Node.js and OpenSSL for a failed TLS handshake. */
@@ -49,19 +45,13 @@ const TLS_CODES = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|HOSTNAME_|ERR_TLS
 
 /** Derives the trouble of the server from the error of a command; `unreachable` for unknown errors. */
 export function troubleOf(error: unknown): RedisTrouble {
-  // A cluster client reports that all nodes failed, with the failure of the last one.
-  const { code, message, lastNodeError } = Object(error) as {
-    code?: unknown;
-    message?: unknown;
-    lastNodeError?: unknown;
-  };
-  if (lastNodeError !== undefined) return troubleOf(lastNodeError);
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && TLS_CODES.test(code)) return 'untrusted';
   return REPLIES.find(([pattern]) => typeof message === 'string' && pattern.test(message))?.[1] ?? 'unreachable';
 }
 
 /** Every probe writes this key. It expires after the last process has ended. */
-const PROBE_KEY = 'health';
+const PROBE_KEY = `${KEY_PREFIX}:health`;
 const PROBE_TTL_MS = 60_000;
 /** One write per second and process bounds the cost of probes, however often the health is read. */
 const PROBE_INTERVAL_MS = 1000;
@@ -135,8 +125,6 @@ export class RedisHealth {
   async #look(): Promise<void> {
     const result = await this.#tryAWrite();
     const trouble = result === 'unreachable' ? (this.#refusal ?? result) : result;
-    // Commands that fail at once make ioredis look for a new master only at its interval of 5 s.
-    if (trouble !== null && this.#redis instanceof Cluster) this.#redis.refreshSlotsCache();
     const now = performance.now();
     // Without a connection a probe learns nothing. The reason from the last connection is more specific.
     const isGap = trouble === 'unreachable' && ['reconnecting', 'close'].includes(this.#redis.status);
@@ -149,7 +137,7 @@ export class RedisHealth {
   async #tryAWrite(): Promise<RedisTrouble | null> {
     try {
       if (this.#redis.status === 'connect') return await this.#greeting();
-      await this.#redis.set(`${keyPrefixOf(this.#redis)}:${PROBE_KEY}`, '1', 'PX', PROBE_TTL_MS);
+      await this.#redis.set(PROBE_KEY, '1', 'PX', PROBE_TTL_MS);
       return null;
     } catch (error) {
       return troubleOf(error);

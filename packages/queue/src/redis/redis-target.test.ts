@@ -54,16 +54,6 @@ describe('REDIS_URL', () => {
     });
   });
 
-  test('names nodes of a cluster', () => {
-    expect(parseRedisUrl('redis+cluster://:p@n1,n2:7000')).toMatchObject({
-      kind: 'cluster',
-      nodes: [
-        { host: 'n1', port: 6379 },
-        { host: 'n2', port: 7000 },
-      ],
-    });
-  });
-
   test.each([
     ['http://h', 'must be a URL like'],
     [`redis://:${SECRET}`, 'host 1 of 1 is not valid'],
@@ -77,9 +67,9 @@ describe('REDIS_URL', () => {
     ['redis://:hunter2@h?tls=yes', 'does not take the parameter "tls"'],
     ['redis+sentinel://:hunter2@a,b', 'the name of the master is missing'],
     ['redis+sentinel://:hunter2@a,,b/m', 'host 2 of 3 is not valid'],
-    ['redis+cluster://:hunter2@a,b/1', 'a cluster has no databases'],
+    ['redis+cluster://:hunter2@a,b', 'must be a URL like'],
     [
-      `redis+cluster://${Array.from({ length: 33 }, (_, n) => `h${n}`).join(',')}`,
+      `redis+sentinel://${Array.from({ length: 33 }, (_, n) => `h${n}`).join(',')}/m`,
       'names 33 hosts: at most 32 are used',
     ],
   ])('%s is refused with one line that contains no password', (REDIS_URL, reason) => {

@@ -35,8 +35,7 @@ export type RedisTarget =
       master: string;
       database: number;
       sentinelCredentials: RedisCredentials;
-    })
-  | (Common & { kind: 'cluster'; nodes: readonly RedisAddress[] });
+    });
 
 /** A target, or the URL of one without further settings. */
 export type RedisLocation = RedisTarget | string;
@@ -66,10 +65,9 @@ export class RedisSettingsError extends Error {
 /** The most hosts that REDIS_URL may name. */
 const REDIS_HOSTS_MAX = 32;
 const DATABASE_MAX = 65_535;
-const DEFAULT_PORT = { server: 6379, sentinel: 26_379, cluster: 6379 } as const;
+const DEFAULT_PORT = { server: 6379, sentinel: 26_379 } as const;
 const FORMS =
-  'redis://:password@host:6379, redis+sentinel://host1,host2,host3/name or redis+cluster://host1,host2,host3 ' +
-  '(with TLS rediss://, rediss+sentinel:// or rediss+cluster://)';
+  'redis://:password@host:6379 or redis+sentinel://host1,host2,host3/name (with TLS rediss:// or rediss+sentinel://)';
 
 /**
  * Parses a URL without further settings.
@@ -89,10 +87,6 @@ export function readRedisTarget(settings: RedisSettings): RedisTarget {
   const credentials = readCredentials(userInfo, settings.REDIS_PASSWORD);
   const addresses = parseHosts(hosts, kind);
   const sentinelCredentials = readSentinelCredentials(settings, kind);
-  if (kind === 'cluster') {
-    if (path !== '') throw wrong('a cluster has no databases: remove the part after the hosts');
-    return { kind, nodes: addresses, credentials, tls };
-  }
   if (kind === 'sentinel') {
     const [master = '', ...rest] = path.split('/');
     if (!/^[\w.-]{1,128}$/.test(master)) {
@@ -103,7 +97,7 @@ export function readRedisTarget(settings: RedisSettings): RedisTarget {
   }
   const [address, ...more] = addresses;
   if (address === undefined || more.length > 0) {
-    throw wrong('takes one host with redis://: for several, write redis+sentinel://…/name or redis+cluster://…');
+    throw wrong('takes one host with redis://: for several, write redis+sentinel://…/name');
   }
   return { kind, address, database: parseDatabase(path), credentials, tls };
 }
@@ -117,9 +111,7 @@ function wrong(message: string): RedisSettingsError {
 }
 
 function splitUrl(url: string) {
-  const parts = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:(.*)@)?([^@/?#]*)(?:\/([^@?#]*))?(?:\?([^@#]*))?$/.exec(
-    url,
-  );
+  const parts = /^(rediss?)(?:\+(sentinel))?:\/\/(?:(.*)@)?([^@/?#]*)(?:\/([^@?#]*))?(?:\?([^@#]*))?$/.exec(url);
   if (parts === null)
     throw wrong(`must be a URL like ${FORMS}, with special characters of the password escaped (%40 for @)`);
   const [, scheme, kind = 'server', userInfo = '', hosts = '', path = '', query = ''] = parts;

@@ -14,6 +14,14 @@ export const logSettings = {
     description:
       '`json` writes one object per line, `pretty` is for people. `auto` means `pretty` in a terminal and `json` elsewhere.',
   }),
+  INSTANCE_ID: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9._-]{1,64}$',
+      expected: '1 to 64 letters, digits, dots, hyphens and underscores',
+      description:
+        'Id of this process, which `/readyz` answers as `instance`. Who started it can tell it from another server.',
+    }),
+  ),
 };
 
 const exporter = (what: string) =>
@@ -74,10 +82,10 @@ export const telemetrySettings = {
 export const redisSettings = {
   REDIS_URL: Type.String({
     ...SECRET,
-    pattern: '^rediss?(\\+(sentinel|cluster))?://.+',
+    pattern: '^rediss?(\\+sentinel)?://.+',
     expected:
-      'a URL like redis://:password@host:6379, redis+sentinel://host1,host2,host3/name or redis+cluster://host1,host2,host3 ' +
-      '(with TLS rediss://, rediss+sentinel:// or rediss+cluster://)',
+      'a URL like redis://:password@host:6379 or redis+sentinel://host1,host2,host3/name ' +
+      '(with TLS rediss:// or rediss+sentinel://)',
     description:
       'Redis, which wakes workers and carries notices. Needs 6.2 or later with maxmemory-policy noeviction. Special ' +
       'characters in user and password are escaped (%40 for @).',

@@ -14,7 +14,7 @@ export interface HealthCheck {
 export interface HealthReport {
   status: 200 | 503;
   /** The value of a failed check is `unavailable`, or the `reason` of its error if it has one. */
-  body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string> };
+  body: { status: 'ok' | 'degraded' | 'unavailable'; checks?: Record<string, string>; instance?: string };
 }
 
 /** The check of Redis in every app: whether it accepts writes. No app needs Redis to be ready, see decision 0016. */
@@ -32,10 +32,12 @@ export interface Health {
   readyz(): Promise<HealthReport>;
 }
 
+/** @param instance the `INSTANCE_ID` of this process. */
 export function createHealth(
   logger: Logger,
   checks: Readonly<Record<string, HealthCheck>>,
   isClosing: () => boolean,
+  instance?: string,
 ): Health {
   const away = new Map<string, string>();
   const look = async (name: string, check: HealthCheck): Promise<string> => {
@@ -61,6 +63,7 @@ export function createHealth(
       body: {
         status: !ready ? 'unavailable' : missing.length > 0 ? 'degraded' : 'ok',
         checks: Object.fromEntries(results),
+        ...(instance === undefined ? {} : { instance }),
       },
     };
   };

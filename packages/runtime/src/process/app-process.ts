@@ -12,6 +12,7 @@ import { Telemetry, type TelemetryConfig } from '../telemetry/telemetry.js';
 
 /** The settings that every app has. */
 export interface ProcessConfig extends LogSettings, TelemetryConfig {
+  INSTANCE_ID?: string;
   DATABASE_URL: string;
   DATABASE_PASSWORD_FILE?: string;
   DATABASE_CA_FILE?: string;
@@ -190,7 +191,8 @@ export class AppProcess<Config extends ProcessConfig> {
 
   /** Health of the process: the checks of its database and its producer, and those of the app. */
   health(checks: Readonly<Record<string, HealthCheck>> = {}): Health {
-    return createHealth(this.logger, { ...this.#checks, ...checks }, () => this.lifecycle.isClosing);
+    const isClosing = (): boolean => this.lifecycle.isClosing;
+    return createHealth(this.logger, { ...this.#checks, ...checks }, isClosing, this.config.INSTANCE_ID);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { SCOPES } from '@callplane/core';
 import { describe, expect, test } from '@jest/globals';
-import { parseDuration, parseName, parsePublishSeconds, parseScopes, parseSince, timeOf } from './arguments.js';
+import { parseDuration, parseName, parsePublishSeconds, parseScopes, parseSince, timeOf } from './options.js';
 
 test('parses a duration in minutes, hours or days, and rejects anything else', () => {
   expect(['1m', '30m', '12h', '90d', '3650d'].map(parseDuration)).toEqual([60, 1800, 43_200, 7_776_000, 315_360_000]);

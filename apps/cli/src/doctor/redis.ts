@@ -1,16 +1,38 @@
 import type { Backlog } from '@callplane/db';
-import type { ClusterFacts, RedisFacts, RedisTrouble, SentinelFacts } from '@callplane/queue';
-import { failure, ok, warning, type Finding } from './findings.js';
-import { seconds } from './work-findings.js';
+import type { RedisFacts, RedisTrouble, SentinelFacts } from '@callplane/queue';
+import { redisOf } from '../cli.js';
+import type { CliConfig } from '../config.js';
+import { failure, ok, seconds, warning, type Finding } from './finding.js';
 
 const MEMORY_SHARE_MAX = 0.8;
 /** Beyond this part of the machine's memory, a rewrite of the append-only file may run out of memory: it forks. */
 const MAXMEMORY_SHARE_MAX = 0.75;
 const SENTINELS_MIN = 3;
-const SLOTS = 16_384;
 
 /** `trouble`: why Redis rejects writes; null if it accepts them. */
 export type DoctorFacts = RedisFacts & { trouble: RedisTrouble | null };
+
+/** @param backlogs the work that waits; null if it could not be read. */
+export async function examineRedis(config: CliConfig, backlogs: Backlog[] | null): Promise<Finding[]> {
+  const where = redisOf(config);
+  if (where === undefined) return [warning('redis', 'not checked', 'Set REDIS_URL to check Redis.')];
+  const { readRedisFacts, readSentinelFacts, RedisUnusable } = await import('@callplane/queue');
+  const findings: Finding[] = [];
+  let replicas: number | null = null;
+  try {
+    const facts = await readRedisFacts(where);
+    ({ replicas } = facts);
+    findings.push(...checkRedis(facts, backlogs));
+  } catch (error) {
+    const { cause } = error as Error;
+    const trouble = error instanceof RedisUnusable ? error.reason : 'unreachable';
+    const detail = cause instanceof Error && trouble !== 'frozen' ? cause.message : null;
+    findings.push(checkRedisTrouble(trouble, backlogs, detail));
+  }
+  // The Sentinels tell more if the keys cannot be reached.
+  const sentinels = await readSentinelFacts(where);
+  return sentinels === null ? findings : [...findings, ...checkSentinels(sentinels, replicas)];
+}
 
 /** @param backlogs the work that waits; null if it could not be read. */
 export function checkRedis(facts: DoctorFacts, backlogs: readonly Backlog[] | null): Finding[] {
@@ -92,17 +114,6 @@ export function checkSentinels(facts: SentinelFacts, replicas: number | null): F
   return [finding, ...checkReplicas(replicas)];
 }
 
-/** @param replicas replicas of the master of the keys; null if it cannot be reached. */
-export function checkCluster({ state, slotsOk, nodes }: ClusterFacts, replicas: number | null): Finding[] {
-  const check = 'redis cluster';
-  const detail = `state ${state}, ${slotsOk} of ${SLOTS} slots served by ${nodes} nodes`;
-  const finding =
-    state === 'ok' && slotsOk === SLOTS
-      ? ok(check, detail)
-      : failure(check, detail, 'Start the missing nodes, or give their slots to others (redis-cli --cluster fix).');
-  return [finding, ...checkReplicas(replicas)];
-}
-
 function checkReplicas(replicas: number | null): Finding[] {
   if (replicas === null) return [];
   const detail = `${replicas} in step`;
@@ -121,7 +132,6 @@ const REDIS_ADVICE: Record<RedisTrouble, string> = {
   'not-persisting': 'Redis cannot write to its disk: free disk space.',
   refused: 'Check user and password (REDIS_URL, REDIS_PASSWORD, REDIS_SENTINEL_PASSWORD) and the permissions.',
   untrusted: 'Check REDIS_CA_FILE, the names in the certificate of Redis and its dates, and that this port speaks TLS.',
-  'cluster-down': 'Slots of the Redis Cluster have no master: start the missing nodes, or fail over to their replicas.',
 };
 
 /** The finding for a Redis that cannot be queried further. */

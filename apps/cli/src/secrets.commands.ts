@@ -1,10 +1,16 @@
 import { formatTimestamp } from '@callplane/core';
-import { activateDueSigningKey, ensureSigningKey, listSigningKeys, rotateSigningKey } from '@callplane/db';
+import {
+  activateDueSigningKey,
+  ensureSigningKey,
+  listSigningKeys,
+  resealSecrets,
+  rotateSigningKey,
+} from '@callplane/db';
 import { Command } from 'commander';
-import { parsePublishSeconds } from './arguments.js';
 import { masterKeysOf, notifyApps, withDatabase, type Cli } from './cli.js';
 import { CommandError } from './failure.js';
-import { addCommand, column, print, printList, type OutputOptions } from './output.js';
+import { parsePublishSeconds } from './options.js';
+import { addCommand, addList, print, type OutputOptions } from './output.js';
 
 /** Longer than verifiers usually cache a JWKS. */
 const PUBLISH_SECONDS_DEFAULT = 300;
@@ -20,19 +26,19 @@ export function signingKeysCommands(cli: Cli): Command {
       PUBLISH_SECONDS_DEFAULT,
     )
     .action((options: OutputOptions & { publishSeconds: number }) => rotate(cli, options));
-  addCommand(signingKeys, 'list', 'List the signing keys', 'rtc signing-keys list').action((options: OutputOptions) =>
-    withDatabase(cli, async ({ prisma }) => {
-      printList(cli, options, await listSigningKeys(prisma), [
-        column('KEY', (row) => row.id),
-        column('STATUS', (row) => row.status),
-        column('USE', (row) =>
-          row.verifiesUntil === null
-            ? `signs from ${formatTimestamp(row.activatesAt)}`
-            : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
-        ),
-      ]);
-    }),
-  );
+  addList(signingKeys, cli, {
+    description: 'List the signing keys',
+    example: 'rtc signing-keys list',
+    rows: ({ prisma }) => listSigningKeys(prisma),
+    columns: {
+      KEY: (row) => row.id,
+      STATUS: (row) => row.status,
+      USE: (row) =>
+        row.verifiesUntil === null
+          ? `signs from ${formatTimestamp(row.activatesAt)}`
+          : `verifies until ${formatTimestamp(row.verifiesUntil)}`,
+    },
+  });
   return signingKeys;
 }
 
@@ -53,4 +59,26 @@ function rotate(cli: Cli, options: OutputOptions & { publishSeconds: number }): 
     const text = `Key ${kid} is published and signs from ${formatTimestamp(activatesAt)} on.`;
     print(cli, options, { id: kid, activatesAt }, text);
   });
+}
+
+export function encryptionCommands(cli: Cli): Command {
+  const encryption = new Command('encryption').description('Secrets at rest');
+  const description = 'Seal every secret with the first key of ENCRYPTION_KEYS, so that the other keys can be removed';
+  addCommand(encryption, 'reseal', description, 'ENCRYPTION_KEYS=k2:…,k1:… rtc encryption reseal').action(
+    (options: OutputOptions) =>
+      withDatabase(cli, async ({ sql }, config) => {
+        const masterKeys = masterKeysOf(config);
+        const done = await resealSecrets(sql, masterKeys);
+        const text = [
+          `${done.webhookSecrets} webhook secrets and ${done.signingKeys} signing keys are sealed with ${masterKeys.sealWith} now.`,
+          ...(done.answersLeft === 0
+            ? []
+            : [
+                `${done.answersLeft} stored responses still need the older keys. Keep these keys for 24 more hours, until the responses expire.`,
+              ]),
+        ].join('\n');
+        print(cli, options, { sealedWith: masterKeys.sealWith, ...done }, text);
+      }),
+  );
+  return encryption;
 }

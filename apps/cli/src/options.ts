@@ -1,0 +1,186 @@
+import {
+  codePointLength,
+  DELIVERY_FAILURE_REASONS,
+  EVENT_TYPES,
+  SCOPES,
+  trimName,
+  unstorableReason,
+  USAGE_DAYS_MAX,
+  type Scope,
+} from '@callplane/core';
+import { listEnvironments, listProjects, type ListFilter, type TypedSql } from '@callplane/db';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Cli } from './cli.js';
+import { UsageError } from './failure.js';
+import type { OutputOptions } from './output.js';
+import { quoted } from './terminal.js';
+
+const NAME_LENGTH_MAX = 120;
+const SECONDS_PER_UNIT = { m: 60, h: 3600, d: 86_400 } as const;
+/** Ten years. A longer duration is probably a typing error. */
+const DURATION_SECONDS_MAX = 3650 * SECONDS_PER_UNIT.d;
+const PUBLISH_SECONDS_MAX = 86_400;
+const LIST_LIMIT_MAX = 1000;
+const REASON_LENGTH_MAX = 255;
+const LIST_LIMIT_DEFAULT = 20;
+/** Names shown in an error that asks for a choice. */
+const NAMES_MAX = 5;
+
+// Each parser throws InvalidArgumentError. Commander puts the option and its value in front of the message.
+
+export function parseName(text: string): string {
+  const name = trimName(text);
+  const length = codePointLength(name);
+  if (length < 1 || length > NAME_LENGTH_MAX) {
+    throw new InvalidArgumentError(`Give a name of 1 to ${NAME_LENGTH_MAX} characters.`);
+  }
+  const reason = unstorableReason(name);
+  if (reason !== null) throw new InvalidArgumentError(`A name ${reason}.`);
+  return name;
+}
+
+/** A parser of whole numbers. */
+export function parseCount(what: string, min: number, max: number): (text: string) => number {
+  return (text) => {
+    const count = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (!(count >= min && count <= max)) throw new InvalidArgumentError(`Give ${what} from ${min} to ${max}.`);
+    return count;
+  };
+}
+
+export const parseDays = parseCount('a number of days', 1, USAGE_DAYS_MAX);
+export const parsePublishSeconds = parseCount('whole seconds', 0, PUBLISH_SECONDS_MAX);
+
+/** @returns seconds */
+export function parseDuration(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,6})([mhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * SECONDS_PER_UNIT[(unit ?? 'm') as keyof typeof SECONDS_PER_UNIT];
+  if (count === undefined || seconds > DURATION_SECONDS_MAX) {
+    throw new InvalidArgumentError('Give minutes, hours or days, such as 30m, 12h or 90d, and at most 3650d.');
+  }
+  return seconds;
+}
+
+/** A time of the past: a duration before now, or a date. */
+export type Since = { seconds: number } | { time: Date };
+
+export function parseSince(text: string): Since {
+  if (/^[1-9]\d{0,6}[mhd]$/.test(text)) return { seconds: parseDuration(text) };
+  const time = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime())) {
+    throw new InvalidArgumentError('Give a duration such as 30m, 2h or 7d, or a time such as 2026-11-20T10:00:00Z.');
+  }
+  return { time };
+}
+
+export function timeOf(since: Since, now: Date): Date {
+  return 'time' in since ? since.time : new Date(now.getTime() - since.seconds * 1000);
+}
+
+export function parseScopes(text: string): Scope[] {
+  const given = text.split(',').map((scope) => scope.trim());
+  const known: readonly string[] = SCOPES;
+  if (!given.every((scope) => known.includes(scope))) {
+    throw new InvalidArgumentError(`Give comma-separated scopes out of ${SCOPES.join(', ')}.`);
+  }
+  return SCOPES.filter((scope) => given.includes(scope));
+}
+
+/** Parses a sentence that the owner of the resource will read. */
+export function parseReason(text: string): string {
+  const reason = trimName(text);
+  const length = codePointLength(reason);
+  if (length < 1 || length > REASON_LENGTH_MAX) {
+    throw new InvalidArgumentError(`Give a reason of 1 to ${REASON_LENGTH_MAX} characters.`);
+  }
+  const unstorable = unstorableReason(reason);
+  if (unstorable !== null) throw new InvalidArgumentError(`A reason ${unstorable}.`);
+  return reason;
+}
+
+// Filters of lists. A command may share them.
+
+export const ENV_FILTER = new Option('--env <id>', 'filter by environment (env_…)');
+export const ROOM_FILTER = new Option('--room <id>', 'filter by room (room_…)');
+export const ENDPOINT_FILTER = new Option('--endpoint <id>', 'filter by endpoint (whep_…)');
+export const TYPE_FILTER = new Option('--type <type>', 'filter by type of event').choices(EVENT_TYPES);
+export const LIMIT_FILTER = new Option('--limit <count>', 'maximum number of rows, 1 to 1000')
+  .argParser(parseCount('a whole number', 1, LIST_LIMIT_MAX))
+  .default(LIST_LIMIT_DEFAULT);
+
+/** The filters of every list over all environments, newest first. */
+export const NEWEST: readonly Option[] = [
+  ENV_FILTER,
+  new Option('--since <time>', 'only rows from then on: a duration such as 2h, or an ISO 8601 time').argParser(
+    parseSince,
+  ),
+  LIMIT_FILTER,
+];
+
+/** The filters of a list of deliveries, and of commands for many of them. */
+export const DELIVERY_FILTERS: readonly Option[] = [
+  ...NEWEST,
+  ENDPOINT_FILTER,
+  new Option('--reason <reason>', 'filter by failure reason').choices(DELIVERY_FAILURE_REASONS),
+  TYPE_FILTER,
+];
+
+export function oneOf(flags: string, choices: readonly string[], description = 'filter by this value'): Option {
+  return new Option(flags, description).choices(choices);
+}
+
+export interface NewestOptions extends OutputOptions {
+  env?: string;
+  since?: Since;
+  limit: number;
+}
+
+export function filterOf(cli: Cli, options: NewestOptions): ListFilter {
+  return {
+    environmentId: options.env ?? null,
+    since: options.since === undefined ? null : timeOf(options.since, cli.clock.now()),
+    limit: options.limit,
+  };
+}
+
+export const PROJECT_OPTION = ['--project <id>', 'id of the project (proj_…); by default, the only one'] as const;
+export const ENV_OPTION = ['--env <id>', 'id of the environment (env_…); by default, the only one'] as const;
+
+/** The given project, or the only one. */
+export async function projectOf(db: TypedSql, given: string | undefined): Promise<string> {
+  if (given !== undefined) return given;
+  const projects = await listProjects(db);
+  const [only] = projects;
+  if (only === undefined) throw new UsageError('There is no project yet: "rtc projects create --name <name>".');
+  if (projects.length > 1) throw new UsageError(`Give --project, one of: ${namesOf(projects)}.`);
+  return only.id;
+}
+
+/** The given environment, or the only one of all projects. */
+export async function environmentOf(db: TypedSql, given: string | undefined, how = '--env'): Promise<string> {
+  if (given !== undefined) return given;
+  const projects = await listProjects(db);
+  const environments = (await Promise.all(projects.map(({ id }) => listEnvironments(db, id)))).flatMap(
+    (rows) => rows ?? [],
+  );
+  const [only] = environments;
+  if (only === undefined) {
+    throw new UsageError('There is no environment yet: "rtc environments create --project <id> --name <name>".');
+  }
+  if (environments.length > 1) throw new UsageError(`Give ${how}, one of: ${namesOf(environments)}.`);
+  return only.id;
+}
+
+function namesOf(rows: readonly { id: string; name: string }[]): string {
+  const shown = rows.slice(0, NAMES_MAX).map(({ id, name }) => `${id} ${quoted(name)}`);
+  return [...shown, ...(rows.length > NAMES_MAX ? [`${rows.length - NAMES_MAX} more`] : [])].join(', ');
+}
+
+/** @param list the command that lists what there is, such as `rooms list`. */
+export function notFound(what: string, id: string, list: string): UsageError {
+  return new UsageError(`${what} ${quoted(id)} not found. See "rtc ${list}".`);
+}
+
+export function unknownEnvironment(id: string): UsageError {
+  return notFound('Environment', id, 'environments list --project …');
+}
