@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { RoomChange } from './changes.js';
 import { RoomQuality, type QualityEntry } from './quality.js';
-import type { RoomMember } from './room.js';
+import type { RoomMember } from './member.js';
 import type { Shown } from './shown.js';
 import type { RoomState } from './state.js';
 

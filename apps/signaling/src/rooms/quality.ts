@@ -1,7 +1,7 @@
 import type { QualityLevel } from '@callplane/core';
 import type { RoomChange } from './changes.js';
 import type { SendReport } from './reports.js';
-import type { RoomMember } from './room.js';
+import type { RoomMember } from './member.js';
 import type { Shown } from './shown.js';
 import type { RoomState } from './state.js';
 

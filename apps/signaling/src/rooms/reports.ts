@@ -1,17 +1,9 @@
-import type { ReportedLayers } from './layers.js';
-import type { QualityEntry } from './quality.js';
-import type { Talking } from './speakers.js';
-
-/** What a gateway reports to the others that hold sessions of a room. Any report may be lost. */
-export interface RoomReports {
-  /** Who talks at the publishers of the gateway: all of them. */
-  speakers: Talking;
-  /** What the members at the gateway want of the tracks of others. */
-  layers: ReportedLayers;
-  /** The levels of quality that have changed. */
-  quality: readonly QualityEntry[];
-}
-export type SendReport = <Kind extends keyof RoomReports>(kind: Kind, report: RoomReports[Kind]) => void;
+/**
+ * What a gateway reports to the others that hold sessions of a room: who talks at its publishers, what its members want of
+ * the tracks of others, and the levels of quality that have changed. Any report may be lost.
+ */
+export type ReportKind = 'speakers' | 'layers' | 'quality';
+export type SendReport = (kind: ReportKind, report: unknown) => void;
 
 /** The latest report of each gateway. One that its gateway does not repeat counts no more. */
 export class LatestReports<Report> {

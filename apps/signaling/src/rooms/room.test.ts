@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { SessionState } from '@callplane/db';
-import { Room, type Departure, type RoomMember } from './room.js';
+import type { Departure, RoomMember } from './member.js';
+import { Room } from './room.js';
 import { FakeRoom } from './rooms.testkit.js';
 
 const TICK_MS = 50;

@@ -1,7 +1,8 @@
-import { isOpen, presentRoom, type SessionEndReason } from '@callplane/core';
+import { isOpen, presentRoom } from '@callplane/core';
 import type { RoomChanges, SessionState } from '@callplane/db';
 import { changeEntries, changesText, subjectOf, type RoomChange } from './changes.js';
 import { RoomLayers } from './layers.js';
+import type { Departure, RoomMember } from './member.js';
 import { RoomQuality } from './quality.js';
 import { Paced, type SendReport } from './reports.js';
 import { Roster, withParticipants, type RosterPage } from './roster.js';
@@ -16,33 +17,6 @@ const DEPARTURES_MAX = 500;
 const DEPARTURES_EVERY_MS = 50;
 /** The shortest pause between two `roomUpdated`, in milliseconds. */
 const UPDATES_EVERY_MS = 1000;
-
-/** A session of this instance, as its room sees it. */
-export interface RoomMember {
-  readonly sessionId: string;
-  readonly participantId: string;
-  /** Number of the session's current connection. Each resumption increments it. */
-  readonly connectionNumber: number;
-  /** Whether the member has to know which tracks are published: `autoSubscribe` or choices. */
-  readonly wantsTracks: boolean;
-  /** Ignored before the welcome, which contains what the message says. */
-  sendText(text: string): void;
-  /** The room shows another state of the member's own session. */
-  onOwn(state: SessionState): void;
-  /** The track index has changed. */
-  onTracks(): void;
-  /** The room's media server went up, down, or is another one. */
-  onPlacement(): void;
-}
-
-/** Why this instance no longer holds a member's session, according to PostgreSQL. */
-export type Departure =
-  /** The session has ended, is being removed, or its room is ending. */
-  | SessionEndReason
-  /** Another instance holds the session. */
-  | 'moved'
-  /** The session is not among the live ones of a complete read. Its row says why. */
-  | 'missing';
 
 /** A room in which this instance holds sessions. Keeps its state and sends the members what changes. */
 export class Room {

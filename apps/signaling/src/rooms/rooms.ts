@@ -2,9 +2,10 @@ import { readRoomChanges, type Database, type RoomChanges, type RoomRead, type S
 import type { RoomBus, RoomNotice } from '@callplane/queue';
 import { Batches, ONE_QUEUE, type Logger } from '@callplane/runtime';
 import type { ReportedLayers } from './layers.js';
+import type { Departure, RoomMember } from './member.js';
 import type { QualityEntry } from './quality.js';
-import type { RoomReports } from './reports.js';
-import { Room, type Departure, type RoomMember } from './room.js';
+import type { ReportKind } from './reports.js';
+import { Room } from './room.js';
 import type { Talking } from './speakers.js';
 import { reactionTo, reviveChanges } from './state.js';
 
@@ -118,7 +119,7 @@ export class Rooms {
       bus.subscribe(roomId, {
         changed: (notice) => this.#onChanged(roomId, room, notice),
         message: (message) => deliver(room, message as Passed),
-        report: (kind, report, from) => receive(room, kind as keyof RoomReports, report, from),
+        report: (kind, report, from) => receive(room, kind as ReportKind, report, from),
       });
     }
     held.room.holders += 1;
@@ -281,7 +282,7 @@ function deliver(room: Room, { from, to, text }: Passed): void {
 }
 
 /** Takes over the report of another instance. */
-function receive(room: Room, kind: keyof RoomReports, report: unknown, from: string): void {
+function receive(room: Room, kind: ReportKind, report: unknown, from: string): void {
   if (kind === 'speakers') room.speakers.receive(from, report as Talking);
   else if (kind === 'layers') room.layers.receive(from, report as ReportedLayers);
   else room.quality.receive(report as QualityEntry[]);

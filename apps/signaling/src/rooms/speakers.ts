@@ -1,6 +1,6 @@
 import { PROTOCOL_LIMITS } from '@callplane/protocol';
 import { LatestReports, Paced, type SendReport } from './reports.js';
-import type { RoomMember } from './room.js';
+import type { RoomMember } from './member.js';
 import type { TrackIndex } from './tracks.js';
 
 /** Gateways repeat who talks at their publishers this often, in milliseconds. */

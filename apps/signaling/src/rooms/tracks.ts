@@ -2,7 +2,6 @@ import type { SessionState } from '@callplane/db';
 import { PROTOCOL_LIMITS, type TrackKind, type TrackReference, type TrackSource } from '@callplane/protocol';
 import type { RoomChange } from './changes.js';
 import { SortedIds } from './sorted-ids.js';
-import type { Speakers } from './speakers.js';
 
 export interface IndexedTrack {
   readonly participantId: string;
@@ -158,6 +157,16 @@ function sameMutes(before: SessionState, after: SessionState): boolean {
   return before.tracks.every(({ muted }, at) => muted === after.tracks[at]?.muted);
 }
 
+/** Who speaks in a room. */
+interface Speech {
+  /** Grows when anything has changed. */
+  readonly version: number;
+  /** The level of a track that carries speech, in dBov without the sign. */
+  levelOf(trackKey: string): number | undefined;
+  /** When the track last carried speech; -Infinity if never. */
+  lastMs(trackKey: string): number;
+}
+
 /** How much louder a newcomer must be than a track that is heard already, in dB, if more tracks carry speech than can be heard. */
 const LOUDER_DB = 6;
 
@@ -167,14 +176,14 @@ const LOUDER_DB = 6;
  */
 export class TrackOrder {
   readonly #index: TrackIndex;
-  readonly #speakers: Speakers;
+  readonly #speakers: Speech;
   #basis = '';
   #version = 0;
   #audio: readonly IndexedTrack[] = [];
   #video: readonly IndexedTrack[] = [];
   #isCrowded = false;
 
-  constructor(index: TrackIndex, speakers: Speakers) {
+  constructor(index: TrackIndex, speakers: Speech) {
     this.#index = index;
     this.#speakers = speakers;
   }
