@@ -39,7 +39,9 @@ beforeAll(async () => {
   symlinkSync(join(dir, 'secret.txt'), join(dir, 'demo', 'link.txt'));
   const { port } = api.address() as AddressInfo;
   gateway = createServer().on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nX-Path: ${request.url}\r\n\r\n`);
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Path: ${request.url}\r\n\r\n`,
+    );
     socket.write(head);
     socket.pipe(socket);
   });
