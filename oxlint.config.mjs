@@ -75,7 +75,7 @@ const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime 
  * Folders of apps/signaling/src from the lowest to the highest. A folder imports only those before it, so no circle can
  * form. Only the files at the root join them.
  */
-const signalingLayers = ['states', 'connections', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
+const signalingLayers = ['connections', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
 const higherFolders = (folder) => {
   const higher = signalingLayers.slice(signalingLayers.indexOf(folder) + 1);
   return {

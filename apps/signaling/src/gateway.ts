@@ -3,15 +3,14 @@ import { Repeating } from '@callplane/runtime';
 import { Arrivals } from './arrivals/arrival.js';
 import type { ConnectionSettings } from './connections/connection.js';
 import { Connections } from './connections/door.js';
-import { MediaStateWrites } from './media/handover/media-state-writes.js';
-import { moveRooms } from './media/placement/move-rooms.js';
+import { MediaWrites } from './media/media-writes.js';
+import { moveRooms } from './media/places.js';
 import { SessionMedia } from './media/session-media.js';
 import type { SignalingMetrics } from './metrics.js';
 import { Dispatch, type DispatchDeps } from './requests/requests.js';
 import { Rooms, type RoomsDeps } from './rooms/rooms.js';
 import { Heartbeat } from './sessions/heartbeat.js';
 import { Qualities } from './sessions/quality-seconds.js';
-import { SessionMediaHost } from './sessions/session-media-host.js';
 import { Sessions, type SessionsDeps } from './sessions/sessions.js';
 import { Writes, type WritesDeps } from './writes/writes.js';
 
@@ -38,7 +37,7 @@ export class Gateway {
   readonly rooms: Rooms;
   readonly #arrivals = new Arrivals();
   readonly #deps: Deps;
-  readonly #mediaWrites: MediaStateWrites;
+  readonly #mediaWrites: MediaWrites;
   readonly #heartbeats: Database;
   readonly #heartbeat: Heartbeat;
   readonly #repeating: Repeating[];
@@ -48,22 +47,22 @@ export class Gateway {
     this.#deps = deps;
     this.#heartbeats = heartbeats;
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
-    this.#mediaWrites = new MediaStateWrites(
-      (states, settings) => writeMedia(deps.database, states, settings),
-      deps.logger,
-    );
     this.#heartbeat = new Heartbeat(
       () => beat(heartbeats.sql, deps.instanceId),
       () => this.rooms.resync(),
       deps.logger,
     );
     const writes = new Writes(deps, this.rooms);
+    this.#mediaWrites = new MediaWrites({
+      ...deps,
+      rooms: this.rooms,
+      writes,
+      writeMedia: (records, settings) => writeMedia(deps.database, records, settings),
+    });
+    const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);
-    this.sessions = new Sessions(
-      { ...shared, qualities },
-      (session) => new SessionMedia(deps.places, new SessionMediaHost(shared, session)),
-    );
+    this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
     this.connections = new Connections(
       deps,
       { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },

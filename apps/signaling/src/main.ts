@@ -9,8 +9,7 @@ import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
 import { acceptUpgrades, createCallerAddress } from './connections/door.js';
 import { Gateway, type Deps } from './gateway.js';
-import { logMediaNodes } from './media/placement/log-media-nodes.js';
-import { MediaPlaces } from './media/placement/media-places.js';
+import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
 

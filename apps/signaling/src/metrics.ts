@@ -2,7 +2,7 @@ import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/protocol';
 import { ARRIVAL_LIMITS, type ArrivalLimit } from './arrivals/limits.js';
 import type { Ending } from './connections/connection.js';
-import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/handover/media-state.js';
+import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/record.js';
 import { READ_REASONS, type ReadReason } from './rooms/rooms.js';
 import { BATCH_NAMES, type BatchName } from './writes/writes.js';
 

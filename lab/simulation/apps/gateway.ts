@@ -4,7 +4,7 @@ import { publishRoomChanged } from '@callplane/queue';
 import { ArrivalLimits } from '../../../apps/signaling/src/arrivals/limits.js';
 import type { VerificationKeys } from '../../../apps/signaling/src/arrivals/token.js';
 import { Gateway, type Deps } from '../../../apps/signaling/src/gateway.js';
-import { MediaPlaces } from '../../../apps/signaling/src/media/placement/media-places.js';
+import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { simRoomBus } from '../ports/room-bus.js';

@@ -1,6 +1,8 @@
-/** The media-server port, its Janus implementation, and the parsing and choice of media nodes. */
-export * from './media-node.js';
-export { CAPACITY_DEFAULT, chooseNode, type NodeLoad } from './choose-node.js';
-export { JanusNode } from './janus/janus-node.js';
-export { MediaNodes } from './media-nodes.js';
-export { isNodeName, parseMediaNodes, parseNodeUrl, type MediaNodeAddress } from './node-addresses.js';
+/** Media servers (Janus), their sessions and peers, and the parsing and choice of media nodes. */
+export * from './types.js';
+export { isNodeName, parseMediaNodes, parseNodeUrl, type MediaNodeAddress } from './addresses.js';
+export { MediaNode } from './janus/node.js';
+export { MediaPublisher } from './janus/publisher.js';
+export { MediaSession } from './janus/session.js';
+export { MediaSubscriber } from './janus/subscriber.js';
+export { CAPACITY_DEFAULT, chooseNode, MediaNodes, type NodeLoad } from './nodes.js';

@@ -66,9 +66,9 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   const { node } = settings;
   const { MEDIA_API_SECRET: apiSecret } = config;
   if (apiSecret === undefined) throw new UsageError('Set MEDIA_API_SECRET to the secret of the media servers.');
-  const { JanusNode } = await import('@callplane/media');
+  const { MediaNode } = await import('@callplane/media');
   // The agent makes no rooms, so it needs no admin key.
-  const janus = new JanusNode({ id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random });
+  const janus = new MediaNode({ id: node.id, url: node.url, apiSecret, adminKey: '', random: Math.random });
   let last: Step | null = null;
   let hasRegistered = false;
   try {

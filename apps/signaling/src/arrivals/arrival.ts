@@ -5,7 +5,7 @@ import type { CloseReason } from '@callplane/protocol';
 import type { JobProducer } from '@callplane/queue';
 import { startSpan, type Logger, type Span } from '@callplane/runtime';
 import type { Connection } from '../connections/connection.js';
-import type { MediaPlaces } from '../media/placement/media-places.js';
+import type { MediaPlaces } from '../media/places.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Session } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';

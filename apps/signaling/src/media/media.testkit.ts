@@ -3,9 +3,8 @@ import { PERMISSIONS } from '@callplane/core';
 import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaErrorCode, type MediaNode } from '@callplane/media';
 import type { ClientMessages, ServerMessage } from '@callplane/protocol';
-import { TrackIndex } from '../rooms/tracks.js';
-import type { MediaHost } from './media-host.js';
-import type { MediaPlaces } from './placement/media-places.js';
+import type { MediaDeps, MediaOwner } from './context.js';
+import type { MediaPlaces } from './places.js';
 
 /** Calls that wait for the test. Calls of other names pass at once. */
 export class Gate {
@@ -40,7 +39,6 @@ export const mediaError = (code: MediaErrorCode) => new MediaError(code, code);
 
 export class FakeHandle extends EventEmitter {
   isDetached = false;
-  isUnanswered = false;
   constructor(
     readonly gate: Gate,
     readonly handleId: number,
@@ -116,94 +114,93 @@ export class FakeNode extends EventEmitter {
   }
 }
 
-/** A session whose database is this object. */
-export class FakeHost {
+/** A session whose room and database are this object. */
+export class FakeSession {
   readonly sessionId = 'sess_1';
   readonly participantId = 'part_1';
   readonly roomId = 'room_1';
   readonly permissions = PERMISSIONS;
   readonly autoSubscribe = false;
+  readonly isGone = false;
   connectionNumber = 1;
   isConnected = true;
+  /** Whether PostgreSQL says that this gateway holds the session. */
   isLive = true;
   stored: TrackState[] = [];
   placed = { mediaNodeId: 'm1' as string | null, mediaGeneration: 1 };
+  /** How often something has changed that another gateway would need. */
+  changes = 0;
+  /** Which tracks carry speech, and which ones no longer. */
+  readonly spoken: [string, number | null][] = [];
   readonly sent: ServerMessage[] = [];
   readonly logged: { level: string; message: string; fields: unknown }[] = [];
-  readonly #index = new TrackIndex();
   constructor(readonly gate: Gate) {}
 
-  readonly logger = Object.fromEntries(
-    ['debug', 'info', 'warn', 'error'].map((level) => [
-      level,
-      (message: string, fields: unknown) => this.logged.push({ level, message, fields }),
-    ]),
-  );
-  readonly audioActivePackets = 25;
-  mediaChanges = 0;
-  speaking(_trackId: string, _level: number | null): void {}
-  layersChanged(): void {}
-  claimed(): void {}
-  mediaChanged(): void {
-    this.mediaChanges += 1;
-  }
-  async writeMedia(): Promise<boolean> {
-    return this.isLive;
-  }
-  order() {
-    return { version: 0, audio: [], video: [], isCrowded: false };
+  get room() {
+    const { stored } = this;
+    const has = (_: string, trackId: string) => stored.some((track) => track.trackId === trackId);
+    return {
+      state: this.placed,
+      tracks: { has, of: () => stored, publishers: { all: [] }, entries: new Map() },
+      order: { version: 0, audio: [], video: [] },
+      speakers: { note: (key: string, level: number | null) => this.spoken.push([key, level]) },
+      layers: { note: () => undefined },
+      sessionOf: () => ({ sessionId: this.sessionId, tracks: stored }),
+      departureOf: () => (this.isLive ? null : 'missing'),
+    };
   }
   send(message: ServerMessage): void {
     if (this.isConnected) this.sent.push(message);
   }
-  placement() {
-    return this.placed;
-  }
-  tracks() {
-    const { stored } = this;
-    return Object.assign(Object.create(this.#index), {
-      has: (_: string, trackId: string) => stored.some((track) => track.trackId === trackId),
-    }) as TrackIndex;
-  }
-  storedTracks() {
-    return this.stored;
-  }
-  async publishTracks(tracks: TrackState[]): Promise<boolean> {
-    if ((await this.gate.pass('publishTracks')) === false) return false;
-    this.stored = tracks.map((track) => ({ ...track }));
-    return true;
-  }
-  async unpublishAll(): Promise<void> {
-    await this.gate.pass('unpublishAll');
-    this.stored = [];
-  }
-  async setTrackMuted(trackId: string, muted: boolean): Promise<boolean> {
-    await this.gate.pass('setTrackMuted');
-    for (const track of this.stored) if (track.trackId === trackId) track.muted = muted;
-    return true;
-  }
-  async stillLive(): Promise<boolean> {
-    await this.gate.pass('stillLive');
-    return this.isLive;
-  }
   of<T extends ServerMessage['type']>(type: T) {
     return this.sent.filter((message) => message.type === type) as Extract<ServerMessage, { type: T }>[];
   }
-  get asHost(): MediaHost {
-    return this as unknown as MediaHost;
+  get asOwner(): MediaOwner {
+    return this as unknown as MediaOwner;
   }
+
+  /** The database, the room's reader and the log, as this session's media sees them. */
+  deps(places: MediaPlaces): MediaDeps {
+    const log = (level: string) => (message: string, fields: unknown) => this.logged.push({ level, message, fields });
+    const deps = {
+      places,
+      logger: Object.fromEntries(['debug', 'info', 'warn', 'error'].map((level) => [level, log(level)])),
+      rooms: { load: () => this.gate.pass('load') },
+      metrics: { mediaClaim: () => undefined },
+      writes: this.writes,
+    };
+    return deps as unknown as MediaDeps;
+  }
+
+  readonly writes = {
+    changed: () => {
+      this.changes += 1;
+    },
+    publish: async (_: unknown, tracks: TrackState[]): Promise<boolean> => {
+      if ((await this.gate.pass('publishTracks')) === false) return false;
+      this.stored = tracks.map((track) => ({ ...track }));
+      return true;
+    },
+    unpublishAll: async (): Promise<void> => {
+      await this.gate.pass('unpublishAll');
+      this.stored = [];
+    },
+    setMuted: async (_: unknown, trackId: string, muted: boolean): Promise<void> => {
+      await this.gate.pass('setMuted');
+      for (const track of this.stored) if (track.trackId === trackId) track.muted = muted;
+    },
+  };
 }
 
 export const asNode = (node: FakeNode) => node as unknown as MediaNode;
 
 /** Places every room on the node, unless it is down. */
 export function placesOn(node: FakeNode, state: { isUp: boolean } = { isUp: true }): MediaPlaces {
-  const endings: MediaPlaces['endings'] = (work) => work();
-  return { up: () => (state.isUp ? asNode(node) : null), endings } as unknown as MediaPlaces;
+  return { up: () => (state.isUp ? asNode(node) : null) } as unknown as MediaPlaces;
 }
 
 /** @param peerConnection the same in all offers of a client's peer connection */
-export function publishRequest(peerConnection = 1, id?: string, muted = false): ClientMessages['publish'] {
+export function publishRequest(peerConnection = 1): ClientMessages['publish'] {
   const sdp = [
     'v=0',
     `o=- ${peerConnection} 2 IN IP4 127.0.0.1`,
@@ -217,8 +214,7 @@ export function publishRequest(peerConnection = 1, id?: string, muted = false): 
     'a=rtpmap:111 opus/48000/2',
     '',
   ].join('\r\n');
-  const tracks = [{ trackId: 'mic', mid: '0', source: 'microphone' as const, muted }];
-  return { type: 'publish', sdp, tracks, ...(id === undefined ? {} : { id }) };
+  return { type: 'publish', sdp, tracks: [{ trackId: 'mic', mid: '0', source: 'microphone', muted: false }] };
 }
 
 /** Resolves when everything has run that waits for nothing but promises. */

@@ -44,17 +44,6 @@ export class OwnSession {
     else session.abandon();
   }
 
-  /**
-   * The session's id if the connection to the media server was lost, and with it the session. The media server may still
-   * have it, with unused peer connections. Returns it once.
-   */
-  takeLost(node: MediaNode): number | null {
-    const opened = this.#opened;
-    if (opened === null || opened.session.isOpen || opened.node !== node) return null;
-    this.#opened = null;
-    return opened.session.id;
-  }
-
   /** Ends the session with its peer connections. Only for a gateway that holds the participant session. Idempotent. */
   async destroy(): Promise<void> {
     this.#end ??= 'destroyed';

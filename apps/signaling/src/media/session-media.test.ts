@@ -1,30 +1,32 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { TrackState } from '@callplane/db';
-import { MediaNodes } from '@callplane/media';
-import { Handover, type HandoverParts } from './handover/handover.js';
-import type { MediaPlace } from './media-host.js';
-import { asNode, FakeHost, FakeNode, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
-import type { OwnSession } from './own-session.js';
-import { LOST_SESSION_ENDS_MAX, MediaPlaces } from './placement/media-places.js';
+import { eventually } from '@callplane/testing';
+import { FakeNode, FakeSession, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
 import { SessionMedia } from './session-media.js';
+
+const opened: SessionMedia[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((media) => media.destroy()));
+});
 
 function setUp(...held: string[]) {
   const gate = new Gate();
   gate.hold(...held);
-  const [node, host, server] = [new FakeNode(gate), new FakeHost(gate), { isUp: true }];
-  const media = new SessionMedia(placesOn(node, server), host.asHost);
+  const [node, session, server] = [new FakeNode(gate), new FakeSession(gate), { isUp: true }];
+  const media = new SessionMedia(session.deps(placesOn(node, server)), session.asOwner);
+  opened.push(media);
   const reconnect = () => {
-    host.isConnected = false;
+    session.isConnected = false;
     media.onConnectionLost();
-    host.connectionNumber += 1;
+    session.connectionNumber += 1;
     const continued = media.resumed(true);
-    host.isConnected = true;
+    session.isConnected = true;
     media.onWelcomed();
     return continued;
   };
   media.readPlacement();
   media.onWelcomed();
-  return { gate, node, host, media, server, reconnect };
+  return { gate, node, session, media, server, reconnect };
 }
 const outcomeOf = (request: Promise<unknown>) =>
   request.then(
@@ -40,132 +42,129 @@ async function publish({ media, node }: ReturnType<typeof setUp>, peerConnection
 }
 
 describe('the media of a session', () => {
-  test('leaves no second handle and sends no foreign answer when a resumed client publishes again', async () => {
+  test('leaves no second handle and gives no foreign answer when a resumed client publishes again', async () => {
     const stage = setUp('attach');
-    const { gate, host, media, node } = stage;
-    const lost = outcomeOf(media.publish(publishRequest(1, 'lost')));
+    const { gate, media, node } = stage;
+    const lost = outcomeOf(media.publish(publishRequest()));
     await settled();
     expect(stage.reconnect()).toBe(true);
-    const again = media.publish(publishRequest(1, 'again'));
+    const again = media.publish(publishRequest());
     gate.open('attach');
     await settled();
     gate.open('attach');
-    await again;
+    expect(await again).toBe(`answer ${node.live[0]!.feedId}`);
     expect(await lost).toBe('media_unavailable');
     expect(node.live).toHaveLength(1);
-    expect(host.of('published').map(({ replyTo }) => replyTo)).toEqual(['again']);
   });
 
   test('detaches a handle whose peer connection was dropped while it was being attached', async () => {
-    const { gate, host, media, node } = setUp('attach');
+    const { gate, session, media, node } = setUp('attach');
     const request = outcomeOf(media.publish(publishRequest()));
     await settled();
-    host.placed = { mediaNodeId: 'm1', mediaGeneration: 2 };
+    session.placed = { mediaNodeId: 'm1', mediaGeneration: 2 };
     media.onPlacement();
     gate.open('attach');
     expect(await request).toBe('media_unavailable');
     expect(node.live).toEqual([]);
-    expect(host.of('published')).toEqual([]);
   });
 
   test('does not publish on a media server that went down while the room was read', async () => {
-    const stage = setUp('stillLive');
-    const { gate, host, media, node, server } = stage;
+    const stage = setUp('load');
+    const { gate, session, media, node, server } = stage;
     await publish(stage);
     node.live[0]!.emit('closed', 'kicked');
     const request = outcomeOf(media.publish(publishRequest(2)));
     server.isUp = false;
-    gate.open('stillLive');
+    gate.open('load');
     expect(await request).toBe('media_unavailable');
     expect(node.live).toEqual([]);
-    expect(host.of('mediaReset')).toEqual([]);
+    expect(session.of('mediaReset')).toEqual([]);
     server.isUp = true;
     media.onPlacement();
-    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+    expect(session.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
   test('tells the client of a publisher that was lost while its tracks were being written', async () => {
     const stage = setUp('publishTracks');
-    const { gate, host, media, node } = stage;
+    const { gate, session, media, node } = stage;
     const request = media.publish(publishRequest());
     await settled();
     node.live[0]!.emit('connected');
     await settled();
-    host.isConnected = false;
+    session.isConnected = false;
     node.live[0]!.emit('closed', 'ICE failed');
     await settled();
     gate.open('publishTracks', true);
     await request;
-    host.isConnected = true;
+    session.isConnected = true;
     media.onPlacement();
-    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+    expect(session.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
   test('answers a publication although the tracks cannot be written, and writes them later', async () => {
     const stage = setUp('publishTracks');
-    const { gate, host, media, node } = stage;
+    const { gate, session, media, node } = stage;
     await publish(stage);
     gate.open('publishTracks', new Error('no database'));
     await settled();
     // The second offer comes when the connection is up: its answer waits for no write, either.
-    await media.publish(publishRequest(1, 'second'));
-    expect(host.of('published').map(({ replyTo }) => replyTo)).toEqual([undefined, 'second']);
-    await settled();
+    await media.publish(publishRequest());
+    await eventually(() => gate.waits('publishTracks'));
     gate.open('publishTracks', true);
     await settled();
-    expect(host.stored).toMatchObject([{ trackId: 'mic', feedId: node.live[0]!.feedId }]);
+    expect(session.stored).toMatchObject([{ trackId: 'mic', feedId: node.live[0]!.feedId }]);
   });
 
   test('does not write the tracks of a publication after their end', async () => {
     const stage = setUp('publishTracks');
-    const { gate, host, media, node } = stage;
+    const { gate, session, media, node } = stage;
     await publish(stage);
     const ended = media.unpublish();
     await settled();
     gate.open('publishTracks', true);
     await ended;
     await settled();
-    expect(host.stored).toEqual([]);
+    expect(session.stored).toEqual([]);
     expect(node.live).toEqual([]);
     expect(gate.waits('publishTracks')).toBe(false);
   });
 
   test('writes a mute that comes during the publication after it', async () => {
     const stage = setUp('publishTracks');
-    const { gate, host, media } = stage;
+    const { gate, session, media } = stage;
     await publish(stage);
     const muted = media.mute('mic', true);
     await settled();
     gate.open('publishTracks', true);
     await muted;
-    expect(host.stored).toMatchObject([{ trackId: 'mic', muted: true }]);
+    expect(session.stored).toMatchObject([{ trackId: 'mic', muted: true }]);
   });
 
   test('repeats the candidates that the client missed', async () => {
     const stage = setUp();
-    const { host, node } = stage;
+    const { session, node } = stage;
     await publish(stage);
-    host.isConnected = false;
+    session.isConnected = false;
     node.live[0]!.emit('candidate', { candidate: 'one', sdpMid: '0' });
-    expect(host.of('candidate')).toEqual([]);
+    expect(session.of('candidate')).toEqual([]);
     stage.reconnect();
-    expect(host.of('candidate')).toMatchObject([{ target: 'publisher', candidate: { candidate: 'one' } }]);
+    expect(session.of('candidate')).toMatchObject([{ target: 'publisher', candidate: { candidate: 'one' } }]);
   });
 
   test('resets the half that is lost when a client resumes, and keeps the other one', async () => {
     const stage = setUp();
-    const { host, node } = stage;
+    const { session, node } = stage;
     await publish(stage);
-    host.isConnected = false;
+    session.isConnected = false;
     node.live[0]!.emit('closed', 'kicked');
     await settled();
     expect(stage.reconnect()).toBe(true);
-    expect(host.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
+    expect(session.of('mediaReset')).toEqual([{ type: 'mediaReset', targets: ['publisher'] }]);
   });
 
   test('keeps the tracks of an earlier offer if the media server refuses a later one', async () => {
     const stage = setUp();
-    const { gate, host, media, node } = stage;
+    const { gate, session, media, node } = stage;
     await publish(stage);
     gate.hold('offer');
     const request = outcomeOf(media.publish(publishRequest(1)));
@@ -174,48 +173,33 @@ describe('the media of a session', () => {
     expect(await request).toBe('invalid_sdp');
     await settled();
     expect(node.live).toHaveLength(1);
-    expect(host.stored).toHaveLength(1);
-    expect(host.of('mediaReset')).toEqual([]);
+    expect(session.stored).toHaveLength(1);
+    expect(session.of('mediaReset')).toEqual([]);
   });
 
   test('notes where the media is once the tracks are written, and once they are not any more', async () => {
     const stage = setUp('publishTracks');
-    const { gate, host, media } = stage;
+    const { gate, session, media } = stage;
     await publish(stage);
     expect(media.mediaState).toMatchObject({ publisher: null });
-    const before = host.mediaChanges;
+    const before = session.changes;
     gate.open('publishTracks', true);
     await settled();
     expect(media.mediaState).toMatchObject({ publisher: { handle: 1 } });
-    expect(host.mediaChanges).toBe(before + 1);
+    expect(session.changes).toBe(before + 1);
     await media.unpublish();
-    expect(host.mediaChanges).toBe(before + 2);
-  });
-
-  test.each([
-    ['frees a handle whose change the media server did not answer', true],
-    ['leaves such a handle to the gateway that has claimed the session', false],
-  ])('%s', async (_, isLive) => {
-    const stage = setUp();
-    const { host, node } = stage;
-    await publish(stage);
-    const [handle] = node.live;
-    host.isLive = isLive;
-    handle!.isUnanswered = true;
-    handle!.emit('closed', 'no answer');
-    await settled();
-    expect([handle!.isDetached, host.of('mediaReset').length]).toEqual([isLive, Number(isLive)]);
+    expect(session.changes).toBe(before + 2);
   });
 
   test('is not relayed if the track was muted over an earlier peer connection', async () => {
     const stage = setUp('publishTracks');
-    const { host, node } = stage;
+    const { session, node } = stage;
     const [mic] = publishRequest().tracks;
-    host.stored = [{ ...mic!, kind: 'audio', feedId: 'earlier', muted: true }];
+    session.stored = [{ ...mic!, kind: 'audio', feedId: 'earlier', muted: true }];
     await publish(stage);
     // The media server knows before the others do.
     expect([stage.gate.waits('publishTracks'), node.did]).toEqual([true, ['moderate sess_1-1-1/0 true']]);
-    expect(host.stored).toMatchObject([{ feedId: 'earlier' }]);
+    expect(session.stored).toMatchObject([{ feedId: 'earlier' }]);
   });
 
   test('ends its session on the media server, and later requests fail', async () => {
@@ -238,14 +222,14 @@ describe('a client that does not publish again', () => {
     ['costs no write if it had none', 0],
   ])('%s', async (_, writes) => {
     const stage = setUp();
-    const { host, media, node } = stage;
+    const { session, media, node } = stage;
     if (writes > 0) await publish(stage);
     jest.useFakeTimers();
-    const unpublishAll = jest.spyOn(host, 'unpublishAll');
+    const unpublishAll = jest.spyOn(session.writes, 'unpublishAll');
     expect(media.resumed(false)).toBe(false);
     await jest.advanceTimersByTimeAsync(11_000);
     expect(unpublishAll).toHaveBeenCalledTimes(writes);
-    expect([host.stored, node.live]).toEqual([[], []]);
+    expect([session.stored, node.live]).toEqual([[], []]);
   });
 });
 
@@ -263,37 +247,38 @@ describe('the media of a session of another gateway', () => {
 
   /** Resumes the session at this gateway. */
   async function resume({
-    media = STATE as object | null,
+    record = STATE as object | null,
     tracks = [] as TrackState[],
     clientPeers = undefined as Peers,
   }) {
     const node = new FakeNode(new Gate());
-    const host = new FakeHost(node.gate);
-    host.stored = tracks;
-    host.connectionNumber = 2;
-    host.isConnected = false;
-    const session = new SessionMedia(placesOn(node), host.asHost);
-    session.expectTakeOver();
+    const session = new FakeSession(node.gate);
+    session.stored = tracks;
+    session.connectionNumber = 2;
+    session.isConnected = false;
+    const media = new SessionMedia(session.deps(placesOn(node)), session.asOwner);
+    opened.push(media);
+    media.expectTakeOver();
     const resumed = {
-      media,
+      media: record,
       previousConnection: 1,
       clientHasPeers: true,
       clientPeers,
       answeredOffer: undefined,
       tracks,
     };
-    await session.takeOver(resumed);
-    const continued = session.resumed(true);
-    host.isConnected = true;
-    session.onWelcomed();
-    const resets = host.of('mediaReset').flatMap(({ targets }) => targets);
-    return { continued, resets, choices: session.mediaState?.choices, node };
+    await media.takeOver(resumed);
+    const continued = media.resumed(true);
+    session.isConnected = true;
+    media.onWelcomed();
+    const resets = session.of('mediaReset').flatMap(({ targets }) => targets);
+    return { continued, resets, choices: media.mediaState?.choices, node };
   }
   type Peers = ('publisher' | 'subscriber')[] | undefined;
   const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };
 
   test('keeps the choices of its client if the publisher alone goes on', async () => {
-    const { continued, resets, choices } = await resume({ media: { ...STATE, publisher }, tracks: [MIC] });
+    const { continued, resets, choices } = await resume({ record: { ...STATE, publisher }, tracks: [MIC] });
     expect({ continued, resets, choices }).toEqual({
       continued: true,
       resets: ['subscriber'],
@@ -306,12 +291,12 @@ describe('the media of a session of another gateway', () => {
     ['resets only what the client has', { clientPeers: ['subscriber'] }, { continued: true, resets: ['subscriber'] }],
     [
       'resets the receiving connection alone of a client that publishes',
-      { media: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher', 'subscriber'] },
+      { record: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher', 'subscriber'] },
       { continued: true, resets: ['subscriber'] },
     ],
     [
       'goes on without a reset if the client only publishes',
-      { media: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher'] },
+      { record: { ...STATE, publisher }, tracks: [MIC], clientPeers: ['publisher'] },
       { continued: true, resets: [] },
     ],
     [
@@ -321,34 +306,10 @@ describe('the media of a session of another gateway', () => {
     ],
     [
       'starts over if nothing is known, because choices are lost',
-      { media: null, clientPeers: [] },
+      { record: null, clientPeers: [] },
       { continued: false },
     ],
   ])('%s', async (_, resumed, expected) => {
     expect(await resume(resumed)).toMatchObject(expected);
   });
-});
-
-test('after a lost connection to the media server, the lost sessions end a few at a time, and only held ones', async () => {
-  const gate = new Gate();
-  gate.hold('destroySession');
-  const node = new FakeNode(gate);
-  const places = new MediaPlaces(new MediaNodes([]), () => Promise.resolve(new Map()));
-  const count = 3 * LOST_SESSION_ENDS_MAX;
-  const ended = Array.from({ length: count }, (_, n) => {
-    const host = new FakeHost(gate);
-    host.isLive = n % 2 === 0;
-    const own = { takeLost: () => n } as unknown as OwnSession;
-    const parts = { host: host.asHost, own, endings: places.endings } as unknown as HandoverParts;
-    return new Handover(parts).endLost({ node: asNode(node) } as MediaPlace);
-  });
-  let most = 0;
-  for (let n = 0; n < count / 2; n += 1) {
-    await settled();
-    most = Math.max(most, node.did.length - n);
-    gate.open('destroySession');
-  }
-  await Promise.all(ended);
-  expect(node.did).toHaveLength(count / 2);
-  expect(most).toBeLessThanOrEqual(LOST_SESSION_ENDS_MAX);
 });

@@ -1,56 +1,49 @@
 import type { ClientMessages, PeerTarget } from '@callplane/protocol';
-import { Handover, type ResumedMedia } from './handover/handover.js';
-import type { MediaState } from './handover/media-state.js';
-import { LostPeers } from './lost-peers.js';
-import { placeOf, type MediaHost, type MediaPlace } from './media-host.js';
+import { Serial, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
+import { recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import { OwnSession } from './own-session.js';
-import { Paths } from './peers/paths.js';
-import { Publisher } from './peers/publisher.js';
-import { Subscriber } from './peers/subscriber.js';
-import type { MediaPlaces } from './placement/media-places.js';
-import { Republication } from './republication.js';
-import { Serial } from './serial.js';
+import { addCandidate } from './peer-notices.js';
+import { Publisher } from './publisher.js';
+import type { MediaRecord } from './record.js';
+import { LostPeers, Republication } from './resets.js';
+import { Subscriber } from './subscriber.js';
 
 /**
  * A session's two peer connections on the media server. They follow the room: when its media server goes down, comes
  * back or is replaced, the client learns which of them are lost.
  */
 export class SessionMedia {
-  readonly #places: MediaPlaces;
-  readonly #host: MediaHost;
+  readonly #deps: MediaDeps;
+  readonly #session: MediaOwner;
   readonly #own = new OwnSession();
   readonly #writes = new Serial();
   readonly #publisher: Publisher;
   readonly #subscriber: Subscriber;
-  readonly paths: Paths;
   readonly #lost = new LostPeers((targets) => this.#sendReset(targets));
-  readonly #handover: Handover;
   readonly #republication: Republication;
+  readonly #parts: HandoverParts;
   #state: 'up' | 'down' = 'down';
   #placedOn: string | null = null; // `<node>/<generation>`
   #closed = false;
+  /** Whether the session came from another gateway, and its client has not been welcomed yet. */
+  #isHandedOver = false;
+  #takenOver: Promise<void> = Promise.resolve();
 
-  constructor(places: MediaPlaces, host: MediaHost) {
-    this.#places = places;
-    this.#host = host;
+  constructor(deps: MediaDeps, session: MediaOwner) {
+    this.#deps = deps;
+    this.#session = session;
     const place = () => this.#place();
-    const onLost = (target: PeerTarget, pauseMs = 0) => this.#lose(target, pauseMs);
-    const publisher = new Publisher(host, {
+    this.#publisher = new Publisher(deps, session, {
       place,
-      onLost,
       writes: this.#writes,
-      stateWith: (state) => this.#handover.stateWith(state),
-      onAnswered: () => {
-        this.#lost.delete('publisher');
-        this.#republication.cancel();
-      },
+      recordWith: (publisher) => recordOf(this.#parts, publisher),
+      onLost: () => this.#lose('publisher', 0),
     });
-    const subscriber = new Subscriber(host, place, onLost);
-    [this.#publisher, this.#subscriber] = [publisher, subscriber];
-    this.paths = new Paths(publisher, subscriber);
-    const parts = { host, own: this.#own, publisher, subscriber, lost: this.#lost, endings: places.endings };
-    this.#handover = new Handover(parts);
-    this.#republication = new Republication(host, this.#writes, () => !this.#closed && !publisher.isAnnounced);
+    this.#subscriber = new Subscriber(deps, session, place, (pauseMs) => this.#lose('subscriber', pauseMs));
+    const isOverdue = () => !this.#closed && !this.#publisher.isAnnounced;
+    this.#republication = new Republication(deps, session, this.#writes, isOverdue);
+    const [own, publisher, subscriber, lost] = [this.#own, this.#publisher, this.#subscriber, this.#lost];
+    this.#parts = { deps, session, own, publisher, subscriber, lost };
   }
 
   /** The media state last sent to the client. */
@@ -58,9 +51,19 @@ export class SessionMedia {
     return this.#state;
   }
 
+  /** Where the session's media is, for a gateway that takes it over; null without media. */
+  get mediaState(): MediaRecord | null {
+    return this.#closed ? null : recordOf(this.#parts, this.#publisher.record);
+  }
+
+  /** Whether a change of the room's tracks can matter to the client. */
+  get wantsTracks(): boolean {
+    return this.#subscriber.wanted.hasWants;
+  }
+
   /** Call this before the welcome, which carries the room's media state. */
   readPlacement(): void {
-    this.#placedOn = placeOf(this.#host);
+    this.#placedOn = this.#placement();
     this.#state = this.#place() === null ? 'down' : 'up';
   }
 
@@ -69,11 +72,6 @@ export class SessionMedia {
     this.onPlacement();
     this.#publisher.repeatCandidates();
     this.#subscriber.unpause();
-  }
-
-  /** Whether a change of the room's tracks can matter to the client. */
-  get wantsTracks(): boolean {
-    return this.#subscriber.hasWants;
   }
 
   /** Call this when the room's tracks have changed. */
@@ -89,18 +87,17 @@ export class SessionMedia {
   /** Call this when the room's media server went up or down, or is another one. */
   onPlacement(): void {
     if (this.#closed) return;
-    const placedOn = placeOf(this.#host);
+    const placedOn = this.#placement();
     const moved = this.#placedOn !== null && this.#placedOn !== placedOn;
     this.#placedOn = placedOn;
-    const place = this.#place();
-    if (place === null || moved) this.#dropBoth();
-    const state = place === null ? 'down' : 'up';
+    const isUp = this.#place() !== null;
+    if (!isUp || moved) this.#dropBoth();
+    const state = isUp ? 'up' : 'down';
     if (state !== this.#state) {
       this.#state = state;
-      if (this.#host.isConnected) this.#host.send({ type: 'mediaState', state });
+      if (this.#session.isConnected) this.#session.send({ type: 'mediaState', state });
     }
-    if (place === null) return;
-    void this.#handover.endLost(place);
+    if (!isUp) return;
     if (!this.#lost.isDelayed || moved) this.#lost.report();
     this.#subscriber.wake();
   }
@@ -115,18 +112,28 @@ export class SessionMedia {
 
   /** Call this for a session of another gateway, until `takeOver` is called: the client's peer connections are lost. */
   expectTakeOver(): void {
-    this.#handover.expect();
+    this.#isHandedOver = true;
+    this.#lost.add('publisher');
+    this.#lost.add('subscriber');
   }
 
   /** Goes on with the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
     this.readPlacement();
-    return this.#handover.takeOver(this.#place(), resumed);
+    this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(
+      (outcome) => {
+        if (outcome !== null) this.#deps.metrics.mediaClaim(outcome);
+      },
+      (error: unknown) => {
+        this.#deps.logger.error('media not taken over', { sessionId: this.#session.sessionId, error });
+      },
+    );
+    return this.#takenOver;
   }
 
   /** Resolves when no `takeOver` is in progress. */
   takenOver(): Promise<void> {
-    return this.#handover.settled();
+    return this.#takenOver;
   }
 
   /**
@@ -137,8 +144,8 @@ export class SessionMedia {
   resumed(clientHasPeers: boolean): boolean {
     // The room may have moved since the peer connections were taken over.
     this.onPlacement();
-    this.#handover.finish();
-    this.#host.mediaChanged();
+    this.#isHandedOver = false;
+    this.#deps.writes.changed(this.#session);
     const continued = clientHasPeers && this.#lost.size < 2 && this.#state === 'up';
     if (!continued) {
       this.#dropBoth();
@@ -150,40 +157,65 @@ export class SessionMedia {
     return continued;
   }
 
-  /** Where the session's media is, for a gateway that takes it over; null without media. */
-  get mediaState(): MediaState | null {
-    return this.#closed ? null : this.#handover.stateWith(this.#publisher.handOver());
-  }
-
-  publish(request: ClientMessages['publish']): Promise<void> {
-    return this.#publisher.publish(request);
+  /**
+   * @returns the answer. The caller sends it at once: the media server's candidates follow.
+   * @throws RequestFailure
+   */
+  async publish(request: ClientMessages['publish']): Promise<string> {
+    const answer = await this.#publisher.publish(request);
+    this.#lost.delete('publisher');
+    this.#republication.cancel();
+    setImmediate(() => this.#publisher.release());
+    return answer;
   }
 
   async unpublish(): Promise<void> {
     this.#republication.cancel();
     await this.#publisher.drop();
-    await this.#writes.run(() => this.#host.unpublishAll());
+    await this.#writes.run(() => this.#deps.writes.unpublishAll(this.#session));
   }
 
   mute(trackId: string, muted: boolean): Promise<void> {
     return this.#publisher.mute(trackId, muted);
   }
 
+  /** @throws RequestFailure `not_found` if a track is not published */
   subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
-    this.#subscriber.subscribe(tracks);
+    this.#subscriber.wanted.subscribe(tracks);
+    this.#subscriber.chosen();
   }
 
   unsubscribe(tracks: ClientMessages['unsubscribe']['tracks']): void {
-    this.#subscriber.unsubscribe(tracks);
+    this.#subscriber.wanted.unsubscribe(tracks);
+    this.#subscriber.chosen();
   }
 
+  /** @throws RequestFailure if the answer is refused, or answers no outstanding offer */
   answer(offerId: number, sdp: string): Promise<void> {
     return this.#subscriber.answer(offerId, sdp);
   }
 
   /** Returns false if the peer connection does not exist (any more): a late candidate is no client error. */
-  async candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
-    return target === 'publisher' ? this.#publisher.addCandidate(candidate) : this.#subscriber.addCandidate(candidate);
+  candidate({ target, candidate }: ClientMessages['candidate']): Promise<boolean> {
+    return addCandidate(
+      (target === 'publisher' ? this.#publisher.handle : this.#subscriber.peer?.handle) ?? null,
+      candidate,
+    );
+  }
+
+  /**
+   * Begins ICE anew on the receiving connection. On the sending one the client does, with an offer.
+   * @throws RequestFailure `conflict` if the client has no receiving connection
+   */
+  restartIce(): void {
+    this.#subscriber.restart();
+  }
+
+  /** Asks for key frames of what the client sends or receives: its path was interrupted, and works again. */
+  refreshVideo(targets: readonly PeerTarget[]): void {
+    // Browsers ask for them as well, up to 3 s later.
+    if (targets.includes('publisher')) this.#publisher.handle?.requestKeyFrames().catch(() => undefined);
+    if (targets.includes('subscriber')) this.#subscriber.refresh();
   }
 
   /** Call this when the client has closed these peer connections because they failed on its side. */
@@ -220,15 +252,20 @@ export class SessionMedia {
   }
 
   #place(): MediaPlace | null {
-    const placement = this.#host.placement();
-    const node = this.#places.up(placement?.mediaNodeId ?? null);
+    const placement = this.#session.room.state;
+    const node = this.#deps.places.up(placement?.mediaNodeId ?? null);
     if (placement === null || node === null) return null;
     return { node, generation: placement.mediaGeneration, session: () => this.#own.open(node) };
   }
 
+  #placement(): string {
+    const { state } = this.#session.room;
+    return `${state?.mediaNodeId ?? ''}/${state?.mediaGeneration ?? 0}`;
+  }
+
   #dropBoth(): void {
-    if (this.#publisher.handle !== undefined) this.#lost.add('publisher');
-    if (this.#subscriber.isActive) this.#lost.add('subscriber');
+    if (this.#publisher.handle !== null) this.#lost.add('publisher');
+    if (this.#subscriber.peer?.hasOffer === true) this.#lost.add('subscriber');
     void this.#publisher.drop();
     void this.#subscriber.drop();
   }
@@ -240,8 +277,8 @@ export class SessionMedia {
   }
 
   #sendReset(targets: PeerTarget[]): boolean {
-    if (this.#closed || !this.#host.isConnected || this.#place() === null) return false;
-    this.#host.send({ type: 'mediaReset', targets });
+    if (this.#closed || !this.#session.isConnected || this.#place() === null) return false;
+    this.#session.send({ type: 'mediaReset', targets });
     if (targets.includes('publisher')) this.#republication.expect();
     if (targets.includes('subscriber')) this.#subscriber.unblock();
     return true;

@@ -42,8 +42,10 @@ const ROSTER_LIMIT_DEFAULT = 50;
 const MESSAGE_BYTES_MAX = PROTOCOL_LIMITS.messageBytesMax;
 
 const HANDLERS: { [T in RequestType]: Handler<T> } = {
-  /** The session's media sends the answer, `published`, with the media server's session description. */
-  publish: ({ session }, message) => session.media.publish(message),
+  async publish({ connection, session }, message) {
+    const sdp = await session.media.publish(message);
+    connection.send({ type: 'published', ...replyTo(message), sdp });
+  },
   async unpublish({ connection, session }, message) {
     await session.media.unpublish();
     ok(connection, message);
@@ -77,12 +79,12 @@ const HANDLERS: { [T in RequestType]: Handler<T> } = {
   /** The offer follows, at once or after the client's answer to an earlier one. */
   restartIce({ connection, session }, message) {
     if (!session.restartBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-    session.media.paths.restartIce();
+    session.media.restartIce();
     ok(connection, message);
   },
   refreshVideo({ connection, session }, message) {
     if (!session.refreshBucket.take(performance.now())) throw new RequestFailure('rate_limited');
-    session.media.paths.refreshVideo(message.targets);
+    session.media.refreshVideo(message.targets);
     ok(connection, message);
   },
   message: sendMessage,

@@ -3,7 +3,7 @@ import { readSessionEnd, sessionsHeldBy, type Database } from '@callplane/db';
 import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
 import type { Logger } from '@callplane/runtime';
 import type { Connection, Ending } from '../connections/connection.js';
-import type { MediaStateWrites } from '../media/handover/media-state-writes.js';
+import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Departure, RoomMember } from '../rooms/member.js';
 import type { Room } from '../rooms/room.js';
@@ -32,7 +32,7 @@ export interface SessionsDeps {
   heartbeat: Pick<Heartbeat, 'steadyMs'>;
   instanceId: string;
   logger: Logger;
-  mediaWrites: Pick<MediaStateWrites, 'flush' | 'forget' | 'overwritten'>;
+  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
   qualities: Qualities;
   reconnectGraceSeconds: number;
   rooms: Rooms;
@@ -164,10 +164,9 @@ export class Sessions implements SessionPort {
   }
 
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void {
-    const { mediaWrites, qualities, writes } = this.#deps;
+    const { qualities, writes } = this.#deps;
     session.room.remove(session);
     writes.track(qualities.end(session.sessionId));
-    mediaWrites.forget(session);
     if (this.#sessions.get(session.sessionId) === session) this.#sessions.delete(session.sessionId);
     writes.track(this.#release(session, mediaEnded, over));
   }

@@ -1,0 +1,124 @@
+import type { TrackState } from '@callplane/db';
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import type { PeerTarget } from '@callplane/protocol';
+import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
+import type { OwnSession } from './own-session.js';
+import type { Publisher } from './publisher.js';
+import type { ClaimOutcome, MediaRecord, PublisherRecord } from './record.js';
+import type { LostPeers } from './resets.js';
+import type { Subscriber } from './subscriber.js';
+
+/** What a gateway knows about the media of a session that a client has resumed there. */
+export interface ResumedMedia {
+  /** As the previous gateway wrote it. */
+  media: unknown;
+  /** Number of the connection before this resumption. */
+  previousConnection: number;
+  clientHasPeers: boolean;
+  /** The peer connections that the client has, if it said so. */
+  clientPeers: readonly PeerTarget[] | undefined;
+  /** The last offer that the client has answered; undefined if it did not say. */
+  answeredOffer: number | undefined;
+  /** The session's tracks in PostgreSQL. */
+  tracks: readonly TrackState[];
+}
+
+/** The parts of a session's media that a hand-over concerns. */
+export interface HandoverParts {
+  deps: MediaDeps;
+  session: MediaOwner;
+  own: OwnSession;
+  publisher: Publisher;
+  subscriber: Subscriber;
+  lost: LostPeers;
+}
+
+/** Where the session's media is, for a gateway that takes it over; null without media. */
+export function recordOf(
+  { session, own, subscriber }: HandoverParts,
+  publisher: PublisherRecord | null,
+): MediaRecord | null {
+  const opened = own.current;
+  const placement = session.room.state;
+  if (opened === null || placement === null || opened.node.id !== placement.mediaNodeId) return null;
+  return {
+    connection: session.connectionNumber,
+    nodeId: opened.node.id,
+    generation: placement.mediaGeneration,
+    janusSession: opened.session.id,
+    publisher,
+    subscriber: subscriber.record,
+    choices: subscriber.wanted.choices,
+  };
+}
+
+/**
+ * Goes on with the media that another gateway has handed over, as far as possible.
+ * @param mayTakeOver false once the client is welcomed: it may have resumed the session once more
+ * @returns null if there is nothing to take over
+ */
+export async function takeOver(
+  { deps, own, publisher, subscriber, lost }: HandoverParts,
+  place: MediaPlace | null,
+  resumed: ResumedMedia,
+  mayTakeOver: () => boolean,
+): Promise<ClaimOutcome | null> {
+  const record = resumed.media as MediaRecord | null;
+  if (record === null || !mayTakeOver()) return null;
+  const claimed = await claimSession(deps, record, { ...resumed, place });
+  if (typeof claimed === 'string' || place === null) return claimed as ClaimOutcome;
+  if (!mayTakeOver()) {
+    await claimed.destroy();
+    return 'outdated';
+  }
+  own.adopt(place.node, claimed);
+  if (!claimed.isOpen) return 'lost';
+  // A peer connection that the client does not have is not lost, unless there are tracks that nothing sends.
+  const has = (target: PeerTarget) => resumed.clientPeers?.includes(target) !== false;
+  const { publisher: sending, subscriber: receiving } = record;
+  const isSending = sending !== null && publisher.claim(place.node, claimed, sending, resumed.tracks);
+  if (!isSending && sending !== null) void claimed.detach(sending.handle);
+  if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
+  subscriber.wanted.restore(record.choices);
+  // The client may know another peer connection than the other gateway did.
+  const isKnown = receiving !== null && receiving.offerId === resumed.answeredOffer;
+  const isReceiving = isKnown && (await subscriber.claim(place.node, claimed, receiving));
+  if (!isReceiving && receiving !== null) void claimed.detach(receiving.handle);
+  if (isReceiving || !has('subscriber')) lost.delete('subscriber');
+  if (!isSending && !isReceiving && lost.size > 0) return 'outdated';
+  return isSending === (sending !== null) && isReceiving === (receiving !== null) ? 'continued' : 'partly';
+}
+
+export interface ClaimContext {
+  /** Where the room's media is; null if its media server is unreachable. */
+  place: { node: MediaNode; generation: number } | null;
+  /** Number of the connection before this resumption. */
+  previousConnection: number;
+  clientHasPeers: boolean;
+}
+
+/**
+ * Claims the session that another gateway has handed over. One that cannot be continued is ended: this gateway has just
+ * written the resumption, so no other one holds it.
+ */
+export async function claimSession(
+  { logger }: Pick<MediaDeps, 'logger'>,
+  record: MediaRecord,
+  { place, previousConnection, clientHasPeers }: ClaimContext,
+): Promise<MediaSession | Exclude<ClaimOutcome, 'continued' | 'partly'>> {
+  if (place === null) return 'lost';
+  const { node, generation } = place;
+  const { janusSession } = record;
+  if (record.nodeId !== node.id || record.generation !== generation) return 'outdated';
+  try {
+    if (record.connection === previousConnection && clientHasPeers) return await node.claimSession(janusSession);
+    await node.destroySession(janusSession);
+  } catch (error) {
+    if (!(error instanceof MediaError)) throw error;
+    logger.warn('media session not claimed', { janusSession, mediaNodeId: node.id, error });
+    // The media server may have carried out the claim, and no other process knows the session any more.
+    if (error.code === 'timeout') void node.destroySession(janusSession).catch(() => undefined);
+    return 'lost';
+  }
+  return clientHasPeers ? 'outdated' : 'reset';
+}

@@ -1,0 +1,151 @@
+import { describe, expect, test } from '@jest/globals';
+import { eventually } from '@callplane/testing';
+import { MediaWrites, type MediaWritesDeps, type WriteMedia } from './media-writes.js';
+
+const session = (n: number) => ({
+  held: { sessionId: `sess_${n}`, connection: 1 },
+  roomId: 'room',
+  isGone: false,
+  mediaState: { n } as unknown,
+});
+const writesWith = (writeMedia: WriteMedia, warnings: string[] = []) =>
+  new MediaWrites({
+    writeMedia,
+    logger: { warn: (message: string) => warnings.push(message) },
+  } as unknown as MediaWritesDeps);
+
+const isHeldBy = (isHeld: boolean) => (states: { held: { sessionId: string } }[]) => ({
+  written: new Set(isHeld ? states.map(({ held }) => held.sessionId) : []),
+  busy: new Set<string>(),
+});
+
+function setUp() {
+  const written: { sessionId: string; media: unknown }[][] = [];
+  let failures = 0;
+  const warnings: string[] = [];
+  const locked = new Set<string>();
+  /** Let slow writes go on. */
+  const waiting: (() => void)[] = [];
+  const server = { isSlow: false };
+  const writes = writesWith(async (states, { skipLocked }) => {
+    if (failures > 0) {
+      failures -= 1;
+      throw new Error('no database');
+    }
+    const isBusy = (id: string) => skipLocked && locked.has(id);
+    const free = states.filter(({ held }) => !isBusy(held.sessionId));
+    written.push(free.map(({ held, media }) => ({ sessionId: held.sessionId, media })));
+    if (server.isSlow) await new Promise<void>((go) => waiting.push(go));
+    return { ...isHeldBy(true)(free), busy: new Set(states.map(({ held }) => held.sessionId).filter(isBusy)) };
+  }, warnings);
+  return { writes, written, warnings, locked, waiting, server, fail: (times: number) => (failures = times) };
+}
+
+describe('the writes of media records', () => {
+  test('write the changes of many sessions in one statement, each with its latest state', async () => {
+    const { writes, written } = setUp();
+    const [one, two] = [session(1), session(2)];
+    writes.changed(one);
+    writes.changed(two);
+    one.mediaState = { n: 'later' };
+    writes.changed(one);
+    expect(written).toEqual([]);
+    await eventually(() => written.length > 0);
+    expect(written).toEqual([
+      [
+        { sessionId: 'sess_1', media: { n: 'later' } },
+        { sessionId: 'sess_2', media: { n: 2 } },
+      ],
+    ]);
+    writes.close();
+  });
+
+  test('repeat what could not be written, except for sessions that are gone', async () => {
+    const { writes, written, warnings, fail } = setUp();
+    const [stays, gone] = [session(1), session(2)];
+    fail(1);
+    writes.changed(stays);
+    writes.changed(gone);
+    await writes.flush();
+    expect(warnings).toEqual(['media records not written']);
+    gone.isGone = true;
+    await writes.flush();
+    expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }]]);
+    writes.close();
+  });
+
+  test('leave out a record that was written before, unless another statement has written one since', async () => {
+    const { writes, written } = setUp();
+    const one = session(1);
+    for (const isOverwritten of [false, false, true]) {
+      if (isOverwritten) writes.overwritten(one);
+      writes.changed(one);
+      await writes.flush();
+    }
+    expect(written).toHaveLength(2);
+    writes.close();
+  });
+
+  test('write a record again that this gateway could not write because it did not hold the session', async () => {
+    let statements = 0;
+    const writes = writesWith((records) => {
+      statements += 1;
+      return Promise.resolve(isHeldBy(statements > 1)(records));
+    });
+    const one = session(1);
+    for (let n = 0; n < 3; n += 1) {
+      writes.changed(one);
+      await writes.flush();
+    }
+    expect(statements).toBe(2);
+    writes.close();
+  });
+
+  test('leave out locked sessions until they are free, but wait for them when they flush', async () => {
+    const { writes, written, locked } = setUp();
+    locked.add('sess_1');
+    writes.changed(session(1));
+    writes.changed(session(2));
+    await eventually(() => written.length > 1);
+    expect(written.slice(0, 2)).toEqual([[{ sessionId: 'sess_2', media: { n: 2 } }], []]);
+    await writes.flush();
+    expect(written.at(-1)).toEqual([{ sessionId: 'sess_1', media: { n: 1 } }]);
+    writes.close();
+  });
+
+  test('run one at a time, and leave out sessions that go during the one before', async () => {
+    const { writes, written, waiting, server } = setUp();
+    server.isSlow = true;
+    const [first, second, gone] = [session(1), session(2), session(3)];
+    writes.changed(first);
+    const flushed = writes.flush();
+    writes.changed(second);
+    writes.changed(gone);
+    const again = writes.flush();
+    expect(written).toHaveLength(1);
+    gone.isGone = true;
+    gone.mediaState = null;
+    writes.changed(gone);
+    server.isSlow = false;
+    waiting[0]!();
+    await Promise.all([flushed, again]);
+    expect(written).toEqual([[{ sessionId: 'sess_1', media: { n: 1 } }], [{ sessionId: 'sess_2', media: { n: 2 } }]]);
+    writes.close();
+  });
+
+  test('do not put back a session that is gone after a failure', async () => {
+    const { writes, written, waiting, server, fail } = setUp();
+    server.isSlow = true;
+    const sessions = Array.from({ length: 501 }, (_, n) => session(n));
+    for (const one of sessions) writes.changed(one);
+    const flushed = writes.flush();
+    sessions[500]!.isGone = true;
+    fail(1);
+    server.isSlow = false;
+    waiting[0]!();
+    await flushed;
+    await writes.flush();
+    expect(written.flat().map(({ sessionId }) => sessionId)).not.toContain('sess_500');
+    writes.close();
+  });
+});

@@ -1,0 +1,136 @@
+import { PERMISSION_OF_SOURCE } from '@callplane/core';
+import { MediaError, type MediaNode } from '@callplane/media';
+import { isStillLive, storedTracks, type MediaDeps, type MediaOwner } from './context.js';
+import type { SendingTrack } from './sdp-gate.js';
+
+/** Pause before a request that failed is sent again, in milliseconds. It doubles while the same state is refused. */
+const AGAIN_MS = 1000;
+const AGAIN_MS_MAX = 30_000;
+
+/**
+ * Makes the media server relay exactly the tracks of a feed that are permitted and not muted, according to the room's
+ * state. It sends only differences. Clients cannot undo it, because the request needs the room's secret.
+ */
+export class Moderation {
+  readonly #deps: MediaDeps;
+  readonly #session: MediaOwner;
+  readonly #node: MediaNode;
+  readonly #feedId: string;
+  readonly #tracks: () => readonly SendingTrack[];
+  /**
+   * Whether the media server holds a media section back, by mid; null if it may do either, after a request that failed.
+   * It relays sections without an entry.
+   */
+  readonly #held = new Map<string, boolean | null>();
+  /** Whether another instance may have sent requests for sections without an entry. */
+  #isUnsure = false;
+  #turn: Promise<void> = Promise.resolve();
+  /** The last turn, while it has not begun. */
+  #next: Promise<void> | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #againMs = AGAIN_MS;
+  /** Which tracks had to be muted in the last turn, serialised. */
+  #wanted = '';
+
+  /** @param tracks the tracks of the feed; empty once the feed has ended. */
+  constructor(
+    deps: MediaDeps,
+    session: MediaOwner,
+    node: MediaNode,
+    feedId: string,
+    tracks: () => readonly SendingTrack[],
+  ) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#node = node;
+    this.#feedId = feedId;
+    this.#tracks = tracks;
+  }
+
+  /** Call this for a feed that another instance has negotiated: the media server gets the state of each track once. */
+  takeOver(): Promise<void> {
+    this.#isUnsure = true;
+    return this.agree();
+  }
+
+  /**
+   * Sends the media server what differs. Turns run one after another; calls before the begin of one share it. Never
+   * rejects: a failure is tried again.
+   */
+  agree(): Promise<void> {
+    if (this.#next !== undefined) return this.#next;
+    this.#turn = this.#turn.then(() => {
+      this.#next = undefined;
+      return this.#sendAll();
+    });
+    this.#next = this.#turn;
+    return this.#next;
+  }
+
+  async #sendAll(): Promise<void> {
+    const all = this.#tracks().map((track) => ({ mid: track.mid, muted: this.#isMuted(track) }));
+    const wanted = JSON.stringify(all);
+    if (wanted !== this.#wanted) this.#repeatSoon();
+    this.#wanted = wanted;
+    const outcomes = await Promise.all(all.map(({ mid, muted }) => this.#send(mid, muted)));
+    if (outcomes.includes(false)) this.#repeat();
+    else this.#repeatSoon();
+  }
+
+  /** @returns false if the request failed. The requests for other tracks do not wait for it. */
+  async #send(mid: string, muted: boolean): Promise<boolean> {
+    const held = this.#held.get(mid);
+    const isHeld = held === undefined && !this.#isUnsure ? false : held;
+    if (isHeld === muted) return true;
+    // The media server may carry out a request without an answer in time: until it answers, either state is possible.
+    this.#held.set(mid, null);
+    try {
+      await this.#node.moderate(this.#session.roomId, this.#feedId, mid, muted);
+      this.#held.set(mid, muted);
+      return true;
+    } catch (error) {
+      this.#deps.logger.warn('track not moderated', { sessionId: this.#session.sessionId, error });
+      // The media server relays nothing of a feed that it does not have. The next change asks again.
+      return error instanceof MediaError && error.code === 'no_such_feed';
+    }
+  }
+
+  /**
+   * Sends what differs again after a pause; failures before its end share it. Reads the room first: another gateway may
+   * hold the session by then, and an old mute state would undo its requests.
+   */
+  #repeat(): void {
+    if (this.#again !== undefined) return;
+    this.#again = setTimeout(() => {
+      this.#again = undefined;
+      void this.#repeatNow();
+    }, this.#againMs).unref();
+    this.#againMs = Math.min(2 * this.#againMs, AGAIN_MS_MAX);
+  }
+
+  /** Begins anew with the shortest pause. */
+  #repeatSoon(): void {
+    clearTimeout(this.#again);
+    this.#again = undefined;
+    this.#againMs = AGAIN_MS;
+  }
+
+  async #repeatNow(): Promise<void> {
+    if (this.#tracks().length === 0) return;
+    const isLive = await isStillLive(this.#deps, this.#session).catch(() => null);
+    if (isLive === null) this.#repeat();
+    else if (isLive) await this.agree();
+  }
+
+  /**
+   * Once a track is announced, the room's state decides, because it orders the mutes of the client and of the server.
+   * Until then the client's own word counts.
+   */
+  #isMuted(track: SendingTrack): boolean {
+    if (!this.#session.permissions.includes(PERMISSION_OF_SOURCE[track.source])) return true;
+    const stored = storedTracks(this.#session).find(({ trackId }) => trackId === track.trackId);
+    if (stored?.feedId === this.#feedId) track.muted = stored.muted;
+    // A track that is published anew, over another peer connection, stays muted.
+    return track.muted || stored?.muted === true;
+  }
+}

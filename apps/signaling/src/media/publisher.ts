@@ -1,0 +1,285 @@
+import type { TrackState } from '@callplane/db';
+import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
+import type { ClientMessages } from '@callplane/protocol';
+import { RequestFailure } from '../connections/request-failure.js';
+import {
+  isStillLive,
+  mediaUnavailable,
+  Serial,
+  toFailure,
+  type MediaDeps,
+  type MediaOwner,
+  type MediaPlace,
+} from './context.js';
+import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
+import type { MediaRecord, PublisherRecord } from './record.js';
+import { checkOffer, type CheckedOffer } from './sdp-gate.js';
+
+/** What a publisher needs of the session's media. */
+export interface PublisherPort {
+  place(): MediaPlace | null;
+  /** Runs one write of the session's tracks at a time, so that a slow publish cannot commit after a later unpublish. */
+  writes: Serial;
+  /** Where the session's media is, with this publisher. */
+  recordWith(publisher: PublisherRecord | null): MediaRecord | null;
+  /** Called when the media server has lost the client's peer connection. */
+  onLost(): void;
+}
+
+type Offer = Extract<CheckedOffer, { ok: true }>;
+
+/** Pause before a failed write of the tracks is tried again, in milliseconds. */
+const ANNOUNCE_AGAIN_MS = 1000;
+/** Half a second of audio, and in rooms with many publishers longer. */
+const AUDIO_ACTIVE_PACKETS_MIN = 25;
+const AUDIO_ACTIVE_PACKETS_MAX = 250;
+/** Publishers up to which half a second is enough. */
+const TALKING_PUBLISHERS = 100;
+
+/**
+ * The publishing half of a session's media: the peer connection on which the client sends. It has one feed or none. Work
+ * that waits for the media server or the database compares the feed afterwards, and ends if it is another one by then.
+ */
+export class Publisher implements FeedListener {
+  readonly #deps: MediaDeps;
+  readonly #session: MediaOwner;
+  readonly #port: PublisherPort;
+  #feed: Feed | null = null;
+  #isClosed = false;
+  /** Runs one publish request at a time. One from an earlier connection may still wait for the media server. */
+  readonly #publications = new Serial();
+  /** Check of a feed that ended by itself. The next publish waits for it, because the session may have been removed. */
+  #checked: Promise<void> = Promise.resolve();
+  #attachments = 0;
+
+  constructor(deps: MediaDeps, session: MediaOwner, port: PublisherPort) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#port = port;
+  }
+
+  /** The client may have a peer connection, which is lost with the handle. */
+  get handle(): MediaPublisher | null {
+    return this.#feed?.handle ?? null;
+  }
+
+  /** Whether the tracks of the latest offer are in PostgreSQL, or will be. False during a renegotiation. */
+  get isAnnounced(): boolean {
+    const feed = this.#feed;
+    return feed?.phase === 'announced' || (feed?.phase === 'answered' && feed.isUp);
+  }
+
+  /** What another gateway needs to go on with the feed; null while it changes, and without one. */
+  get record(): PublisherRecord | null {
+    return this.#feed?.phase === 'announced' ? this.#feed.record : null;
+  }
+
+  /** Goes on with the feed of another gateway. @returns false if `tracks`, those in PostgreSQL, are not the feed's. */
+  claim(node: MediaNode, session: MediaSession, record: PublisherRecord, tracks: readonly TrackState[]): boolean {
+    const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === record.feedId);
+    if (this.#feed !== null || this.#isClosed || !isFeed) return false;
+    const feed = new Feed(this.#deps, this.#session, { node, ...record }, this);
+    feed.adopt(session, record, tracks);
+    this.#feed = feed;
+    // The gateway before may have died between a change of the session and the request to the media server.
+    void feed.moderation.takeOver();
+    return true;
+  }
+
+  /**
+   * @returns the answer. The client gets the media server's candidates after it: call `release` then.
+   * @throws RequestFailure; the earlier tracks stay published if the media server only refused the offer
+   */
+  async publish({ sdp, tracks }: ClientMessages['publish']): Promise<string> {
+    const { connectionNumber, permissions } = this.#session;
+    const offer = checkOffer(sdp, tracks, permissions);
+    if (!offer.ok) throw new RequestFailure(offer.refusal.code, offer.refusal.message, offer.refusal.details);
+    return this.#publications.run(() => this.#publish(offer, connectionNumber));
+  }
+
+  /** The client has the answer to its offer. */
+  release(): void {
+    if (this.#feed !== null && this.#feed.phase !== 'offering') this.#feed.candidates.release();
+  }
+
+  /**
+   * Mutes or unmutes a track of the session, for the others and on the media server.
+   * @throws RequestFailure `not_found` if the session does not publish the track
+   */
+  async mute(trackId: string, muted: boolean): Promise<void> {
+    const feed = this.#feed;
+    const track = feed?.tracks.find((one) => one.trackId === trackId);
+    const isStored = () => this.#session.room.tracks.has(this.#session.participantId, trackId);
+    if (track === undefined && !isStored()) throw new RequestFailure('not_found');
+    if (track !== undefined) track.muted = muted;
+    await this.#port.writes.run(async () => {
+      // Tracks that are not announced yet are announced with their mute state.
+      if (this.#feed?.phase === 'announced' || isStored()) {
+        await this.#deps.writes.setMuted(this.#session, trackId, muted);
+      }
+    });
+    await feed?.moderation.agree();
+  }
+
+  /** Call this when the room shows another state of the session: its tracks, their mutes or its permissions. */
+  onOwn(): void {
+    if (this.#feed?.isAnswered === true) void this.#feed.moderation.agree();
+  }
+
+  /** Call this when the client has a connection again: the candidates since its loss did not reach it. */
+  repeatCandidates(): void {
+    this.#feed?.candidates.repeat();
+  }
+
+  /** Call this when the client's connection is lost. The peer connection stays if the client has an answer. */
+  clientLost(): void {
+    // Without one, its next offer may go to another handle. After a later offer it repeats that one.
+    if (this.#feed?.isAnswered === false) void this.drop();
+  }
+
+  /** Detaches the handle, if there is one, and resolves when that is done. The tracks stay in the database. */
+  drop(): Promise<void> {
+    const feed = this.#take();
+    return feed?.close() ?? Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.drop();
+  }
+
+  onConnected(feed: Feed): void {
+    if (feed === this.#feed) this.#setPhase(feed, feed.phase);
+  }
+
+  onEnded(feed: Feed, reason: string): void {
+    if (feed !== this.#feed) return;
+    this.#deps.logger.info('publisher closed', { sessionId: this.#session.sessionId, reason });
+    void this.drop();
+    const isLive = isStillLive(this.#deps, this.#session).catch(() => true);
+    this.#checked = isLive.then((is) => (is ? this.#lose() : undefined));
+  }
+
+  async #publish(offer: Offer, connectionNumber: number): Promise<string> {
+    await this.#checked;
+    const place = this.#port.place();
+    // The client of this request may have lost its connection meanwhile.
+    const isWanted = () => this.#session.isConnected && this.#session.connectionNumber === connectionNumber;
+    if (place === null || this.#isClosed || !isWanted()) throw mediaUnavailable();
+    // A new RTCPeerConnection has new DTLS keys, so it cannot continue on the handle of the old one.
+    if (this.#feed?.isFor(place, offer.peerConnection) === false) void this.drop();
+    const feed = (this.#feed ??= this.#newFeed(place, offer.peerConnection));
+    const { phase } = feed;
+    this.#setPhase(feed, 'offering');
+    feed.candidates.hold();
+    const answer = await this.#offer(feed, offer, place).catch((error: unknown) => {
+      throw this.#failed(feed, phase, error);
+    });
+    if (feed !== this.#feed) throw mediaUnavailable();
+    if (!isWanted()) {
+      this.#keep(feed, phase);
+      throw mediaUnavailable();
+    }
+    feed.tracks = keepMutes(feed.tracks, offer.tracks);
+    feed.isAnswered = true;
+    this.#setPhase(feed, 'answered');
+    return answer;
+  }
+
+  #newFeed({ node }: MediaPlace, peerConnection: string): Feed {
+    const { sessionId, connectionNumber } = this.#session;
+    this.#attachments += 1;
+    const feedId = `${sessionId}-${connectionNumber}-${this.#attachments}`;
+    return new Feed(this.#deps, this.#session, { node, feedId, peerConnection }, this);
+  }
+
+  async #offer(feed: Feed, { sdp }: Offer, place: MediaPlace): Promise<string> {
+    if (feed.handle === null) await feed.attach(place);
+    if (feed.handle === null) throw mediaUnavailable();
+    const publishers = this.#session.room.tracks.publishers.all.length;
+    return feed.handle.publish(sdp, { audioActivePackets: audioActivePacketsIn(publishers) });
+  }
+
+  /** @returns the failure for the client of the offer */
+  #failed(feed: Feed, phase: FeedPhase, error: unknown): unknown {
+    if (feed !== this.#feed) return mediaUnavailable(error);
+    // After a refused renegotiation the earlier negotiation stays in effect. A dead handle is of no further use.
+    if (feed.isAnswered && error instanceof MediaError && error.code === 'invalid_sdp') {
+      this.#keep(feed, phase);
+    } else {
+      void this.drop();
+      if (feed.isAnswered) this.#lose();
+    }
+    return toFailure(error);
+  }
+
+  /** The negotiation before the last offer is in effect. */
+  #keep(feed: Feed, phase: FeedPhase): void {
+    feed.candidates.release();
+    this.#setPhase(feed, phase);
+  }
+
+  #setPhase(feed: Feed, phase: FeedPhase): void {
+    const hasChanged = (feed.phase === 'announced') !== (phase === 'announced');
+    feed.phase = phase;
+    if (hasChanged) this.#deps.writes.changed(this.#session);
+    if (phase === 'answered' && feed.isUp && !feed.isAnnouncing) void this.#announce(feed);
+  }
+
+  /**
+   * Writes the tracks of the latest offer, so that the other participants learn of them. Retries until they are written,
+   * the session is not held any more, or there is another offer. Never rejects.
+   */
+  async #announce(feed: Feed): Promise<void> {
+    const isWanted = () => feed === this.#feed && feed.phase === 'answered';
+    feed.isAnnouncing = true;
+    while (isWanted()) {
+      // The media server knows which tracks are muted before the other participants know the tracks.
+      await feed.moderation.agree();
+      try {
+        const isWritten = await this.#port.writes.run(async () => isWanted() && (await this.#write(feed)));
+        // After a resumption, the next try uses the new connection number. After the session's end, none is needed.
+        if (!isWritten && isWanted() && !(await isStillLive(this.#deps, this.#session)) && isWanted()) this.#forget();
+      } catch (error) {
+        this.#deps.logger.warn('tracks not announced', { sessionId: this.#session.sessionId, error });
+        await new Promise((resolve) => setTimeout(resolve, ANNOUNCE_AGAIN_MS));
+      }
+    }
+    feed.isAnnouncing = false;
+  }
+
+  /** @returns false if the tracks were not written, because this gateway does not hold the session */
+  async #write(feed: Feed): Promise<boolean> {
+    const { tracks } = feed;
+    if (!(await this.#deps.writes.publish(this.#session, feed.stored, this.#port.recordWith(feed.record))))
+      return false;
+    if (feed === this.#feed && feed.phase === 'answered' && feed.tracks === tracks) this.#setPhase(feed, 'announced');
+    return true;
+  }
+
+  /** Another gateway holds the session by now, and the handle. */
+  #forget(): void {
+    this.#isClosed = true;
+    this.#take()?.forget();
+  }
+
+  #take(): Feed | null {
+    const feed = this.#feed;
+    this.#feed = null;
+    if (feed?.phase === 'announced') this.#deps.writes.changed(this.#session);
+    return feed;
+  }
+
+  #lose(): void {
+    if (!this.#isClosed) this.#port.onLost();
+  }
+}
+
+/**
+ * Audio packets whose average level decides whether a track carries speech. The media server tells every publisher of the
+ * room when that changes for one of them, so the time between two changes grows with the number of publishers.
+ */
+function audioActivePacketsIn(publishers: number): number {
+  const packets = Math.round((AUDIO_ACTIVE_PACKETS_MIN * publishers) / TALKING_PUBLISHERS);
+  return Math.min(AUDIO_ACTIVE_PACKETS_MAX, Math.max(AUDIO_ACTIVE_PACKETS_MIN, packets));
+}

@@ -1,0 +1,216 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MediaNode, MediaSession } from '@callplane/media';
+import { PROTOCOL_LIMITS } from '@callplane/protocol';
+import fc from 'fast-check';
+import type { TrackIndex } from '../rooms/tracks.js';
+import type { Want } from './selection.js';
+import type { MediaOwner, MediaPlace } from './context.js';
+import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
+import { ReceivingPeer } from './receiving-peer.js';
+
+const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
+
+/** A room with streams, and a receiver of it. */
+class Stage {
+  readonly published = new Map<string, FakeStream>();
+  readonly handle = new FakeSubscriber(this.published);
+  readonly peer: ReceivingPeer;
+  /** Messages that a client needs: offers, and for a first connection the answers. */
+  offers = 0;
+
+  readonly #place: MediaPlace;
+
+  constructor() {
+    const node = { ensureRoom: () => Promise.resolve() } as unknown as MediaNode;
+    const session = { attachSubscriber: () => Promise.resolve(this.handle) } as unknown as MediaSession;
+    const listener = { onEnded: () => undefined, onDisturbed: () => undefined };
+    this.peer = new ReceivingPeer({ send: () => undefined } as unknown as MediaOwner, node, listener);
+    this.#place = { node, generation: 1, session: () => Promise.resolve(session) };
+  }
+
+  publish(count: number, codec = 'vp8', prefix = 'p'): void {
+    for (let at = 0; at < count; at += 1) {
+      const feedId = `${prefix}${at}`;
+      this.published.set(`${feedId}/1`, { feedId, mid: '1', kind: 'video', codec });
+    }
+  }
+
+  wants(names: readonly string[], settings: Partial<Want> = {}): Map<string, Want> {
+    return new Map(
+      names.map((name) => {
+        const [feedId = '', mid = ''] = name.split('/');
+        const kind = mid === '0' ? ('audio' as const) : ('video' as const);
+        return [name, { key: name, kind, stream: { feedId, mid }, layer: undefined, paused: false, ...settings }];
+      }),
+    );
+  }
+
+  /** Aligns until nothing is left to do. @returns false if the connection has to be replaced. */
+  async align(wants: ReadonlyMap<string, Want>): Promise<boolean> {
+    const index = { hasStream: (stream: { feedId: string; mid: string }) => this.#has(stream) };
+    for (let rounds = 0; rounds < 6; rounds += 1) {
+      const result = await this.peer.align(this.#place, wants, index as unknown as TrackIndex);
+      if (result.outcome === 'exhausted') return false;
+      if (result.outcome === 'aligned') return true;
+      if (result.outcome === 'again') continue;
+      this.offers += 1;
+      const answered = this.peer.offer(this.offers, result.sdp);
+      await this.peer.answer(ANSWER);
+      await answered;
+    }
+    throw new Error('does not come to rest');
+  }
+
+  #has({ feedId, mid }: { feedId: string; mid: string }): boolean {
+    return this.published.has(`${feedId}/${mid}`);
+  }
+}
+
+const page = (at: number, size = 25) => Array.from({ length: size }, (_, n) => `p${at * size + n}/1`);
+const tracksOf = (stage: Stage) => stage.peer.sections.tracks.map((one) => `${one.participantId}/1`).sort();
+
+describe('the media sections of a receiver', () => {
+  test('carry one page after another with a single offer', async () => {
+    const stage = new Stage();
+    stage.publish(100);
+    for (const at of [0, 1, 2, 3, 0]) {
+      expect(await stage.align(stage.wants(page(at)))).toBe(true);
+      expect(stage.handle.sent).toEqual(page(at).sort());
+      expect(tracksOf(stage)).toEqual(page(at).sort());
+    }
+    expect([stage.offers, stage.handle.sections.length]).toEqual([1, 25]);
+  });
+
+  test('are paused while nothing needs them, and report nothing then', async () => {
+    const stage = new Stage();
+    stage.publish(10);
+    await stage.align(stage.wants(page(0, 5)));
+    await stage.align(stage.wants([]));
+    expect([stage.handle.sent, tracksOf(stage)]).toEqual([[], []]);
+    await stage.align(stage.wants(page(1, 5)));
+    expect(stage.handle.sent).toEqual(page(1, 5).sort());
+    expect(stage.offers).toBe(1);
+  });
+
+  test('whose publishers have left are used again, with an offer', async () => {
+    const stage = new Stage();
+    stage.publish(100);
+    await stage.align(stage.wants(page(0)));
+    for (const name of page(0).slice(0, 3)) {
+      const stream = stage.published.get(name)!;
+      stage.published.delete(name);
+      stage.handle.end(stream);
+    }
+    await stage.align(stage.wants(page(1)));
+    expect(stage.handle.sent).toEqual(page(1).sort());
+    expect([stage.offers, stage.handle.sections.length]).toEqual([2, 25]);
+  });
+
+  test('whose publisher leaves unnoticed get the offer that the media server makes', async () => {
+    const stage = new Stage();
+    stage.publish(2);
+    await stage.align(stage.wants(['p0/1']));
+    stage.handle.end(stage.published.get('p0/1')!);
+    await stage.align(stage.wants(['p1/1']));
+    expect([stage.handle.sent, stage.offers]).toEqual([['p1/1'], 2]);
+  });
+
+  test('of another codec are added, up to the limit of a connection', async () => {
+    const stage = new Stage();
+    stage.publish(20, 'vp8');
+    stage.publish(30, 'h264', 'h');
+    const h264 = (count: number) => Array.from({ length: count }, (_, at) => `h${at}/1`);
+    await stage.align(stage.wants(page(0, 20)));
+    expect(await stage.align(stage.wants([...page(0, 10), ...h264(10)]))).toBe(true);
+    expect(stage.handle.sent).toEqual([...page(0, 10), ...h264(10)].sort());
+    expect(await stage.align(stage.wants(h264(25)))).toBe(false);
+    expect(stage.handle.sections.length).toBeLessThanOrEqual(PROTOCOL_LIMITS.sectionsMax);
+  });
+
+  test('send the wanted layers, and change them without an offer', async () => {
+    const stage = new Stage();
+    stage.publish(2);
+    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 0 } }));
+    expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([0, 0]);
+    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
+    await stage.align(stage.wants(['p0/1', 'p1/1'], { layer: { spatial: 1 } }));
+    expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([1, 1]);
+    await stage.align(stage.wants(['p0/1', 'p1/1']));
+    expect(stage.handle.sections.map(({ substream }) => substream)).toEqual([2, 2]);
+    expect(stage.offers).toBe(1);
+    // Without a change nothing is requested.
+    expect(stage.handle.did.filter((what) => what.startsWith('configure'))).toEqual(['configure 2', 'configure 2']);
+  });
+
+  test('send all temporal layers again when only a spatial one is wanted', async () => {
+    const stage = new Stage();
+    stage.publish(1);
+    await stage.align(stage.wants(['p0/1'], { layer: { spatial: 1, temporal: 1 } }));
+    const settings = (layer: Want['layer']) => stage.peer.sections.settings(stage.wants(['p0/1'], { layer }));
+    expect(settings({ spatial: 2 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 2 }]);
+    expect(settings({ temporal: 0 })).toEqual([{ subscriberMid: '0', spatial: 2, temporal: 0 }]);
+    expect(settings({ spatial: 1, temporal: 1 })).toEqual([]);
+  });
+
+  test('are not given to a track that the client refused', async () => {
+    const stage = new Stage();
+    stage.publish(3);
+    await stage.align(stage.wants(['p0/1', 'p1/1']));
+    stage.peer.sections.refuse(['0']);
+    expect(tracksOf(stage)).toEqual(['p1/1']);
+    const located = (key: string) => ({ feedId: key.split('/')[0], mid: '1' });
+    const index = { entries: new Map(page(0, 3).map((key) => [key, located(key)])) } as unknown as TrackIndex;
+    expect([...stage.peer.refusedKeys(index)]).toEqual(['p0/1']);
+    await stage.align(stage.wants(['p1/1', 'p2/1']));
+    expect(stage.handle.sent).toEqual(['p1/1', 'p2/1']);
+    // The refused section needs an offer to be used again.
+    expect([stage.offers, stage.handle.sections.length]).toEqual([2, 2]);
+  });
+
+  test('carry exactly what is wanted and published, whatever changes, and never exceed the limits', async () => {
+    const name = fc.record({ at: fc.nat(59), isAudio: fc.boolean() });
+    const wanted = fc.uniqueArray(fc.nat(59), { maxLength: 25 });
+    const heard = fc.uniqueArray(fc.nat(59), { maxLength: 8 });
+    const step = fc.record({
+      video: wanted,
+      audio: heard,
+      paused: fc.boolean(),
+      leaves: fc.array(name, { maxLength: 5 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+        const stage = new Stage();
+        stage.publish(60);
+        for (let at = 0; at < 60; at += 1) {
+          stage.published.set(`p${at}/0`, { feedId: `p${at}`, mid: '0', kind: 'audio', codec: 'opus' });
+        }
+        for (const { video, audio, paused, leaves } of steps) {
+          for (const { at, isAudio } of leaves) {
+            const stream = stage.published.get(`p${at}/${isAudio ? 0 : 1}`);
+            if (stream === undefined) continue;
+            stage.published.delete(`p${at}/${isAudio ? 0 : 1}`);
+            stage.handle.end(stream);
+          }
+          const names = [...video.map((at) => `p${at}/1`), ...audio.map((at) => `p${at}/0`)];
+          expect(await stage.align(stage.wants(names, { paused }))).toBe(true);
+          const expected = names.filter((one) => stage.published.has(one)).sort();
+          expect(stage.handle.sent).toEqual(paused ? [] : expected);
+          const { sections } = stage.peer;
+          expect([...sections.held].sort()).toEqual(expected);
+          expect(sections.all.filter(({ kind }) => kind === 'video').length).toBeLessThanOrEqual(25);
+          expect(sections.all.filter(({ kind }) => kind === 'audio').length).toBeLessThanOrEqual(8);
+          // What the gateway believes is what the media server does.
+          for (const section of sections.all) {
+            if (section.isEnded) continue;
+            const actual = stage.handle.sections.find(({ mid }) => mid === section.mid);
+            expect([actual?.stream?.feedId ?? null, actual?.kind]).toEqual([
+              section.stream?.feedId ?? null,
+              section.kind,
+            ]);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,265 @@
+import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
+import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
+import { RequestFailure } from '../connections/request-failure.js';
+import type { TrackIndex } from '../rooms/tracks.js';
+import { toFailure, type MediaOwner, type MediaPlace } from './context.js';
+import { HeldCandidates, reportSlowLink } from './peer-notices.js';
+import { checkAnswer } from './sdp-gate.js';
+import { Sections, streamName } from './sections.js';
+import type { Want } from './selection.js';
+
+/** Time for a connected client to answer an offer, in milliseconds. */
+const ANSWER_WITHIN_MS = 15_000;
+/** Time for the media server to list the sections of a peer that another gateway had, in milliseconds. */
+const LIST_WITHIN_MS = 1000;
+/** Pause before a stream that the media server did not know is requested again, in milliseconds. */
+const ABSENT_AGAIN_MS = 1000;
+
+/**
+ * The gateway that had the session before may have sent offers that it did not write to PostgreSQL. Each connection has
+ * its own range of ids, so an answer to one of those never fits an offer of this gateway.
+ */
+const OFFERS_PER_CONNECTION = 1_000_000;
+
+/** The result of an attempt to align the sections with the wanted tracks. */
+export type Alignment =
+  /** The client has to answer this offer. */
+  | { outcome: 'offer'; sdp: string }
+  /** Nothing is left to do. */
+  | { outcome: 'aligned' }
+  /** Another attempt goes on. */
+  | { outcome: 'again' }
+  /** The connection has to be replaced by a new one, because it has too many media sections. */
+  | { outcome: 'exhausted' };
+
+export interface ReceivingPeerListener {
+  /** The media server has ended the peer. */
+  onEnded(peer: ReceivingPeer, error: Error): void;
+  /** Another gateway has changed what the peer carries: `mustList` is set. */
+  onDisturbed(): void;
+}
+
+/**
+ * A subscriber's handle on a media server, from the attempt to attach it until it is given up, with its media sections and
+ * the offer that has no answer yet.
+ */
+export class ReceivingPeer {
+  readonly node: MediaNode;
+  readonly sections = new Sections();
+  readonly candidates: HeldCandidates;
+  outstanding: ServerMessages['offer'] | null = null;
+  /** Whether the media server has the client's answer to the outstanding offer. */
+  isAnswering = false;
+  /** Whether the client has got an offer, and so has a peer connection. */
+  hasOffer = false;
+  /** Whether another gateway may have changed the sections. */
+  mustList = false;
+  /** Makes the next alignment an ICE restart. */
+  mustRestart = false;
+  readonly #session: MediaOwner;
+  readonly #listener: ReceivingPeerListener;
+  #handle: MediaSubscriber | null = null;
+  #isClosed = false;
+  /** Ends the wait for the answer. */
+  #settle: () => void = () => undefined;
+  #answerTimer: NodeJS.Timeout | undefined;
+  #absentTimer: NodeJS.Timeout | undefined;
+
+  constructor(session: MediaOwner, node: MediaNode, listener: ReceivingPeerListener) {
+    this.#session = session;
+    this.#listener = listener;
+    this.node = node;
+    this.candidates = new HeldCandidates(session, 'subscriber');
+  }
+
+  /** Null until it is attached. */
+  get handle(): MediaSubscriber | null {
+    return this.#handle;
+  }
+
+  /** Goes on with a handle of a claimed session, whose last offer is answered. */
+  adopt(session: MediaSession, handleId: number): void {
+    this.#take(session.adoptSubscriber(handleId, this.#session.roomId));
+    this.hasOffer = true;
+    this.candidates.release();
+  }
+
+  /**
+   * Asks the media server what the sections carry.
+   * @throws MediaError if the answer is late, or the client has an offer to answer that this gateway does not know
+   */
+  async list(tracks: TrackIndex): Promise<void> {
+    const keys = new Map([...tracks.entries].map(([key, track]) => [streamName(track), key]));
+    const [known] = tracks.entries.values();
+    this.mustList = false;
+    const listed = await inTime(this.#attached().listSections(known));
+    if (this.sections.take(listed, (stream) => keys.get(streamName(stream)) ?? null)) return;
+    throw new MediaError('closed', 'An offer of another gateway has no answer');
+  }
+
+  /** Asks the media server to send what is wanted: with a switch of sections where that is possible, else with an offer. */
+  async align(place: MediaPlace, wants: ReadonlyMap<string, Want>, tracks: TrackIndex): Promise<Alignment> {
+    if (this.#handle === null) await this.#attach(place);
+    if (this.mustList) await this.list(tracks);
+    const { sections } = this;
+    const handle = this.#attached();
+    sections.noteEnded((stream) => tracks.hasStream(stream));
+    if (this.mustRestart) return this.#restart(handle);
+    const plan = sections.plan(wants);
+    if (plan.isExhausted) return { outcome: 'exhausted' };
+    let again = false;
+    if (plan.switches.length > 0) {
+      const { streams, absent, offer } = await handle.switch(plan.switches);
+      if (streams !== null) sections.carry(streams, wants, offer ?? undefined);
+      again = sections.switched(plan.switches, streams ?? [], absent);
+      // Streams that need an offer get it with the next alignment: now, or after the answer to this one.
+      if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
+    }
+    const { add, remove } = plan.change;
+    if (add.length > 0) {
+      const offer = await handle.update({ add, remove });
+      if (offer !== null) sections.carry(offer.streams, wants, offer);
+      sections.added(add, offer?.streams ?? []);
+      // The sections of codecs that are not wanted any more stay. A new connection has none of them.
+      if (offer !== null && offer.sectionCount > PROTOCOL_LIMITS.sectionsMax) return { outcome: 'exhausted' };
+      if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
+    }
+    sections.assign(wants);
+    const settings = sections.settings(wants);
+    if (settings.length > 0) {
+      await handle.configure(settings);
+      sections.configured(settings, wants);
+    }
+    return { outcome: again ? 'again' : 'aligned' };
+  }
+
+  /**
+   * Makes the offer outstanding.
+   * @returns when the media server has accepted the client's answer, or the peer is closed
+   */
+  offer(offerId: number, sdp: string): Promise<void> {
+    this.outstanding = { type: 'offer', offerId, sdp };
+    this.hasOffer = true;
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /**
+   * Gives the client's answer to the media server.
+   * @throws RequestFailure if the answer is refused. The client may send another.
+   * @throws MediaError if the media server has lost the handle
+   */
+  async answer(sdp: string): Promise<void> {
+    const checked = checkAnswer(sdp);
+    if (!checked.ok) throw new RequestFailure(checked.refusal.code, checked.refusal.message, checked.refusal.details);
+    this.isAnswering = true;
+    try {
+      await this.#attached().answer(checked.sdp);
+    } catch (error) {
+      throw error instanceof MediaError && error.code === 'invalid_sdp' ? toFailure(error) : error;
+    } finally {
+      this.isAnswering = false;
+    }
+    clearTimeout(this.#answerTimer);
+    this.outstanding = null;
+    this.sections.refuse(checked.refusedMids);
+    this.#settle();
+  }
+
+  /** Calls `late` once if the client does not answer in time. */
+  expectAnswer(late: (error: Error) => void): void {
+    clearTimeout(this.#answerTimer);
+    this.#answerTimer = setTimeout(() => late(new Error(`no answer within ${ANSWER_WITHIN_MS} ms`)), ANSWER_WITHIN_MS);
+  }
+
+  /** Calls `retry` after a pause if the media server does not have one of the wanted tracks. */
+  expectAbsent(wants: ReadonlyMap<string, Want>, retry: () => void): void {
+    clearTimeout(this.#absentTimer);
+    if (!this.sections.hasAbsent(wants)) return;
+    this.#absentTimer = setTimeout(() => {
+      this.sections.retryAbsent();
+      retry();
+    }, ABSENT_AGAIN_MS);
+  }
+
+  /** The client has no connection: it cannot answer, and need not receive anything more. */
+  stopTimers(): void {
+    clearTimeout(this.#answerTimer);
+    clearTimeout(this.#absentTimer);
+  }
+
+  /** Asks for key frames of all video that is sent to the client. */
+  async refresh(): Promise<void> {
+    const sent = this.sections.all.filter(({ kind, stream, paused }) => kind === 'video' && stream !== null && !paused);
+    await this.#attached().requestKeyFrames(sent.map(({ mid }) => mid));
+  }
+
+  /** Keys of the tracks that the client has refused, as long as they are at the same place on the media server. */
+  refusedKeys({ entries }: TrackIndex): ReadonlySet<string> {
+    const refused = [...this.sections.refused].filter(([name, key]) => {
+      const track = entries.get(key);
+      return track !== undefined && streamName(track) === name;
+    });
+    return new Set(refused.map(([, key]) => key));
+  }
+
+  /** Frees the handle. One that is still being attached is freed then. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.stopTimers();
+    this.#settle();
+    this.#handle?.removeAllListeners();
+    await this.#handle?.detach();
+  }
+
+  async #attach({ node, session }: MediaPlace): Promise<void> {
+    const { roomId, sessionId, connectionNumber } = this.#session;
+    const [own] = await Promise.all([session(), node.ensureRoom(roomId)]);
+    const handle = await own.attachSubscriber(roomId, `${sessionId}-${connectionNumber}`);
+    if (this.#isClosed) await handle.detach();
+    else this.#take(handle);
+  }
+
+  #take(handle: MediaSubscriber): void {
+    this.#handle = handle;
+    handle.on('candidate', (candidate) => this.candidates.add(candidate));
+    handle.on('closed', (reason) => this.#listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
+    handle.on('disturbed', () => {
+      this.mustList = true;
+      this.#listener.onDisturbed();
+    });
+    reportSlowLink(this.#session, 'subscriber', handle);
+  }
+
+  /** @throws MediaError if the peer was closed while it was being attached */
+  #attached(): MediaSubscriber {
+    if (this.#handle === null || this.#isClosed) throw new MediaError('closed', 'The peer is not wanted any more');
+    return this.#handle;
+  }
+
+  async #restart(handle: MediaSubscriber): Promise<Alignment> {
+    this.mustRestart = false;
+    // Candidates from now on belong to the offer.
+    this.candidates.hold();
+    return { outcome: 'offer', sdp: await handle.restart() };
+  }
+}
+
+async function inTime<T>(listed: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const overdue = new Promise<never>((_, reject) => {
+    const error = new MediaError('timeout', `The sections were not listed within ${LIST_WITHIN_MS} ms`);
+    timer = setTimeout(() => reject(error), LIST_WITHIN_MS);
+  });
+  try {
+    return await Promise.race([listed, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The id of the offer that follows. */
+export function nextOfferId(before: number, { connectionNumber }: Pick<MediaOwner, 'connectionNumber'>): number {
+  return Math.max(before, (connectionNumber - 1) * OFFERS_PER_CONNECTION) + 1;
+}

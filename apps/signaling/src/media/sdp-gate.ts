@@ -1,0 +1,287 @@
+import { PERMISSION_OF_SOURCE, type Permission } from '@callplane/core';
+import {
+  PROTOCOL_LIMITS,
+  type ClientMessages,
+  type ErrorCode,
+  type TrackKind,
+  type TrackSource,
+} from '@callplane/protocol';
+import sdpTransform, { type MediaDescription, type SessionDescription } from 'sdp-transform';
+
+/** A track that the client declares, with the media section that carries it. */
+export type DeclaredTrack = ClientMessages['publish']['tracks'][number];
+
+/** A track that an offer actually sends. */
+export interface SendingTrack {
+  trackId: string;
+  kind: TrackKind;
+  source: TrackSource;
+  mid: string;
+  muted: boolean;
+}
+
+interface Refusal {
+  code: Extract<ErrorCode, 'invalid_sdp' | 'permission_denied'>;
+  message: string;
+  details?: { path: string; message: string }[];
+}
+
+type Direction = NonNullable<MediaDescription['direction']>;
+
+export type CheckedOffer =
+  | {
+      ok: true;
+      /** The validated description, serialised again. Only this form goes to the media server. */
+      sdp: string;
+      tracks: SendingTrack[];
+      /** Identifies the client's RTCPeerConnection: the session id in the `o=` line is the same in all its offers. */
+      peerConnection: string;
+    }
+  | { ok: false; refusal: Refusal };
+
+export type CheckedAnswer =
+  | {
+      ok: true;
+      sdp: string;
+      /** The media sections that the client does not receive. */
+      refusedMids: string[];
+    }
+  | { ok: false; refusal: Refusal };
+
+const MID_PATTERN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,64}$/;
+/** Printable ASCII, tab, CR and LF. With other characters, two parsers could disagree on where a line ends. */
+const TEXT_PATTERN = /^[\x20-\x7e\t\r\n]*$/;
+
+interface Section {
+  mid: string;
+  kind: TrackKind;
+  direction: Direction;
+}
+
+type ReadDescription =
+  | { ok: true; text: string; origin: string; sections: Section[] }
+  | { ok: false; refusal: Refusal };
+
+/** Maximum number of sections in an offer. Browsers keep a section for every track ever sent, but reuse free ones. */
+const SECTIONS_MAX = 32;
+/** Maximum number of sections in an answer: twice as many as an offer may have. */
+const ANSWER_SECTIONS_MAX = 2 * PROTOCOL_LIMITS.sectionsMax;
+const SENDING_PER_KIND_MAX = 2;
+const KIND_OF_SOURCE = {
+  microphone: 'audio',
+  screen_audio: 'audio',
+  camera: 'video',
+  screen: 'video',
+} as const satisfies Record<TrackSource, TrackKind>;
+
+/**
+ * Checks a publisher's offer against the session's permissions and the declared tracks. Whether a section carries a
+ * camera or a screen is the client's claim. The gate itself enforces how many sections of a kind may send.
+ */
+export function checkOffer(
+  sdp: string,
+  declared: readonly DeclaredTrack[],
+  permissions: readonly Permission[],
+): CheckedOffer {
+  const read = readDescription(sdp, SECTIONS_MAX);
+  if (!read.ok) return read;
+  const details: { path: string; message: string }[] = [];
+  const byMid = new Map<string, { track: DeclaredTrack; path: string }>();
+  const trackIds = new Set<string>();
+  for (const [index, track] of declared.entries()) {
+    const path = `tracks[${index}]`;
+    if (byMid.has(track.mid)) details.push({ path: `${path}.mid`, message: 'is declared for more than one track' });
+    if (trackIds.has(track.trackId)) details.push({ path: `${path}.trackId`, message: 'is declared more than once' });
+    trackIds.add(track.trackId);
+    byMid.set(track.mid, { track, path });
+  }
+
+  const tracks: SendingTrack[] = [];
+  const denied: { path: string; message: string }[] = [];
+  const sendingOf = { audio: 0, video: 0 };
+  for (const { mid, kind, direction } of read.sections) {
+    if (!sends(direction)) continue;
+    const declaration = byMid.get(mid);
+    if (declaration === undefined) {
+      details.push({ path: 'sdp', message: `must declare the sending section ${mid}` });
+      continue;
+    }
+    const { track, path } = declaration;
+    byMid.delete(mid);
+    if (KIND_OF_SOURCE[track.source] !== kind) {
+      details.push({ path: `${path}.source`, message: `is ${track.source}, but its section is ${kind}` });
+      continue;
+    }
+    sendingOf[kind] += 1;
+    if (sendingOf[kind] > SENDING_PER_KIND_MAX) {
+      details.push({ path: 'sdp', message: `sends more than ${SENDING_PER_KIND_MAX} ${kind} sections` });
+      continue;
+    }
+    const needed = new Set<Permission>([PERMISSION_OF_SOURCE[track.source]]);
+    // SDP does not tell a camera from a screen. The second sending section of a kind always counts as a screen's.
+    if (sendingOf[kind] > 1) needed.add('screen:publish');
+    for (const permission of needed) {
+      if (!permissions.includes(permission)) denied.push({ path, message: `needs ${permission}` });
+    }
+    tracks.push({ trackId: track.trackId, kind, source: track.source, mid, muted: track.muted ?? false });
+  }
+  for (const { path } of byMid.values()) {
+    details.push({ path: `${path}.mid`, message: 'is not a sending section of the offer' });
+  }
+  if (details.length > 0) return refused('invalid_sdp', 'The offer and its tracks do not match.', details);
+  if (denied.length > 0) return refused('permission_denied', 'The participant lacks a required permission.', denied);
+  return { ok: true, sdp: read.text, tracks, peerConnection: read.origin };
+}
+
+/** Checks that a subscriber's answer receives and never sends. */
+export function checkAnswer(sdp: string): CheckedAnswer {
+  const read = readDescription(sdp, ANSWER_SECTIONS_MAX);
+  if (!read.ok) return read;
+  const sending = read.sections.filter(({ direction }) => sends(direction));
+  if (sending.length > 0) {
+    return refused(
+      'invalid_sdp',
+      'An answer must not send.',
+      sending.map(({ mid }) => ({ path: 'sdp', message: `section ${mid} must not send` })),
+    );
+  }
+  const refusedMids = read.sections.filter(({ direction }) => direction === 'inactive').map(({ mid }) => mid);
+  return { ok: true, sdp: read.text, refusedMids };
+}
+
+function sends(direction: Direction): boolean {
+  return direction === 'sendrecv' || direction === 'sendonly';
+}
+
+/** Parses a description, drops unknown attributes, and serialises it with an explicit direction in every section. */
+function readDescription(sdp: string, sectionsMax: number): ReadDescription {
+  if (sdp.length > PROTOCOL_LIMITS.sdpCharsMax) return refused('invalid_sdp', 'The session description is too long.');
+  if (!TEXT_PATTERN.test(sdp))
+    return refused('invalid_sdp', 'The session description has characters other than printable ASCII.');
+  const parsed = parse(sdp);
+  if (parsed === null) return refused('invalid_sdp', 'The session description cannot be parsed.');
+  const { origin } = parsed;
+  // The type says that `origin` always exists, but a hostile description may lack it.
+  if ((origin as unknown) === undefined) return refused('invalid_sdp', 'The session description has no origin line.');
+  if (parsed.media.length > sectionsMax) {
+    return refused('invalid_sdp', `The session description has more than ${sectionsMax} media sections.`);
+  }
+  const mids = new Set<string>();
+  const sections: Section[] = [];
+  const media: MediaDescription[] = [];
+  for (const section of parsed.media) {
+    if (section.type !== 'audio' && section.type !== 'video') {
+      return refused('invalid_sdp', 'Only audio and video sections are supported. Send data with `message`.');
+    }
+    if (!/^UDP\/TLS\/RTP\/SAVPF?$/.test(section.protocol)) {
+      return refused('invalid_sdp', 'Media must be encrypted: use UDP/TLS/RTP/SAVPF.');
+    }
+    const mid = midOf(section);
+    if (!MID_PATTERN.test(mid)) return refused('invalid_sdp', 'Every media section needs a mid.');
+    if (mids.has(mid)) return refused('invalid_sdp', `The mid ${mid} is used more than once.`);
+    mids.add(mid);
+    // RFC 8866, section 6.7: a section without a direction has the session's. Without either, it is sendrecv.
+    const declared = section.direction ?? parsed.direction ?? 'sendrecv';
+    // A section with port 0 is a rejected one, unless it is bundle-only (RFC 9143, section 6).
+    const direction = section.port === 0 && section.bundleOnly === undefined ? 'inactive' : declared;
+    sections.push({ mid, kind: section.type, direction });
+    media.push({ ...pick(section, SECTION_FIELDS), direction } as MediaDescription);
+  }
+  const kept = { ...pick(parsed, SESSION_FIELDS), media } as SessionDescription;
+  const text = sdpTransform.write(kept);
+  // Parses our own output again and rejects it if it differs from what was validated.
+  const again = parse(text);
+  const same =
+    again?.media.length === sections.length &&
+    again.direction === undefined &&
+    again.media.every((section, index) => {
+      const checked = sections[index];
+      return (
+        checked !== undefined &&
+        section.type === checked.kind &&
+        midOf(section) === checked.mid &&
+        section.direction === checked.direction
+      );
+    });
+  if (!same) return refused('invalid_sdp', 'The session description cannot be parsed.');
+  return { ok: true, text, origin: `${origin.username} ${origin.sessionId}`, sections };
+}
+
+/** Returns the mid as a string. sdp-transform turns numeric mids into numbers, although its types say otherwise. */
+function midOf({ mid }: MediaDescription): string {
+  return String((mid as string | number | undefined) ?? '');
+}
+
+function parse(sdp: string): SessionDescription | null {
+  try {
+    return sdpTransform.parse(sdp);
+  } catch {
+    return null;
+  }
+}
+
+/** The attributes that pass. Unknown ones are dropped, because a media server might interpret them in its own way. */
+const SESSION_FIELDS = [
+  'version',
+  'origin',
+  'name',
+  'timing',
+  'connection',
+  'bandwidth',
+  'setup',
+  'iceUfrag',
+  'icePwd',
+  'fingerprint',
+  'iceOptions',
+  'extmapAllowMixed',
+  'msidSemantic',
+  'groups',
+] as const;
+const SECTION_FIELDS = [
+  'type',
+  'port',
+  'protocol',
+  'payloads',
+  'connection',
+  'bandwidth',
+  'rtp',
+  'fmtp',
+  'rtcp',
+  'rtcpFb',
+  'rtcpFbTrrInt',
+  'rtcpMux',
+  'rtcpRsize',
+  'ext',
+  'extmapAllowMixed',
+  'setup',
+  'mid',
+  'msid',
+  'iceUfrag',
+  'icePwd',
+  'fingerprint',
+  'iceOptions',
+  'candidates',
+  'endOfCandidates',
+  'ssrcs',
+  'ssrcGroups',
+  'rids',
+  'simulcast',
+  'ptime',
+  'maxptime',
+  'bundleOnly',
+] as const;
+
+function pick(from: object, fields: readonly string[]): Record<string, unknown> {
+  const source = from as Record<string, unknown>;
+  return Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(source, field)).map((field) => [field, source[field]]),
+  );
+}
+
+function refused(
+  code: Refusal['code'],
+  message: string,
+  details?: { path: string; message: string }[],
+): { ok: false; refusal: Refusal } {
+  return { ok: false, refusal: { code, message, ...(details === undefined ? {} : { details }) } };
+}

@@ -1,0 +1,292 @@
+import type {
+  CarriedStream,
+  ListedSection,
+  SectionSettings,
+  StreamReference,
+  StreamSettings,
+  SubscriberChange,
+} from '@callplane/media';
+import { PROTOCOL_LIMITS, type Layer, type ServerMessages, type TrackKind } from '@callplane/protocol';
+import { trackOf } from '../rooms/tracks.js';
+import type { Want } from './selection.js';
+
+/** A media section of a receiving connection. */
+export interface Section {
+  readonly mid: string;
+  readonly kind: TrackKind;
+  /** What the media server sends on it; null while it is idle. */
+  stream: StreamReference | null;
+  /** The track that the client receives on it; null if the section is paused until another track needs it. */
+  key: string | null;
+  layer: Layer | undefined;
+  paused: boolean;
+  /**
+   * The publisher has ended the stream. It may begin another under the same reference, which the section does not carry.
+   */
+  isEnded: boolean;
+}
+
+/** How the sections come to carry what is wanted. */
+export interface SectionPlan {
+  /** Sections that get another stream without an offer. */
+  switches: CarriedStream[];
+  /** What an offer adds, because no section can switch to it, and what the same offer removes. */
+  change: SubscriberChange;
+  /** More sections than a connection may have: it has to be replaced. */
+  isExhausted: boolean;
+}
+
+/** All layers. The media server keeps each of the two until it is told otherwise. */
+const HIGHEST = { spatial: 2, temporal: 2 } as const;
+const IDLE = { stream: null, key: null, layer: undefined, paused: false, isEnded: false };
+
+/**
+ * The media sections of one receiving connection, of which there are never more than PROTOCOL_LIMITS say, and what the
+ * connection has learned about streams. A section that is no longer needed is paused, and carries the next track of its
+ * kind.
+ */
+export class Sections {
+  readonly #sections = new Map<string, Section>();
+  /** All sections of the connection, those included whose kind is not known here. */
+  #count = 0;
+  /** Streams that the media server did not have, by name, with the number of attempts. */
+  readonly #absent = new Map<string, { tries: number; isDue: boolean }>();
+  /** Streams that no section could carry without an offer, because their codec differs. */
+  readonly #needOffer = new Set<string>();
+  /** The streams whose sections the client's answers refused, by name, with the keys of their tracks. */
+  readonly #refused = new Map<string, string>();
+
+  get all(): readonly Section[] {
+    return [...this.#sections.values()];
+  }
+
+  /** Keys of the received tracks. */
+  get held(): ReadonlySet<string> {
+    return new Set(this.all.flatMap(({ key }) => key ?? []));
+  }
+
+  /** The received tracks as the client gets them. */
+  get tracks(): ServerMessages['subscribed']['tracks'] {
+    return this.all.flatMap(({ key, mid }) => (key === null ? [] : [{ ...trackOf(key), mid }]));
+  }
+
+  /** The names of the streams whose sections the client refused, with the keys of their tracks. */
+  get refused(): ReadonlyMap<string, string> {
+    return this.#refused;
+  }
+
+  /** How often the media server did not have the stream, since it had it last. */
+  triesOf(stream: StreamReference): number {
+    return this.#absent.get(streamName(stream))?.tries ?? 0;
+  }
+
+  /** Whether the media server does not have one of these tracks. Forgets the others that it did not have. */
+  hasAbsent(wants: ReadonlyMap<string, Want>): boolean {
+    const wanted = new Set([...wants.values()].map(({ stream }) => streamName(stream)));
+    for (const name of this.#absent.keys()) if (!wanted.has(name)) this.#absent.delete(name);
+    return this.#absent.size > 0;
+  }
+
+  /** Streams that the media server did not have are requested again. */
+  retryAbsent(): void {
+    for (const entry of this.#absent.values()) entry.isDue = true;
+  }
+
+  /** Notes which streams the room no longer has. */
+  noteEnded(isPublished: (stream: StreamReference) => boolean): void {
+    for (const section of this.#sections.values()) {
+      if (section.stream === null || isPublished(section.stream)) continue;
+      section.isEnded = true;
+      section.key = null;
+    }
+  }
+
+  /**
+   * Takes over what the media server says that the sections carry: another gateway has negotiated or changed them.
+   * @param keyOf the key of a stream's track; null if the room does not have it
+   * @returns false if the client has an offer to answer that only the other gateway knows
+   */
+  take(listed: readonly ListedSection[], keyOf: (stream: StreamReference) => string | null): boolean {
+    const mids = new Set(listed.map(({ subscriberMid }) => subscriberMid));
+    for (const section of this.#sections.values()) if (!mids.has(section.mid)) Object.assign(section, IDLE);
+    this.#count = Math.max(this.#count, listed.length);
+    for (const { subscriberMid: mid, kind, stream, settings } of listed) {
+      const section = this.#sections.get(mid) ?? { mid, kind, ...IDLE };
+      this.#sections.set(mid, section);
+      Object.assign(section, IDLE);
+      if (stream === null) continue;
+      section.stream = stream;
+      section.key = keyOf(stream);
+      section.paused = settings.paused ?? false;
+      section.layer = layerOf(settings);
+    }
+    return listed.every(({ stream, isNegotiated }) => stream === null || isNegotiated);
+  }
+
+  /** What the media server should do, so that the sections carry `wants`. Changes nothing. */
+  plan(wants: ReadonlyMap<string, Want>): SectionPlan {
+    const { carried, free } = this.#match(wants);
+    const missing = [...wants.values()].filter(({ key, stream }) => !carried.has(key) && this.#isDue(stream));
+    const switches: CarriedStream[] = [];
+    const add: SubscriberChange['add'] = [];
+    const switchable = free.filter(({ stream }) => stream !== null && !this.#refused.has(streamName(stream)));
+    for (const want of missing) {
+      const at = this.#needsOffer(want.stream) ? -1 : switchable.findIndex(({ kind }) => kind === want.kind);
+      const [section] = at === -1 ? [] : switchable.splice(at, 1);
+      if (section === undefined) add.push({ ...want.stream, ...settingsOf(want) });
+      else switches.push({ ...want.stream, subscriberMid: section.mid });
+    }
+    const used = new Set(switches.map(({ subscriberMid }) => subscriberMid));
+    const ended = this.all.filter(({ isEnded }) => isEnded);
+    const removable = [...free, ...ended].map(({ mid }) => mid).filter((mid) => !used.has(mid));
+    const mismatched = add.filter((stream) => this.#needsOffer(stream)).length;
+    return {
+      switches,
+      change: { add, remove: add.length > 0 ? removable : [] },
+      isExhausted: this.#count + mismatched > PROTOCOL_LIMITS.sectionsMax,
+    };
+  }
+
+  /** Takes over what the sections carry now, after an offer or a switch. */
+  carry(streams: readonly CarriedStream[], wants: ReadonlyMap<string, Want>, offered?: { sectionCount: number }): void {
+    this.#count = offered?.sectionCount ?? this.#count;
+    const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want]));
+    const carried = new Map(streams.map((stream) => [stream.subscriberMid, stream]));
+    for (const section of this.#sections.values()) if (!carried.has(section.mid)) Object.assign(section, IDLE);
+    for (const { feedId, mid, subscriberMid } of carried.values()) {
+      const stream = { feedId, mid };
+      const want = byStream.get(streamName(stream));
+      const known = this.#sections.get(subscriberMid);
+      if (known === undefined && want === undefined) continue;
+      const section = known ?? { mid: subscriberMid, kind: want?.kind ?? 'audio', ...IDLE };
+      this.#sections.set(subscriberMid, section);
+      if (offered !== undefined) section.isEnded = false;
+      if (section.stream === null || !isSame(section.stream, stream)) Object.assign(section, IDLE, { stream });
+      section.key = section.isEnded ? null : (want?.key ?? null);
+      this.#absent.delete(streamName(stream));
+    }
+  }
+
+  /** Call this after a switch: streams that the media server lacks, or that no section of their kind can carry. */
+  switched(
+    asked: readonly CarriedStream[],
+    carried: readonly CarriedStream[],
+    absent: readonly StreamReference[],
+  ): boolean {
+    this.#noteAbsent(absent);
+    const isIn = (streams: readonly StreamReference[], one: StreamReference) =>
+      streams.some((each) => isSame(each, one));
+    const mismatched = asked.filter((one) => !isIn(absent, one) && !isIn(carried, one));
+    for (const stream of mismatched) this.#needOffer.add(streamName(stream));
+    return mismatched.length > 0;
+  }
+
+  /** Call this after an offer: the streams that it added are sent as they were requested. The others are absent. */
+  added(streams: SubscriberChange['add'], carried: readonly CarriedStream[]): void {
+    this.#noteAbsent(streams.filter((one) => !carried.some((stream) => isSame(stream, one))));
+    const byName = new Map(streams.map((stream) => [streamName(stream), stream]));
+    for (const section of this.#sections.values()) {
+      const settings = section.stream === null ? undefined : byName.get(streamName(section.stream));
+      if (settings === undefined) continue;
+      section.paused = settings.paused ?? false;
+      section.layer = layerOf(settings);
+    }
+  }
+
+  /** The client's answer does not receive on these sections. */
+  refuse(mids: readonly string[]): void {
+    for (const mid of mids) {
+      const section = this.#sections.get(mid);
+      if (section?.stream == null || section.key === null) continue;
+      this.#refused.set(streamName(section.stream), section.key);
+      section.key = null;
+    }
+  }
+
+  /** The settings that the media server has to change, so that the sections send what is wanted. */
+  settings(wants: ReadonlyMap<string, Want>): SectionSettings[] {
+    const { carried } = this.#match(wants);
+    const wantOf = new Map([...carried].map(([key, { mid }]) => [mid, wants.get(key)]));
+    return this.all.flatMap((section) => {
+      if (section.stream === null) return [];
+      const want = wantOf.get(section.mid);
+      const paused = want?.paused ?? true;
+      const layer = want === undefined ? section.layer : want.layer;
+      const isLayer = sameLayer(section.layer, layer);
+      if (isLayer && section.paused === paused) return [];
+      return [
+        {
+          subscriberMid: section.mid,
+          ...(isLayer ? {} : { ...HIGHEST, ...layer }),
+          ...(section.paused === paused ? {} : { paused }),
+        },
+      ];
+    });
+  }
+
+  /** Call this when the media server has taken over the settings. */
+  configured(settings: readonly SectionSettings[], wants: ReadonlyMap<string, Want>): void {
+    for (const { subscriberMid, paused } of settings) {
+      const section = this.#sections.get(subscriberMid);
+      if (section === undefined) continue;
+      section.layer = wants.get(section.key ?? '')?.layer;
+      if (paused !== undefined) section.paused = paused;
+    }
+  }
+
+  /** Names the tracks of the sections: those of the wanted ones, and none of the others. */
+  assign(wants: ReadonlyMap<string, Want>): void {
+    const { carried } = this.#match(wants);
+    for (const section of this.#sections.values()) section.key = null;
+    for (const [key, section] of carried) section.key = key;
+  }
+
+  #noteAbsent(streams: readonly StreamReference[]): void {
+    for (const stream of streams) {
+      this.#absent.set(streamName(stream), { tries: this.triesOf(stream) + 1, isDue: false });
+    }
+  }
+
+  #isDue(stream: StreamReference): boolean {
+    return this.#absent.get(streamName(stream))?.isDue !== false;
+  }
+
+  #needsOffer(stream: StreamReference): boolean {
+    return this.#needOffer.has(streamName(stream));
+  }
+
+  /** The sections that carry wanted tracks, by key, and the others that have a stream. */
+  #match(wants: ReadonlyMap<string, Want>): { carried: Map<string, Section>; free: Section[] } {
+    const byStream = new Map([...wants.values()].map((want) => [streamName(want.stream), want.key]));
+    const carried = new Map<string, Section>();
+    const free: Section[] = [];
+    for (const section of this.#sections.values()) {
+      if (section.stream === null || section.isEnded) continue;
+      const key = byStream.get(streamName(section.stream));
+      if (key === undefined) free.push(section);
+      else carried.set(key, section);
+    }
+    return { carried, free };
+  }
+}
+
+export function streamName({ feedId, mid }: StreamReference): string {
+  return `${feedId}/${mid}`;
+}
+
+function settingsOf({ layer, paused }: Want): StreamSettings {
+  return { ...layer, ...(paused ? { paused } : {}) };
+}
+
+function layerOf({ spatial, temporal }: StreamSettings): Layer | undefined {
+  if (spatial === undefined && temporal === undefined) return undefined;
+  return { ...(spatial === undefined ? {} : { spatial }), ...(temporal === undefined ? {} : { temporal }) };
+}
+
+function isSame(a: StreamReference, b: StreamReference): boolean {
+  return a.feedId === b.feedId && a.mid === b.mid;
+}
+
+function sameLayer(a: Layer | undefined, b: Layer | undefined): boolean {
+  return a?.spatial === b?.spatial && a?.temporal === b?.temporal;
+}

@@ -1,0 +1,262 @@
+import type { StreamReference } from '@callplane/media';
+import {
+  PROTOCOL_LIMITS,
+  type ClientMessages,
+  type Layer,
+  type TrackKind,
+  type TrackReference,
+} from '@callplane/protocol';
+import { RequestFailure } from '../connections/request-failure.js';
+import { LAYER_HIGHEST } from '../rooms/layers.js';
+import { trackKey, type IndexedTrack } from '../rooms/tracks.js';
+import type { TrackOrder } from '../rooms/tracks.js';
+import type { MediaOwner } from './context.js';
+import type { Choice } from './record.js';
+
+/** A track that a client is to receive. */
+export interface Want {
+  /** {@link trackKey} of the track. */
+  key: string;
+  kind: TrackKind;
+  stream: StreamReference;
+  layer: Layer | undefined;
+  /** The track has a media section, but nothing is sent. */
+  paused: boolean;
+}
+
+export interface Selection {
+  /** By key. At most as many of a kind as there are media sections for it. */
+  wants: ReadonlyMap<string, Want>;
+  /** Keys of the tracks that the client chose, and that find no media section. */
+  crowdedOut: readonly string[];
+}
+
+export interface SelectionInput {
+  order: { audio: readonly IndexedTrack[]; video: readonly IndexedTrack[] };
+  choices: ReadonlyMap<string, Choice>;
+  autoSubscribe: boolean;
+  /** The client's own participant, whose tracks it does not receive. */
+  participantId: string;
+  held: ReadonlySet<string>;
+  refused: ReadonlySet<string>;
+}
+
+/** Classes of video tracks: a track of a lower class gets a media section first. */
+const CLASS = { chosenAndHeld: 0, chosen: 1, pausedAndHeld: 2, automatic: 3, paused: 4 } as const;
+
+/** Maximum number of a client's choices. It leaves space for outdated ones, e.g. for participants that left. */
+const CHOICES_MAX = 2 * PROTOCOL_LIMITS.subscriptionsMax;
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** A selection, and all that it depends on. */
+interface Cached {
+  orderVersion: number;
+  choiceVersion: number;
+  autoSubscribe: boolean;
+  held: ReadonlySet<string>;
+  refused: ReadonlySet<string>;
+  selection: Selection;
+}
+
+type Receiver = Pick<MediaOwner, 'autoSubscribe' | 'isGone' | 'participantId' | 'room' | 'sessionId'>;
+
+/** The others' tracks that a client wants: its choices by `subscribe` and `unsubscribe`, else `autoSubscribe`. */
+export class WantedTracks {
+  readonly #session: Receiver;
+  readonly #choices = new Map<string, Choice>();
+  /** Grows when the choices have changed. */
+  #choiceVersion = 0;
+  #cached: Cached | null = null;
+
+  constructor(session: Receiver) {
+    this.#session = session;
+  }
+
+  /** Whether a change of the room's tracks can matter. */
+  get hasWants(): boolean {
+    return this.#session.autoSubscribe || this.#choices.size > 0;
+  }
+
+  /** @throws RequestFailure `not_found` if a track is not published. Nothing is chosen then. */
+  subscribe(tracks: ClientMessages['subscribe']['tracks']): void {
+    const missing = tracks.flatMap((track, at) => (this.#isPublished(track) ? [] : [{ ...track, at }]));
+    if (missing.length > 0) {
+      throw new RequestFailure(
+        'not_found',
+        'Track not found.',
+        missing.slice(0, 20).map(({ participantId, trackId, at }) => ({
+          path: `tracks[${at}]`,
+          message: `${participantId} publishes no ${trackId}`,
+        })),
+      );
+    }
+    for (const track of tracks) {
+      this.#choose(keyOf(track), { selected: true, layer: track.layer, paused: track.paused ?? false });
+    }
+  }
+
+  unsubscribe(tracks: readonly TrackReference[]): void {
+    for (const track of tracks) {
+      const key = keyOf(track);
+      // Without autoSubscribe, a track without a choice is not selected, so there is nothing to remember.
+      if (this.#session.autoSubscribe) this.#choose(key, { selected: false, layer: undefined, paused: false });
+      else if (this.#choices.delete(key)) this.#choiceVersion += 1;
+    }
+  }
+
+  /** The client's choices by track key, for another gateway. */
+  get choices(): [string, Choice][] {
+    return [...this.#choices];
+  }
+
+  /** Takes over the choices that the client made at another gateway. */
+  restore(choices: readonly (readonly [string, Choice])[]): void {
+    for (const [key, choice] of choices.slice(0, CHOICES_MAX)) this.#choices.set(key, choice);
+    this.#choiceVersion += 1;
+  }
+
+  /** Forgets all choices: the client starts over and chooses again. */
+  forget(): void {
+    this.#choices.clear();
+    this.#choiceVersion += 1;
+  }
+
+  /**
+   * What the client receives now. The same object as before while nothing has changed.
+   * @param held keys of the tracks that it receives already
+   * @param refused keys of tracks that it cannot receive
+   */
+  select(held: ReadonlySet<string> = NOTHING, refused: ReadonlySet<string> = NOTHING): Selection {
+    const { autoSubscribe, participantId, sessionId, isGone, room } = this.#session;
+    const { order } = room;
+    const orderVersion = order.version;
+    const choiceVersion = this.#choiceVersion;
+    const hasChoices = this.#choices.size > 0;
+    const cached = this.#cached;
+    if (
+      cached?.orderVersion === orderVersion &&
+      cached.choiceVersion === choiceVersion &&
+      cached.autoSubscribe === autoSubscribe &&
+      isSame(cached.refused, refused) &&
+      // Without choices, the order of the room decides alone.
+      (!hasChoices || isSame(cached.held, held))
+    ) {
+      return cached.selection;
+    }
+    const select = () => selectTracks({ order, choices: this.#choices, autoSubscribe, participantId, held, refused });
+    const isPlain = !hasChoices && refused.size === 0;
+    const isViewer = isPlain && autoSubscribe && room.tracks.of(participantId).length === 0;
+    const selection = isViewer ? sharedSelection(order, select) : select();
+    // Reported before the media sections carry it, so that the publishers send by then.
+    if (selection !== cached?.selection && !isGone) room.layers.note(sessionId, layersOf(selection));
+    // The caller's sets may change.
+    const known = { held: new Set(held), refused: new Set(refused) };
+    this.#cached = { orderVersion, choiceVersion, autoSubscribe, selection, ...known };
+    return selection;
+  }
+
+  #choose(key: string, choice: Choice): void {
+    if (!this.#choices.has(key) && this.#choices.size >= CHOICES_MAX) {
+      const published = this.#session.room.tracks.entries;
+      for (const old of this.#choices.keys()) if (!published.has(old)) this.#choices.delete(old);
+      if (this.#choices.size >= CHOICES_MAX) throw new RequestFailure('too_many_tracks', 'Too many tracks are chosen.');
+    }
+    this.#choices.set(key, choice);
+    this.#choiceVersion += 1;
+  }
+
+  #isPublished(track: TrackReference): boolean {
+    return track.participantId !== this.#session.participantId && this.#session.room.tracks.entries.has(keyOf(track));
+  }
+}
+
+/** What clients without tracks and choices receive: the same for all of a room. */
+const SHARED = new WeakMap<TrackOrder, { version: number; selection: Selection }>();
+
+function sharedSelection(order: TrackOrder, select: () => Selection): Selection {
+  const known = SHARED.get(order);
+  if (known?.version === order.version) return known.selection;
+  const selection = select();
+  SHARED.set(order, { version: order.version, selection });
+  return selection;
+}
+
+function isSame(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && [...a].every((key) => b.has(key));
+}
+
+/**
+ * Selects what a client receives. Audio: the first tracks of the room's order among those that it did not decline. Video:
+ * chosen tracks before the room's order, held ones before others, so that nothing changes without need.
+ */
+export function selectTracks(input: SelectionInput): Selection {
+  if (input.choices.size === 0) return firstOfOrder(input);
+  const { order, participantId, refused } = input;
+  const wants = new Map<string, Want>();
+  const mayReceive = (track: IndexedTrack) => track.participantId !== participantId && !refused.has(keyOf(track));
+  const audio = order.audio.filter((track) => mayReceive(track) && isWanted(input, track));
+  // The sort is stable: within a class the order of the room decides.
+  audio.sort((a, b) => Number(isPaused(input, a)) - Number(isPaused(input, b)));
+  for (const track of audio.slice(0, PROTOCOL_LIMITS.audioSectionsMax)) add(wants, input, track);
+  const video = order.video
+    .filter((track) => mayReceive(track) && isWanted(input, track))
+    .map((track) => ({ track, rank: classOf(input, track) }))
+    .sort((a, b) => a.rank - b.rank);
+  for (const { track } of video.slice(0, PROTOCOL_LIMITS.videoSectionsMax)) add(wants, input, track);
+  const crowdedOut = video
+    .slice(PROTOCOL_LIMITS.videoSectionsMax)
+    .filter(({ rank }) => rank === CLASS.chosen || rank === CLASS.chosenAndHeld)
+    .map(({ track }) => keyOf(track));
+  return { wants, crowdedOut };
+}
+
+/** The highest layer of each video track that is not paused, by track key. */
+function layersOf({ wants }: Selection): Map<string, number> {
+  const shown = [...wants.values()].filter(({ kind, paused }) => kind === 'video' && !paused);
+  return new Map(shown.map(({ key, layer }) => [key, layer?.spatial ?? LAYER_HIGHEST]));
+}
+
+/** For a client without choices: it looks at no more tracks than needed. */
+function firstOfOrder(input: SelectionInput): Selection {
+  const wants = new Map<string, Want>();
+  const { order, autoSubscribe, participantId, refused } = input;
+  const addFirst = (tracks: readonly IndexedTrack[], max: number) => {
+    const full = wants.size + max;
+    for (const track of tracks) {
+      if (wants.size === full) return;
+      if (track.participantId !== participantId && !refused.has(keyOf(track))) add(wants, input, track);
+    }
+  };
+  if (autoSubscribe) {
+    addFirst(order.audio, PROTOCOL_LIMITS.audioSectionsMax);
+    addFirst(order.video, PROTOCOL_LIMITS.videoSectionsMax);
+  }
+  return { wants, crowdedOut: [] };
+}
+
+function isWanted({ choices, autoSubscribe }: SelectionInput, track: IndexedTrack): boolean {
+  return choices.get(keyOf(track))?.selected ?? autoSubscribe;
+}
+
+function isPaused({ choices }: SelectionInput, track: IndexedTrack): boolean {
+  return choices.get(keyOf(track))?.paused === true;
+}
+
+function classOf({ choices, held }: SelectionInput, track: IndexedTrack): number {
+  const key = keyOf(track);
+  const choice = choices.get(key);
+  if (choice === undefined) return CLASS.automatic;
+  if (choice.paused) return held.has(key) ? CLASS.pausedAndHeld : CLASS.paused;
+  return held.has(key) ? CLASS.chosenAndHeld : CLASS.chosen;
+}
+
+function add(wants: Map<string, Want>, { choices }: SelectionInput, track: IndexedTrack): void {
+  const key = keyOf(track);
+  const { kind, feedId, mid } = track;
+  const choice = choices.get(key);
+  wants.set(key, { key, kind, stream: { feedId, mid }, layer: choice?.layer, paused: choice?.paused ?? false });
+}
+
+function keyOf({ participantId, trackId }: TrackReference): string {
+  return trackKey(participantId, trackId);
+}

@@ -1,0 +1,624 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import type { ServerMessage } from '@callplane/protocol';
+import fc from 'fast-check';
+import { RequestFailure } from '../connections/request-failure.js';
+import { Speakers } from '../rooms/speakers.js';
+import type { IndexedTrack, TrackIndex } from '../rooms/tracks.js';
+import { TrackOrder } from '../rooms/tracks.js';
+import type { MediaDeps, MediaOwner, MediaPlace } from './context.js';
+import { FakeSubscriber, type FakeStream } from './fake-subscriber.testkit.js';
+import type { SubscriberRecord } from './record.js';
+import { nextOfferId } from './receiving-peer.js';
+import { Subscriber } from './subscriber.js';
+
+const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
+
+/** A subscriber with everything around it replaced: the room, the client, and a media server in memory. */
+class Stage {
+  readonly published = new Map<string, FakeStream>();
+  readonly entries = new Map<string, IndexedTrack>();
+  readonly sent: ServerMessage[] = [];
+  readonly errors: unknown[] = [];
+  readonly handles: FakeSubscriber[] = [];
+  readonly lost: number[] = [];
+  readonly subscriber: Subscriber;
+  isUp = true;
+  isConnected = false;
+  readonly #node: MediaNode;
+  readonly #session: MediaSession;
+  layers: ReadonlyMap<string, number> = new Map();
+  /** Fails the next attachments. */
+  attachFailures = 0;
+  version = 0;
+
+  constructor({ autoSubscribe = true, connectionNumber = 1 } = {}) {
+    const index = {
+      entries: this.entries,
+      hasStream: ({ feedId, mid }: { feedId: string; mid: string }) => this.#located(feedId, mid),
+      isMuted: () => false,
+      muteVersion: 0,
+      of: () => [],
+    };
+    Object.defineProperty(index, 'version', { get: () => this.version });
+    const tracks = index as unknown as TrackIndex;
+    const layers = { note: (_: string, wanted: ReadonlyMap<string, number>) => (this.layers = wanted) };
+    const owner = {
+      sessionId: 'sess',
+      participantId: 'me',
+      roomId: 'room',
+      connectionNumber,
+      autoSubscribe,
+      isGone: false,
+      send: (message: ServerMessage) => this.isConnected && this.sent.push(message),
+      room: { tracks, layers, order: new TrackOrder(tracks, new Speakers()) },
+    };
+    const deps = {
+      logger: { info: () => undefined, error: (...line: unknown[]) => this.errors.push(line) },
+      writes: { changed: () => undefined },
+    };
+    const node = { ensureRoom: () => Promise.resolve() } as unknown as MediaNode;
+    const session = {
+      attachSubscriber: () => this.#attach(),
+      adoptSubscriber: () => this.handle,
+    } as unknown as MediaSession;
+    [this.#node, this.#session] = [node, session];
+    const place: MediaPlace = { node, generation: 1, session: () => Promise.resolve(session) };
+    this.subscriber = new Subscriber(
+      deps as unknown as MediaDeps,
+      owner as unknown as MediaOwner,
+      () => (this.isUp ? place : null),
+      (pauseMs) => this.lost.push(pauseMs),
+    );
+  }
+
+  /** The client chooses what it receives. */
+  subscribe(...tracks: Parameters<Subscriber['wanted']['subscribe']>[0]): void {
+    this.subscriber.wanted.subscribe(tracks);
+    this.subscriber.chosen();
+  }
+
+  unsubscribe(...tracks: Parameters<Subscriber['wanted']['unsubscribe']>[0]): void {
+    this.subscriber.wanted.unsubscribe([...tracks]);
+    this.subscriber.chosen();
+  }
+
+  get handle(): FakeSubscriber | undefined {
+    return this.handles.at(-1);
+  }
+
+  publish(at: number, codec = 'vp8'): void {
+    const feedId = `f${at}`;
+    this.published.set(`${feedId}/1`, { feedId, mid: '1', kind: 'video', codec });
+    this.entries.set(`p${at}/cam`, {
+      participantId: `p${at}`,
+      trackId: 'cam',
+      kind: 'video',
+      source: 'camera',
+      nodeId: 'm1',
+      feedId,
+      mid: '1',
+    });
+    this.#changed();
+  }
+
+  unpublish(at: number): void {
+    const stream = this.published.get(`f${at}/1`);
+    if (stream === undefined) return;
+    this.published.delete(`f${at}/1`);
+    this.entries.delete(`p${at}/cam`);
+    this.handle?.end(stream);
+    this.#changed();
+  }
+
+  /** Goes on with the connection of the gateway at the other stage, whose last record is `record`. */
+  async claim(other: Stage, record: SubscriberRecord | null): Promise<boolean> {
+    other.disconnect();
+    for (const name of other.published.keys()) this.publish(Number(/\d+/.exec(name)));
+    this.handles.push(other.handle!);
+    if (record === null) return false;
+    return this.subscriber.claim(this.#node, this.#session, record);
+  }
+
+  connect(): void {
+    this.isConnected = true;
+    this.subscriber.unpause();
+  }
+
+  disconnect(): void {
+    this.isConnected = false;
+    this.subscriber.pause();
+  }
+
+  /** Answers the latest offer. @returns the code of the refusal, or null. */
+  async answer(sdp = ANSWER): Promise<string | null> {
+    const offer = this.of('offer').at(-1);
+    try {
+      await this.subscriber.answer(offer?.offerId ?? 0, sdp);
+      return null;
+    } catch (error) {
+      if (error instanceof RequestFailure) return error.code;
+      throw error;
+    }
+  }
+
+  of<T extends ServerMessage['type']>(type: T): Extract<ServerMessage, { type: T }>[] {
+    return this.sent.filter((message): message is Extract<ServerMessage, { type: T }> => message.type === type);
+  }
+
+  /** Lets all requests to the media server finish. */
+  async settle(): Promise<void> {
+    await jest.advanceTimersByTimeAsync(0);
+  }
+
+  /** What the client knows that it receives. */
+  get received(): string[] {
+    return (this.of('subscribed').at(-1)?.tracks ?? []).map(({ participantId }) => participantId).sort();
+  }
+
+  #changed(): void {
+    this.version += 1;
+    this.subscriber.wake();
+  }
+
+  #located(feedId: string, mid: string): boolean {
+    return [...this.entries.values()].some((track) => track.feedId === feedId && track.mid === mid);
+  }
+
+  async #attach(): Promise<FakeSubscriber> {
+    await Promise.resolve();
+    if (this.attachFailures > 0) {
+      this.attachFailures -= 1;
+      throw new MediaError('timeout', 'no answer');
+    }
+    const handle = new FakeSubscriber(this.published);
+    this.handles.push(handle);
+    return handle;
+  }
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('a subscriber', () => {
+  test('reports tracks once the client has answered, and a switch without an offer', async () => {
+    const stage = new Stage();
+    for (let at = 0; at < 30; at += 1) stage.publish(at);
+    stage.connect();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.of('subscribed').length]).toEqual([1, 0]);
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    expect(stage.received).toHaveLength(25);
+    const tracks = [0, 1, 2].flatMap((at) => [
+      { participantId: `p${at}`, trackId: 'cam', paused: true },
+      { participantId: `p${25 + at}`, trackId: 'cam' },
+    ]);
+    stage.subscribe(...tracks);
+    await stage.settle();
+    expect(stage.received).toEqual(expect.arrayContaining(['p25', 'p26', 'p27']));
+    expect([stage.received.length, stage.of('offer').length, stage.handle?.did.includes('switch 3')]).toEqual([
+      25,
+      1,
+      true,
+    ]);
+  });
+
+  test('names chosen tracks that find no section, and gives them the next free one', async () => {
+    const stage = new Stage({ autoSubscribe: false });
+    for (let at = 0; at < 27; at += 1) stage.publish(at);
+    stage.connect();
+    const all = Array.from({ length: 27 }, (_, at) => ({ participantId: `p${at}`, trackId: 'cam' }));
+    stage.subscribe(...all);
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    expect(stage.of('subscriptionFailed')).toEqual([
+      {
+        type: 'subscriptionFailed',
+        tracks: ['p25', 'p26'].map((participantId) => ({
+          participantId,
+          trackId: 'cam',
+          code: 'too_many_tracks',
+          message: expect.any(String),
+        })),
+      },
+    ]);
+    stage.unsubscribe({ participantId: 'p3', trackId: 'cam' });
+    await stage.settle();
+    expect(stage.received).toContain('p25');
+    expect(stage.of('offer')).toHaveLength(1);
+  });
+
+  test('reports a track that the answer refuses, and does not request it again', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    await stage.settle();
+    const section = (mid: number, port: number) =>
+      `m=video ${port} UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=recvonly\r\na=mid:${mid}\r\na=rtpmap:96 VP8/90000\r\n`;
+    expect(await stage.answer(ANSWER + section(0, 0) + section(1, 9))).toBeNull();
+    await stage.settle();
+    expect(stage.of('subscriptionFailed')[0]?.tracks).toMatchObject([{ participantId: 'p0', code: 'track_refused' }]);
+    expect(stage.received).toEqual(['p1']);
+  });
+
+  test('repeats its offer after a resumption, and what is received', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    stage.disconnect();
+    await jest.advanceTimersByTimeAsync(60_000);
+    stage.connect();
+    expect(stage.of('offer').map(({ offerId }) => offerId)).toEqual([1, 1]);
+    await stage.answer();
+    await stage.settle();
+    stage.disconnect();
+    stage.connect();
+    await stage.settle();
+    expect(stage.of('subscribed').map(({ tracks }) => tracks.length)).toEqual([1, 1]);
+  });
+
+  test('repeats all candidates of the media server after a resumption', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await stage.answer();
+    stage.disconnect();
+    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
+    stage.connect();
+    await stage.settle();
+    expect(stage.of('candidate')).toMatchObject([{ target: 'subscriber', candidate: { candidate: 'candidate:1' } }]);
+  });
+
+  test('restarts ICE with an offer, as soon as no other one is outstanding', async () => {
+    const stage = new Stage();
+    expect(() => stage.subscriber.restart()).toThrow('There is no receiving connection.');
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    stage.subscriber.restart();
+    stage.subscriber.restart();
+    await stage.settle();
+    expect(stage.of('offer')).toHaveLength(1);
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.handle?.did.filter((what) => what === 'restart').length]).toEqual([2, 1]);
+    stage.handle?.emit('candidate', { candidate: 'candidate:1', sdpMid: '0' });
+    expect(await stage.answer()).toBeNull();
+    await stage.settle();
+    stage.subscriber.restart();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.received, stage.lost, stage.errors]).toEqual([3, ['p0'], [], []]);
+    expect(await stage.answer()).toBeNull();
+  });
+
+  test('asks for key frames of the video that is sent, once no change is in progress', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    await stage.settle();
+    stage.subscriber.refresh();
+    stage.subscribe({ participantId: 'p1', trackId: 'cam', paused: true });
+    await stage.settle();
+    const asked = () => stage.handle?.did.filter((what) => what.startsWith('key frames'));
+    expect(asked()).toEqual([]);
+    await stage.answer();
+    await stage.settle();
+    stage.subscriber.refresh();
+    await stage.settle();
+    expect(asked()?.at(-1)).toBe('key frames of 0');
+    // A request for key frames lets its sections go on. One that is being paused is not among them.
+    stage.subscribe({ participantId: 'p0', trackId: 'cam', paused: true });
+    stage.subscriber.refresh();
+    await stage.settle();
+    expect(stage.handle?.did.slice(-2)).toEqual(['configure 1', 'key frames of ']);
+    expect(stage.handle?.sent).toEqual([]);
+    stage.disconnect();
+    expect([asked()?.length, stage.errors]).toEqual([3, []]);
+  });
+
+  test('loses its connection if the media server cannot restart ICE', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    stage.handle!.failure = new MediaError('timeout', 'late');
+    stage.subscriber.restart();
+    await stage.settle();
+    expect([stage.lost, stage.handle?.isDetached, stage.subscriber.peer?.hasOffer === true]).toEqual([
+      [250],
+      true,
+      false,
+    ]);
+  });
+
+  test('gives up a client that does not answer, and begins again once it knows', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.connect();
+    await stage.settle();
+    await jest.advanceTimersByTimeAsync(15_000);
+    expect([stage.lost, stage.handle?.isDetached]).toEqual([[250], true]);
+    stage.publish(1);
+    await stage.settle();
+    expect(stage.handles).toHaveLength(1);
+    stage.subscriber.unblock();
+    await stage.settle();
+    expect(stage.of('offer')).toHaveLength(2);
+    expect(await stage.answer()).toBeNull();
+  });
+
+  test('requests a stream again that the media server does not have, and says so after three attempts', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.published.clear();
+    stage.connect();
+    await jest.advanceTimersByTimeAsync(1_500);
+    expect(stage.of('subscriptionFailed')).toEqual([]);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(stage.of('subscriptionFailed')[0]?.tracks).toMatchObject([{ participantId: 'p0', code: 'not_found' }]);
+    stage.publish(0);
+    await jest.advanceTimersByTimeAsync(1_500);
+    await stage.answer();
+    await stage.settle();
+    expect(stage.received).toEqual(['p0']);
+  });
+
+  test('attaches again without a word to the client if the handle is closed before the first offer', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.published.clear();
+    stage.connect();
+    await stage.settle();
+    expect([stage.of('offer').length, stage.subscriber.peer?.hasOffer === true]).toEqual([0, false]);
+    stage.handle?.emit('closed', 'connection lost');
+    stage.publish(0);
+    await stage.settle();
+    expect([stage.handles.length, stage.lost]).toEqual([1, []]);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect([stage.handles.length, await stage.answer(), stage.lost]).toEqual([2, null, []]);
+  });
+
+  test('reports the layers that its client wants, before a media section carries them', async () => {
+    const stage = new Stage();
+    stage.publish(0);
+    stage.publish(1);
+    stage.connect();
+    expect([...stage.layers]).toEqual([
+      ['p0/cam', 2],
+      ['p1/cam', 2],
+    ]);
+    await stage.settle();
+    await stage.answer();
+    await stage.settle();
+    stage.subscribe(
+      { participantId: 'p0', trackId: 'cam', layer: { spatial: 1 } },
+      { participantId: 'p1', trackId: 'cam', paused: true },
+    );
+    expect([...stage.layers]).toEqual([['p0/cam', 1]]);
+  });
+
+  test('receives exactly what is published after any sequence of events, however its client and the media server behave', async () => {
+    const at = fc.nat(29);
+    const command = fc.oneof(
+      fc.record({ type: fc.constant('publish' as const), at }),
+      fc.record({ type: fc.constant('unpublish' as const), at }),
+      fc.record({ type: fc.constant('answer' as const), at: fc.constant(0) }),
+      fc.record({
+        type: fc.constantFrom(
+          ...(['invalid answer', 'disconnect', 'connect', 'close handle', 'fail', 'drop', 'down', 'up'] as const),
+          ...(['unblock', 'no answer', 'attach fails', 'restart', 'settle'] as const),
+        ),
+        at: fc.constant(0),
+      }),
+      fc.record({ type: fc.constantFrom('choose' as const, 'pause' as const, 'decline' as const), at }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { maxLength: 30 }), async (commands) => {
+        const stage = new Stage();
+        for (const { type, at: number } of commands) {
+          const track = { participantId: `p${number}`, trackId: 'cam' };
+          const isThere = stage.entries.has(`p${number}/cam`);
+          if (type === 'publish') stage.publish(number);
+          else if (type === 'unpublish') stage.unpublish(number);
+          else if (type === 'answer') await stage.answer();
+          else if (type === 'invalid answer') await stage.answer('nonsense');
+          else if (type === 'disconnect') stage.disconnect();
+          else if (type === 'connect') stage.connect();
+          else if (type === 'close handle') stage.handle?.emit('closed', 'ICE failed');
+          else if (type === 'fail' && stage.handle !== undefined)
+            stage.handle.failure = new MediaError('timeout', 'late');
+          else if (type === 'drop') void stage.subscriber.drop();
+          else if (type === 'down' || type === 'up') {
+            stage.isUp = type === 'up';
+            if (!stage.isUp) void stage.subscriber.drop();
+            else stage.subscriber.wake();
+          } else if (type === 'unblock') stage.subscriber.unblock();
+          else if (type === 'no answer') await jest.advanceTimersByTimeAsync(15_000);
+          else if (type === 'attach fails') stage.attachFailures = 1;
+          else if (type === 'restart' && stage.subscriber.peer?.hasOffer === true) stage.subscriber.restart();
+          else if (type === 'settle') await stage.settle();
+          else if (type === 'choose' && isThere) stage.subscribe(track);
+          else if (type === 'pause' && isThere) stage.subscribe({ ...track, paused: true });
+          else if (type === 'decline' && isThere) stage.unsubscribe(track);
+          // Other handles than the latest have been given up.
+          for (const handle of stage.handles.slice(0, -1)) expect(handle.isDetached).toBe(true);
+        }
+        // Now everything works, and the client answers.
+        stage.isUp = true;
+        stage.attachFailures = 0;
+        if (stage.handle !== undefined) stage.handle.failure = null;
+        stage.connect();
+        stage.subscriber.unblock();
+        stage.subscriber.forget();
+        stage.subscriber.wake();
+        for (let rounds = 0; rounds < 5; rounds += 1) {
+          await jest.advanceTimersByTimeAsync(31_000 * Number(rounds === 0));
+          stage.subscriber.unblock();
+          await stage.settle();
+          await stage.answer();
+          await stage.settle();
+        }
+        const names = [...stage.published.keys()];
+        const sent = stage.handle?.isDetached === true ? [] : (stage.handle?.sent ?? []);
+        expect(sent).toHaveLength(Math.min(25, names.length));
+        expect(names).toEqual(expect.arrayContaining(sent));
+        expect(stage.received).toEqual(sent.map((name) => name.replace(/^f(\d+).*/, 'p$1')).sort());
+        expect(stage.errors).toEqual([]);
+        await stage.subscriber.close();
+        expect(stage.handles.every(({ isDetached }) => isDetached)).toBe(true);
+        expect(jest.getTimerCount()).toBe(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('a subscriber of another gateway', () => {
+  /** A gateway whose client receives two tracks, with two more in the room. */
+  async function receiving() {
+    const before = new Stage({ autoSubscribe: false });
+    for (let at = 0; at < 4; at += 1) before.publish(at);
+    before.connect();
+    before.subscribe(...[0, 1].map((at) => ({ participantId: `p${at}`, trackId: 'cam' })));
+    await before.settle();
+    await before.answer();
+    await before.settle();
+    return before;
+  }
+  const recordOf = ({ subscriber }: Stage) => JSON.parse(JSON.stringify(subscriber.record)) as SubscriberRecord | null;
+  const sectionsOf = (stage: Stage) =>
+    new Map(
+      stage
+        .of('subscribed')
+        .at(-1)
+        ?.tracks.map(({ mid, participantId }) => [mid, participantId]),
+    );
+
+  test('sends what its client is told, although the other gateway changed sections after its last record', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    const choices = before.subscriber.wanted.choices;
+    // The sections change places, one pauses, and another layer is chosen.
+    await before.handle!.switch([
+      { feedId: 'f1', mid: '1', subscriberMid: '0' },
+      { feedId: 'f0', mid: '1', subscriberMid: '1' },
+    ]);
+    await before.handle!.configure([
+      { subscriberMid: '0', paused: true },
+      { subscriberMid: '1', spatial: 0 },
+    ]);
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, record)).toBe(true);
+    after.subscriber.wanted.restore(choices);
+    after.connect();
+    await after.settle();
+    expect([...sectionsOf(after)]).toEqual([
+      ['0', 'p1'],
+      ['1', 'p0'],
+    ]);
+    expect(after.handle!.sections).toMatchObject([
+      { stream: { feedId: 'f1' }, send: true, substream: 2 },
+      { stream: { feedId: 'f0' }, send: true, substream: 2 },
+    ]);
+    expect([after.lost, after.errors]).toEqual([[], []]);
+  });
+
+  test('tells its client what it receives after a restart of ICE right after the hand-over', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    await before.handle!.switch([
+      { feedId: 'f1', mid: '1', subscriberMid: '0' },
+      { feedId: 'f0', mid: '1', subscriberMid: '1' },
+    ]);
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, record)).toBe(true);
+    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.connect();
+    after.subscriber.restart();
+    await after.settle();
+    expect(after.of('offer')).toHaveLength(1);
+    expect(await after.answer()).toBeNull();
+    await after.settle();
+    expect([...sectionsOf(after)]).toEqual([
+      ['0', 'p1'],
+      ['1', 'p0'],
+    ]);
+  });
+
+  test('reports that nothing is received any more, because the client may believe the opposite', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    for (const at of [0, 1]) before.unpublish(at);
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, record)).toBe(true);
+    after.connect();
+    await after.settle();
+    expect(after.of('subscribed')).toMatchObject([{ tracks: [] }]);
+  });
+
+  test('does not go on if the client has an offer to answer that only the other gateway knows', async () => {
+    const before = await receiving();
+    const record = recordOf(before);
+    before.subscribe({ participantId: 'p2', trackId: 'cam' });
+    await before.settle();
+    expect([before.of('offer').length, before.subscriber.record]).toEqual([2, null]);
+    const after = new Stage({ autoSubscribe: false });
+    expect([await after.claim(before, record), after.handle!.isDetached]).toEqual([false, true]);
+    after.connect();
+    await after.settle();
+    expect(after.of('subscribed')).toEqual([]);
+  });
+
+  test('does not go on if the media server does not say within a second what the sections carry', async () => {
+    const before = await receiving();
+    const after = new Stage({ autoSubscribe: false });
+    before.handle!.hangs = true;
+    const claimed = after.claim(before, recordOf(before));
+    await jest.advanceTimersByTimeAsync(1000);
+    expect([await claimed, after.handle!.isDetached, jest.getTimerCount()]).toEqual([false, true, 0]);
+  });
+
+  test('corrects what a late request of the other gateway changes', async () => {
+    const before = await receiving();
+    const after = new Stage({ autoSubscribe: false });
+    expect(await after.claim(before, recordOf(before))).toBe(true);
+    after.subscriber.wanted.restore(before.subscriber.wanted.choices);
+    after.connect();
+    await after.settle();
+    const { sent } = after.handle!;
+    await after.handle!.configure([{ subscriberMid: '0', paused: true }]);
+    await after.handle!.switch([{ feedId: 'f3', mid: '1', subscriberMid: '1' }]);
+    after.handle!.emit('disturbed');
+    await after.settle();
+    expect(after.handle!.sent.length).toBe(sent.length);
+    const told = [...sectionsOf(after)].map(([mid, participantId]) => [mid, participantId.replace('p', 'f')]);
+    const actual = after.handle!.sections.map(({ mid, stream, send }) => [mid, send ? stream?.feedId : null]);
+    expect(told).toEqual(actual);
+  });
+
+  test('can be handed over while its sections are being changed', async () => {
+    const before = await receiving();
+    before.subscribe({ participantId: 'p0', trackId: 'cam', paused: true });
+    expect(recordOf(before)).toEqual({ handle: 1, offerId: 1 });
+  });
+});
+
+test('the offers of each connection of a session have a range of ids of their own', () => {
+  expect([0, 1, 999_999].map((before) => nextOfferId(before, { connectionNumber: 1 }))).toEqual([1, 2, 1_000_000]);
+  expect([0, 5, 1_000_000].map((before) => nextOfferId(before, { connectionNumber: 2 }))).toEqual([
+    1_000_001, 1_000_001, 1_000_001,
+  ]);
+  expect(nextOfferId(1_000_001, { connectionNumber: 2 })).toBe(1_000_002);
+});

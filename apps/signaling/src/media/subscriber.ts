@@ -1,0 +1,299 @@
+import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
+import { RequestFailure } from '../connections/request-failure.js';
+import { mediaUnavailable, type MediaDeps, type MediaOwner, type MediaPlace } from './context.js';
+import type { SubscriberRecord } from './record.js';
+import { nextOfferId, ReceivingPeer, type ReceivingPeerListener } from './receiving-peer.js';
+import { WantedTracks, type Selection } from './selection.js';
+import { SubscriberReports } from './subscriber-reports.js';
+
+/** Pauses after consecutive failures, in milliseconds. The last one repeats. */
+const FAILED_AGAIN_MS = [250, 1000, 2000, 5000, 10_000, 30_000];
+
+/** Something to do: the selection is not what the sections carry. */
+interface Turn {
+  place: MediaPlace;
+  selection: Selection;
+}
+
+/**
+ * The receiving half of a session's media: what its client wants, and the peer connection that carries it. A loop compares
+ * the two, and makes one change at a time until they agree. Whatever may have changed calls `wake`.
+ */
+export class Subscriber implements ReceivingPeerListener {
+  readonly #deps: MediaDeps;
+  readonly #session: MediaOwner;
+  readonly #place: () => MediaPlace | null;
+  readonly #onLost: (pauseMs: number) => void;
+  readonly wanted: WantedTracks;
+  readonly #reports: SubscriberReports;
+  #peer: ReceivingPeer | null = null;
+  /** Whether the client has a connection, and its welcome. */
+  #isConnected = false;
+  /** False while the client does not know yet that its peer connection is lost. */
+  #clientKnows = true;
+  #isClosed = false;
+  #isRunning = false;
+  /** What the sections carry. */
+  #aligned: Selection | null = null;
+  /** Whether it has to be compared with what is wanted, although the selection is the same. */
+  #mustCompare = false;
+  #mustRefresh = false;
+  /** Of the latest offer. */
+  #offerId = 0;
+  #failures = 0;
+  /** Set while a failure before the first offer pauses the loop. */
+  #pauseTimer: NodeJS.Timeout | undefined;
+
+  constructor(deps: MediaDeps, session: MediaOwner, place: () => MediaPlace | null, onLost: (pauseMs: number) => void) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#place = place;
+    this.#onLost = onLost;
+    this.wanted = new WantedTracks(session);
+    this.#reports = new SubscriberReports(session);
+  }
+
+  /** What another gateway needs to go on with the peer; null while it negotiates, and without one. */
+  get record(): SubscriberRecord | null {
+    const peer = this.#peer;
+    if (peer?.handle == null || !peer.hasOffer || peer.outstanding !== null) return null;
+    return { handle: peer.handle.handleId, offerId: this.#offerId };
+  }
+
+  /**
+   * Goes on with the peer of another gateway.
+   * @returns false if the media server does not say in time what it carries
+   */
+  async claim(node: MediaNode, session: MediaSession, record: SubscriberRecord): Promise<boolean> {
+    if (this.#peer !== null || this.#isClosed) return false;
+    this.#offerId = record.offerId;
+    const peer = new ReceivingPeer(this.#session, node, this);
+    peer.adopt(session, record.handle);
+    this.#peer = peer;
+    try {
+      await peer.list(this.#session.room.tracks);
+    } catch (error) {
+      this.#deps.logger.info('receiving connection not taken over', { sessionId: this.#session.sessionId, error });
+      if (peer === this.#peer) void this.#release();
+    }
+    // What the client knows is the last report of the other gateway.
+    if (peer === this.#peer) this.#reports.repeat();
+    return peer === this.#peer;
+  }
+
+  /** What the client receives over, if it has an offer. */
+  get peer(): ReceivingPeer | null {
+    return this.#peer;
+  }
+
+  /** Call this when the client has chosen other tracks in `wanted`. */
+  chosen(): void {
+    this.#deps.writes.changed(this.#session);
+    this.wake();
+    // Failures are normally reported after the alignment. Without a peer they are reported now.
+    if (this.#peer === null) this.#reports.report(null, this.#select());
+  }
+
+  /** @throws RequestFailure if the answer is refused, or answers no outstanding offer */
+  async answer(offerId: number, sdp: string): Promise<void> {
+    const peer = this.#peer;
+    if (peer?.outstanding?.offerId !== offerId || peer.isAnswering) {
+      throw new RequestFailure('conflict', 'The offer was replaced by a later one or is already answered.');
+    }
+    try {
+      await peer.answer(sdp);
+    } catch (error) {
+      if (!(error instanceof MediaError)) throw error;
+      if (peer === this.#peer) this.#fail(peer, error);
+      throw mediaUnavailable(error);
+    }
+  }
+
+  /**
+   * Makes an offer with new ICE credentials, as soon as no other offer is outstanding.
+   * @throws RequestFailure `conflict` if the client has no receiving connection
+   */
+  restart(): void {
+    if (this.#peer?.hasOffer !== true) throw new RequestFailure('conflict', 'There is no receiving connection.');
+    this.#peer.mustRestart = true;
+    this.#compare();
+  }
+
+  /** Asks for key frames of all received video, as soon as no change of it is in progress. */
+  refresh(): void {
+    // The client's browser asks for them as well, only later.
+    this.#mustRefresh = true;
+    this.#compare();
+  }
+
+  /** Call this after any change of the room's tracks or of the media server. */
+  wake(): void {
+    if (this.#isRunning) return;
+    const turn = this.#due();
+    if (turn !== null) void this.#run(turn);
+  }
+
+  /** Call this when the session has lost its connection: nothing changes until it has one again. */
+  pause(): void {
+    this.#isConnected = false;
+    this.#peer?.stopTimers();
+  }
+
+  /** Call this when the session has a connection: repeats what the client may have missed. */
+  unpause(): void {
+    this.#isConnected = true;
+    const peer = this.#peer;
+    if (peer !== null) {
+      peer.sections.retryAbsent();
+      this.#reports.repeat();
+      this.#sendOffer(peer);
+      if (peer.hasOffer) peer.candidates.repeat();
+    }
+    this.#compare();
+  }
+
+  /** Call this once the client knows that its previous peer connection is lost. */
+  unblock(): void {
+    this.#clientKnows = true;
+    this.wake();
+  }
+
+  /** Forgets the client's choices: the client starts over and chooses again. */
+  forget(): void {
+    this.wanted.forget();
+    this.#reports.forget();
+  }
+
+  /** Gives up the peer. Resolves once the media server has released it. */
+  drop(): Promise<void> {
+    if (this.#peer?.hasOffer === true) this.#clientKnows = false;
+    clearTimeout(this.#pauseTimer);
+    this.#pauseTimer = undefined;
+    return this.#release();
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.drop();
+  }
+
+  onEnded(peer: ReceivingPeer, error: Error): void {
+    if (peer === this.#peer) this.#fail(peer, error);
+  }
+
+  onDisturbed(): void {
+    this.#compare();
+  }
+
+  /** @returns null if nothing has to be done, or nothing can be done now */
+  #due(): Turn | null {
+    if (!this.#isConnected || this.#isClosed || this.#pauseTimer !== undefined) return null;
+    const place = this.#place();
+    if (place === null) return null;
+    if (this.#peer !== null && this.#peer.node !== place.node) void this.drop();
+    if (!this.#clientKnows) return null;
+    const peer = this.#peer;
+    const selection = this.#select();
+    if (peer === null) return selection.wants.size === 0 ? null : { place, selection };
+    return selection === this.#aligned && !this.#mustCompare ? null : { place, selection };
+  }
+
+  async #run(first: Turn): Promise<void> {
+    this.#isRunning = true;
+    for (let turn: Turn | null = first; turn !== null; turn = this.#due()) {
+      const peer = (this.#peer ??= new ReceivingPeer(this.#session, turn.place.node, this));
+      try {
+        await this.#align(peer, turn);
+      } catch (error) {
+        if (peer === this.#peer) this.#fail(peer, error);
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  async #align(peer: ReceivingPeer, { place, selection }: Turn): Promise<void> {
+    this.#mustCompare = false;
+    const result = await peer.align(place, selection.wants, this.#session.room.tracks);
+    if (peer !== this.#peer) return;
+    if (result.outcome === 'exhausted') {
+      this.#deps.logger.info('subscriber has too many media sections', { sessionId: this.#session.sessionId });
+      this.#giveUp(peer, 0);
+      return;
+    }
+    // `unpause` requests absent streams again, too.
+    if (this.#isConnected) peer.expectAbsent(selection.wants, () => this.#compare());
+    if (result.outcome !== 'aligned') {
+      this.#mustCompare = true;
+      if (result.outcome === 'offer') await this.#negotiate(peer, result.sdp);
+      return;
+    }
+    this.#aligned = selection;
+    this.#reports.report(peer, this.#select());
+    if (this.#mustRefresh) peer.refresh().catch(() => undefined);
+    this.#mustRefresh = false;
+  }
+
+  /** Compares what is wanted with the sections, although the selection is the same. */
+  #compare(): void {
+    this.#mustCompare = true;
+    this.wake();
+  }
+
+  /** An alignment that makes an offer sets neither layers nor pauses. The next one, after the answer, does. */
+  async #negotiate(peer: ReceivingPeer, sdp: string): Promise<void> {
+    this.#offerId = nextOfferId(this.#offerId, this.#session);
+    const answered = peer.offer(this.#offerId, sdp);
+    this.#deps.writes.changed(this.#session);
+    this.#sendOffer(peer);
+    await answered;
+    if (peer !== this.#peer) return;
+    this.#failures = 0;
+    this.#deps.writes.changed(this.#session);
+    this.#reports.report(peer, this.#select());
+  }
+
+  #sendOffer(peer: ReceivingPeer): void {
+    if (peer.outstanding === null) return;
+    this.#session.send(peer.outstanding);
+    peer.candidates.release();
+    // Without a connection, the client does not get the offer before `unpause`.
+    if (this.#isConnected) peer.expectAnswer((error) => this.#fail(peer, error));
+  }
+
+  #select(): Selection {
+    const peer = this.#peer;
+    return this.wanted.select(peer?.sections.held, peer?.refusedKeys(this.#session.room.tracks));
+  }
+
+  /** The handle is lost, or was not attached. */
+  #fail(peer: ReceivingPeer, error: unknown): void {
+    const failures = this.#failures;
+    this.#deps.logger.info('subscriber closed', { sessionId: this.#session.sessionId, failures, error });
+    // An unreachable media server is no failure of this client. The client is notified as soon as a media server is up.
+    const isPlaced = this.#place() !== null;
+    if (isPlaced) this.#failures += 1;
+    this.#giveUp(peer, isPlaced ? (FAILED_AGAIN_MS[Math.min(failures, FAILED_AGAIN_MS.length - 1)] ?? 0) : 0);
+  }
+
+  #giveUp({ hasOffer }: ReceivingPeer, pauseMs: number): void {
+    void this.#release();
+    if (hasOffer) {
+      this.#clientKnows = false;
+      this.#onLost(pauseMs);
+      return;
+    }
+    this.#pauseTimer = setTimeout(() => {
+      this.#pauseTimer = undefined;
+      this.wake();
+    }, pauseMs);
+  }
+
+  #release(): Promise<void> {
+    const peer = this.#peer;
+    this.#peer = null;
+    this.#aligned = null;
+    this.#reports.lost();
+    if (peer?.hasOffer === true) this.#deps.writes.changed(this.#session);
+    return peer?.close() ?? Promise.resolve();
+  }
+}

@@ -1,0 +1,177 @@
+import { EventEmitter } from 'node:events';
+import { MediaError, type IceCandidate, type MediaPeerEvents } from '../types.js';
+import type { JanusRequest, RequestOptions } from './connection.js';
+import { objectOf, pluginData, sdpIn, textOf, type JanusMessage, type SessionDescription } from './messages.js';
+
+/** The plug-in's answer to a request. */
+export interface PluginAnswer {
+  data: Readonly<Record<string, unknown>>;
+  sdp: string | undefined;
+}
+
+export type PluginRequest = { request: string } & Record<string, unknown>;
+
+/** Receives a handle's notices. `onLost` reports the end of the session, which also ends the handle. */
+export interface HandleListener {
+  onNotice(message: JanusMessage): void;
+  onLost(error: MediaError): void;
+}
+
+/** The session of a handle, as the handle uses it. */
+export interface HandleSession {
+  /**
+   * Creates a handle of the VideoRoom plug-in.
+   * @param label becomes Janus' `opaque_id`
+   * @returns the handle's id
+   */
+  attach(label: string): Promise<number>;
+  /**
+   * Sends a request and resolves to its answer. Rejects with a JanusError, or a MediaError `timeout` or `unavailable`.
+   */
+  request(message: JanusRequest, options?: RequestOptions): Promise<JanusMessage>;
+  listen(handleId: number, listener: HandleListener): void;
+  unlisten(handleId: number): void;
+}
+
+/** A handle of the VideoRoom plug-in: one user of the plug-in, with at most one peer connection. */
+export class JanusHandle extends EventEmitter<MediaPeerEvents> implements HandleListener {
+  /** Its id within its session. */
+  readonly handleId: number;
+  protected readonly session: HandleSession;
+  #detached: Promise<void> | undefined;
+  /** Resolves once Janus has acknowledged the last change. */
+  #acknowledged: Promise<void> = Promise.resolve();
+  /** Why this process can use the handle no more. */
+  #over: MediaError | undefined;
+
+  constructor(session: HandleSession, handleId: number) {
+    super();
+    this.session = session;
+    this.handleId = handleId;
+    session.listen(handleId, this);
+  }
+
+  /** Janus may carry out requests that are under way together in any order: each one has a thread of its own. */
+  async request(body: PluginRequest): Promise<PluginAnswer> {
+    if (this.#over !== undefined) throw this.#over;
+    return this.#send(body, undefined, () => undefined);
+  }
+
+  /**
+   * Sends a request that changes the peer connection. Janus carries out these requests one after another, in the order of
+   * the calls: each request leaves when Janus has acknowledged the one before it, which has its place in the queue of the
+   * plug-in then. After the end of the handle none leaves.
+   * Without an answer in time, the state of the peer connection in Janus is unknown: the handle ends.
+   */
+  async change(body: PluginRequest, jsep?: SessionDescription): Promise<PluginAnswer> {
+    const before = this.#acknowledged;
+    let onAcknowledged: () => void = () => undefined;
+    this.#acknowledged = new Promise((resolve) => {
+      onAcknowledged = resolve;
+    });
+    await before;
+    try {
+      if (this.#over !== undefined) throw this.#over;
+      return await this.#send(body, jsep, onAcknowledged);
+    } catch (error) {
+      if (error instanceof MediaError && error.code === 'timeout') this.#close('no answer');
+      throw error;
+    } finally {
+      // After a failure, too, the next request leaves.
+      onAcknowledged();
+    }
+  }
+
+  /** Adds a remote candidate; null marks the end of candidates. */
+  async addCandidate(candidate: IceCandidate | null): Promise<void> {
+    if (this.#over !== undefined) throw this.#over;
+    await this.session.request({
+      janus: 'trickle',
+      handle_id: this.handleId,
+      candidate: candidate ?? { completed: true },
+    });
+  }
+
+  /**
+   * Frees the handle and closes its peer connection, without `closed`. Idempotent, and never rejects: Janus frees a handle
+   * that cannot be detached when the session ends.
+   */
+  detach(): Promise<void> {
+    this.#over ??= new MediaError('closed', 'The handle was detached');
+    this.#detached ??= (async () => {
+      this.session.unlisten(this.handleId);
+      try {
+        await this.session.request({ janus: 'detach', handle_id: this.handleId });
+      } catch {
+        // The handle or the connection is already gone.
+      }
+    })();
+    return this.#detached;
+  }
+
+  onNotice(message: JanusMessage): void {
+    switch (message.janus) {
+      case 'trickle': {
+        const candidate = candidateIn(message.body['candidate']);
+        if (candidate !== undefined) this.emit('candidate', candidate);
+        break;
+      }
+      case 'webrtcup':
+        this.emit('connected');
+        break;
+      case 'slowlink':
+        this.emit('slowLink', Number(message.body['lost']) || 0);
+        break;
+      case 'hangup':
+        this.#close(textOf(message.body['reason']));
+        break;
+      case 'detached':
+        this.#close('detached');
+        break;
+      case 'event': {
+        if (message.transaction !== undefined) this.emit('disturbed');
+        const { videoroom, leaving, reason } = pluginData(message);
+        if (videoroom === 'destroyed') this.#close('room destroyed');
+        // For other participants `leaving` holds their id.
+        else if (leaving === 'ok') this.#close(textOf(reason) || 'left');
+        break;
+      }
+      default:
+    }
+  }
+
+  onLost(error: MediaError): void {
+    this.#close('media server unavailable', error);
+  }
+
+  #close(reason: string, error = new MediaError('closed', `The peer connection has ended: ${reason}`)): void {
+    if (this.#over !== undefined) return;
+    this.#over = error;
+    // Janus keeps the handle, and a publisher's place in the room, until the handle is detached, even if Janus itself
+    // ended it.
+    void this.detach();
+    this.emit('closed', reason);
+  }
+
+  async #send(
+    body: PluginRequest,
+    jsep: SessionDescription | undefined,
+    onAcknowledged: () => void,
+  ): Promise<PluginAnswer> {
+    const message = { janus: 'message', handle_id: this.handleId, body, ...(jsep === undefined ? {} : { jsep }) };
+    const answer = await this.session.request(message, { awaitsEvent: true, onAcknowledged, name: body.request });
+    return { data: pluginData(answer), sdp: sdpIn(answer) };
+  }
+}
+
+/** Null for the end of candidates, undefined if `value` is not a candidate. */
+function candidateIn(value: unknown): IceCandidate | null | undefined {
+  const { candidate, completed, sdpMid, sdpMLineIndex } = objectOf(value);
+  if (completed === true) return null;
+  if (typeof candidate !== 'string') return undefined;
+  return {
+    candidate,
+    ...(typeof sdpMid === 'string' ? { sdpMid } : {}),
+    ...(typeof sdpMLineIndex === 'number' ? { sdpMLineIndex } : {}),
+  };
+}

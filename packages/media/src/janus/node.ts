@@ -1,0 +1,230 @@
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MediaError, type MediaNodeEvents, type MediaRoom } from '../types.js';
+import { DEFAULT_DEADLINES, JanusConnection, type JanusDeadlines } from './connection.js';
+import { JanusHandle } from './handle.js';
+import { isJanusError, JANUS } from './messages.js';
+import { janusRooms } from './rooms.js';
+import { MediaSession } from './session.js';
+
+export interface MediaNodeOptions {
+  /** Its name in MEDIA_NODES or in the registry. */
+  id: string;
+  /** Its WebSocket interface, `ws://host:port`. */
+  url: string;
+  /** Janus' `api_secret`, which every request carries. */
+  apiSecret: string;
+  /** The VideoRoom plug-in's `admin_key`, which requests to create or list rooms carry. */
+  adminKey: string;
+  /** From 0 up to 1. Spreads the reconnections of many processes. */
+  random: () => number;
+  /** Upper limit for all video of one publisher together, in bits per second. Default 2500000. */
+  videoBitrateMaxBps?: number;
+  deadlines?: Partial<JanusDeadlines>;
+}
+
+const VIDEO_BITRATE_MAX_BPS = 2_500_000;
+const RECONNECT_FIRST_MS = 100;
+const RECONNECT_MAX_MS = 2_000;
+
+interface Standing {
+  connection: JanusConnection;
+  /** Session of the room requests and the pings. */
+  control: MediaSession;
+  rooms: ReturnType<typeof janusRooms>;
+}
+
+/**
+ * A media server (a node): Janus 1.1.2 or later with its VideoRoom plug-in (`string_ids`, `admin_key`). Every call has a
+ * deadline and rejects with a {@link MediaError}, so no caller waits for a server that does not answer.
+ */
+export class MediaNode extends EventEmitter<MediaNodeEvents> {
+  readonly id: string;
+  readonly #options: MediaNodeOptions;
+  readonly #deadlines: JanusDeadlines;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #standing: Standing | undefined;
+  /** The reason why the node is down. */
+  #absence: unknown;
+  /** Sessions of lost connections, which Janus may still have with unused peer connections. */
+  #lostSessions: number[] = [];
+
+  constructor(options: MediaNodeOptions) {
+    super();
+    // Each waiting caller adds a listener: a large number of listeners is no leak.
+    this.setMaxListeners(0);
+    this.id = options.id;
+    this.#options = options;
+    this.#deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines };
+    this.#running = this.#run();
+  }
+
+  /** `up` while the connection is open and the server answers pings. Starts as `down`. */
+  get state(): 'up' | 'down' {
+    return this.#standing === undefined ? 'down' : 'up';
+  }
+
+  /** Resolves once the node is up; rejects after the deadline. The node keeps trying to connect in either case. */
+  async untilUp(deadlineMs: number): Promise<void> {
+    if (this.state === 'up') return;
+    if (this.#closing.signal.aborted) throw this.#away();
+    // Not `AbortSignal.any` with `AbortSignal.timeout`: Node 20 may collect the timeout as garbage, and it never fires.
+    const waiting = new AbortController();
+    const abort = (): void => waiting.abort();
+    const timer = setTimeout(abort, deadlineMs);
+    this.#closing.signal.addEventListener('abort', abort, { once: true });
+    try {
+      await once(this, 'up', { signal: waiting.signal });
+    } catch {
+      throw this.#away();
+    } finally {
+      clearTimeout(timer);
+      this.#closing.signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Creates the room if it does not exist. Idempotent. */
+  async ensureRoom(roomId: string): Promise<void> {
+    await this.#up().rooms.ensure(roomId);
+  }
+
+  /** Destroys the room, removes everyone in it, and verifies that the room is gone. */
+  async destroyRoom(roomId: string): Promise<'destroyed' | 'absent'> {
+    return this.#up().rooms.destroy(roomId);
+  }
+
+  /** Every room on this node, including rooms of other clients of the server. */
+  async listRooms(): Promise<MediaRoom[]> {
+    return this.#up().rooms.list();
+  }
+
+  /** The feeds in a room, including those that publish nothing at the moment. Empty if the room does not exist. */
+  async listFeeds(roomId: string): Promise<string[]> {
+    return this.#up().rooms.feeds(roomId);
+  }
+
+  /** Removes a feed, whichever process owns it. `absent` if there is no such feed. */
+  async removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'> {
+    return this.#up().rooms.removeFeed(roomId, feedId);
+  }
+
+  /** Stops (`muted`) or resumes the forwarding of one stream, whatever its publisher sends. */
+  async moderate(roomId: string, feedId: string, mid: string, muted: boolean): Promise<void> {
+    await this.#up().rooms.moderate(roomId, feedId, mid, muted);
+  }
+
+  /** Opens a session, which holds the peers of one participant. */
+  async openSession(): Promise<MediaSession> {
+    return MediaSession.create(this.#up().connection);
+  }
+
+  /**
+   * Takes over a session that any process has opened, with its peers and their running media. The process that held it
+   * gets no notice.
+   * @throws MediaError `unavailable` if the session does not exist (any more)
+   */
+  async claimSession(sessionId: number): Promise<MediaSession> {
+    return MediaSession.claim(this.#up().connection, sessionId);
+  }
+
+  /** Ends a session with its peers, whichever process holds it. */
+  async destroySession(sessionId: number): Promise<'destroyed' | 'absent'> {
+    try {
+      await this.#up().connection.request({ janus: 'destroy', session_id: sessionId });
+      return 'destroyed';
+    } catch (error) {
+      if (isJanusError(error, JANUS.sessionNotFound)) return 'absent';
+      throw error;
+    }
+  }
+
+  /** Requests an answer within the deadline, which detects a frozen server. */
+  async ping(): Promise<void> {
+    await this.#ping(this.#up().control);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  #up(): Standing {
+    if (this.#standing === undefined) throw this.#away();
+    return this.#standing;
+  }
+
+  #away(): MediaError {
+    const reason = this.#closing.signal.aborted ? 'closed' : 'away';
+    return new MediaError('unavailable', `The media node ${this.id} is ${reason}`, { cause: this.#absence });
+  }
+
+  /** Connects, and reconnects after each loss, until the node is closed. */
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    let failures = 0;
+    while (!signal.aborted) {
+      const standing = await this.#connect().catch((error: unknown) => {
+        this.#absence = error;
+      });
+      if (standing !== undefined) {
+        failures = 0;
+        this.#standing = standing;
+        this.emit('up');
+        void this.#endLostSessions();
+        const error = await standing.connection.ended;
+        this.#absence = error;
+        this.#standing = undefined;
+        this.#lostSessions.push(...standing.connection.lostSessions);
+        // Closing the node is not a loss.
+        if (!this.#closing.signal.aborted) this.emit('down', error);
+      }
+      failures += 1;
+      const pauseMs = reconnectDelayMs(failures, this.#options.random);
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #connect(): Promise<Standing> {
+    const { url, apiSecret, adminKey, videoBitrateMaxBps = VIDEO_BITRATE_MAX_BPS } = this.#options;
+    const connection = await JanusConnection.open({ url, apiSecret, deadlines: this.#deadlines }, this.#closing.signal);
+    try {
+      const control = await MediaSession.create(connection);
+      const handle = new JanusHandle(control, await control.attach('control'));
+      // Room requests and pings need this handle, so its end closes the connection.
+      handle.on('closed', (reason) => connection.close(`control handle ended: ${reason}`));
+      void this.#keepPinging(connection, control);
+      return { connection, control, rooms: janusRooms(handle, { adminKey, videoBitrateMaxBps }) };
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** One after another, so that these requests do not delay those of clients that come back. */
+  async #endLostSessions(): Promise<void> {
+    for (const id of this.#lostSessions.splice(0)) await this.destroySession(id).catch(() => undefined);
+  }
+
+  /** Requests an acknowledgement. */
+  async #ping(control: MediaSession): Promise<void> {
+    await control.request({ janus: 'keepalive' }, { name: 'ping', deadlineMs: this.#deadlines.pingMs });
+  }
+
+  /** Pings until the connection has ended. Ends it when a ping stays unanswered. */
+  async #keepPinging(connection: JanusConnection, control: MediaSession): Promise<void> {
+    const ended = new AbortController();
+    void connection.ended.then(() => ended.abort());
+    for (;;) {
+      await delay(this.#deadlines.pingEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
+      if (ended.signal.aborted) return;
+      await this.#ping(control).catch((error: unknown) => connection.close('no answer to a ping', error));
+    }
+  }
+}
+
+/** The pause before a reconnection: doubles from 100 ms to 2 s, less a random part of up to one half. */
+export function reconnectDelayMs(failures: number, random: () => number): number {
+  const full = Math.min(RECONNECT_MAX_MS, RECONNECT_FIRST_MS * 2 ** Math.min(failures - 1, 16));
+  return Math.round(full * (1 - random() / 2));
+}

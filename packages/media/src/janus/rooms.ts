@@ -1,0 +1,131 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { MediaError, type MediaRoom, type StreamReference } from '../types.js';
+import { JanusHandle, type HandleSession } from './handle.js';
+import { isJanusError, JANUS, objectsIn, textOf } from './messages.js';
+
+/**
+ * The cap on a room's publishers, of which Janus counts only established connections (its default is 3). It is high
+ * because the database limits participants.
+ */
+const PUBLISHERS_MAX = 100_000;
+
+/** Packets of 20 ms whose average level decides whether a track carries speech: half a second. */
+const AUDIO_ACTIVE_PACKETS = 25;
+/** The average level of speech, in dBov without its sign. Chromium's noise suppression leaves about 70 to 90. */
+const TALKING_BELOW_DBOV = 50;
+
+export interface JanusRoomOptions {
+  adminKey: string;
+  /** Upper limit for all video of one publisher together, in bits per second. */
+  videoBitrateMaxBps: number;
+}
+
+/**
+ * Derives the secret that manages a room. Any process with the node's key can destroy the room, even if another process
+ * created it.
+ */
+function roomSecret(adminKey: string, roomId: string): string {
+  return createHmac('sha256', adminKey).update(roomId).digest('hex');
+}
+
+/** Prefix of the ids with which probe handles join rooms. `feeds()` leaves these ids out. */
+const PROBE_PREFIX = 'probe-';
+
+/** The room requests over one handle: Janus manual, "VideoRoom plug-in", synchronous requests. */
+export function janusRooms(control: JanusHandle, { adminKey, videoBitrateMaxBps }: JanusRoomOptions) {
+  const managed = (roomId: string) => ({ room: roomId, secret: roomSecret(adminKey, roomId) });
+  const exists = async (roomId: string): Promise<boolean> =>
+    (await control.request({ request: 'exists', room: roomId })).data['exists'] === true;
+
+  return {
+    async ensure(roomId: string): Promise<void> {
+      try {
+        await control.request({
+          request: 'create',
+          admin_key: adminKey,
+          ...managed(roomId),
+          is_private: true,
+          permanent: false,
+          publishers: PUBLISHERS_MAX,
+          notify_joining: false,
+          // Janus sends these events to every publisher of the room; see docs/decisions/0058-the-call-path.md.
+          audiolevel_event: true,
+          audio_active_packets: AUDIO_ACTIVE_PACKETS,
+          audio_level_average: TALKING_BELOW_DBOV,
+          audiocodec: 'opus',
+          // Every browser supports VP8, and Janus prefers the first codec of an offer. The others are sent by publishers
+          // that offer them alone.
+          videocodec: 'vp8,vp9,h264,av1',
+          bitrate: videoBitrateMaxBps,
+          bitrate_cap: true,
+        });
+      } catch (error) {
+        if (!isJanusError(error, JANUS.roomExists)) throw error;
+      }
+    },
+
+    async destroy(roomId: string): Promise<'destroyed' | 'absent'> {
+      try {
+        await control.request({ request: 'destroy', ...managed(roomId) });
+      } catch (error) {
+        if (isJanusError(error, JANUS.noSuchRoom)) return 'absent';
+        throw error;
+      }
+      if (await exists(roomId))
+        throw new MediaError('refused', `The room ${roomId} still exists after its destruction`);
+      return 'destroyed';
+    },
+
+    async list(): Promise<MediaRoom[]> {
+      const { data } = await control.request({ request: 'list', admin_key: adminKey });
+      return objectsIn(data['list']).map((room) => ({
+        roomId: textOf(room['room']),
+        feeds: Number(room['num_participants'] ?? 0),
+      }));
+    },
+
+    async feeds(roomId: string): Promise<string[]> {
+      try {
+        const { data } = await control.request({ request: 'listparticipants', ...managed(roomId) });
+        const ids = objectsIn(data['participants']).map(({ id }) => textOf(id));
+        return ids.filter((id) => !id.startsWith(PROBE_PREFIX));
+      } catch (error) {
+        if (isJanusError(error, JANUS.noSuchRoom)) return [];
+        throw error;
+      }
+    },
+
+    async removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'> {
+      try {
+        await control.request({ request: 'kick', ...managed(roomId), id: feedId });
+        return 'removed';
+      } catch (error) {
+        if (isJanusError(error, JANUS.noSuchRoom, JANUS.noSuchFeed)) return 'absent';
+        throw error;
+      }
+    },
+
+    async moderate(roomId: string, feedId: string, mid: string, muted: boolean): Promise<void> {
+      await control.request({ request: 'moderate', ...managed(roomId), id: feedId, mid, mute: muted });
+    },
+  };
+}
+
+/**
+ * The streams that a room's publishers send at this moment. Janus lists them only to a handle that joins. So a probe, a
+ * handle of its own, joins for a moment; the room does not notify its participants.
+ */
+export async function publishedStreams(session: HandleSession, roomId: string): Promise<StreamReference[]> {
+  const id = `${PROBE_PREFIX}${randomUUID()}`;
+  const probe = new JanusHandle(session, await session.attach(id));
+  try {
+    const joined = await probe.request({ request: 'join', ptype: 'publisher', room: roomId, id });
+    return objectsIn(joined.data['publishers']).flatMap((publisher) =>
+      objectsIn(publisher['streams'])
+        .filter((stream) => stream['disabled'] !== true)
+        .map((stream) => ({ feedId: textOf(publisher['id']), mid: textOf(stream['mid']) })),
+    );
+  } finally {
+    await probe.detach();
+  }
+}

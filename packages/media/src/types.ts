@@ -1,0 +1,132 @@
+export interface MediaNodeEvents {
+  /** The node answers again. It may have restarted: earlier rooms and handles are gone. */
+  up: [];
+  /** The connection was lost or a ping timed out: every handle on the node is dead. Not emitted for `close()`. */
+  down: [error: Error];
+}
+
+export interface MediaRoom {
+  roomId: string;
+  /** The number of participants in the room, as the media server counts them. */
+  feeds: number;
+}
+
+export interface IceCandidate {
+  candidate: string;
+  sdpMid?: string | null | undefined;
+  sdpMLineIndex?: number | null | undefined;
+}
+
+export interface MediaPeerEvents {
+  /** A local candidate; null marks the end of candidates. */
+  candidate: [candidate: IceCandidate | null];
+  /** Media can flow: ICE and DTLS are up. */
+  connected: [];
+  /**
+   * The server side of the peer connection has ended (ICE failure, the browser closed it, kicked, room destroyed, no
+   * answer to a change). The handle is dead and already freed. A subscriber gets no notice of its room's end.
+   */
+  closed: [reason: string];
+  /**
+   * The media server has carried out a request of the process that held the session before: it was under way when this
+   * process claimed the session, or that process does not know of the claim yet.
+   */
+  disturbed: [];
+  /** The server has noticed this number of lost packets of one section, in either direction, within about a second. */
+  slowLink: [lost: number];
+  /**
+   * Only for publishers: that section carries speech from now on, with this average level (dBov without its sign: 0 is
+   * the loudest, 127 silence); null when it no longer does.
+   */
+  talking: [mid: string, level: number | null];
+}
+
+export interface PublishOptions {
+  /** Number of audio packets (20 ms each) whose average level decides whether a track carries speech. The node has a default. */
+  audioActivePackets?: number | undefined;
+}
+
+/** Names a stream to receive. */
+export interface StreamReference {
+  feedId: string;
+  mid: string;
+}
+
+/** A stream and the media section that carries it. */
+export type CarriedStream = StreamReference & { subscriberMid: string };
+
+/** How a received stream is sent. A field that is absent stays as it is. */
+export interface StreamSettings {
+  /** Simulcast layer: 0 is the lowest. */
+  spatial?: number | undefined;
+  /** Frame-rate layer: 0 is the lowest. */
+  temporal?: number | undefined;
+  /** Whether nothing is sent for now. The section keeps its stream. */
+  paused?: boolean | undefined;
+}
+
+export type SectionSettings = StreamSettings & { subscriberMid: string };
+
+export interface SubscriberChange {
+  add: (StreamReference & StreamSettings)[];
+  /** The sections whose streams are no longer received. */
+  remove: string[];
+}
+
+export interface SubscriberOffer {
+  sdp: string;
+  /** Maps streams to media sections; sections without a stream are idle. */
+  streams: CarriedStream[];
+  /** The number of media sections, idle ones included. It never shrinks. */
+  sectionCount: number;
+}
+
+export interface SwitchOutcome {
+  /**
+   * What the sections carry now; null if none of the requested streams exists. A section keeps its stream if the new one
+   * is absent or has another kind or codec.
+   */
+  streams: CarriedStream[] | null;
+  /** The requested streams that do not exist. */
+  absent: StreamReference[];
+  /** Not null if a section has lost its earlier stream meanwhile: it must be answered, as after `update`. */
+  offer: SubscriberOffer | null;
+}
+
+/** A media section as the media server knows it. */
+export interface ListedSection {
+  subscriberMid: string;
+  kind: 'audio' | 'video';
+  /** Null while it is idle. */
+  stream: StreamReference | null;
+  /** False while the offer that added the section has no answer. */
+  isNegotiated: boolean;
+  settings: StreamSettings;
+}
+
+export type MediaErrorCode =
+  /** The node is down, or went down during the call. */
+  | 'unavailable'
+  /** No answer within the deadline. */
+  | 'timeout'
+  | 'no_such_room'
+  | 'no_such_feed'
+  /** A feed with that id is already in the room. */
+  | 'feed_exists'
+  /** The handle's peer connection has ended. */
+  | 'closed'
+  /** The media server rejected the session description. */
+  | 'invalid_sdp'
+  /** Any other error of the media server. */
+  | 'refused';
+
+export class MediaError extends Error {
+  constructor(
+    readonly code: MediaErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'MediaError';
+  }
+}
