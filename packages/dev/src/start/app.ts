@@ -21,8 +21,6 @@ export const APPS: App[] = [
   { name: 'signaling', readyPort: 'PORT', needsKeys: true },
 ];
 
-const READY_WITHIN_MS = 60_000;
-
 export interface AppOptions {
   name: string;
   env: NodeJS.ProcessEnv;
@@ -52,7 +50,6 @@ export function startApp(options: AppOptions): Promise<LocalServer> {
     onLine,
     shownLines: 40,
     isReady: () => isReady(`${origin}/readyz`, instance),
-    readyWithinMs: READY_WITHIN_MS,
     stopSteps: [
       { signal: 'SIGTERM', graceMs: stopWithinMs },
       { signal: 'SIGKILL', graceMs: 5_000 },
