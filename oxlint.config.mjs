@@ -75,16 +75,13 @@ const promStaysInRuntime = { group: ['prom-client'], message: 'packages/runtime 
  * Folders of apps/signaling/src from the lowest to the highest. A folder imports only those before it, so no circle can
  * form. Only the files at the root join them.
  */
-const signalingLayers = ['states', 'batching', 'connections', 'rooms', 'media', 'sessions', 'admission', 'requests'];
+const signalingLayers = ['connections', 'rooms', 'writes', 'media', 'sessions', 'arrivals', 'requests'];
 const higherFolders = (folder) => {
   const higher = signalingLayers.slice(signalingLayers.indexOf(folder) + 1);
   return {
     group: [
       ...higher.flatMap((name) => [`../${name}/*`, `../../${name}/*`]),
-      ...['config', 'deps', 'gateway', 'main', 'metrics', 'server'].flatMap((name) => [
-        `../${name}.js`,
-        `../../${name}.js`,
-      ]),
+      ...['config', 'gateway', 'main', 'metrics', 'server'].flatMap((name) => [`../${name}.js`, `../../${name}.js`]),
     ],
     message: `Folders import downwards: ${[...signalingLayers].reverse().join(' → ')}; the root joins them.`,
   };

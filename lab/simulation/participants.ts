@@ -13,6 +13,7 @@ const WITHOUT_MEDIA = { autoSubscribe: false };
 export interface Person {
   participantId?: string;
   token?: string;
+  roomId?: string;
   sessionId?: string;
   resumeSecret?: string;
   /** The open connection whose welcome has come. */
@@ -52,8 +53,8 @@ export class Participants {
 
   /** @returns whether the gateway has answered */
   async resume(person: Person): Promise<boolean> {
-    const { sessionId, resumeSecret } = person;
-    const answer = await this.#arrive(person, { type: 'resume', sessionId, resumeSecret, ...WITHOUT_MEDIA });
+    const { roomId, sessionId, resumeSecret } = person;
+    const answer = await this.#arrive(person, { type: 'resume', roomId, sessionId, resumeSecret, ...WITHOUT_MEDIA });
     return answer !== null && !mayResume(answer['reason']);
   }
 
@@ -104,8 +105,9 @@ export class Participants {
     });
   }
 
-  #welcome(person: Person, socket: SimSocket, { sessionId, resumeSecret }: Message): void {
-    Object.assign(person, { socket, sessionId, resumeSecret });
+  #welcome(person: Person, socket: SimSocket, { room, sessionId, resumeSecret }: Message): void {
+    const { id: roomId } = room as { id: string };
+    Object.assign(person, { socket, roomId, sessionId, resumeSecret });
   }
 
   /** As a client library does after a loss or a drain. */

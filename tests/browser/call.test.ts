@@ -150,8 +150,8 @@ describe('removal and end', () => {
       pages.push(again);
       expect(await again.ask('joinCode', { url: stage.url, token: bob.token })).toMatch(/^(removed|invalid_token)$/);
       const frames = await bob.ask<{ message: any }[]>('frames');
-      const { sessionId, resumeSecret } = frames.find(({ message }) => message.type === 'welcome')!.message;
-      expect(await closingOf(stage.url, { type: 'resume', sessionId, resumeSecret })).toMatch(
+      const { room, sessionId, resumeSecret } = frames.find(({ message }) => message.type === 'welcome')!.message;
+      expect(await closingOf(stage.url, { type: 'resume', roomId: room.id, sessionId, resumeSecret })).toMatch(
         /^(removed|invalid_session)$/,
       );
       await eventually(

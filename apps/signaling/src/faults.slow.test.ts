@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually, spawnApp, startTestPostgres, startTestRedis, type TestApp } from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
-import { startTestSignaling, type Invited, type TestSignaling } from './signaling.testkit.js';
+import { resumptionOf, startTestSignaling, type Invited, type TestSignaling } from './signaling.testkit.js';
 
 let kit: TestSignaling;
 /** Each start of an app costs a second of processor time, so tests that end one come last. */
@@ -127,7 +127,7 @@ describe('while PostgreSQL is unavailable', () => {
     refused.send({ type: 'join', token: eve.token });
     expect(await refused.untilClosed('unavailable')).toMatchObject({ reconnect: 'resume' });
     const resuming = await connectClient(app.url);
-    resuming.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret: ada.welcome.resumeSecret });
+    resuming.send(resumptionOf(ada.welcome));
     expect(await resuming.untilClosed('unavailable')).toMatchObject({ reconnect: 'resume' });
     await ada.client.ask({ type: 'message', data: 'still here' }, 'ok');
     await bob.client.until('message');

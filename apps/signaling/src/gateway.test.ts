@@ -1,7 +1,13 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '@callplane/testing';
 import { connectClient } from './client.testkit.js';
-import { startTestSignaling, type Joined, type TestInstance, type TestSignaling } from './signaling.testkit.js';
+import {
+  resumptionOf,
+  startTestSignaling,
+  type Joined,
+  type TestInstance,
+  type TestSignaling,
+} from './signaling.testkit.js';
 
 const GRACE_MS = 4000;
 const SETTINGS = { RECONNECT_GRACE_SECONDS: String(GRACE_MS / 1000) };
@@ -121,7 +127,7 @@ describe('a removal and the end of a room', () => {
     again.send({ type: 'join', token: eve.token });
     await again.untilClosed('removed');
     const resumed = await connectClient(two.url);
-    resumed.send({ type: 'resume', sessionId: eve.welcome.sessionId, resumeSecret: eve.welcome.resumeSecret });
+    resumed.send(resumptionOf(eve.welcome));
     await resumed.untilClosed('removed');
     // The clean-up waits until the instance has released the session.
     await eventually(async () => {
@@ -270,7 +276,7 @@ describe('a lost connection', () => {
     await bob.client.untilOthers((others) => others.size === 0);
     expect(await kit.story(roomId, ada.participantId)).toEqual(['joined', 'left connection_lost']);
     const late = await connectClient(one.url);
-    late.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret: ada.welcome.resumeSecret });
+    late.send(resumptionOf(ada.welcome));
     expect(await late.untilClosed('invalid_session')).toMatchObject({ reconnect: 'join' });
     // The token is still valid.
     const again = await kit.join(one.url, ada);
@@ -282,7 +288,7 @@ describe('a lost connection', () => {
     const [ada, bob] = [await kit.enter(one.url, roomId), await kit.enter(one.url, roomId)];
     for (const resumeSecret of ['x', bob.welcome.resumeSecret]) {
       const thief = await connectClient(one.url);
-      thief.send({ type: 'resume', sessionId: ada.welcome.sessionId, resumeSecret });
+      thief.send({ ...resumptionOf(ada.welcome), resumeSecret });
       await thief.untilClosed('invalid_session');
     }
     await ada.client.ask({ type: 'ping' }, 'pong');

@@ -1,26 +1,27 @@
 import { beat, removeInstance, writeMedia, type Database } from '@callplane/db';
-import { Repeating, type Turns } from '@callplane/runtime';
-import pLimit from 'p-limit';
-import { Admissions } from './admission/admissions.js';
-import { Arrivals } from './admission/arrivals.js';
-import { Joins } from './admission/joins.js';
-import { Resumptions } from './admission/resumptions.js';
+import { Repeating } from '@callplane/runtime';
+import { Arrivals } from './arrivals/arrival.js';
 import type { ConnectionSettings } from './connections/connection.js';
-import { Connections } from './connections/connections.js';
-import type { Deps } from './deps.js';
+import { Connections } from './connections/door.js';
 import { MediaWrites } from './media/media-writes.js';
 import { moveRooms } from './media/places.js';
 import { SessionMedia } from './media/session-media.js';
-import { Dispatch } from './requests/dispatch.js';
-import { Rooms } from './rooms/rooms.js';
-import { disownGhosts } from './sessions/ghosts.js';
+import type { SignalingMetrics } from './metrics.js';
+import { Dispatch, type DispatchDeps } from './requests/requests.js';
+import { Rooms, type RoomsDeps } from './rooms/rooms.js';
 import { Heartbeat } from './sessions/heartbeat.js';
-import { metadataWrites, muteWrites } from './sessions/room-writes.js';
-import { Sessions } from './sessions/sessions.js';
+import { Qualities } from './sessions/quality-seconds.js';
+import { Sessions, type SessionsDeps } from './sessions/sessions.js';
+import { Writes, type WritesDeps } from './writes/writes.js';
 
 const HEARTBEAT_EVERY_MS = 2000;
 const RESYNC_EVERY_MS = 5000;
 const MOVE_ROOMS_EVERY_MS = 500;
+
+/** What the gateway builds itself. */
+type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
+
+export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & { metrics: SignalingMetrics };
 
 export interface GatewaySettings {
   connections: Omit<ConnectionSettings, 'pingIntervalMs'>;
@@ -46,29 +47,26 @@ export class Gateway {
     this.#deps = deps;
     this.#heartbeats = heartbeats;
     this.rooms = new Rooms(deps, (member, departure) => this.sessions.onDeparture(member, departure));
-    this.#mediaWrites = new MediaWrites({
-      ...deps,
-      rooms: this.rooms,
-      mutes: muteWrites(deps, this.rooms),
-      writeMedia: (records, settings) => writeMedia(deps.database, records, settings),
-    });
     this.#heartbeat = new Heartbeat(
       () => beat(heartbeats.sql, deps.instanceId),
       () => this.rooms.resync(),
       deps.logger,
     );
-    const sessionDeps = { ...deps, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
+    const writes = new Writes(deps, this.rooms);
+    this.#mediaWrites = new MediaWrites({
+      ...deps,
+      rooms: this.rooms,
+      writes,
+      writeMedia: (records, settings) => writeMedia(deps.database, records, settings),
+    });
     const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
-    this.sessions = new Sessions(
-      sessionDeps,
-      this.rooms,
-      this.#turns(2),
-      (session) => new SessionMedia(mediaDeps, session),
-    );
+    const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
+    const qualities = new Qualities(shared);
+    this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
     this.connections = new Connections(
       deps,
       { ...settings.connections, pingIntervalMs: deps.pingIntervalSeconds * 1000 },
-      this.#dispatch(),
+      new Dispatch({ ...shared, qualities, sessions: this.sessions, arrivals: this.#arrivals }),
     );
     deps.places.onChange((nodeId) => {
       for (const room of this.rooms.all) if (room.state?.mediaNodeId === nodeId) room.mediaChanged();
@@ -105,37 +103,13 @@ export class Gateway {
     });
   }
 
-  #dispatch(): Dispatch {
-    const deps = this.#deps;
-    // Joins and resumptions share one half of the database pool, so that departures and requests keep the other half.
-    const arrivalTurns = this.#turns(2);
-    return new Dispatch({
-      ...deps,
-      rooms: this.rooms,
-      sessions: this.sessions,
-      qualities: this.sessions.qualities,
-      arrivals: this.#arrivals,
-      admissions: new Admissions(deps, this.#turns(4)),
-      metadataWrites: metadataWrites(deps, this.rooms),
-      joins: new Joins(deps, arrivalTurns),
-      resumptions: new Resumptions(deps, arrivalTurns),
-    });
-  }
-
-  /** Limits work to a part of the database pool. */
-  #turns(divisor: number): Turns {
-    return pLimit(Math.max(1, Math.floor(this.#deps.databasePoolMax / divisor)));
-  }
-
   #startRepeating({ mediaNodeDeadSeconds, resyncEveryMs = RESYNC_EVERY_MS }: GatewaySettings): Repeating[] {
     const deps = this.#deps;
     const repeat = (name: string, everyMs: number, work: () => Promise<void>): Repeating =>
       new Repeating(everyMs, work, (error) => deps.logger.warn('periodic task failed', { task: name, error }));
-    const isHeld = (sessionId: string): boolean =>
-      this.sessions.get(sessionId) !== undefined || this.#arrivals.isResuming(sessionId);
     const resync = async (): Promise<void> => {
       await this.rooms.resync();
-      await disownGhosts(deps, this.sessions.writes, isHeld);
+      await this.sessions.disownGhosts((sessionId) => this.#arrivals.isResuming(sessionId));
     };
     return [
       repeat('heartbeat', HEARTBEAT_EVERY_MS, () => this.#heartbeat.beat()),

@@ -4,17 +4,15 @@ import { Database, isDatabaseUnavailable, listRegisteredNodes, loadVerificationK
 import { MediaNodes, parseMediaNodes } from '@callplane/media';
 import { JobProducer, NoticeListener, QUEUE_NAMES, REDIS_TROUBLES, RoomBus, readRedisTarget } from '@callplane/queue';
 import { AppProcess, orExit, readTurnSettings, redisEvents, systemClock } from '@callplane/runtime';
-import { ArrivalLimits } from './admission/arrival-limits.js';
+import { ArrivalLimits } from './arrivals/limits.js';
+import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
-import { createCallerAddress } from './connections/caller-address.js';
-import { acceptUpgrades } from './connections/upgrade.js';
+import { acceptUpgrades, createCallerAddress } from './connections/door.js';
 import { demoPages } from './demo/demo-pages.js';
-import type { Deps } from './deps.js';
-import { Gateway } from './gateway.js';
+import { Gateway, type Deps } from './gateway.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { listen } from './server.js';
-import { VerificationKeys } from './admission/verification-keys.js';
 
 /** How often the gateway reads the registry of media servers: a new one gets rooms within this time without Redis. */
 const REGISTRY_EVERY_MS = 5000;

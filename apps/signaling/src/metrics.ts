@@ -1,12 +1,14 @@
 import { SECONDS_BUCKETS, type Metrics } from '@callplane/runtime';
 import { CLIENT_MESSAGES, CLOSE_REASONS, type ClientMessage } from '@callplane/protocol';
-import { ARRIVAL_LIMITS, type ArrivalLimit } from './admission/arrival-limits.js';
-import { BATCH_NAMES, type BatchMetrics } from './batching/batch-metrics.js';
-import type { Ending } from './connections/ending.js';
+import { ARRIVAL_LIMITS, type ArrivalLimit } from './arrivals/limits.js';
+import type { Ending } from './connections/connection.js';
 import { CLAIM_OUTCOMES, type ClaimOutcome } from './media/record.js';
 import { READ_REASONS, type ReadReason } from './rooms/room-loader.js';
+import { BATCH_NAMES, type BatchName } from './writes/writes.js';
 
-export interface SignalingMetrics extends BatchMetrics {
+export interface SignalingMetrics {
+  /** Observes the size and the duration of a batch. */
+  batch(name: BatchName, size: number, durationMs: number): void;
   /** Counts a join or resumption by the outcome in its log line. */
   join(outcome: string, durationMs: number): void;
   /** Counts a join or resumption that a rate limit refused. */
@@ -103,7 +105,7 @@ function trafficMetrics(metrics: Metrics) {
   };
 }
 
-function batchMetrics(metrics: Metrics): BatchMetrics {
+function batchMetrics(metrics: Metrics): Pick<SignalingMetrics, 'batch'> {
   const batchSizes = metrics.histogram({
     name: 'callplane_signaling_batch_size',
     help: 'Writes in one batch, by kind.',

@@ -200,9 +200,9 @@ export async function startTestSignaling(
       client.send({ type: 'join', token: invited.token, ...more });
       return { ...invited, client, welcome: await client.until('welcome') };
     },
-    async resume(instanceUrl, { sessionId, resumeSecret }, more = {}) {
+    async resume(instanceUrl, welcome, more = {}) {
       const client = await connectClient(instanceUrl);
-      client.send({ type: 'resume', sessionId, resumeSecret, ...more });
+      client.send({ ...resumptionOf(welcome), ...more });
       return { ...(await client.until('welcome')), client };
     },
     async remove(roomId, participantId, notice = true) {
@@ -241,4 +241,9 @@ function watch(app: TestApp): TestInstance {
     },
     close: () => app.stop(),
   };
+}
+
+/** The first message of a connection that resumes the session of this welcome. */
+export function resumptionOf({ room, sessionId, resumeSecret }: ServerMessages['welcome']) {
+  return { type: 'resume' as const, roomId: String(room['id']), sessionId, resumeSecret };
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { nodeLoads, publishTracks } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
-import { ArrivalLimits } from '../../../apps/signaling/src/admission/arrival-limits.js';
-import type { VerificationKeys } from '../../../apps/signaling/src/admission/verification-keys.js';
-import type { Deps } from '../../../apps/signaling/src/deps.js';
-import { Gateway } from '../../../apps/signaling/src/gateway.js';
+import { ArrivalLimits } from '../../../apps/signaling/src/arrivals/limits.js';
+import type { VerificationKeys } from '../../../apps/signaling/src/arrivals/token.js';
+import { Gateway, type Deps } from '../../../apps/signaling/src/gateway.js';
 import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
@@ -65,9 +64,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
   let isDraining = false;
   return {
     get held() {
-      return new Set(
-        [...gateway.sessions.all].flatMap(({ sessionId, connection }) => (connection === null ? [] : sessionId)),
-      );
+      return new Set([...gateway.sessions.all].flatMap(({ sessionId, client }) => (client === null ? [] : sessionId)));
     },
     get isDraining() {
       return isDraining;

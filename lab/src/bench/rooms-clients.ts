@@ -14,6 +14,7 @@ const PING_SECONDS = 15;
 const JOIN_WITHIN_MS = 90_000;
 
 interface Welcome {
+  roomId: string;
   sessionId: string;
   resumeSecret: string;
   participantId: string;
@@ -133,7 +134,7 @@ async function connect(key: number, url: string, first: object, group: Client['g
 
 /** Resumes as the SDK does, at any of the gateways that are left. */
 async function resume(key: number, { group, welcome }: Client): Promise<void> {
-  const { sessionId, resumeSecret, graceMs } = welcome;
+  const { roomId, sessionId, resumeSecret, graceMs } = welcome;
   const giveUpAt = Date.now() + graceMs;
   for (let attempt = 0; Date.now() < giveUpAt; attempt++) {
     await delay(Math.min(backoffMs(attempt), giveUpAt - Date.now()));
@@ -141,7 +142,7 @@ async function resume(key: number, { group, welcome }: Client): Promise<void> {
     const url = refuge[Math.floor(Math.random() * refuge.length)];
     if (url === undefined) return;
     try {
-      await connect(key, url, { type: 'resume', sessionId, resumeSecret, autoSubscribe: false }, group);
+      await connect(key, url, { type: 'resume', roomId, sessionId, resumeSecret, autoSubscribe: false }, group);
       resumptions.welcomesAt.push(Date.now());
       return;
     } catch (error) {
@@ -159,8 +160,9 @@ function backoffMs(attempt: number): number {
 }
 
 function welcomeOf(message: Record<string, any>): Welcome {
-  const { sessionId, resumeSecret, participant, reconnectGraceSeconds } = message;
-  return { sessionId, resumeSecret, participantId: participant.participantId, graceMs: reconnectGraceSeconds * 1_000 };
+  const { room, sessionId, resumeSecret, participant, reconnectGraceSeconds } = message;
+  const { participantId } = participant;
+  return { roomId: room.id, sessionId, resumeSecret, participantId, graceMs: reconnectGraceSeconds * 1_000 };
 }
 
 function of(key: number): Client {

@@ -17,7 +17,7 @@ export * from './events/track.events.js';
 export * from './events/webhook.events.js';
 export * from './ids/ids.js';
 export * from './limits/address-key.js';
-export * from './limits/keyed-pace.js';
+export * from './limits/pace.js';
 export * from './limits/shared-bound.js';
 export * from './metadata/metadata-size.js';
 export * from './metadata/same-json.js';

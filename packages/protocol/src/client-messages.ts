@@ -41,6 +41,7 @@ export const Resume = Type.Object(
   {
     type: Type.Literal('resume'),
     ...request,
+    roomId: ResourceId,
     sessionId: ResourceId,
     resumeSecret: Type.String({ minLength: 1, maxLength: 256 }),
     autoSubscribe: Type.Optional(Type.Boolean({ description: 'As in `join`; default true.' })),

@@ -58,7 +58,7 @@ export async function endOne(
 
 /** @returns whether the session had a connection until now */
 export async function disconnectOne(database: Database, held: HeldSession): Promise<boolean> {
-  return (await markDisconnected(database, [held])).marked.length === 1;
+  return (await markDisconnected(database, [held])).length === 1;
 }
 
 /** @returns whether the metadata was written */

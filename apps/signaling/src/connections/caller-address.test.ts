@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from '@jest/globals';
-import { createCallerAddress } from './caller-address.js';
+import { createCallerAddress } from './door.js';
 
 const from = (remoteAddress: string | undefined, forwarded?: string) =>
   ({

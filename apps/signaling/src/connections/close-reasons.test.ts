@@ -66,7 +66,7 @@ const PROVOKE: Record<CloseReason, () => Promise<TestInstance>> = {
     return closes(await send({ type: 'join', token: 'nonsense' }), 'invalid_token');
   },
   async invalid_session() {
-    const unknown = { sessionId: 'sess_01h455vb4pex5vsknk084sn02q', resumeSecret: 'x'.repeat(43) };
+    const unknown = { roomId: 'room_x', sessionId: 'sess_01h455vb4pex5vsknk084sn02q', resumeSecret: 'x'.repeat(43) };
     return closes(await send({ type: 'resume', ...unknown }), 'invalid_session');
   },
   async capacity() {

@@ -1,7 +1,6 @@
 import { boundMessage, type ErrorDetail } from '@callplane/core';
 import type { Logger } from '@callplane/runtime';
-import type { Connection } from './connection.js';
-import type { Ending } from './ending.js';
+import type { Connection, Ending } from './connection.js';
 
 /** Refusals of one connection that get a log line of their own. The rest is counted in the line of its end. */
 const REFUSALS_LOGGED_MAX = 20;

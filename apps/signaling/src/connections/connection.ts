@@ -1,14 +1,23 @@
 import type { Duplex } from 'node:stream';
-import { addressKey } from '@callplane/core';
+import { addressKey, TokenBucket, type BucketSettings } from '@callplane/core';
 import { CLOSE_REASONS, type ClientMessage, type CloseReason, type ServerMessage } from '@callplane/protocol';
 import { WebSocket, type RawData } from 'ws';
-import type { CloseDetails, Ending } from './ending.js';
-import { errorMessage } from './error-message.js';
-import { FrameReader } from './frame-reader.js';
+import { FrameReader, type InvalidMessage } from './frames.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
-import type { InvalidMessage } from './read-message.js';
-import { TokenBucket, type BucketSettings } from './token-bucket.js';
+import { errorMessage } from './request-failure.js';
+
+/**
+ * How a connection ended: a close reason, `lost` (the socket closed) or `moved` (the session has another connection).
+ */
+export type Ending = CloseReason | 'lost' | 'moved';
+
+export interface CloseDetails {
+  /** For the log: why the gateway chose this reason. */
+  cause: string;
+  /** For the client. */
+  retryAfterSeconds?: number;
+}
 
 export interface ConnectionSettings {
   /** Every message and every ping takes a token. */
@@ -76,9 +85,8 @@ export class Connection {
     this.#webSocket = webSocket;
     this.#settings = settings;
     this.#handler = handler;
-    const nowMs = performance.now();
-    this.messagesBucket = new TokenBucket(settings.messages, nowMs);
-    this.metadataBucket = new TokenBucket(settings.metadata, nowMs);
+    this.messagesBucket = new TokenBucket(settings.messages);
+    this.metadataBucket = new TokenBucket(settings.metadata);
     this.#frames = new FrameReader(settings.general);
     this.#inbox = new Inbox(
       (message) => handler.onMessage(this, message),

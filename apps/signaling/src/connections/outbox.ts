@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { HeldByAll, type Holder } from './held-by-all.js';
-import { textFrames, type FrameText } from './text-frames.js';
 
 /** Seconds in which the operating system takes nothing, after which a client counts as one that does not read. */
 export const STALLED_SECONDS = 5;
@@ -19,6 +18,12 @@ const TICK_BYTES_MAX = 16 * 1024 * 1024;
 const WRITE_BYTES_MAX = 64 * 1024;
 /** What a waiting frame takes beside its text, in bytes. */
 const FRAME_BYTES = 100;
+
+/** A text with its length in UTF-8. */
+interface FrameText {
+  readonly text: string;
+  readonly bytes: number;
+}
 
 /**
  * The sending half of a connection. All frames of one event-loop tick leave in one write, past the sender of `ws`, which
@@ -249,4 +254,37 @@ export class Outbox implements Holder {
 /** What a text takes in memory: a byte for each character, or two if it has characters beyond Latin-1. */
 function memoryOf(text: string, bytes: number): number {
   return bytes === text.length ? bytes : 2 * text.length;
+}
+
+/** First byte of an unfragmented text frame. */
+const TEXT = 0x81;
+/** Greatest length that fits into the second header byte. A greater one takes 2 further bytes. */
+const BYTES_IN_HEADER_MAX = 125;
+/** Greatest length that fits into 2 further bytes. A greater one takes 8. */
+const BYTES_IN_16_BITS_MAX = 0xffff;
+
+/** Encodes texts as WebSocket frames of a server (RFC 6455, section 5.2), one after the other. */
+function textFrames(frames: readonly FrameText[]): Buffer {
+  const encoded = Buffer.allocUnsafe(frames.reduce((sum, { bytes }) => sum + headerBytes(bytes) + bytes, 0));
+  let at = 0;
+  for (const { text, bytes } of frames) {
+    encoded[at] = TEXT;
+    if (bytes <= BYTES_IN_HEADER_MAX) encoded[at + 1] = bytes;
+    else if (bytes <= BYTES_IN_16_BITS_MAX) {
+      encoded[at + 1] = 126;
+      encoded.writeUInt16BE(bytes, at + 2);
+    } else {
+      encoded[at + 1] = 127;
+      encoded.writeBigUInt64BE(BigInt(bytes), at + 2);
+    }
+    at += headerBytes(bytes);
+    // Only ASCII has as many bytes as characters. It is copied faster as Latin-1.
+    at += encoded.write(text, at, bytes === text.length ? 'latin1' : 'utf8');
+  }
+  return encoded;
+}
+
+function headerBytes(bytes: number): number {
+  if (bytes <= BYTES_IN_HEADER_MAX) return 2;
+  return bytes <= BYTES_IN_16_BITS_MAX ? 4 : 10;
 }

@@ -4,13 +4,13 @@ import {
   unpublishAll,
   type Database,
   type HeldSession,
-  type MuteChange,
   type TracksOutcome,
   type TrackState,
 } from '@callplane/db';
 import type { JobProducer } from '@callplane/queue';
 import type { Logger } from '@callplane/runtime';
 import type { Rooms } from '../rooms/rooms.js';
+import type { Writes } from '../writes/writes.js';
 import type { MediaRecord } from './record.js';
 
 /** How long changes of records wait, so that one statement writes those of many sessions. */
@@ -41,7 +41,7 @@ export interface MediaWritesDeps {
   logger: Logger;
   producer: JobProducer;
   rooms: Pick<Rooms, 'changed'>;
-  mutes: { write(roomId: string, change: MuteChange): Promise<boolean> };
+  writes: Pick<Writes, 'mute'>;
   writeMedia: WriteMedia;
 }
 
@@ -79,7 +79,7 @@ export class MediaWrites {
   }
 
   async setMuted({ held, roomId }: RecordedSession, trackId: string, muted: boolean): Promise<void> {
-    await this.#deps.mutes.write(roomId, { held, trackId, muted });
+    await this.#deps.writes.mute(roomId, { held, trackId, muted });
   }
 
   /** What another gateway would need to go on with the session's media has changed. */

@@ -4,11 +4,17 @@ import { eventually } from '@callplane/testing';
 import { FakeNode, FakeSession, Gate, mediaError, placesOn, publishRequest, settled } from './media.testkit.js';
 import { SessionMedia } from './session-media.js';
 
+const opened: SessionMedia[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((media) => media.destroy()));
+});
+
 function setUp(...held: string[]) {
   const gate = new Gate();
   gate.hold(...held);
   const [node, session, server] = [new FakeNode(gate), new FakeSession(gate), { isUp: true }];
   const media = new SessionMedia(session.deps(placesOn(node, server)), session.asOwner);
+  opened.push(media);
   const reconnect = () => {
     session.isConnected = false;
     media.onConnectionLost();
@@ -251,6 +257,7 @@ describe('the media of a session of another gateway', () => {
     session.connectionNumber = 2;
     session.isConnected = false;
     const media = new SessionMedia(session.deps(placesOn(node)), session.asOwner);
+    opened.push(media);
     media.expectTakeOver();
     const resumed = {
       media: record,

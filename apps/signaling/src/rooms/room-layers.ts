@@ -15,7 +15,7 @@ export interface RoomLayersPort {
 
 /**
  * Collects which layers the members of a room receive, and tells the publishers of this gateway how much of their video
- * is received (docs/decisions/0028-what-is-encoded-and-displayed.md).
+ * is received (docs/decisions/0058-the-call-path.md).
  */
 export class RoomLayers {
   readonly #index: TrackIndex;

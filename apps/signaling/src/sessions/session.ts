@@ -1,22 +1,92 @@
-import type { Permission, Tenant } from '@callplane/core';
+import { TokenBucket, type Permission } from '@callplane/core';
 import type { HeldSession, SessionState } from '@callplane/db';
-import type { ServerMessage } from '@callplane/protocol';
-import type { Connection } from '../connections/connection.js';
-import { TokenBucket } from '../connections/token-bucket.js';
+import type { CloseReason, ServerMessage } from '@callplane/protocol';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Room, RoomMember } from '../rooms/room.js';
-import { IGNORE, NEVER } from '../states/state-table.js';
-import type { SessionFacts, SessionOver } from './session-facts.js';
-import { Grace, type GracePeriod } from './grace.js';
-import { SESSION_STATES, type SessionAction, type SessionEvent, type SessionStateName } from './session-states.js';
 
-export type { SessionFacts, SessionOver } from './session-facts.js';
+/** The states of a session at the gateway that holds it. */
+export type SessionStateName =
+  /** Its row is written by a join. The client does not know the resume secret before the welcome. */
+  | 'joining'
+  /** Its row is written by a resumption. The welcome follows. */
+  | 'resuming'
+  | 'connected'
+  /** Without a connection. The client may resume it. */
+  | 'grace'
+  /** Its end is being written. */
+  | 'ending'
+  /** This gateway has let go of it, for whatever reason. */
+  | 'gone';
+
+export type SessionEvent =
+  /** The welcome is being sent. */
+  | 'welcomed'
+  /** The connection ended in a way that the client may resume. */
+  | 'lost'
+  /** The connection ended because this gateway drains. */
+  | 'drained'
+  /** The connection ended in a way that the client cannot resume. */
+  | 'closedForGood'
+  | 'leave'
+  /** The client resumed the session over another connection to this gateway. */
+  | 'resumedHere'
+  | 'resumedElsewhere'
+  | 'graceOver'
+  /** The end is in PostgreSQL. */
+  | 'endWritten'
+  /** PostgreSQL says that this gateway does not hold the session any more, or it could not be asked. */
+  | 'notHeld'
+  /** PostgreSQL says that the session has ended, with a reason. */
+  | 'ended';
+
+const OVER = { resumedElsewhere: 'gone', notHeld: 'gone', ended: 'gone' } as const;
+const KEPT = { ...OVER, resumedHere: 'resuming' } as const;
+
+/** The state to which each event leads. An event that is missing is a defect: it is logged, and changes nothing. */
+export const TRANSITIONS: Readonly<Record<SessionStateName, Partial<Record<SessionEvent, SessionStateName>>>> = {
+  joining: { ...OVER, welcomed: 'connected', lost: 'ending', drained: 'ending', closedForGood: 'ending' },
+  resuming: { ...KEPT, welcomed: 'connected', lost: 'grace', drained: 'grace', closedForGood: 'ending' },
+  connected: { ...KEPT, lost: 'grace', drained: 'gone', closedForGood: 'ending', leave: 'ending' },
+  grace: { ...KEPT, drained: 'gone', graceOver: 'ending' },
+  // The client of a session that leaves may close its connection first.
+  ending: { ...KEPT, lost: 'ending', drained: 'ending', closedForGood: 'ending', endWritten: 'gone' },
+  // Whatever was under way when this gateway let go of the session has no effect.
+  gone: {},
+};
 
 /** How long the client of a session that leaves waits for PostgreSQL, in milliseconds. */
 const LEAVE_WITHIN_MS = 1000;
 
+/** The client's connection, as its session needs it. */
+export interface SessionClient {
+  readonly isOpen: boolean;
+  sendText(text: string, isShared?: boolean): void;
+  close(reason: CloseReason, details: { cause: string }): void;
+  /** Ends it without a reason, because the session goes on over another connection. */
+  drop(): void;
+}
+
+/** Why a session is over. */
+export interface SessionOver {
+  reason: CloseReason;
+  /** For the log. */
+  cause: string;
+}
+
+export interface SessionFacts {
+  sessionId: string;
+  roomId: string;
+  participantId: string;
+  permissions: readonly Permission[];
+  connectionNumber: number;
+  autoSubscribe: boolean;
+}
+
 /** What a session needs of the registry that holds it. Its methods return at once. */
-export interface SessionPort extends GracePeriod {
+export interface SessionPort {
+  readonly reconnectGraceMs: number;
+  /** How much longer the grace period lasts when it would be over, in milliseconds; 0 without an outage. */
+  graceLeftMs(): number;
   /** Marks the session as disconnected in PostgreSQL. */
   markLost(session: Session): void;
   /** Writes the session's end. Dispatches `endWritten` or `notHeld`. */
@@ -31,46 +101,42 @@ export interface SessionPort extends GracePeriod {
   onUnexpected(session: Session, event: SessionEvent): void;
 }
 
-/** A session that this instance holds. `SESSION_STATES` says what each event does; this class runs the actions. */
+/** A session that this instance holds. */
 export class Session implements RoomMember {
   readonly sessionId: string;
-  readonly tenant: Tenant;
   readonly roomId: string;
   readonly participantId: string;
-  readonly room: Room;
   readonly media: SessionMedia;
   /** Limits the reports of quality to one in 2 s. */
-  readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 }, performance.now());
+  readonly qualityBucket = new TokenBucket({ perSecond: 0.5, burst: 3 });
   /** Limits the requests for key frames: each costs every publisher that the client receives. */
-  readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 }, performance.now());
+  readonly refreshBucket = new TokenBucket({ perSecond: 0.5, burst: 4 });
   /** Limits the restarts of ICE: each costs the media server an offer. */
-  readonly restartBucket = new TokenBucket({ perSecond: 0.5, burst: 6 }, performance.now());
+  readonly restartBucket = new TokenBucket({ perSecond: 0.5, burst: 6 });
   autoSubscribe: boolean;
   readonly #port: SessionPort;
   #state: SessionStateName;
   #permissions: readonly Permission[];
   #connectionNumber: number;
-  #connection: Connection | null;
-  readonly #grace = new Grace();
+  #client: SessionClient | null;
+  #graceTimer: NodeJS.Timeout | undefined;
   #afterGone: (() => void) | undefined;
 
   constructor(
     port: SessionPort,
-    room: Room,
-    connection: Connection,
+    readonly room: Room,
+    client: SessionClient,
     facts: SessionFacts & { isResumed: boolean },
     createMedia: (session: Session) => SessionMedia,
   ) {
     this.#port = port;
-    this.room = room;
     this.sessionId = facts.sessionId;
-    this.tenant = facts.tenant;
     this.roomId = facts.roomId;
     this.participantId = facts.participantId;
     this.#permissions = facts.permissions;
     this.autoSubscribe = facts.autoSubscribe;
     this.#connectionNumber = facts.connectionNumber;
-    this.#connection = connection;
+    this.#client = client;
     this.#state = facts.isResumed ? 'resuming' : 'joining';
     this.media = createMedia(this);
     if (facts.isResumed) this.media.expectTakeOver();
@@ -85,8 +151,8 @@ export class Session implements RoomMember {
     return this.#permissions;
   }
 
-  get connection(): Connection | null {
-    return this.#connection;
+  get client(): SessionClient | null {
+    return this.#client;
   }
 
   /** Number of the session's current connection. Each resumption increments it. */
@@ -105,7 +171,7 @@ export class Session implements RoomMember {
 
   /** Whether another connection to this instance may take the session over. */
   get isResumable(): boolean {
-    return SESSION_STATES[this.#state].resumedHere !== NEVER;
+    return TRANSITIONS[this.#state].resumedHere !== undefined;
   }
 
   get isGone(): boolean {
@@ -124,11 +190,11 @@ export class Session implements RoomMember {
 
   /** Sends a message, unless the client is waiting for the welcome, which contains what the message says. */
   send(message: ServerMessage): void {
-    if (this.isConnected) this.#connection?.send(message);
+    if (this.isConnected) this.#client?.sendText(JSON.stringify(message), false);
   }
 
   sendText(text: string): void {
-    if (this.isConnected) this.#connection?.sendText(text);
+    if (this.isConnected) this.#client?.sendText(text);
   }
 
   /** Takes over what the server has changed: permissions and mutes. */
@@ -150,26 +216,35 @@ export class Session implements RoomMember {
 
   /** @param over for `endWritten` and `ended`: the close reason that the client gets */
   dispatch(event: SessionEvent, over: SessionOver | null = null): void {
-    const cell = SESSION_STATES[this.#state][event];
-    if (cell === IGNORE) return;
-    if (cell === NEVER) {
+    const from = this.#state;
+    if (from === 'gone') return;
+    const to = TRANSITIONS[from][event];
+    if (to === undefined) {
       this.#port.onUnexpected(this, event);
       return;
     }
-    this.#state = cell.to;
-    let mediaEnded = Promise.resolve();
-    for (const action of cell.actions) mediaEnded = this.#run(action, over) ?? mediaEnded;
-    if (cell.to !== 'gone') return;
-    const isOver = cell.actions.some((action) => action === 'destroyMedia');
-    this.#port.onGone(this, mediaEnded, isOver ? over : null);
-    this.#afterGone?.();
+    this.#state = to;
+    clearTimeout(this.#graceTimer);
+    if (event === 'lost' || event === 'drained' || event === 'closedForGood') this.#client = null;
+    if (to === 'gone') this.#letGo(from, event, over);
+    else if (to === 'resuming') {
+      this.#takeClient()?.drop();
+      this.media.onConnectionLost();
+    } else if (to === 'grace') {
+      this.media.onConnectionLost();
+      this.#startGrace(this.#port.reconnectGraceMs);
+      this.#port.markLost(this);
+    } else if (to === 'ending' && from !== 'ending') {
+      if (event === 'closedForGood' && from !== 'joining') this.media.onConnectionLost();
+      this.#port.writeEnd(this, event === 'leave' ? 'left' : 'connection_lost');
+    }
   }
 
   /** The client resumed the session over another connection to this instance. The welcome follows. */
-  resumeHere(connection: Connection, connectionNumber: number): void {
+  resumeHere(client: SessionClient, connectionNumber: number): void {
     this.dispatch('resumedHere');
     if (this.#state !== 'resuming') return;
-    this.#connection = connection;
+    this.#client = client;
     this.#connectionNumber = connectionNumber;
   }
 
@@ -178,7 +253,7 @@ export class Session implements RoomMember {
    * than LEAVE_WITHIN_MS: the end is written once PostgreSQL is back.
    */
   async leave(): Promise<void> {
-    const connection = this.#connection;
+    const client = this.#client;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, LEAVE_WITHIN_MS);
       this.#afterGone = () => {
@@ -187,52 +262,35 @@ export class Session implements RoomMember {
       };
       this.dispatch('leave');
     });
-    connection?.close('left', { cause: 'The client left.' });
+    client?.close('left', { cause: 'The client left.' });
   }
 
-  /** @returns when the media is released, for the actions that end it */
-  #run(action: SessionAction, over: SessionOver | null): Promise<void> | undefined {
-    switch (action) {
-      case 'detach':
-        this.#connection = null;
-        return;
-      case 'dropConnection':
-        this.#takeConnection()?.drop();
-        return;
-      case 'closeConnection':
-        if (over === null) throw new Error(`${this.sessionId} is over without a reason`);
-        this.#takeConnection()?.close(over.reason, { cause: over.cause });
-        return;
-      case 'pauseMedia':
-        this.media.onConnectionLost();
-        return;
-      case 'markLost':
-        this.#port.markLost(this);
-        return;
-      case 'startGrace':
-        this.#grace.start(this.#port, () => this.dispatch('graceOver'));
-        return;
-      case 'stopGrace':
-        this.#grace.stop();
-        return;
-      case 'writeLeft':
-        this.#port.writeEnd(this, 'left');
-        return;
-      case 'writeLost':
-        this.#port.writeEnd(this, 'connection_lost');
-        return;
-      case 'destroyMedia':
-        return this.media.destroy();
-      case 'abandonMedia':
-        this.media.abandon();
-        return;
-    }
+  /** Media ends only after PostgreSQL has said that the session is over: another gateway may have claimed it. */
+  #letGo(from: SessionStateName, event: SessionEvent, over: SessionOver | null): void {
+    const isOver = event === 'ended' || event === 'endWritten';
+    if (isOver && over === null) throw new Error(`${this.sessionId} is over without a reason`);
+    if (event === 'drained' && from === 'connected') this.#port.markLost(this);
+    const client = this.#takeClient();
+    if (isOver && over !== null) client?.close(over.reason, { cause: over.cause });
+    else client?.drop();
+    if (!isOver) this.media.abandon();
+    const mediaEnded = isOver ? this.media.destroy() : Promise.resolve();
+    this.#port.onGone(this, mediaEnded, isOver ? over : null);
+    this.#afterGone?.();
   }
 
-  /** Clears the connection first, so that closing it does not dispatch `lost`. */
-  #takeConnection(): Connection | null {
-    const connection = this.#connection;
-    this.#connection = null;
-    return connection;
+  #startGrace(milliseconds: number): void {
+    this.#graceTimer = setTimeout(() => {
+      const leftMs = this.#port.graceLeftMs();
+      if (leftMs > 0) this.#startGrace(leftMs);
+      else this.dispatch('graceOver');
+    }, milliseconds);
+  }
+
+  /** Clears the client first, so that closing its connection does not dispatch `lost`. */
+  #takeClient(): SessionClient | null {
+    const client = this.#client;
+    this.#client = null;
+    return client;
   }
 }

@@ -1,43 +1,55 @@
-import { CLOSE_REASONS } from '@callplane/protocol';
-import type { Turns } from '@callplane/runtime';
-import type { Connection } from '../connections/connection.js';
-import type { Ending } from '../connections/ending.js';
+import type { Clock, SessionEndReason } from '@callplane/core';
+import { readSessionEnd, sessionsHeldBy, type Database } from '@callplane/db';
+import { CLOSE_REASONS, type CloseReason } from '@callplane/protocol';
+import type { Logger } from '@callplane/runtime';
+import type { Connection, Ending } from '../connections/connection.js';
 import type { MediaWrites } from '../media/media-writes.js';
 import type { SessionMedia } from '../media/session-media.js';
 import type { Departure, Room, RoomMember } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
-import { endOf, overBecause } from './departures.js';
+import type { Writes } from '../writes/writes.js';
 import type { Heartbeat } from './heartbeat.js';
-import type { SessionEvent } from './session-states.js';
-import { Qualities } from './qualities.js';
-import { SessionWrites, type SessionWritesDeps } from './session-writes.js';
-import { Session, type SessionFacts, type SessionOver, type SessionPort } from './session.js';
+import type { Qualities } from './quality-seconds.js';
+import { Session, type SessionEvent, type SessionFacts, type SessionOver, type SessionPort } from './session.js';
 
-export interface SessionsDeps extends SessionWritesDeps {
-  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
+/** The join behind a session row younger than this may still be in progress here, in milliseconds. */
+const GHOST_AGE_MS = 30_000;
+
+/** The close reason that a client gets when its session has ended. */
+export const CLOSE_REASON_OF_END = {
+  left: 'left',
+  removed: 'removed',
+  room_ended: 'room_ended',
+  superseded: 'superseded',
+  // The cleanup worker counted an open connection as lost, e.g. because this instance was cut off for long.
+  connection_lost: 'invalid_session',
+} as const satisfies Record<SessionEndReason, CloseReason>;
+
+export interface SessionsDeps {
+  clock: Clock;
+  database: Database;
   heartbeat: Pick<Heartbeat, 'steadyMs'>;
+  instanceId: string;
+  logger: Logger;
+  mediaWrites: Pick<MediaWrites, 'flush' | 'overwritten'>;
+  qualities: Qualities;
   reconnectGraceSeconds: number;
+  rooms: Rooms;
+  writes: Writes;
 }
 
 /** The sessions that this instance holds, from the commit of a join or resumption until they end or move elsewhere. */
 export class Sessions implements SessionPort {
-  readonly writes: SessionWrites;
-  readonly qualities: Qualities;
   readonly reconnectGraceMs: number;
   readonly #deps: SessionsDeps;
-  readonly #rooms: Rooms;
   readonly #createMedia: (session: Session) => SessionMedia;
   readonly #sessions = new Map<string, Session>();
   readonly #ofConnection = new WeakMap<Connection, Session>();
 
-  /** @param turns limits the batches of writes that use the database at once */
-  constructor(deps: SessionsDeps, rooms: Rooms, turns: Turns, createMedia: (session: Session) => SessionMedia) {
+  constructor(deps: SessionsDeps, createMedia: (session: Session) => SessionMedia) {
     this.#deps = deps;
-    this.#rooms = rooms;
     this.#createMedia = createMedia;
     this.reconnectGraceMs = deps.reconnectGraceSeconds * 1000;
-    this.writes = new SessionWrites(deps, rooms, turns);
-    this.qualities = new Qualities(deps, turns);
   }
 
   get count(): number {
@@ -80,7 +92,7 @@ export class Sessions implements SessionPort {
   /** Call this when a connection has ended, for whatever reason. */
   onConnectionEnd(connection: Connection, ending: Ending): void {
     const session = this.#ofConnection.get(connection);
-    if (session?.connection !== connection) return;
+    if (session?.client !== connection) return;
     session.dispatch(eventOf(ending));
   }
 
@@ -92,19 +104,38 @@ export class Sessions implements SessionPort {
     else if (departure === 'room_ended') session.dispatch('ended', overBecause(departure));
     // In `ending`, the room usually shows the end that this instance writes. `writeEnd` dispatches the outcome.
     else if (session.state === 'ending') return;
-    else if (departure === 'missing') this.writes.track(this.#onMissing(session));
+    else if (departure === 'missing') this.#deps.writes.track(this.#onMissing(session));
     else session.dispatch('ended', overBecause(departure));
+  }
+
+  /**
+   * Starts the grace period of sessions whose rows name this instance although it does not hold them. That happens when
+   * PostgreSQL's answer to a join or resumption is lost.
+   * @param isResuming whether this instance is just resuming a session: the row may name it before it knows the session
+   */
+  async disownGhosts(isResuming: (sessionId: string) => boolean): Promise<void> {
+    const { clock, database, instanceId, logger, writes } = this.#deps;
+    const named = await sessionsHeldBy(database.sql, instanceId);
+    const ghosts = named.filter(({ sessionId, startedAt }) => {
+      const isFresh = clock.now().getTime() - startedAt.getTime() < GHOST_AGE_MS;
+      return !isFresh && !this.#sessions.has(sessionId) && !isResuming(sessionId);
+    });
+    for (const { sessionId } of ghosts) logger.warn('session has no connection', { sessionId });
+    await Promise.all(
+      ghosts.map(({ sessionId, connection, roomId }) => writes.markLost({ sessionId, connection }, roomId)),
+    );
   }
 
   /**
    * Lets other instances take over; no participant leaves. Resolves when all writes are done and the media is released.
    */
   async drain(): Promise<void> {
+    const { mediaWrites, qualities, writes } = this.#deps;
     // Sessions in their grace period are not written again.
-    await this.#deps.mediaWrites.flush();
+    await mediaWrites.flush();
     for (const session of [...this.#sessions.values()]) session.dispatch('drained');
-    await this.writes.drain();
-    this.qualities.close();
+    await writes.drain();
+    qualities.close();
   }
 
   /** No client can resume its session during an outage of PostgreSQL, so the grace period begins anew after it. */
@@ -113,27 +144,30 @@ export class Sessions implements SessionPort {
   }
 
   markLost(session: Session): void {
-    this.qualities.lose(session.sessionId);
-    this.#deps.mediaWrites.overwritten(session);
-    const written = this.writes.markLost({ ...session.held, media: session.mediaState }, session.roomId);
-    this.writes.track(written.finally(() => this.#deps.mediaWrites.overwritten(session)));
+    const { mediaWrites, qualities, writes } = this.#deps;
+    qualities.lose(session.sessionId);
+    mediaWrites.overwritten(session);
+    const written = writes.markLost({ ...session.held, media: session.mediaState }, session.roomId);
+    writes.track(written.finally(() => mediaWrites.overwritten(session)));
   }
 
   writeEnd(session: Session, reason: 'left' | 'connection_lost'): void {
     const { held } = session;
-    const written = this.writes.end(held, session.roomId, reason).then((isWritten) => {
+    const { writes } = this.#deps;
+    const written = writes.end(held, session.roomId, reason).then((isWritten) => {
       // The session was resumed here meanwhile, and the write had no effect.
       if (session.connectionNumber !== held.connection) return;
       session.dispatch(isWritten ? 'endWritten' : 'notHeld', overBecause(reason));
     });
-    this.writes.track(written);
+    writes.track(written);
   }
 
   onGone(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): void {
+    const { qualities, writes } = this.#deps;
     session.room.remove(session);
-    this.writes.track(this.qualities.end(session.sessionId));
+    writes.track(qualities.end(session.sessionId));
     if (this.#sessions.get(session.sessionId) === session) this.#sessions.delete(session.sessionId);
-    this.writes.track(this.#release(session, mediaEnded, over));
+    writes.track(this.#release(session, mediaEnded, over));
   }
 
   onUnexpected(session: Session, event: SessionEvent): void {
@@ -142,22 +176,41 @@ export class Sessions implements SessionPort {
   }
 
   async #release(session: Session, mediaEnded: Promise<void>, over: SessionOver | null): Promise<void> {
+    const { rooms, writes } = this.#deps;
     try {
       await mediaEnded;
       // The clean-up of a removal waits for this, and the participant of a room that ends may be in removal, too. The
       // clean-up of a room itself does not wait.
-      if (over?.reason === 'removed' || over?.reason === 'room_ended') await this.writes.release(session.held);
+      if (over?.reason === 'removed' || over?.reason === 'room_ended') await writes.release(session.held);
     } finally {
-      this.#rooms.release(session.room);
+      rooms.release(session.room);
     }
   }
 
   /** The session is not among the live ones of its room. Its row says why. */
   async #onMissing(session: Session): Promise<void> {
     const { held } = session;
-    const over = await endOf(this.#deps, this.writes, session);
+    const over = await this.#endOf(session);
     if (session.connectionNumber === held.connection) session.dispatch('ended', over);
   }
+
+  /** @returns the close reason for its client; `unavailable` if PostgreSQL does not answer. Never rejects. */
+  async #endOf({ held, roomId, sessionId }: Session): Promise<SessionOver> {
+    const { database, writes } = this.#deps;
+    let over: SessionOver = { reason: 'unavailable', cause: 'The reason why the session is missing cannot be read.' };
+    await writes.retry('session end reason not loaded', sessionId, 3, async () => {
+      const end = (await readSessionEnd(database.sql, [sessionId])).get(sessionId);
+      over = overBecause(end ?? 'connection_lost');
+      // The row says that the session is live, but its room does not show it. Ending it resolves the contradiction.
+      if (end === null) await writes.end(held, roomId, 'connection_lost');
+    });
+    return over;
+  }
+}
+
+/** What ends a session that is over in PostgreSQL. */
+function overBecause(reason: SessionEndReason): SessionOver {
+  return { reason: CLOSE_REASON_OF_END[reason], cause: `session ended: ${reason}` };
 }
 
 function eventOf(ending: Ending): SessionEvent {

@@ -115,11 +115,16 @@ export class Session {
     const welcome = this.#welcome;
     if (welcome === undefined) return;
     const { autoSubscribe } = this.#settings;
-    const { sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
+    const { room, sessionId, resumeSecret, reconnectGraceSeconds } = welcome;
     const giveUpAt = this.#platform.now() + reconnectGraceSeconds * 1000;
-    const first = (): ClientMessage => {
-      return { type: 'resume', sessionId, resumeSecret, autoSubscribe, ...this.#listener.presentPeers() };
-    };
+    const first = (): ClientMessage => ({
+      type: 'resume',
+      roomId: String(room['id']),
+      sessionId,
+      resumeSecret,
+      autoSubscribe,
+      ...this.#listener.presentPeers(),
+    });
     await this.#connect(first, giveUpAt, {
       reason: 'connection_lost',
       message: 'The connection was lost and could not be restored within the grace period.',

@@ -2,7 +2,6 @@ import type { PaceTimes, Tenant } from '@callplane/core';
 import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { paced } from './paced.js';
-import { inRounds } from './rounds.js';
 
 export interface JoinRequest {
   tenant: Tenant;
@@ -19,18 +18,14 @@ const TOO_MANY_WAIT_MS_MIN = 1;
 /**
  * Numbers joins at the moment when a gateway receives them, and takes a token from the bucket of each participant. One
  * statement outside of a transaction: a join that is refused here locks and writes nothing.
+ * @param requests joins of different participants.
  * @returns the admissions in the order of the requests.
  */
-export function admitJoins(db: TypedSql, requests: readonly JoinRequest[], pace: PaceTimes): Promise<Admission[]> {
-  return inRounds(
-    requests,
-    ({ participantId }) => participantId,
-    (round) => admitRound(db, round, pace),
-  );
-}
-
-/** @param requests joins of different participants. */
-async function admitRound(db: TypedSql, requests: readonly JoinRequest[], pace: PaceTimes): Promise<Admission[]> {
+export async function admitJoins(
+  db: TypedSql,
+  requests: readonly JoinRequest[],
+  pace: PaceTimes,
+): Promise<Admission[]> {
   const bucket = paced(Prisma.sql`p.joins_full_at`, pace);
   const rows = await db.$queryRaw<{ participantId: string; number: number | null; waitMs: number }[]>`
     WITH input AS MATERIALIZED (

@@ -12,7 +12,6 @@ import {
   type RoomToJoin,
 } from './join-locks.js';
 import { writeJoins, type AcceptedJoin } from './join-writes.js';
-import { inRounds } from './rounds.js';
 import type { JoinInput, JoinOutcome } from './session.js';
 
 export interface JoinSettings {
@@ -37,30 +36,16 @@ class AbandonedJoins extends Error {
  * joins cannot exceed its capacity.
  *
  * A join that fails does not fail the others: after an error, each join is tried alone once.
+ * @param inputs joins of different participants.
  * @returns the outcomes in the order of the inputs.
  * @throws if PostgreSQL is unavailable; an outcome is unknown then.
  */
-export function joinSessions(
+export async function joinSessions(
   database: Database,
   roomId: string,
   inputs: readonly JoinInput[],
   now: Date,
   settings: JoinSettings = {},
-): Promise<JoinOutcome[]> {
-  return inRounds(
-    inputs,
-    ({ participantId }) => participantId,
-    (round) => joinRound(database, roomId, round, now, settings),
-  );
-}
-
-/** @param inputs joins of different participants. */
-async function joinRound(
-  database: Database,
-  roomId: string,
-  inputs: readonly JoinInput[],
-  now: Date,
-  settings: JoinSettings,
 ): Promise<JoinOutcome[]> {
   try {
     return (

@@ -1,6 +1,5 @@
-import type { Database, TypedSql } from '../client/database.js';
+import type { Database } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
-import { inRounds } from './rounds.js';
 import type { HeldSession } from './session.js';
 import { bumpRooms, lockHeld } from './versions.sql.js';
 
@@ -10,8 +9,8 @@ export interface MetadataChange {
 }
 
 /**
- * Replaces the metadata of participants of one room, on behalf of the connections that hold their sessions. Several
- * changes of one session run one after another, so that the last one stays.
+ * Replaces the metadata of participants of one room, on behalf of the connections that hold their sessions.
+ * @param changes of different sessions.
  * @returns the ids of the sessions whose metadata was written. A session is missing if it has ended, if its participant
  * is being removed, or if another connection holds it.
  */
@@ -20,24 +19,10 @@ export async function updateOwnMetadata(
   roomId: string,
   changes: readonly MetadataChange[],
 ): Promise<Set<string>> {
-  const written = new Set<string>();
-  await inRounds(
-    changes,
-    ({ held }) => held.sessionId,
-    async (round) => {
-      const rows = await updateRound(database.sql, roomId, round);
-      for (const { id } of rows) written.add(id);
-      return round;
-    },
-  );
-  return written;
-}
-
-function updateRound(db: TypedSql, roomId: string, changes: readonly MetadataChange[]): PromiseLike<{ id: string }[]> {
   const held = changes.map((change) => change.held);
   const sessionIds = held.map(({ sessionId }) => sessionId);
   const isAllowed = Prisma.sql`s.room_id = ${roomId} AND s.participant_id = ANY(ARRAY(SELECT id FROM person))`;
-  return db.$queryRaw<{ id: string }[]>`
+  const rows = await database.sql.$queryRaw<{ id: string }[]>`
     WITH person AS MATERIALIZED (
       SELECT id FROM participants
       WHERE removed_at IS NULL AND id = ANY(ARRAY(
@@ -52,4 +37,5 @@ function updateRound(db: TypedSql, roomId: string, changes: readonly MetadataCha
     )
     UPDATE participant_sessions s SET version = room.version FROM held JOIN room ON room.id = held.room_id
     WHERE s.id = held.id RETURNING s.id`;
+  return new Set(rows.map(({ id }) => id));
 }

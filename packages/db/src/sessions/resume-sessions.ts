@@ -1,12 +1,11 @@
 import type { PaceTimes, Permission, SessionEndReason } from '@callplane/core';
-import type { Database, TypedSql } from '../client/database.js';
+import type { Database } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { paced } from './paced.js';
 import { readSessions } from './room-changes.js';
-import { inRounds } from './rounds.js';
 import { END_REASON } from './session.sql.js';
 import type { ResumeOutcome, SessionState } from './session.js';
-import { bumpRooms, lockClause, type LockSettings } from './versions.sql.js';
+import { bumpRooms } from './versions.sql.js';
 
 export interface ResumeInput {
   sessionId: string;
@@ -21,10 +20,6 @@ export interface ResumeInput {
 
 interface Found {
   sessionId: string;
-  /** False if another transaction has locked the session: only its id and its room are known then. */
-  isLocked: boolean;
-  /** Whether nothing prevents the resumption but a lock of the room. */
-  isAllowed: boolean;
   /** Null when the session was not resumed. */
   connection: number | null;
   previousInstanceId: string | null;
@@ -47,46 +42,25 @@ const NO_PACE: PaceTimes = { intervalMs: 0, aheadMs: 0 };
  * holds it. A resumption writes no leave or join.
  *
  * One statement writes every outcome: anyone can send a wrong secret, so that case must cost only one index look-up.
- * @returns the outcomes in the order of the inputs. With `skipLocked`, a session is `busy` if another transaction has
- * locked it or its room.
+ * @param inputs resumptions of different sessions.
+ * @returns the outcomes in the order of the inputs.
  */
-export function resumeSessions(
-  database: Database,
-  inputs: readonly ResumeInput[],
-  settings: LockSettings = {},
-): Promise<ResumeOutcome[]> {
-  return inRounds(
-    inputs,
-    ({ sessionId }) => sessionId,
-    (round) => resumeRound(database.sql, round, settings),
-  );
-}
-
-/** @param inputs resumptions of different sessions. */
-async function resumeRound(
-  db: TypedSql,
-  inputs: readonly ResumeInput[],
-  settings: LockSettings,
-): Promise<ResumeOutcome[]> {
+export async function resumeSessions(database: Database, inputs: readonly ResumeInput[]): Promise<ResumeOutcome[]> {
   const bucket = paced(Prisma.sql`s.resumptions_full_at`, inputs[0]?.pace ?? NO_PACE);
-  const rows = await db.$queryRaw<Found[]>`
-    WITH found AS MATERIALIZED (
-      SELECT s.id, s.room_id, input.instance_id
+  const rows = await database.sql.$queryRaw<Found[]>`
+    WITH before AS MATERIALIZED (
+      SELECT s.id, s.instance_id, s.participant_id, s.environment_id, s.permissions, s.media, e.project_id, s.room_id,
+        input.instance_id AS new_instance_id, ${bucket.waitMs} AS wait_ms, ${bucket.isFree} AS is_free,
+        ${END_REASON} AS end_reason
       FROM unnest(${inputs.map(({ sessionId }) => sessionId)}::text[],
         ${inputs.map(({ resumeSecretHash }) => Buffer.from(resumeSecretHash).toString('hex'))}::text[],
         ${inputs.map(({ instanceId }) => instanceId)}::text[]) AS input (id, secret, instance_id)
       JOIN participant_sessions s ON s.id = input.id AND s.resume_secret_hash = decode(input.secret, 'hex')
-    ), before AS MATERIALIZED (
-      SELECT s.id, s.instance_id, s.participant_id, s.environment_id, s.permissions, s.media, e.project_id, s.room_id,
-        found.instance_id AS new_instance_id, ${bucket.waitMs} AS wait_ms, ${bucket.isFree} AS is_free,
-        ${END_REASON} AS end_reason
-      FROM found JOIN participant_sessions s ON s.id = found.id
       JOIN participants ON participants.id = s.participant_id
       JOIN rooms ON rooms.id = s.room_id
       JOIN environments e ON e.id = s.environment_id
-      ORDER BY s.id FOR NO KEY UPDATE OF s ${lockClause(settings)}
-    ), ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM before WHERE end_reason IS NULL AND is_free`, settings)},
-    resumed AS (
+      ORDER BY s.id FOR NO KEY UPDATE OF s
+    ), ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM before WHERE end_reason IS NULL AND is_free`)}, resumed AS (
       UPDATE participant_sessions s
       SET connection = s.connection + 1, instance_id = before.new_instance_id, disconnected_at = NULL,
         resumptions_full_at = ${bucket.taken}, version = room.version
@@ -94,34 +68,27 @@ async function resumeRound(
       WHERE s.id = before.id AND before.end_reason IS NULL AND before.is_free AND s.ended_at IS NULL
       RETURNING s.id, s.connection
     )
-    SELECT found.id AS "sessionId", before.id IS NOT NULL AS "isLocked", found.room_id AS "roomId", resumed.connection,
-      coalesce(before.end_reason IS NULL AND before.is_free, false) AS "isAllowed",
+    SELECT before.id AS "sessionId", before.room_id AS "roomId", resumed.connection,
       before.instance_id AS "previousInstanceId", before.project_id AS "projectId",
       before.environment_id AS "environmentId", before.participant_id AS "participantId", before.permissions,
       before.media, before.end_reason AS "endReason", before.wait_ms AS "waitMs"
-    FROM found LEFT JOIN before ON before.id = found.id LEFT JOIN resumed ON resumed.id = before.id`;
+    FROM before LEFT JOIN resumed ON resumed.id = before.id`;
   const found = new Map(rows.map((row) => [row.sessionId, row]));
   // A statement of its own: the snapshot of the one before is older than its locks.
   const states = await readSessions(
-    db,
+    database.sql,
     rows.filter(({ connection }) => connection !== null).map(({ sessionId }) => sessionId),
   );
-  return inputs.map(({ sessionId }) => outcomeOf(found.get(sessionId), states.get(sessionId), settings));
+  return inputs.map(({ sessionId }) => outcomeOf(found.get(sessionId), states.get(sessionId)));
 }
 
-function outcomeOf(
-  found: Found | undefined,
-  state: SessionState | undefined,
-  { skipLocked = false }: LockSettings,
-): ResumeOutcome {
+function outcomeOf(found: Found | undefined, state: SessionState | undefined): ResumeOutcome {
   if (found === undefined) return { outcome: 'unknown' };
-  const { connection, endReason, waitMs, projectId, environmentId, sessionId, isLocked, isAllowed, ...rest } = found;
-  if (skipLocked && connection === null && (!isLocked || isAllowed)) return { outcome: 'busy', roomId: rest.roomId };
+  const { connection, endReason, waitMs, projectId, environmentId, sessionId, ...rest } = found;
   if (connection !== null) {
     if (state === undefined) throw new Error(`${sessionId} is gone`);
     return { outcome: 'resumed', connection, tenant: { projectId, environmentId }, ...rest, state };
   }
-  if (!isLocked) return { outcome: 'unknown' };
   if (endReason !== null) return { outcome: 'ended', reason: endReason };
   return { outcome: 'too_many', waitMs: Math.max(waitMs, 1) };
 }

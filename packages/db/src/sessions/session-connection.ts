@@ -13,54 +13,26 @@ export interface DisconnectedSession extends HeldSession {
 /**
  * Marks sessions as disconnected, which starts their grace periods. Skips sessions that have ended or that another
  * connection holds.
- * @returns the sessions that had a connection until now; with `skipLocked` the ids of the sessions that were left out
- * because another transaction has locked them or their rooms.
+ * @returns the ids of the sessions that had a connection until now.
  */
-export async function markDisconnected(
-  database: Database,
-  held: readonly DisconnectedSession[],
-  settings: LockSettings = {},
-): Promise<{ marked: { sessionId: string; roomId: string }[]; busy: Set<string> }> {
-  const rows = await disconnect(database.sql, held, settings);
-  return {
-    marked: rows.filter(({ changed }) => changed === true).map(({ id, roomId }) => ({ sessionId: id, roomId })),
-    busy: new Set(settings.skipLocked ? rows.filter(({ changed }) => changed === null).map(({ id }) => id) : []),
-  };
-}
-
-interface DisconnectedRow {
-  id: string;
-  roomId: string;
-  /** Whether the session had a connection until now; null if it was not written. */
-  changed: boolean | null;
-}
-
-async function disconnect(
-  db: TypedSql,
-  held: readonly DisconnectedSession[],
-  settings: LockSettings,
-): Promise<DisconnectedRow[]> {
+export async function markDisconnected(database: Database, held: readonly DisconnectedSession[]): Promise<string[]> {
   if (held.length === 0) return [];
   const ids = held.map(({ sessionId }) => sessionId);
-  return db.$queryRaw<DisconnectedRow[]>`
-    WITH ${lockHeld(held, Prisma.sql`true`, settings)},
-    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`, settings)},
+  const rows = await database.sql.$queryRaw<{ id: string; hadConnection: boolean }[]>`
+    WITH ${lockHeld(held)},
+    ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held WHERE disconnected_at IS NULL`)},
     media AS (
       SELECT * FROM unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS media (id, media)
       WHERE media IS NOT NULL
-    ), written AS (
-      UPDATE participant_sessions s
-      SET disconnected_at = coalesce(s.disconnected_at, now()),
-        version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
-        media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
-      FROM held LEFT JOIN room ON room.id = held.room_id
-      WHERE s.id = held.id AND (held.disconnected_at IS NOT NULL OR room.id IS NOT NULL)
-      RETURNING s.id, held.disconnected_at IS NULL AS changed
     )
-    SELECT s.id, s.room_id AS "roomId", written.changed
-    FROM unnest(${ids}::text[], ${held.map(({ connection }) => connection)}::int[]) AS input (id, connection)
-    JOIN participant_sessions s ON s.id = input.id AND s.connection = input.connection AND s.ended_at IS NULL
-    LEFT JOIN written ON written.id = s.id`;
+    UPDATE participant_sessions s
+    SET disconnected_at = coalesce(s.disconnected_at, now()),
+      version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
+      media = coalesce((SELECT max(media.media) FROM media WHERE media.id = s.id)::jsonb, s.media)
+    FROM held LEFT JOIN room ON room.id = held.room_id
+    WHERE s.id = held.id
+    RETURNING s.id, held.disconnected_at IS NULL AS "hadConnection"`;
+  return rows.filter(({ hadConnection }) => hadConnection).map(({ id }) => id);
 }
 
 /**

@@ -9,7 +9,6 @@ import type { Database, TypedSql } from '../client/database.js';
 import { writeEvents } from '../events/write-events.js';
 import { Prisma } from '../generated/client.js';
 import { rememberTracks } from './past-tracks.sql.js';
-import { inRounds } from './rounds.js';
 import { isHeld, SUBJECT_COLUMNS, SUBJECT_TABLES, toSubject, type SubjectRow } from './session.sql.js';
 import type { HeldSession, TracksOutcome, TrackState } from './session.js';
 import { bumpRooms, lockHeld } from './versions.sql.js';
@@ -98,35 +97,30 @@ export interface MuteChange {
 }
 
 /**
- * Mutes and unmutes tracks of several sessions. Other participants see it, but there is no event for it. Several changes
- * of one session run one after another, so that the last one stays.
+ * Mutes and unmutes tracks. Other participants see it, but there is no event for it.
+ * @param changes of different sessions.
  * @returns for each change whether the connection holds the session, and the session has the track
  */
 export async function setTracksMuted(database: Database, changes: readonly MuteChange[]): Promise<boolean[]> {
-  return inRounds(
-    changes,
-    ({ held }) => held.sessionId,
-    async (round) => {
-      const rows = await database.sql.$queryRaw<{ id: string }[]>`
-        WITH ${lockHeld(
-          round.map(({ held }) => held),
-          Prisma.sql`EXISTS (
-            SELECT 1 FROM session_tracks t
-            JOIN unnest(${round.map(({ held }) => held.sessionId)}::text[], ${round.map(({ trackId }) => trackId)}::text[])
-              AS track (session_id, id) ON track.session_id = t.session_id AND track.id = t.track_id
-            WHERE t.session_id = s.id
-          )`,
-        )}, ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held`)}, muted AS (
-          UPDATE session_tracks t SET muted = input.muted
-          FROM unnest(${round.map(({ held }) => held.sessionId)}::text[], ${round.map(({ trackId }) => trackId)}::text[],
-            ${round.map(({ muted }) => muted)}::boolean[]) AS input (session_id, track_id, muted)
-          WHERE t.session_id = ANY(ARRAY(SELECT id FROM held)) AND t.session_id = input.session_id
-            AND t.track_id = input.track_id
-        )
-        UPDATE participant_sessions s SET version = room.version FROM held JOIN room ON room.id = held.room_id
-        WHERE s.id = held.id RETURNING s.id`;
-      const ids = new Set(rows.map(({ id }) => id));
-      return round.map(({ held }) => ids.has(held.sessionId));
-    },
-  );
+  const held = changes.map((change) => change.held);
+  const sessionIds = held.map(({ sessionId }) => sessionId);
+  const trackIds = changes.map(({ trackId }) => trackId);
+  const hasTrack = Prisma.sql`EXISTS (
+    SELECT 1 FROM session_tracks t
+    JOIN unnest(${sessionIds}::text[], ${trackIds}::text[]) AS track (session_id, id)
+      ON track.session_id = t.session_id AND track.id = t.track_id
+    WHERE t.session_id = s.id
+  )`;
+  const rows = await database.sql.$queryRaw<{ id: string }[]>`
+    WITH ${lockHeld(held, hasTrack)}, ${bumpRooms(Prisma.sql`SELECT DISTINCT room_id FROM held`)}, muted AS (
+      UPDATE session_tracks t SET muted = input.muted
+      FROM unnest(${sessionIds}::text[], ${trackIds}::text[], ${changes.map(({ muted }) => muted)}::boolean[])
+        AS input (session_id, track_id, muted)
+      WHERE t.session_id = ANY(ARRAY(SELECT id FROM held)) AND t.session_id = input.session_id
+        AND t.track_id = input.track_id
+    )
+    UPDATE participant_sessions s SET version = room.version FROM held JOIN room ON room.id = held.room_id
+    WHERE s.id = held.id RETURNING s.id`;
+  const ids = new Set(rows.map(({ id }) => id));
+  return held.map(({ sessionId }) => ids.has(sessionId));
 }

@@ -97,8 +97,6 @@ export type ResumeOutcome =
   | { outcome: 'ended'; reason: SessionEndReason }
   /** The session exceeds its rate of resumptions; its connection stays as it is. */
   | { outcome: 'too_many'; waitMs: number }
-  /** Another transaction has locked the session or its room, and the caller does not want to wait for it. */
-  | { outcome: 'busy'; roomId: string }
   /** The session does not exist, or the secret is wrong. */
   | { outcome: 'unknown' };
 

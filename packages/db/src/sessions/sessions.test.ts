@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { disconnectOne, endOne, resumeOne, updateMetadataOf } from '@callplane/testing';
 import { endRoomPresence } from '../rooms/room-cleanup.js';
-import { markDisconnected, releaseSession } from './session-connection.js';
-import { resumeSessions } from './resume-sessions.js';
+import { releaseSession } from './session-connection.js';
 import { readSessionEnd } from './room-changes.js';
 import { publishTracks, setTracksMuted, unpublishAll } from './session-tracks.js';
 import { hashOf, NOON, startTestRooms, track, type TestRooms } from './sessions.testkit.js';
@@ -78,38 +77,6 @@ describe('a session', () => {
       ),
     );
     expect(writes.map(({ written }) => written)).toEqual(connections.map((connection) => connection === 4));
-  });
-
-  test('is busy while another transaction has locked its room or itself, if the caller does not want to wait', async () => {
-    const [locked, free] = [await rooms.newRoom(), await rooms.newRoom()];
-    const entered = [await rooms.enter(locked), await rooms.enter(free), await rooms.enter(free)];
-    const inputs = entered.map(({ sessionId, secret }) => {
-      return { sessionId, resumeSecretHash: hashOf(secret), instanceId: 'instance-2' };
-    });
-    const held = entered.map((one) => one.held);
-    const { database } = rooms;
-    const unknown = { ...inputs[0]!, resumeSecretHash: hashOf('guessed') };
-    await database.transaction(async (tx) => {
-      await tx.$queryRaw`SELECT 1 FROM participant_sessions WHERE id = ${held[2]!.sessionId} FOR UPDATE`;
-      await tx.$queryRaw`SELECT 1 FROM rooms WHERE id = ${locked} FOR UPDATE`;
-      expect(await markDisconnected(database, held, { skipLocked: true })).toMatchObject({
-        marked: [{ sessionId: held[1]!.sessionId, roomId: free }],
-        busy: new Set([held[0]!.sessionId, held[2]!.sessionId]),
-      });
-      expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject([
-        { outcome: 'busy', roomId: locked },
-        { outcome: 'resumed', connection: 2 },
-        { outcome: 'busy', roomId: free },
-      ]);
-      expect(await resumeSessions(database, [unknown], { skipLocked: true })).toEqual([{ outcome: 'unknown' }]);
-    });
-    expect(await resumeSessions(database, inputs, { skipLocked: true })).toMatchObject(
-      [2, 3, 2].map((connection) => ({ outcome: 'resumed', connection })),
-    );
-    expect(await markDisconnected(database, held, { skipLocked: true })).toEqual({
-      marked: [],
-      busy: new Set(),
-    });
   });
 
   test('is not resumed with a wrong secret, after its end, its removal, or the end of its room', async () => {

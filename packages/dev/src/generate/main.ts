@@ -1,7 +1,7 @@
 /**
  * `npm run generate [-- --check]`: writes docs/configuration.md from the settings of the apps, docs/openapi.json from
- * the API's routes, the types of the server SDK and of the events from that document, docs/signaling.schema.json and the
- * browser SDK's types from the signaling protocol, and docs/signaling-states.md from the gateway's state machines. Reads the build output, so `npm run build` comes first.
+ * the API's routes, the types of the server SDK and of the events from that document, and docs/signaling.schema.json and
+ * the browser SDK's types from the signaling protocol. Reads the build output, so `npm run build` comes first.
  * With `--check` it writes nothing; if files are not up to date, it names them and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,6 @@ import { expectation, isSecret } from '@callplane/runtime';
 import { Failure, root } from '../bootstrap.js';
 import { protocolTypes } from './protocol-types.js';
 import { eventTypes, openApiTypes, operationFacts, operationTypes } from './rest-types.js';
-import { stateTables } from './state-tables.js';
 
 /** The apps with documented settings: a folder of apps/, and the schema that its config.js exports. */
 const APPS: { folder: string; schema: string; about: string }[] = [
@@ -23,16 +22,6 @@ const APPS: { folder: string; schema: string; about: string }[] = [
     folder: 'cli',
     schema: 'CliConfig',
     about: 'The admin command line `rtc` ([cli.md](cli.md)). Commands read only what they need.',
-  },
-];
-
-/** The gateway's state machines: a module of its `src`, and the table that it exports. */
-const MACHINES = [
-  {
-    title: 'Session',
-    about: 'A session at the gateway that holds it.',
-    module: 'sessions/session-states',
-    table: 'SESSION_STATES',
   },
 ];
 
@@ -60,7 +49,6 @@ export async function main(args: string[]): Promise<void> {
     { path: 'docs/openapi.json', content: `${JSON.stringify(document, null, 2)}\n` },
     ...(await restTypes(document)),
     { path: 'docs/signaling.schema.json', content: await signalingSchema() },
-    { path: 'docs/signaling-states.md', content: await signalingStates() },
     {
       path: SDK_TYPES,
       content: await protocolTypes(await built('packages/protocol/dist/index.js'), join(root, SDK_TYPES)),
@@ -154,16 +142,6 @@ async function restTypes(document: any) {
     { path: facts, content: await operationFacts(document, join(root, facts)) },
     { path: 'packages/webhook-verifier/src/events.generated.ts', content: await eventTypes(document) },
   ];
-}
-
-async function signalingStates() {
-  const machines = MACHINES.map(async ({ title, about, module, table }) => ({
-    title,
-    about,
-    source: `apps/signaling/src/${module}.ts`,
-    states: (await built(`apps/signaling/dist/${module}.js`))[table],
-  }));
-  return stateTables(await Promise.all(machines));
 }
 
 async function signalingSchema() {

@@ -1,0 +1,216 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { traceIdOf } from '@callplane/core';
+import type { SessionState } from '@callplane/db';
+import type { CloseReason } from '@callplane/protocol';
+import type { JobProducer } from '@callplane/queue';
+import { startSpan, type Logger, type Span } from '@callplane/runtime';
+import type { Connection } from '../connections/connection.js';
+import type { MediaPlaces } from '../media/places.js';
+import type { Rooms } from '../rooms/rooms.js';
+import type { Session } from '../sessions/session.js';
+import type { Sessions } from '../sessions/sessions.js';
+import { welcome, type WelcomeDeps, type WelcomeDetails } from '../sessions/welcome.js';
+import type { Wanted } from '../writes/wanted.js';
+import type { Writes } from '../writes/writes.js';
+import type { ArrivalLimits } from './limits.js';
+import type { VerificationKeys } from './token.js';
+
+/**
+ * How long a drain waits for joins and resumptions in progress, in milliseconds. A client whose connection closes
+ * before its welcome joins at another instance, while this one may still commit its first join.
+ */
+const ARRIVE_WITHIN_MS = 3000;
+
+/** What joins and resumptions need. */
+export interface ArrivalDeps extends WelcomeDeps {
+  instanceId: string;
+  arrivalLimits: ArrivalLimits;
+  arrivals: Arrivals;
+  keys: VerificationKeys;
+  logger: Logger;
+  metrics: {
+    /** Counts a join or resumption by the outcome in its log line. */
+    join(outcome: string, durationMs: number): void;
+  };
+  places: MediaPlaces;
+  producer: JobProducer;
+  rooms: Rooms;
+  sessions: Sessions;
+  tokens: { issuer: string; audience: string };
+  writes: Writes;
+}
+
+/** The joins and resumptions that are in progress at this instance. */
+export class Arrivals {
+  readonly #byConnection = new Map<Connection, Promise<void>>();
+  /** Sessions whose resumption is in progress. Their rows may name this instance before it holds them. */
+  readonly #resuming = new Set<string>();
+  #isDraining = false;
+
+  /** Whether the instance drains. It begins no join and no resumption then: another instance can handle it. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  startDraining(): void {
+    this.#isDraining = true;
+  }
+
+  has(connection: Connection): boolean {
+    return this.#byConnection.has(connection);
+  }
+
+  isResuming(sessionId: string): boolean {
+    return this.#resuming.has(sessionId);
+  }
+
+  /** @param sessionId the session that is resumed; null for a join */
+  async track(connection: Connection, sessionId: string | null, work: () => Promise<void>): Promise<void> {
+    if (sessionId !== null) this.#resuming.add(sessionId);
+    const arriving = work();
+    this.#byConnection.set(connection, arriving);
+    try {
+      await arriving;
+    } finally {
+      this.#byConnection.delete(connection);
+      if (sessionId !== null) this.#resuming.delete(sessionId);
+    }
+  }
+
+  /** Waits for the joins and resumptions in progress, for at most ARRIVE_WITHIN_MS. */
+  async settled(): Promise<void> {
+    const enough = new AbortController();
+    await Promise.race([
+      Promise.allSettled([...this.#byConnection.values()]),
+      delay(ARRIVE_WITHIN_MS, undefined, { signal: enough.signal }).catch(() => undefined),
+    ]);
+    enough.abort();
+  }
+}
+
+/**
+ * One join or resumption in progress. It ends with a welcome or a closed connection, and logs one line with the
+ * outcome. `ArrivalLimits` logs refusals by a rate limit, and `Dispatch` logs exceptions.
+ *
+ * Two numbers order arrivals. The `joinNumber` counts the joins of a participant: of two joins, the later one opens the
+ * session. The `connectionNumber` counts the connections of one session, from its join (1) through its resumptions: only
+ * the latest one may write.
+ */
+export class Arrival {
+  readonly connection: Connection;
+  readonly #deps: ArrivalDeps;
+  readonly #fields: object;
+  readonly #startedAtMs = performance.now();
+  /** Null without OpenTelemetry. */
+  readonly #span: Span | null = startSpan('arrival', { kind: 'server', parent: null });
+
+  /** @param fields for the log line */
+  constructor(deps: ArrivalDeps, connection: Connection, fields: object = {}) {
+    this.#deps = deps;
+    this.connection = connection;
+    this.#fields = fields;
+  }
+
+  /** The tenant for events that this arrival writes: their deliveries belong to its trace. */
+  traced<T extends object>(tenant: T): T & { traceparent?: string } {
+    return this.#span === null ? tenant : { ...tenant, traceparent: this.#span.traceparent };
+  }
+
+  /** Whether the client still waits for this instance. */
+  readonly wanted = (): Wanted => {
+    // Numbering a disconnected client would make its newer join at another instance look older.
+    if (!this.connection.isOpen) return 'disconnected';
+    return this.#deps.arrivals.isDraining ? 'drain' : 'yes';
+  };
+
+  /**
+   * Refuses the arrival if this instance drains: nothing is written yet, so another instance can handle all of it.
+   * @returns whether it was refused
+   */
+  refusedByDrain(): boolean {
+    if (!this.#deps.arrivals.isDraining) return false;
+    this.refuseForDrain();
+    return true;
+  }
+
+  refuseForDrain(): void {
+    this.refuse('drain', 'This gateway drains.');
+  }
+
+  /** Logs the outcome and counts it in the metrics. */
+  log(outcome: string, fields: object = {}): void {
+    const span = this.#span;
+    const trace = span === null ? {} : { traceId: traceIdOf(span.traceparent), spanId: span.spanId };
+    const durationMs = Math.round((performance.now() - this.#startedAtMs) * 10) / 10;
+    this.#deps.metrics.join(outcome, durationMs);
+    this.#deps.logger.info('join', {
+      connectionId: this.connection.id,
+      ...this.connection.logFields,
+      durationMs,
+      outcome,
+      ...trace,
+      ...this.#fields,
+      ...fields,
+    });
+    if (span !== null) this.#end(span, outcome);
+  }
+
+  /** Refusals are answers, not failures of the gateway. */
+  #end(span: Span, outcome: string): void {
+    const { roomId, participantId, sessionId, environmentId } = this.connection.logFields;
+    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+    span.end({
+      attributes: {
+        'callplane.outcome': outcome,
+        'callplane.environment.id': text(environmentId),
+        'callplane.room.id': text(roomId),
+        'callplane.participant.id': text(participantId),
+        'callplane.session.id': text(sessionId),
+      },
+    });
+  }
+
+  /**
+   * Closes the connection.
+   * @param cause for the log
+   */
+  refuse(reason: CloseReason, cause: string): void {
+    this.connection.close(reason, { cause });
+    this.log(reason, { cause });
+  }
+
+  /**
+   * Loads the room with the session in it, and sends the welcome if this arrival still holds the session then.
+   * @param written the session as this arrival has written it, and the connection number that it got then
+   * @param prepare runs when the room is known
+   * @param describe called after it
+   * @throws if the room cannot be read
+   */
+  async welcome(
+    session: Session,
+    written: { connection: number; state: SessionState },
+    prepare: () => Promise<void>,
+    describe: () => Omit<WelcomeDetails, 'own'>,
+  ): Promise<void> {
+    await this.#deps.rooms.loadForWelcome(session.roomId, written.state);
+    await prepare();
+    if (!this.#holds(session, written.connection)) return;
+    const details = { ...describe(), own: written.state };
+    const { resumed, mediaContinued } = details;
+    if (!welcome(this.#deps, this.#deps.sessions, session, this.connection, details)) this.log('ended');
+    else if (resumed) this.log('resumed', { mediaContinued });
+    else this.log('joined');
+  }
+
+  /** Whether this arrival still holds the session. If not, its connection ends, and the reason is logged. */
+  #holds(session: Session, connectionNumber: number): boolean {
+    if (session.connectionNumber !== connectionNumber) {
+      this.connection.drop();
+      this.log('overtaken');
+      return false;
+    }
+    if (!session.isGone && this.connection.isOpen) return true;
+    this.log(session.isGone ? 'ended' : 'disconnected');
+    return false;
+  }
+}

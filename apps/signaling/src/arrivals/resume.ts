@@ -1,0 +1,149 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ResumeOutcome } from '@callplane/db';
+import type { ClientMessages } from '@callplane/protocol';
+import type { Connection } from '../connections/connection.js';
+import { CLOSE_REASON_OF_END } from '../sessions/sessions.js';
+import type { Session } from '../sessions/session.js';
+import { Arrival, type ArrivalDeps } from './arrival.js';
+
+type Resumed = Extract<ResumeOutcome, { outcome: 'resumed' }>;
+
+/**
+ * Resumes the session of a client that presents its secret. The session may come from this or another instance. No
+ * participant leaves or joins.
+ * @throws if a dependency does not answer.
+ */
+export async function resume(
+  deps: ArrivalDeps,
+  connection: Connection,
+  request: ClientMessages['resume'],
+): Promise<void> {
+  const arrival = new Arrival(deps, connection, { resumed: true });
+  if (arrival.refusedByDrain()) return;
+  const outcome = await write(deps, arrival, request);
+  if (outcome === null) return;
+  const { sessionId } = request;
+  const { tenant, roomId, participantId } = outcome;
+  Object.assign(connection.logFields, { sessionId, roomId, participantId, environmentId: tenant.environmentId });
+  const taken = takeOver(deps, arrival, request, outcome);
+  if (taken === null) return;
+  const { session, isHere } = taken;
+  const clientHasPeers = request.continueMedia !== false;
+  const prepare = (): Promise<void> =>
+    isHere
+      ? session.media.takenOver()
+      : session.media.takeOver({
+          media: outcome.media,
+          previousConnection: outcome.connection - 1,
+          clientHasPeers,
+          clientPeers: request.peers,
+          answeredOffer: request.offerId,
+          tracks: outcome.state.tracks,
+        });
+  await arrival.welcome(session, outcome, prepare, () => ({
+    replyTo: request.id,
+    resumed: true,
+    resumeSecret: request.resumeSecret,
+    mediaContinued: session.media.resumed(clientHasPeers),
+  }));
+}
+
+/** @returns null if the resumption is refused; the connection has been closed then. */
+async function write(
+  { arrivalLimits, instanceId, writes }: ArrivalDeps,
+  arrival: Arrival,
+  request: ClientMessages['resume'],
+): Promise<Resumed | null> {
+  const { roomId, sessionId, resumeSecret } = request;
+  const addressWaitMs = arrivalLimits.addressWaitMs(arrival.connection);
+  if (addressWaitMs > 0) {
+    arrivalLimits.refuse(arrival.connection, 'address', addressWaitMs);
+    return null;
+  }
+  const sessionWaitMs = arrivalLimits.waitMs(sessionId);
+  if (sessionWaitMs > 0) {
+    arrivalLimits.refuse(arrival.connection, 'session', sessionWaitMs);
+    return null;
+  }
+  const input = { sessionId, resumeSecretHash: hashOf(resumeSecret), instanceId, pace: arrivalLimits.resumptions };
+  const outcome = isPlausible(request)
+    ? await writes.resume(roomId, input, arrival.wanted)
+    : { outcome: 'unknown' as const };
+  switch (outcome.outcome) {
+    case 'resumed':
+      return outcome;
+    case 'disconnected':
+      arrival.log('disconnected');
+      return null;
+    case 'drain':
+      arrival.refuseForDrain();
+      return null;
+    case 'too_many':
+      arrivalLimits.refuseFor(sessionId, outcome.waitMs);
+      arrivalLimits.refuse(arrival.connection, 'session', outcome.waitMs);
+      return null;
+    case 'unknown':
+      arrivalLimits.failed(arrival.connection);
+      arrival.refuse('invalid_session', 'Session or secret unknown.');
+      return null;
+    case 'ended':
+      arrival.refuse(CLOSE_REASON_OF_END[outcome.reason], `session ended: ${outcome.reason}`);
+      return null;
+  }
+}
+
+/**
+ * Gives the session to the connection.
+ * @returns the session, and whether this instance held it already; null if a later resumption has it
+ */
+function takeOver(
+  { instanceId, rooms, sessions }: ArrivalDeps,
+  arrival: Arrival,
+  { sessionId, autoSubscribe = true }: ClientMessages['resume'],
+  { connection: connectionNumber, previousInstanceId, ...facts }: Resumed,
+): { session: Session; isHere: boolean } | null {
+  const { connection } = arrival;
+  const known = sessions.get(sessionId);
+  if (known !== undefined && known.connectionNumber >= connectionNumber) {
+    connection.drop();
+    arrival.log('overtaken');
+    return null;
+  }
+  if (known?.connectionNumber === connectionNumber - 1 && previousInstanceId === instanceId && known.isResumable) {
+    known.autoSubscribe = autoSubscribe;
+    sessions.resumeHere(known, connection, connectionNumber);
+    return { session: known, isHere: true };
+  }
+  known?.dispatch('resumedElsewhere');
+  const { roomId, participantId, permissions } = facts;
+  const session = sessions.add(rooms.acquire(roomId), connection, {
+    sessionId,
+    roomId,
+    participantId,
+    permissions,
+    connectionNumber,
+    autoSubscribe,
+    isResumed: true,
+  });
+  return { session, isHere: false };
+}
+
+const SECRET_BYTES = 32;
+
+/** Creates the secret with which a client may resume its session. Only the client gets it. */
+export function newResumeSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** The hash of a secret. The database stores only this. */
+export function hashOf(secret: string): Uint8Array {
+  return new Uint8Array(createHash('sha256').update(secret).digest());
+}
+
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+const SESSION_ID = /^sess_[0-7][0-9a-z]{25}$/;
+
+/** Whether a session can have this id and secret. If not, the resumption is refused without a query. */
+function isPlausible({ sessionId, resumeSecret }: { sessionId: string; resumeSecret: string }): boolean {
+  return SESSION_ID.test(sessionId) && SECRET.test(resumeSecret);
+}

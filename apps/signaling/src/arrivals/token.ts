@@ -1,0 +1,165 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { PATH_ID_PATTERN, PERMISSIONS, type Permission, type Tenant } from '@callplane/core';
+import jwt from 'jsonwebtoken';
+
+/** The claims of a valid token. */
+export interface TokenClaims {
+  tenant: Tenant;
+  roomId: string;
+  participantId: string;
+  tokenId: string;
+  permissions: Permission[];
+}
+
+export type VerifiedToken =
+  | { ok: true; claims: TokenClaims }
+  | { ok: false; reason: 'invalid_token' | 'token_expired'; why: string };
+
+/** Tolerated difference between the clocks of the token's issuer and this process, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 5;
+const ID = new RegExp(PATH_ID_PATTERN);
+
+/**
+ * Verifies a participant token. The algorithm is pinned to ES256, whatever the token's header says.
+ * @throws if the keys cannot be loaded.
+ */
+export async function verifyToken(
+  keys: Pick<VerificationKeys, 'find'>,
+  expected: { issuer: string; audience: string },
+  token: string,
+  now: Date,
+): Promise<VerifiedToken> {
+  const refused = (why: string): VerifiedToken => ({ ok: false, reason: 'invalid_token', why });
+  const kid = keyIdOf(token);
+  if (kid === null) return refused('no key id');
+  const key = await keys.find(kid);
+  if (key === null) return refused('unknown key id');
+  let payload: unknown;
+  try {
+    payload = jwt.verify(token, key, {
+      algorithms: ['ES256'],
+      issuer: expected.issuer,
+      audience: expected.audience,
+      clockTimestamp: Math.floor(now.getTime() / 1000),
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    });
+  } catch (error) {
+    if (error instanceof jwt.TokenExpiredError) return { ok: false, reason: 'token_expired', why: 'expired' };
+    return refused(error instanceof Error ? error.message : 'signature or claims invalid');
+  }
+  const claims = readClaims(payload);
+  return claims === null ? refused('invalid claims') : { ok: true, claims };
+}
+
+function keyIdOf(token: string): string | null {
+  try {
+    const kid: unknown = jwt.decode(token, { complete: true })?.header.kid;
+    return typeof kid === 'string' && kid.length <= 128 ? kid : null;
+  } catch {
+    return null;
+  }
+}
+
+function readClaims(payload: unknown): TokenClaims | null {
+  if (typeof payload !== 'object' || payload === null) return null;
+  const { sub, jti, exp, projectId, environmentId, roomId, permissions } = payload as Record<string, unknown>;
+  const ids = [sub, jti, projectId, environmentId, roomId];
+  if (!ids.every((id) => typeof id === 'string' && ID.test(id))) return null;
+  if (typeof exp !== 'number' || !Array.isArray(permissions)) return null;
+  const known = PERMISSIONS.filter((permission) => permissions.includes(permission));
+  if (!known.includes('room:join')) return null;
+  return {
+    tenant: { projectId: projectId as string, environmentId: environmentId as string },
+    roomId: roomId as string,
+    participantId: sub as string,
+    tokenId: jti as string,
+    permissions: known,
+  };
+}
+
+/** A public key in the form that the JWKS publishes. */
+export interface VerificationJwk {
+  kid: string;
+  kty: string;
+  crv: string;
+  x: string;
+  y: string;
+}
+
+/** Maximum age of the loaded keys, in milliseconds. A retired key verifies tokens for at most this much longer. */
+const FRESH_MS = 30_000;
+/** Minimum pause between reloads for unknown key ids, in milliseconds. Any client can send such an id. */
+const UNKNOWN_KID_PAUSE_MS = 1000;
+
+/** A load of the keys in progress, and the generation of the keys when it began. */
+interface Loading {
+  generation: number;
+  done: Promise<void>;
+}
+
+/** Cache of the public keys that verify participant tokens. */
+export class VerificationKeys {
+  readonly #load: () => Promise<VerificationJwk[]>;
+  readonly #monotonicMs: () => number;
+  #keys = new Map<string, KeyObject>();
+  /** Grows with each rotation. Keys whose load began in an earlier generation are stale. */
+  #generation = 0;
+  #loadedGeneration = -1;
+  #loadedAtMs = -Infinity;
+  #triedAtMs = -Infinity;
+  #loading: Loading | null = null;
+
+  constructor(load: () => Promise<VerificationJwk[]>, monotonicMs: () => number = () => performance.now()) {
+    this.#load = load;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /**
+   * Returns the key with this id; null if no such key is published.
+   * @throws if the keys have to be loaded and cannot be.
+   */
+  async find(kid: string): Promise<KeyObject | null> {
+    if (!this.#isFresh) await this.#reload();
+    const known = this.#keys.get(kid);
+    if (known !== undefined) return known;
+    if (this.#monotonicMs() - this.#triedAtMs < UNKNOWN_KID_PAUSE_MS) return null;
+    await this.#reload();
+    return this.#keys.get(kid) ?? null;
+  }
+
+  /** Call this when keys are rotated: a `find` from now on uses keys whose load began after this call. */
+  expire(): void {
+    this.#generation += 1;
+  }
+
+  get #isFresh(): boolean {
+    return this.#loadedGeneration === this.#generation && this.#monotonicMs() - this.#loadedAtMs <= FRESH_MS;
+  }
+
+  /** Joins the load in progress, unless it began before the last rotation: such a load may miss the new keys. */
+  async #reload(): Promise<void> {
+    while (this.#loading !== null && this.#loading.generation !== this.#generation) {
+      await this.#loading.done.catch(() => undefined);
+    }
+    this.#loading ??= this.#startLoading();
+    await this.#loading.done;
+  }
+
+  #startLoading(): Loading {
+    const generation = this.#generation;
+    const startedAtMs = this.#monotonicMs();
+    this.#triedAtMs = startedAtMs;
+    const done = this.#load()
+      .then((jwks) => {
+        this.#keys = new Map(
+          jwks.map(({ kid, kty, crv, x, y }) => [kid, createPublicKey({ key: { kty, crv, x, y }, format: 'jwk' })]),
+        );
+        this.#loadedGeneration = generation;
+        this.#loadedAtMs = startedAtMs;
+      })
+      .finally(() => {
+        this.#loading = null;
+      });
+    return { generation, done };
+  }
+}

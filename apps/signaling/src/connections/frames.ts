@@ -1,0 +1,150 @@
+import {
+  cutToSchema,
+  describeSchemaFailure,
+  ERROR_DETAILS_MAX,
+  parseJsonBody,
+  TokenBucket,
+  type BucketSettings,
+  type ErrorDetail,
+} from '@callplane/core';
+import { CLIENT_MESSAGES, PROTOCOL_LIMITS, type ClientMessage, type CloseReason } from '@callplane/protocol';
+import type { ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { RawData } from 'ws';
+
+/** Rate-limit cost of a message: one token, and another one for each of these bytes, because parsing costs by byte. */
+const BYTES_PER_TOKEN = 16 * 1024;
+/** Rate-limit cost of an invalid message, in tokens. Validating it is more expensive than validating a valid one. */
+const INVALID_MESSAGE_TOKENS = 10;
+
+/** A message that does not match its schema. */
+export interface InvalidMessage {
+  /** A type of the protocol, or `unknown`. */
+  type: string;
+  id: string | undefined;
+  details: ErrorDetail[];
+}
+
+export type ReadMessage =
+  | { ok: true; message: ClientMessage }
+  /** Not a message: not JSON, or not an object with a `type`. */
+  | { ok: false; protocolError: string }
+  /** The sender gets the details, with the message's id. */
+  | ({ ok: false; protocolError: null } & InvalidMessage);
+
+export type ReceivedFrame =
+  | { is: 'message'; message: ClientMessage; chars: number }
+  /** The message does not match its schema. */
+  | ({ is: 'invalid' } & InvalidMessage)
+  /** The connection has to be closed. `cause` is for the log. */
+  | { is: 'violation'; reason: CloseReason; cause: string };
+
+const ajv = new Ajv2020({
+  allErrors: true,
+  strict: true,
+  strictTypes: false,
+  ownProperties: true,
+  // A test checks the schemas. Ajv's own check would compile the schema of schemas, in 0.1 s of each start (measured).
+  validateSchema: false,
+  meta: false,
+});
+interface MessageSchema {
+  schema: object;
+  validate: ValidateFunction<ClientMessage>;
+}
+const SCHEMAS = new Map<string, MessageSchema>(
+  Object.entries(CLIENT_MESSAGES).map(([type, schema]) => [
+    type,
+    { schema, validate: ajv.compile<ClientMessage>(schema) },
+  ]),
+);
+
+/** Parses and validates one frame. Never throws. */
+export function readMessage(text: string): ReadMessage {
+  const parsed = parseJsonBody(text);
+  if (!parsed.ok) return { ok: false, protocolError: 'The frame is not JSON.' };
+  const { value } = parsed;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { ok: false, protocolError: 'The frame is not a JSON object.' };
+  }
+  const { type, id: givenId } = value as { type?: unknown; id?: unknown };
+  if (typeof type !== 'string') return { ok: false, protocolError: 'The message has no type.' };
+  const id = typeof givenId === 'string' && givenId.length >= 1 && givenId.length <= 64 ? givenId : undefined;
+  const invalid = (details: ErrorDetail[]): ReadMessage => ({
+    ok: false,
+    protocolError: null,
+    type: SCHEMAS.has(type) ? type : 'unknown',
+    id,
+    details,
+  });
+  const known = SCHEMAS.get(type);
+  if (known === undefined) return invalid([{ path: 'type', message: 'is not a known message type' }]);
+  const unstorable = parsed.details.map(({ path, message }) => ({ path: path.replace(/^body\.?/, ''), message }));
+  const { schema, validate } = known;
+  const checked: unknown = cutToSchema(schema, value);
+  if (validate(checked)) return unstorable.length === 0 ? { ok: true, message: checked } : invalid(unstorable);
+  const failures = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'anyOf').slice(0, ERROR_DETAILS_MAX);
+  return invalid(
+    [...failures.map((failure) => describeSchemaFailure('', failure)), ...unstorable].slice(0, ERROR_DETAILS_MAX),
+  );
+}
+
+/** Turns the frames of one connection into messages: checks their rate, size and form. */
+export class FrameReader {
+  frames = 0;
+  bytes = 0;
+  readonly #bucket: TokenBucket;
+
+  constructor(bucket: BucketSettings) {
+    this.#bucket = new TokenBucket(bucket);
+  }
+
+  /** Takes a token for a ping. @returns false if none is left */
+  ping(): boolean {
+    return this.#bucket.take(performance.now());
+  }
+
+  /** @param isFirst whether this is the connection's first message, which must be a join or resumption */
+  read(data: RawData, isBinary: boolean, isFirst: boolean): ReceivedFrame {
+    const bytes = byteLength(data);
+    this.frames += 1;
+    this.bytes += bytes;
+    if (!this.#take(1 + Math.floor(bytes / BYTES_PER_TOKEN))) return violation('rate_limited', 'Too many messages.');
+    // The sender of the first frame is not authenticated, so only a small one is parsed: a token has at most 8 KiB.
+    const bytesMax = isFirst ? PROTOCOL_LIMITS.firstFrameBytesMax : PROTOCOL_LIMITS.frameBytesMax;
+    if (bytes > bytesMax) return violation('message_too_large', `The frame has ${bytes} bytes.`);
+    if (isBinary) return violation('protocol_error', 'The frame is binary.');
+    const text = toText(data);
+    const read = readMessage(text);
+    if (!read.ok) {
+      if (read.protocolError !== null) return violation('protocol_error', read.protocolError);
+      this.#take(INVALID_MESSAGE_TOKENS - 1);
+      return { is: 'invalid', id: read.id, type: read.type, details: read.details };
+    }
+    const { message } = read;
+    if (isFirst && message.type !== 'join' && message.type !== 'resume') {
+      return violation('protocol_error', 'The first message is neither join nor resume.');
+    }
+    return { is: 'message', message, chars: text.length };
+  }
+
+  /** Takes tokens. False as soon as one is missing. */
+  #take(count: number): boolean {
+    const nowMs = performance.now();
+    for (let taken = 0; taken < count; taken++) if (!this.#bucket.take(nowMs)) return false;
+    return true;
+  }
+}
+
+function violation(reason: CloseReason, cause: string): ReceivedFrame {
+  return { is: 'violation', reason, cause };
+}
+
+function byteLength(data: RawData): number {
+  return Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
+}
+
+function toText(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString();
+  return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString();
+}

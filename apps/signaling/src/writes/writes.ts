@@ -1,0 +1,291 @@
+import type { Clock, PaceTimes, QualitySeconds } from '@callplane/core';
+import {
+  addQuality,
+  admitJoins,
+  endSessions,
+  isDatabaseUnavailable,
+  joinSessions,
+  markDisconnected,
+  releaseSession,
+  resumeSessions,
+  setTracksMuted,
+  updateOwnMetadata,
+  type Admission,
+  type Database,
+  type DisconnectedSession,
+  type HeldSession,
+  type JoinInput,
+  type JoinOutcome,
+  type JoinRequest,
+  type MetadataChange,
+  type MuteChange,
+  type ResumeInput,
+  type ResumeOutcome,
+} from '@callplane/db';
+import type { JobProducer } from '@callplane/queue';
+import { Batches, ONE_QUEUE, type Logger, type Turns } from '@callplane/runtime';
+import pLimit from 'p-limit';
+import type { Rooms } from '../rooms/rooms.js';
+import { runWanted, type Unwanted, type Waiting, type Wanted } from './wanted.js';
+
+/** Pause between attempts of a write, in milliseconds. */
+const WRITE_AGAIN_MS = 1000;
+/** Maximum number of attempts of a write. If all fail, a sweep or a clean-up makes it later. */
+const TRIES_MAX = 30;
+
+/** The batches of the gateway, as labels of its metrics. */
+export const BATCH_NAMES = [
+  'admissions',
+  'joins',
+  'resumptions',
+  'disconnections',
+  'ends',
+  'metadata',
+  'mutes',
+  'quality',
+] as const;
+export type BatchName = (typeof BATCH_NAMES)[number];
+
+export interface WritesDeps {
+  clock: Clock;
+  database: Database;
+  /** Maximum size of the connection pool of `database`. */
+  databasePoolMax: number;
+  logger: Logger;
+  metrics: {
+    /** Observes the size and the duration of a batch. */
+    batch(name: BatchName, size: number, durationMs: number): void;
+  };
+  producer: JobProducer;
+  arrivalLimits: { joins: PaceTimes };
+  /** A room with more live sessions is paged. */
+  rosterFullMax: number;
+}
+
+type EndReason = 'left' | 'connection_lost';
+
+/**
+ * The writes of this gateway about sessions. Those of a room run in batches, one after the other, so that a room that
+ * another transaction has locked delays no other room.
+ */
+export class Writes {
+  readonly #deps: WritesDeps;
+  readonly #arrivals: ReturnType<typeof arrivalBatches>;
+  readonly #changes: ReturnType<typeof changeBatches>;
+  readonly #ends: Record<EndReason, ReturnType<typeof endBatches>>;
+  readonly #pending = new Set<Promise<unknown>>();
+  #isDraining = false;
+
+  constructor(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>) {
+    this.#deps = deps;
+    // Arrivals share one half of the database pool, so that departures and requests keep the other half.
+    const half = Math.max(1, Math.floor(deps.databasePoolMax / 2));
+    const others = pLimit(half);
+    this.#arrivals = arrivalBatches(deps, pLimit(half));
+    this.#changes = changeBatches(deps, rooms, others);
+    const ends = (reason: EndReason) => endBatches(deps, rooms, others, reason);
+    this.#ends = { left: ends('left'), connection_lost: ends('connection_lost') };
+  }
+
+  /**
+   * Numbers the join among those of its participant, in the order in which they arrive.
+   * @param wanted A disconnected client gets no number. The number would make its newer join at another instance look
+   *   older.
+   */
+  admit(input: JoinRequest, wanted: () => Wanted): Promise<Admission | Unwanted> {
+    return this.#arrivals.admissions.add(input.roomId, { input, wanted });
+  }
+
+  /**
+   * @param wanted is called when the join has its turn, and before it is written or its transaction commits
+   * @throws if PostgreSQL is unavailable, or this join failed
+   */
+  async join(input: JoinInput, wanted: () => Wanted): Promise<Exclude<JoinOutcome, { outcome: 'failed' }> | Unwanted> {
+    const watched = { ...input, isWanted: () => wanted() !== 'disconnected' };
+    const outcome = await this.#arrivals.joins.add(input.roomId, { input: watched, wanted });
+    if (outcome.outcome === 'failed') throw outcome.error;
+    return outcome;
+  }
+
+  /** @param roomId as the client says. A wrong one only selects the queue of another room. */
+  resume(roomId: string, input: ResumeInput, wanted: () => Wanted): Promise<ResumeOutcome | Unwanted> {
+    return this.#arrivals.resumptions.add(roomId, { input, wanted });
+  }
+
+  /** Marks the session as disconnected, which starts its grace period. */
+  async markLost(lost: DisconnectedSession, roomId: string): Promise<void> {
+    await this.retry('session not marked as disconnected', lost.sessionId, TRIES_MAX, async () => {
+      await this.#changes.disconnections.add(roomId, lost);
+    });
+  }
+
+  /**
+   * Ends the session, unless another connection holds it by now.
+   * @returns whether the end was written
+   */
+  async end(held: HeldSession, roomId: string, reason: EndReason): Promise<boolean> {
+    let isWritten = false;
+    await this.retry('session not ended', held.sessionId, TRIES_MAX, async () => {
+      isWritten = await this.#ends[reason].add(roomId, held);
+    });
+    return isWritten;
+  }
+
+  /**
+   * Records that the session has no connection and no media handles any more. The clean-up of a removal waits for this;
+   * if it waits in vain, it makes another attempt later.
+   */
+  async release(held: HeldSession): Promise<void> {
+    await this.retry('session not released', held.sessionId, 3, async () => {
+      await releaseSession(this.#deps.database.sql, held);
+    });
+  }
+
+  /** @returns false if this instance does not hold the session any more */
+  metadata(roomId: string, change: MetadataChange): Promise<boolean> {
+    return this.#changes.metadata.add(roomId, change);
+  }
+
+  /** @returns false if this instance does not hold the session any more, or it has no such track */
+  mute(roomId: string, change: MuteChange): Promise<boolean> {
+    return this.#changes.mutes.add(roomId, change);
+  }
+
+  /** Adds the seconds that a session was in each level of quality. The statement waits for no lock of a room. */
+  async addQuality(sessionId: string, seconds: QualitySeconds): Promise<void> {
+    await this.#changes.quality.add(ONE_QUEUE, { sessionId, seconds });
+  }
+
+  /** Retries `work` while the database is unavailable. Never rejects: a sweep or clean-up replaces failed work. */
+  async retry(message: string, sessionId: string, triesMax: number, work: () => Promise<void>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        const again = tries < triesMax && !this.#isDraining && isDatabaseUnavailable(error);
+        this.#deps.logger[again ? 'warn' : 'error'](message, { sessionId, tries, error });
+        if (!again) return;
+        await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS));
+      }
+    }
+  }
+
+  /** Runs work in the background. `drain` waits for it. */
+  track(work: Promise<unknown>): void {
+    const tracked = work
+      .catch((error: unknown) => this.#deps.logger.error('session task failed', { error }))
+      .finally(() => this.#pending.delete(tracked));
+    this.#pending.add(tracked);
+  }
+
+  /** Resolves when no work is pending. From the call on, failed writes are not retried. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    while (this.#pending.size > 0) await Promise.allSettled([...this.#pending]);
+  }
+}
+
+interface Row<Item, Result> {
+  name: BatchName;
+  sizeMax: number;
+  turns?: Turns;
+  /** Items of the same owner run in different batches, one after the other. */
+  ownerOf(item: Item): string;
+  run(roomId: string, items: Item[]): Promise<Result[]>;
+}
+
+function batches<Item, Result>({ metrics }: WritesDeps, { name, ...row }: Row<Item, Result>): Batches<Item, Result> {
+  return new Batches({ ...row, onBatch: (size, durationMs) => metrics.batch(name, size, durationMs) });
+}
+
+function arrivalBatches(deps: WritesDeps, turns: Turns) {
+  const { arrivalLimits, clock, database, rosterFullMax } = deps;
+  return {
+    admissions: batches<Waiting<JoinRequest>, Admission | Unwanted>(deps, {
+      name: 'admissions',
+      sizeMax: 100,
+      turns,
+      ownerOf: ({ input }) => input.participantId,
+      run: (_, items) => runWanted(items, (requests) => admitJoins(database.sql, requests, arrivalLimits.joins)),
+    }),
+    joins: batches<Waiting<JoinInput>, JoinOutcome | Unwanted>(deps, {
+      name: 'joins',
+      sizeMax: 50,
+      turns,
+      ownerOf: ({ input }) => input.participantId,
+      run: (roomId, items) =>
+        runWanted(items, (inputs) => joinSessions(database, roomId, inputs, clock.now(), { rosterFullMax })),
+    }),
+    resumptions: batches<Waiting<ResumeInput>, ResumeOutcome | Unwanted>(deps, {
+      name: 'resumptions',
+      sizeMax: 100,
+      turns,
+      ownerOf: ({ input }) => input.sessionId,
+      run: (_, items) => runWanted(items, (inputs) => resumeSessions(database, inputs)),
+    }),
+  };
+}
+
+function changeBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns) {
+  const { database } = deps;
+  return {
+    disconnections: batches<DisconnectedSession, true>(deps, {
+      name: 'disconnections',
+      sizeMax: 500,
+      turns,
+      ownerOf: ({ sessionId }) => sessionId,
+      run: async (roomId, lost) => {
+        if ((await markDisconnected(database, lost)).length > 0) await rooms.changed(roomId);
+        return lost.map(() => true);
+      },
+    }),
+    metadata: batches<MetadataChange, boolean>(deps, {
+      name: 'metadata',
+      sizeMax: 100,
+      ownerOf: ({ held }) => held.sessionId,
+      run: async (roomId, changes) => {
+        const written = await updateOwnMetadata(database, roomId, changes);
+        // Without a write, the session has ended, and the room's changes say how.
+        void rooms.changed(roomId);
+        return changes.map(({ held }) => written.has(held.sessionId));
+      },
+    }),
+    mutes: batches<MuteChange, boolean>(deps, {
+      name: 'mutes',
+      sizeMax: 100,
+      ownerOf: ({ held }) => held.sessionId,
+      run: async (roomId, changes) => {
+        const written = await setTracksMuted(database, changes);
+        void rooms.changed(roomId);
+        return written;
+      },
+    }),
+    quality: batches<{ sessionId: string; seconds: QualitySeconds }, true>(deps, {
+      name: 'quality',
+      sizeMax: 500,
+      turns,
+      ownerOf: ({ sessionId }) => sessionId,
+      run: async (_, additions) => {
+        await addQuality(database.sql, additions);
+        return additions.map(() => true);
+      },
+    }),
+  };
+}
+
+function endBatches(deps: WritesDeps, rooms: Pick<Rooms, 'changed'>, turns: Turns, reason: EndReason) {
+  const { clock, database, producer } = deps;
+  return batches<HeldSession, boolean>(deps, {
+    name: 'ends',
+    sizeMax: 100,
+    turns,
+    ownerOf: ({ sessionId }) => sessionId,
+    run: async (roomId, held) => {
+      const { ended, deliveries } = await endSessions(database, roomId, held, reason, clock.now());
+      void producer.wakeDeliveries(deliveries);
+      if (ended.size > 0) await rooms.changed(roomId);
+      return held.map(({ sessionId }) => ended.has(sessionId));
+    },
+  });
+}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from '@jest/globals';
+import { KeyedPace, paceTimes, TokenBucket } from './pace.js';
+
+describe('KeyedPace', () => {
+  const tryAt = (pace: KeyedPace, key: string, nowMs: number): number => {
+    const waitMs = pace.waitMs(key, nowMs);
+    if (waitMs === 0) pace.charge(key, nowMs);
+    return waitMs;
+  };
+
+  test('allows the burst at once, then one attempt per interval', () => {
+    const pace = new KeyedPace({ perMinute: 20, burst: 3 }, 10);
+    expect([1, 2, 3, 4].map(() => tryAt(pace, 'a', 1000))).toEqual([0, 0, 0, 3000]);
+    expect(tryAt(pace, 'a', 3999)).toBe(1);
+    expect(tryAt(pace, 'a', 4000)).toBe(0);
+    expect(tryAt(pace, 'a', 4000)).toBe(3000);
+    expect(tryAt(pace, 'b', 4000)).toBe(0);
+  });
+
+  test('is full again after a pause, and holds no more than the burst', () => {
+    const pace = new KeyedPace({ perMinute: 60, burst: 2 }, 10);
+    pace.charge('a', 0);
+    expect([1, 2, 3].map(() => tryAt(pace, 'a', 1_000_000))).toEqual([0, 0, 1000]);
+  });
+
+  test('carries the debt of concurrent attempts, up to one more burst', () => {
+    const pace = new KeyedPace({ perMinute: 60, burst: 5 }, 10);
+    for (let n = 0; n < 7; n++) pace.charge('a', 0);
+    expect(pace.waitMs('a', 0)).toBe(3000);
+    for (let n = 0; n < 1000; n++) pace.charge('a', 0);
+    expect(pace.waitMs('a', 0)).toBe(6000);
+  });
+
+  test('keeps at most `keysMax` keys, and drops the least recently charged one', () => {
+    const pace = new KeyedPace({ perMinute: 1, burst: 1 }, 2);
+    for (const key of ['a', 'b', 'a', 'c']) pace.charge(key, 0);
+    expect(pace.size).toBe(2);
+    expect(['a', 'b', 'c'].map((key) => pace.waitMs(key, 0) > 0)).toEqual([true, false, true]);
+  });
+
+  test('treats a rate of 0 as unlimited and stores nothing for it', () => {
+    const pace = new KeyedPace({ perMinute: 0, burst: 1 }, 2);
+    expect([1, 2, 3].map(() => tryAt(pace, 'a', 0))).toEqual([0, 0, 0]);
+    expect(pace.size).toBe(0);
+    expect(paceTimes({ perMinute: 0, burst: 10 })).toEqual({ intervalMs: 0, aheadMs: 0 });
+  });
+});
+
+test('a bucket starts with its burst, refills at its rate, and never holds more than its burst', () => {
+  const bucket = new TokenBucket({ perSecond: 2, burst: 3 });
+  const taken = (nowMs: number, tries: number) => Array.from({ length: tries }, () => bucket.take(nowMs));
+  expect(taken(0, 4)).toEqual([true, true, true, false]);
+  expect(taken(500, 2)).toEqual([true, false]);
+  expect(taken(60_000, 4)).toEqual([true, true, true, false]);
+});
+
+test('a bucket has no limit without a rate, and raises a burst below the rate to the rate', () => {
+  const unlimited = new TokenBucket({ perSecond: 0, burst: 1 });
+  expect(Array.from({ length: 100 }, () => unlimited.take(0)).every(Boolean)).toBe(true);
+  const bucket = new TokenBucket({ perSecond: 2, burst: 1 });
+  expect([bucket.take(0), bucket.take(0), bucket.take(0)]).toEqual([true, true, false]);
+});

@@ -1,0 +1,91 @@
+/** A rate limit: `burst` uses at once, then `perMinute`; a rate of 0 means no limit. */
+export interface Pace {
+  perMinute: number;
+  burst: number;
+}
+
+/** A rate limit in milliseconds: the time that one use takes, and how far ahead of the clock the uses may run. */
+export interface PaceTimes {
+  /** 0 means no limit. */
+  intervalMs: number;
+  aheadMs: number;
+}
+
+/**
+ * Parameters of the generic cell rate algorithm, which stores a token bucket as a single time: when the bucket is full
+ * again. Each use moves that time by `intervalMs`; a use is refused while the time lies more than `aheadMs` in the
+ * future.
+ */
+export function paceTimes({ perMinute, burst }: Pace): PaceTimes {
+  if (perMinute === 0) return { intervalMs: 0, aheadMs: 0 };
+  const intervalMs = Math.ceil(60_000 / perMinute);
+  return { intervalMs, aheadMs: (Math.max(1, burst) - 1) * intervalMs };
+}
+
+/** A rate of 0 means no limit; a burst below the rate counts as the rate. */
+export interface BucketSettings {
+  perSecond: number;
+  burst: number;
+}
+
+/** A token bucket in the memory of this process, by the same algorithm. */
+export class TokenBucket {
+  readonly #intervalMs: number;
+  readonly #aheadMs: number;
+  #fullAtMs = -Infinity;
+
+  constructor({ perSecond, burst }: BucketSettings) {
+    this.#intervalMs = perSecond === 0 ? 0 : 1000 / perSecond;
+    // Sums of fractions are not exact.
+    this.#aheadMs = (Math.max(burst, perSecond) - 1) * this.#intervalMs + 1e-6;
+  }
+
+  /** Takes a token. Returns false if the bucket is empty. */
+  take(nowMs: number): boolean {
+    const fullAtMs = Math.max(nowMs, this.#fullAtMs);
+    if (fullAtMs - nowMs > this.#aheadMs) return false;
+    this.#fullAtMs = fullAtMs + this.#intervalMs;
+    return true;
+  }
+}
+
+/**
+ * Token buckets of many keys in the memory of this process. Call `waitMs` before an attempt, and `charge` only if
+ * the attempt has failed. Many good attempts at once therefore never exhaust a bucket. Beyond `keysMax` keys, the
+ * least recently charged one is dropped. (`LocalBuckets` of the API charges every request.)
+ */
+export class KeyedPace {
+  readonly #times: PaceTimes;
+  readonly #keysMax: number;
+  /** When the bucket of a key is full again. The map is in the order of charging. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor(pace: Pace, keysMax: number) {
+    this.#times = paceTimes(pace);
+    this.#keysMax = keysMax;
+  }
+
+  get size(): number {
+    return this.#fullAtMs.size;
+  }
+
+  /** Milliseconds until the bucket of this key has a token; 0 when it has one. */
+  waitMs(key: string, nowMs: number): number {
+    return Math.max(0, (this.#fullAtMs.get(key) ?? nowMs) - nowMs - this.#times.aheadMs);
+  }
+
+  /**
+   * Takes a token. Several attempts may pass `waitMs` before the first of them is charged, so the bucket may owe
+   * tokens. It owes at most its own size, which one full refill pays back.
+   */
+  charge(key: string, nowMs: number): void {
+    const { intervalMs, aheadMs } = this.#times;
+    if (intervalMs === 0) return;
+    const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(key) ?? nowMs) + intervalMs;
+    this.#fullAtMs.delete(key);
+    this.#fullAtMs.set(key, Math.min(fullAtMs, nowMs + 2 * (aheadMs + intervalMs)));
+    if (this.#fullAtMs.size <= this.#keysMax) return;
+    const [oldest] = this.#fullAtMs.keys();
+    if (oldest !== undefined) this.#fullAtMs.delete(oldest);
+  }
+}
